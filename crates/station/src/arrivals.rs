@@ -1,0 +1,174 @@
+//! When requests come: an open stream with independent gaps, a recorded trace, or a closed population.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::law::Law;
+use crate::random::{Purpose, Rng, stream};
+
+/// When requests come.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "arrivals")]
+pub enum Arrivals {
+    /// An open stream whose gaps are independent and follow one law; Poisson if that law is exponential.
+    Open {
+        /// The law of the gap between two requests.
+        gap: Law,
+    },
+    /// An open stream at recorded instants.
+    Trace {
+        /// Instants since the start, in seconds, ascending.
+        instants_s: Arc<[f64]>,
+    },
+    /// N users, each of whom thinks, sends a request, waits for the answer and thinks again.
+    Closed {
+        /// How many users.
+        population: u32,
+        /// The time between an answer and the next request.
+        think: Law,
+    },
+}
+
+/// Why a trace of arrivals cannot be read.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum TraceError {
+    #[error("line {line}: {text:?} is not an instant; write one number of seconds a line")]
+    NotANumber { line: usize, text: String },
+    #[error("line {line}: the instant {instant_s} s is negative or earlier than the one before it")]
+    NotAscending { line: usize, instant_s: f64 },
+    #[error("the trace holds no instant")]
+    Empty,
+}
+
+impl Arrivals {
+    /// A Poisson stream.
+    pub fn poisson(rate_per_s: f64) -> Self {
+        Self::Open { gap: Law::exponential_rate(rate_per_s) }
+    }
+
+    /// A stream with constant gaps.
+    pub fn constant(rate_per_s: f64) -> Self {
+        Self::Open { gap: Law::Constant { mean_s: 1.0 / rate_per_s } }
+    }
+
+    /// Reads a trace: one instant a line, in seconds from the start; blank lines and lines that begin with `#`
+    /// are skipped.
+    ///
+    /// # Errors
+    /// Fails on a line that is not a number, on instants that go back in time, and on an empty trace.
+    pub fn trace(text: &str) -> Result<Self, TraceError> {
+        let mut instants_s: Vec<f64> = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let (line, number) = (line.trim(), number + 1);
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let instant_s: f64 = match line.parse() {
+                Ok(value) if f64::is_finite(value) => value,
+                _ => return Err(TraceError::NotANumber { line: number, text: line.into() }),
+            };
+            if instant_s < instants_s.last().copied().unwrap_or(0.0) {
+                return Err(TraceError::NotAscending { line: number, instant_s });
+            }
+            instants_s.push(instant_s);
+        }
+        if instants_s.is_empty() {
+            Err(TraceError::Empty)
+        } else {
+            Ok(Self::Trace { instants_s: instants_s.into() })
+        }
+    }
+
+    /// The mean rate of an open stream, in 1/s; `None` for a closed population, whose rate depends on the
+    /// answers.
+    pub fn rate_per_s(&self) -> Option<f64> {
+        match self {
+            Self::Open { gap } => Some(1.0 / gap.mean_s()),
+            Self::Trace { instants_s } => {
+                Some(instants_s.len() as f64 / instants_s.last().copied().unwrap_or(0.0))
+            }
+            Self::Closed { .. } => None,
+        }
+    }
+
+    /// The instants at which requests of an open stream are due, in seconds, ascending; `None` for a closed
+    /// population. A simulator and a load generator with the same seed see the same instants.
+    pub fn instants(&self, seed: u64) -> Option<Instants<'_>> {
+        let source = match self {
+            Self::Open { gap } => Source::Law(gap, stream(seed, Purpose::Arrivals, 0)),
+            Self::Trace { instants_s } => Source::Trace(instants_s.iter()),
+            Self::Closed { .. } => return None,
+        };
+        Some(Instants { source, now_s: 0.0 })
+    }
+
+    /// The letter in Kendall's notation: that of the gaps, G for a trace, M for a closed population with
+    /// exponential think time.
+    pub fn letter(&self) -> String {
+        match self {
+            Self::Open { gap } => gap.letter(),
+            Self::Trace { .. } => "G".into(),
+            Self::Closed { think, .. } => think.letter(),
+        }
+    }
+}
+
+/// The instants of an open stream, in seconds since its start. Endless unless it is a trace.
+#[derive(Debug)]
+pub struct Instants<'a> {
+    source: Source<'a>,
+    now_s: f64,
+}
+
+#[derive(Debug)]
+enum Source<'a> {
+    Law(&'a Law, Rng),
+    Trace(std::slice::Iter<'a, f64>),
+}
+
+impl Iterator for Instants<'_> {
+    type Item = f64;
+
+    fn next(&mut self) -> Option<f64> {
+        self.now_s = match &mut self.source {
+            Source::Law(gap, rng) => self.now_s + gap.sample(rng),
+            Source::Trace(instants_s) => *instants_s.next()?,
+        };
+        Some(self.now_s)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_gives_the_same_instants() {
+        let arrivals = Arrivals::poisson(100.0);
+        let first: Vec<f64> = arrivals.instants(5).unwrap().take(50).collect();
+        assert_eq!(first, arrivals.instants(5).unwrap().take(50).collect::<Vec<_>>());
+        assert_ne!(first, arrivals.instants(6).unwrap().take(50).collect::<Vec<_>>());
+        assert!(first.is_sorted());
+    }
+
+    /// Five standard errors: a false alarm in 1.7 million.
+    #[test]
+    fn a_poisson_stream_has_its_rate_and_its_dispersion() {
+        let instants: Vec<f64> = Arrivals::poisson(1000.0).instants(3).unwrap().take(100_000).collect();
+        let rate = 100_000.0 / instants.last().unwrap();
+        assert!((rate / 1000.0 - 1.0).abs() < 5.0 / 100_000f64.sqrt(), "{rate}");
+    }
+
+    #[test]
+    fn a_trace_is_read_and_its_faults_are_named_by_line() {
+        let trace = Arrivals::trace("# seconds\n0.5\n\n 0.5 \n2\n").unwrap();
+        assert_eq!(trace.instants(0).unwrap().collect::<Vec<_>>(), [0.5, 0.5, 2.0]);
+        assert_eq!(trace.rate_per_s(), Some(1.5));
+        assert!(Arrivals::trace("1\nx\n").unwrap_err().to_string().starts_with("line 2: \"x\""));
+        assert!(matches!(Arrivals::trace("1\n0.5"), Err(TraceError::NotAscending { line: 2, .. })));
+        assert!(matches!(Arrivals::trace("-1"), Err(TraceError::NotAscending { line: 1, .. })));
+        assert_eq!(Arrivals::trace("# nothing\n"), Err(TraceError::Empty));
+    }
+}

@@ -1,0 +1,27 @@
+//! The vocabulary of kendall: what a [`Station`] is, what is known of it, and what an [`Answer`] says.
+//!
+//! A station is written in Kendall's notation A/S/c/K/N/D: requests arrive so, are served so, by c servers,
+//! with room for K, from a population of N, in the order D. Formula, simulation and measurement all speak of
+//! stations in these words and all give the same [`Answer`], so that they can be laid side by side.
+//!
+//! This crate never reads a clock and does no I/O. Instants are passed in, and everything random is drawn from
+//! the seeded streams of [`random`], so the same seed gives the same numbers on every platform.
+
+mod answer;
+mod arrivals;
+mod discipline;
+mod gittins;
+mod law;
+mod notation;
+mod queue;
+pub mod random;
+mod station;
+
+pub use answer::{Answer, By, ClassAnswer, Estimate, QUANTILES, Quantile, Summary};
+pub use arrivals::{Arrivals, Instants, TraceError};
+pub use discipline::{Discipline, UnknownDiscipline};
+pub use gittins::GittinsTable;
+pub use law::{Law, LawError, Part, ServiceTime};
+pub use notation::{Kind, Notation, NotationError};
+pub use queue::{Entry, Job, Queue, Size, Ticket};
+pub use station::{Class, Servers, Station, StationError};

@@ -1,0 +1,356 @@
+//! The waiting room of a station as a data structure: one [`Queue`] for every [`Discipline`].
+//!
+//! The simulator and the live server's worker pool take their next job from the same queue. It reads no clock:
+//! whoever serves tells it how much service a job has received. Times may be in any one unit (the simulator
+//! counts seconds, the hash-reversal server counts candidates), as long as sizes and received service share it.
+//!
+//! Every discipline is an order by one number, its *rank*, which does not change while a job waits. Among equal
+//! ranks, Gittins prefers the job served most; all others, and ties beyond that, go by arrival.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::discipline::Discipline;
+use crate::gittins::GittinsTable;
+
+/// What is known of the service that a job needs in total.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Size {
+    /// Nothing: all such jobs are taken to be alike.
+    #[default]
+    Unknown,
+    /// Exactly this much.
+    Exactly(f64),
+    /// Anything up to this much, uniformly: the search for an answer that lies anywhere in a range.
+    UniformUpTo(f64),
+    /// A law, with its indices tabulated.
+    Law(Arc<GittinsTable>),
+}
+
+/// What a discipline may know of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// What a second of its delay costs: its priority, the larger the more urgent.
+    pub weight: f64,
+    /// What is known of the service it needs in total.
+    pub size: Size,
+    /// The service it has received.
+    pub attained: f64,
+}
+
+impl Job {
+    /// A job of weight 1 of which nothing is known.
+    pub fn new() -> Self {
+        Self { weight: 1.0, size: Size::Unknown, attained: 0.0 }
+    }
+
+    /// The expected service still needed.
+    fn expected_remaining(&self) -> f64 {
+        match &self.size {
+            Size::Unknown => 1.0,
+            Size::Exactly(size) => (size - self.attained).max(0.0),
+            Size::UniformUpTo(limit) => (limit - self.attained).max(0.0) / 2.0,
+            Size::Law(table) => table.residual_mean(self.attained),
+        }
+    }
+
+    /// The Gittins index: for a known size and for a uniform one, one over the expected remaining service.
+    fn gittins(&self) -> f64 {
+        match &self.size {
+            Size::Law(table) => table.index(self.attained),
+            _ => 1.0 / self.expected_remaining(),
+        }
+    }
+}
+
+impl Default for Job {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The place of a waiting job; smaller goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    rank: Ordered,
+    tie: Ordered,
+    turn: i64,
+}
+
+/// A waiting job's receipt, by which it can be taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket(Key);
+
+/// A job that left the queue, with whatever was queued with it.
+#[derive(Clone, Debug)]
+pub struct Entry<T> {
+    /// What the discipline knows of the job. Whoever serves it adds to `attained`.
+    pub job: Job,
+    /// The thing itself.
+    pub item: T,
+    arrival: i64,
+}
+
+/// The jobs that wait at a station, in the order of one discipline. Unbounded: whoever admits, bounds.
+#[derive(Clone, Debug)]
+pub struct Queue<T> {
+    discipline: Discipline,
+    waiting: BTreeMap<Key, Entry<T>>,
+    next_turn: i64,
+}
+
+impl<T> Queue<T> {
+    /// An empty queue.
+    pub fn new(discipline: Discipline) -> Self {
+        Self { discipline, waiting: BTreeMap::new(), next_turn: 0 }
+    }
+
+    /// The discipline that orders this queue.
+    pub fn discipline(&self) -> Discipline {
+        self.discipline
+    }
+
+    /// How many jobs wait.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Adds a job that has just arrived.
+    pub fn push(&mut self, job: Job, item: T) -> Ticket {
+        let arrival = self.take_turn();
+        self.insert(Entry { job, item, arrival }, arrival)
+    }
+
+    /// Puts back a job that was interrupted. It keeps its place by arrival, except in processor sharing, where
+    /// it has had its turn and goes behind all others.
+    pub fn resume(&mut self, entry: Entry<T>) -> Ticket {
+        let turn = match self.discipline {
+            Discipline::ProcessorSharing => self.take_turn(),
+            _ => entry.arrival,
+        };
+        self.insert(entry, turn)
+    }
+
+    /// Takes the job that is to be served next.
+    pub fn pop(&mut self) -> Option<Entry<T>> {
+        self.waiting.pop_first().map(|(_, entry)| entry)
+    }
+
+    /// Takes back a waiting job, whose client went away. `None` if it no longer waits.
+    pub fn remove(&mut self, ticket: Ticket) -> Option<Entry<T>> {
+        self.waiting.remove(&ticket.0)
+    }
+
+    /// Whether a job in service must make way for the first one waiting. The question that a worker asks
+    /// between two chunks of work. Never true for disciplines that do not preempt, nor among equals, except in
+    /// processor sharing, where whoever waits has the next turn.
+    pub fn outranks(&self, running: &Job) -> bool {
+        let Some((head, _)) = self.waiting.first_key_value() else { return false };
+        match self.discipline {
+            Discipline::ProcessorSharing => true,
+            discipline => discipline.preempts() && head.rank < rank(discipline, running),
+        }
+    }
+
+    /// Of two jobs in service, whether `a` should be interrupted rather than `b`.
+    pub fn less_urgent(&self, a: &Job, b: &Job) -> bool {
+        rank(self.discipline, a) > rank(self.discipline, b)
+    }
+
+    /// The further service after which the first one waiting will outrank this job in service, should nobody
+    /// else arrive. `None` if that cannot be before the job ends. Only laws with a falling hazard rate are
+    /// overtaken so; the answer is then exact to the grid of [`GittinsTable`].
+    pub fn overtaken_after(&self, running: &Job) -> Option<f64> {
+        let (Discipline::Gittins | Discipline::ShortestRemaining, Size::Law(table)) =
+            (self.discipline, &running.size)
+        else {
+            return None;
+        };
+        let (head, _) = self.waiting.first_key_value()?;
+        let overtaken =
+            |&attained: &f64| head.rank < rank(self.discipline, &Job { attained, ..running.clone() });
+        let age = table.ages_after(running.attained).find(overtaken)?;
+        Some(age - running.attained)
+    }
+
+    /// Empties the queue, in the order of service.
+    pub fn drain(&mut self) -> impl Iterator<Item = Entry<T>> + use<T> {
+        std::mem::take(&mut self.waiting).into_values()
+    }
+
+    fn take_turn(&mut self) -> i64 {
+        self.next_turn += 1;
+        self.next_turn
+    }
+
+    fn insert(&mut self, entry: Entry<T>, turn: i64) -> Ticket {
+        let key = Key {
+            rank: rank(self.discipline, &entry.job),
+            tie: match self.discipline {
+                Discipline::Gittins => Ordered::new(-entry.job.attained),
+                _ => Ordered::new(0.0),
+            },
+            turn: if self.discipline == Discipline::Lifo { -turn } else { turn },
+        };
+        let before = self.waiting.insert(key, entry);
+        debug_assert!(before.is_none(), "no two jobs share a turn");
+        Ticket(key)
+    }
+}
+
+/// The number by which a discipline orders jobs; smaller goes first.
+fn rank(discipline: Discipline, job: &Job) -> Ordered {
+    Ordered::new(match discipline {
+        Discipline::Fifo | Discipline::Lifo | Discipline::ProcessorSharing => 0.0,
+        Discipline::Priority | Discipline::PreemptivePriority => -job.weight,
+        Discipline::ShortestRemaining => job.expected_remaining(),
+        Discipline::CMu => -job.weight / Job { attained: 0.0, ..job.clone() }.expected_remaining(),
+        Discipline::Gittins => -job.weight * job.gittins(),
+    })
+}
+
+/// A number that orders as `f64::total_cmp` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Ordered(u64);
+
+impl Ordered {
+    fn new(value: f64) -> Self {
+        // The usual trick: flip all bits of negative numbers and the sign of the others; +0.0 folds −0.0 in.
+        let bits = (value + 0.0).to_bits();
+        Self(if bits >> 63 == 1 { !bits } else { bits | 1 << 63 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::law::Law;
+    use proptest::prelude::*;
+
+    fn job(weight: f64, size: f64) -> Job {
+        Job { weight, size: Size::Exactly(size), attained: 0.0 }
+    }
+
+    /// The order in which three jobs (weight, size) pushed in this order are served.
+    fn order(discipline: Discipline, jobs: &[(f64, f64)]) -> Vec<usize> {
+        let mut queue = Queue::new(discipline);
+        for (i, &(weight, size)) in jobs.iter().enumerate() {
+            queue.push(job(weight, size), i);
+        }
+        std::iter::from_fn(|| queue.pop()).map(|entry| entry.item).collect()
+    }
+
+    #[test]
+    fn each_discipline_serves_in_its_order() {
+        let jobs = [(1.0, 3.0), (4.0, 8.0), (2.0, 1.0), (4.0, 9.0)];
+        assert_eq!(order(Discipline::Fifo, &jobs), [0, 1, 2, 3]);
+        assert_eq!(order(Discipline::Lifo, &jobs), [3, 2, 1, 0]);
+        assert_eq!(order(Discipline::Priority, &jobs), [1, 3, 2, 0]);
+        assert_eq!(order(Discipline::PreemptivePriority, &jobs), [1, 3, 2, 0]);
+        assert_eq!(order(Discipline::ProcessorSharing, &jobs), [0, 1, 2, 3]);
+        assert_eq!(order(Discipline::ShortestRemaining, &jobs), [2, 0, 1, 3]);
+        assert_eq!(order(Discipline::CMu, &jobs), [2, 1, 3, 0]);
+        assert_eq!(order(Discipline::Gittins, &jobs), [2, 1, 3, 0]);
+    }
+
+    #[test]
+    fn only_preemptive_disciplines_interrupt_and_never_an_equal() {
+        for discipline in Discipline::ALL {
+            let mut queue = Queue::new(discipline);
+            let running = job(1.0, 8.0);
+            assert!(!queue.outranks(&running), "{discipline}: nobody waits");
+            queue.push(job(1.0, 8.0), ());
+            assert_eq!(queue.outranks(&running), discipline == Discipline::ProcessorSharing, "{discipline}");
+            queue.push(job(2.0, 1.0), ());
+            assert_eq!(queue.outranks(&running), discipline.preempts(), "{discipline}");
+        }
+    }
+
+    /// Section 5.1 of the theory of hash reversal: a job that has done half its range is safe from one of the
+    /// same range and less than twice its priority.
+    #[test]
+    fn a_half_searched_range_yields_only_to_twice_its_priority() {
+        let half_done = Job { weight: 1.0, size: Size::UniformUpTo(30e6), attained: 15e6 };
+        let interrupted_by = |weight| {
+            let mut queue = Queue::new(Discipline::Gittins);
+            queue.push(Job { weight, size: Size::UniformUpTo(30e6), attained: 0.0 }, ());
+            queue.outranks(&half_done)
+        };
+        assert!(!interrupted_by(1.9));
+        assert!(interrupted_by(2.1));
+    }
+
+    #[test]
+    fn an_interrupted_job_keeps_its_place_by_arrival() {
+        let mut queue = Queue::new(Discipline::PreemptivePriority);
+        queue.push(job(1.0, 1.0), "first");
+        queue.push(job(1.0, 1.0), "second");
+        let first = queue.pop().unwrap();
+        queue.resume(first);
+        assert_eq!(queue.pop().unwrap().item, "first");
+
+        let mut sharing = Queue::new(Discipline::ProcessorSharing);
+        sharing.push(job(1.0, 1.0), "first");
+        sharing.push(job(1.0, 1.0), "second");
+        let first = sharing.pop().unwrap();
+        sharing.resume(first);
+        assert_eq!(sharing.pop().unwrap().item, "second");
+    }
+
+    #[test]
+    fn among_equal_indices_the_job_served_most_goes_first() {
+        let mut queue = Queue::new(Discipline::Gittins);
+        queue.push(job(1.0, 4.0), "fresh");
+        queue.push(Job { attained: 6.0, ..job(1.0, 10.0) }, "served");
+        assert_eq!(queue.pop().unwrap().item, "served");
+    }
+
+    #[test]
+    fn a_job_with_falling_hazard_is_overtaken_while_it_is_served() {
+        let law = Law::Hyperexponential { parts: vec![(0.9, 0.1), (0.1, 10.0)] };
+        let size = Size::Law(Arc::new(GittinsTable::new(&law)));
+        let mut queue = Queue::new(Discipline::Gittins);
+        let running = Job { weight: 1.0, size: size.clone(), attained: 0.0 };
+        queue.push(Job { weight: 0.5, size, attained: 0.0 }, ());
+        let after = queue.overtaken_after(&running).expect("its index falls below half");
+        assert!(after > 0.0 && !queue.outranks(&running));
+        assert!(queue.outranks(&Job { attained: after, ..running }));
+    }
+
+    #[test]
+    fn a_waiting_job_can_be_taken_back_once() {
+        let mut queue = Queue::new(Discipline::Gittins);
+        let ticket = queue.push(job(1.0, 1.0), "gone");
+        queue.push(job(1.0, 2.0), "stays");
+        assert_eq!(queue.remove(ticket).unwrap().item, "gone");
+        assert!(queue.remove(ticket).is_none());
+        assert_eq!(queue.pop().unwrap().item, "stays");
+    }
+
+    proptest! {
+        /// Whatever is pushed comes out exactly once, ordered by rank, under every discipline.
+        #[test]
+        fn nothing_is_lost_and_the_order_holds(jobs in prop::collection::vec((0.1f64..9.0, 0.1f64..9.0), 0..60)) {
+            for discipline in Discipline::ALL {
+                let served = order(discipline, &jobs);
+                let mut sorted = served.clone();
+                sorted.sort_unstable();
+                prop_assert_eq!(sorted, (0..jobs.len()).collect::<Vec<_>>());
+                let ranks: Vec<_> =
+                    served.iter().map(|&i| rank(discipline, &job(jobs[i].0, jobs[i].1))).collect();
+                prop_assert!(ranks.is_sorted());
+            }
+        }
+
+        #[test]
+        fn numbers_keep_their_order(a in any::<f64>(), b in any::<f64>()) {
+            prop_assume!(!a.is_nan() && !b.is_nan());
+            prop_assert_eq!(Ordered::new(a).cmp(&Ordered::new(b)), (a + 0.0).total_cmp(&(b + 0.0)));
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! A station: arrivals, service, servers, room, discipline, and the classes of its requests.
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+use serde::{Deserialize, Serialize};
+
+use crate::arrivals::Arrivals;
+use crate::discipline::Discipline;
+use crate::law::{Law, LawError, Part, ServiceTime};
+
+/// The number of identical servers.
+pub type Servers = NonZeroU32;
+
+/// A/S/c/K/N/D in Kendall's notation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Station {
+    /// When requests come; a closed population is the N of the notation.
+    pub arrivals: Arrivals,
+    /// What one server needs for one request.
+    pub service: ServiceTime,
+    /// How many servers.
+    pub servers: Servers,
+    /// Room for this many requests, waiting and in service; `None` is unlimited. Whoever finds it full is lost.
+    pub capacity: Option<u64>,
+    /// The order of service.
+    pub discipline: Discipline,
+    /// Classes of requests; empty for a single class of weight 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<Class>,
+}
+
+/// A class of requests at a station.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Class {
+    /// Its name.
+    pub name: String,
+    /// The share of all requests that are of this class, 0 to 1.
+    pub share: f64,
+    /// What a second of delay of one of its requests costs: its priority, the larger the more urgent.
+    pub weight: f64,
+    /// Its own service time; `None` for that of the station.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<ServiceTime>,
+}
+
+/// Why a station cannot be.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum StationError {
+    #[error("arrivals: {0}")]
+    Arrivals(#[source] LawError),
+    #[error("service time: {0}")]
+    Service(#[source] LawError),
+    #[error("gaps between arrivals must be positive on average, or the rate is infinite")]
+    NoGap,
+    #[error("room for {capacity} requests is less than the {servers} servers need")]
+    Capacity { capacity: u64, servers: Servers },
+    #[error("a closed population needs at least one user")]
+    NoUsers,
+    #[error("the shares of the classes add up to {0}; they must be positive and add up to 1")]
+    Shares(f64),
+}
+
+impl Station {
+    /// A station with unlimited room, FIFO, and one class.
+    pub fn new(arrivals: Arrivals, service: ServiceTime, servers: Servers) -> Self {
+        Self { arrivals, service, servers, capacity: None, discipline: Discipline::Fifo, classes: Vec::new() }
+    }
+
+    /// Says what is impossible about the station, if anything is.
+    ///
+    /// # Errors
+    /// Fails on impossible laws, room for fewer requests than servers, no users, and shares that do not add up.
+    pub fn validate(&self) -> Result<(), StationError> {
+        match &self.arrivals {
+            Arrivals::Open { gap } => {
+                gap.validate().map_err(StationError::Arrivals)?;
+                if gap.mean_s() <= 0.0 {
+                    return Err(StationError::NoGap);
+                }
+            }
+            Arrivals::Closed { population: 0, .. } => return Err(StationError::NoUsers),
+            Arrivals::Closed { think, .. } => think.validate().map_err(StationError::Arrivals)?,
+            Arrivals::Trace { .. } => {}
+        }
+        self.service.validate().map_err(StationError::Service)?;
+        match self.capacity {
+            Some(capacity) if capacity < u64::from(self.servers.get()) => {
+                return Err(StationError::Capacity { capacity, servers: self.servers });
+            }
+            _ => {}
+        }
+        if self.classes.is_empty() {
+            return Ok(());
+        }
+        let sum: f64 = self.classes.iter().map(|class| class.share).sum();
+        if (sum - 1.0).abs() > 1e-9 || self.classes.iter().any(|class| class.share <= 0.0) {
+            return Err(StationError::Shares(sum));
+        }
+        let mut own = self.classes.iter().filter_map(|class| class.service.as_ref());
+        own.try_for_each(ServiceTime::validate).map_err(StationError::Service)
+    }
+
+    /// The service time of a request of unknown class: the classes' laws mixed by their shares.
+    pub fn service_overall(&self) -> ServiceTime {
+        if self.classes.iter().all(|class| class.service.is_none()) {
+            return self.service.clone();
+        }
+        let part = |class: &Class| Part {
+            probability: class.share,
+            of: class.service.as_ref().unwrap_or(&self.service).clone(),
+        };
+        Law::Mixture { parts: self.classes.iter().map(part).collect() }
+    }
+
+    /// The offered load per server, λ·E\[S\]/c: the utilisation, if the station has room and is stable. `None`
+    /// for a closed population.
+    pub fn offered_utilisation(&self) -> Option<f64> {
+        let rate_per_s = self.arrivals.rate_per_s()?;
+        Some(rate_per_s * self.service_overall().mean_s() / f64::from(self.servers.get()))
+    }
+}
+
+/// Kendall's notation, without the parts at its end that are at their default.
+impl fmt::Display for Station {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let population = match self.arrivals {
+            Arrivals::Closed { population, .. } => Some(population),
+            _ => None,
+        };
+        let service = self.service_overall().letter();
+        write!(f, "{}/{service}/{}", self.arrivals.letter(), self.servers)?;
+        match (self.capacity, population) {
+            (Some(capacity), _) => write!(f, "/{capacity}")?,
+            (None, Some(_)) => write!(f, "/∞")?,
+            (None, None) => {}
+        }
+        if let Some(population) = population {
+            write!(f, "/{population}")?;
+        }
+        if self.discipline != Discipline::Fifo {
+            write!(f, "/{}", self.discipline.notation())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn m_m(servers: u32) -> Station {
+        let service = Law::Exponential { mean_s: 0.25 };
+        Station::new(Arrivals::poisson(20.0), service, Servers::new(servers).unwrap())
+    }
+
+    #[test]
+    fn it_prints_itself_in_kendalls_notation() {
+        assert_eq!(m_m(6).to_string(), "M/M/6");
+        assert_eq!(Station { capacity: Some(50), ..m_m(2) }.to_string(), "M/M/2/50");
+        let closed = Arrivals::Closed { population: 20, think: Law::Exponential { mean_s: 5.0 } };
+        let shared = Station { arrivals: closed, discipline: Discipline::ProcessorSharing, ..m_m(4) };
+        assert_eq!(shared.to_string(), "M/M/4/∞/20/PS");
+    }
+
+    #[test]
+    fn the_offered_load_counts_each_class() {
+        assert_eq!(m_m(6).offered_utilisation(), Some(20.0 * 0.25 / 6.0));
+        let class = |name: &str, share, service| Class { name: name.into(), share, weight: 1.0, service };
+        let slow = Some(Law::Constant { mean_s: 1.0 });
+        let station = Station { classes: vec![class("a", 0.8, None), class("b", 0.2, slow)], ..m_m(10) };
+        assert!((station.offered_utilisation().unwrap() - 20.0 * (0.8 * 0.25 + 0.2) / 10.0).abs() < 1e-12);
+        assert_eq!(station.validate(), Ok(()));
+    }
+
+    #[test]
+    fn impossible_stations_are_refused_in_words() {
+        let refused = |station: Station| station.validate().unwrap_err().to_string();
+        assert!(refused(Station { capacity: Some(3), ..m_m(4) }).contains("room for 3"));
+        let nobody = Arrivals::Closed { population: 0, think: Law::Constant { mean_s: 1.0 } };
+        assert!(refused(Station { arrivals: nobody, ..m_m(1) }).contains("at least one user"));
+        assert!(refused(Station { arrivals: Arrivals::poisson(-1.0), ..m_m(1) }).starts_with("arrivals:"));
+        let half = Class { name: "half".into(), share: 0.5, weight: 1.0, service: None };
+        assert!(refused(Station { classes: vec![half], ..m_m(1) }).contains("add up to 0.5"));
+    }
+}
