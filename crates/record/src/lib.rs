@@ -1,0 +1,14 @@
+//! What a trial leaves on disk, and how it is read back.
+//!
+//! A results folder is `results/<experiment>/<UTC stamp>/` with the experiment as run, a [`Manifest`], and one
+//! folder a trial: `requests.parquet` (a row a request), `latency.hlog` (HdrHistogram's interval log) and
+//! `answer.json`. While a trial runs its rows go to a journal, which is readable at any instant, so a run that is
+//! killed leaves all that it had.
+//!
+//! This crate decides nothing: it neither measures nor computes answers. Its one clock, [`clock::now_ns`], is
+//! here because client and server stamp requests by it.
+
+pub mod clock;
+mod row;
+
+pub use row::{Outcome, RequestRow};
