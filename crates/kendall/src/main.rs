@@ -1,1 +1,90 @@
-fn main() {}
+//! The command line of kendall: parses, calls the libraries, prints. It has no logic of its own.
+
+mod doctor;
+mod load;
+mod print;
+mod report;
+mod run;
+mod serve;
+mod solve;
+mod systems;
+mod target;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+
+/// Exit status of `solve` where the station has no steady state.
+const UNSTABLE: u8 = 3;
+/// Exit status after Ctrl-C, as shells have it.
+const INTERRUPTED: u8 = 130;
+
+/// How long do requests take, and how many can this system bear?
+///
+/// kendall answers by queueing formula, by simulation and by measuring the real thing under load, and says which
+/// assumption broke where they differ.
+#[derive(Parser)]
+#[command(version, propagate_version = true, max_term_width = 100)]
+struct Arguments {
+    /// What is logged to standard error: error, warn, info, debug or trace
+    #[arg(long, global = true, value_name = "LEVEL", default_value = "warn")]
+    log: tracing_subscriber::filter::LevelFilter,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Answer a station by formula and by simulation: kendall solve M/M/6 --arrival-rate 20 --service-rate 4.2
+    Solve(solve::Options),
+    /// Run an experiment: serve, load, record, model and report
+    Run(run::Options),
+    /// Print an experiment's results again and write its report.html anew
+    Report(report::Options),
+    /// Load a running server and print how long its requests took
+    Load(load::Options),
+    /// Serve one of the systems that kendall ships
+    #[command(subcommand)]
+    Serve(serve::System),
+    /// Say what this machine offers for measuring, and what to mend
+    Doctor(doctor::Options),
+    /// Print completions for a shell; put them where it looks for them
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    tracing_subscriber::fmt().with_max_level(arguments.log).with_writer(io::stderr).init();
+    let result = match arguments.command {
+        Command::Solve(options) => solve::solve(&options),
+        Command::Run(options) => run::run(&options),
+        Command::Report(options) => report::report(&options),
+        Command::Load(options) => load::load(&options),
+        Command::Serve(system) => serve::serve(system),
+        Command::Doctor(options) => doctor::doctor(&options),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Arguments::command(), "kendall", &mut io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("kendall: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -9,6 +9,9 @@
 //! here because client and server stamp requests by it.
 
 pub mod clock;
+mod error;
 mod row;
+pub mod stamps;
 
+pub use error::RecordError;
 pub use row::{Outcome, RequestRow};

@@ -1,0 +1,26 @@
+# The four things one does here. Each installs what it needs on a fresh Debian or Ubuntu with a Rust toolchain.
+
+.PHONY: demo test lint bench
+
+# The main job, from nothing to a report: serve, load at five rates, model, report.
+demo:
+	@./tools/install
+	cargo build --release --locked --package kendall
+	./target/release/kendall run experiments/quickstart.toml --open
+
+# All tests, those against real servers included.
+test:
+	@./tools/install
+	cargo test --workspace --locked
+
+# Format, lints and documentation, warnings as errors.
+lint:
+	@./tools/install
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+# Speed on this machine, written to docs/benchmarks.md.
+bench:
+	@./tools/install
+	cargo bench --package kendall --locked

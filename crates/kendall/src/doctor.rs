@@ -1,0 +1,30 @@
+//! `kendall doctor`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::print;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn doctor(options: &Options) -> anyhow::Result<ExitCode> {
+    let offers = kendall_lab::inspect();
+    if options.json {
+        print::json(&offers)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for offer in &offers {
+        let mark = if offer.advice.is_some() { "!" } else { " " };
+        println!("{mark} {:<12} {}", offer.name, offer.found);
+        if let Some(advice) = &offer.advice {
+            println!("  {:<12} {advice}", "");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

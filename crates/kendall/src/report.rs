@@ -1,0 +1,52 @@
+//! `kendall report`, and what `kendall run` ends with.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Args;
+
+use crate::print;
+use crate::systems::SYSTEMS;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The folder of a run: results/EXPERIMENT/INSTANT
+    results: PathBuf,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How a report is printed.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    Table,
+    Json,
+}
+
+impl Form {
+    pub(crate) fn of(json: bool) -> Self {
+        if json { Self::Json } else { Self::Table }
+    }
+}
+
+pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
+    show(&options.results, Form::of(options.json))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Analyses a run, prints it, writes its page, and returns the page's path.
+pub(crate) fn show(folder: &Path, form: Form) -> anyhow::Result<PathBuf> {
+    let report = kendall_lab::analyse(folder, SYSTEMS)?;
+    let page = folder.join("report.html");
+    fs::write(&page, kendall_report::page(&report)?).with_context(|| format!("cannot write {}", page.display()))?;
+    match form {
+        Form::Table => print::report(&report),
+        Form::Json => println!("{}", report.to_json()),
+    }
+    eprintln!("Report: {}", page.display());
+    Ok(page)
+}

@@ -1,0 +1,77 @@
+//! `kendall run`.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::Context;
+use clap::Args;
+use kendall_lab::{Ended, Lab};
+
+use crate::systems::SYSTEMS;
+use crate::{INTERRUPTED, report};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The experiment file
+    #[arg(required_unless_present = "resume")]
+    experiment: Option<PathBuf>,
+
+    /// Where results go: in a folder named after the experiment, in one named after the instant
+    #[arg(long, value_name = "FOLDER", default_value = "results")]
+    results: PathBuf,
+
+    /// Go on with an interrupted run, given its folder; what is done is kept
+    #[arg(long, value_name = "FOLDER", conflicts_with = "experiment")]
+    resume: Option<PathBuf>,
+
+    /// Seed of all random numbers; drawn and recorded if neither this nor the file names one
+    #[arg(long)]
+    seed: Option<u64>,
+
+    /// Open the report in a browser when done
+    #[arg(long)]
+    open: bool,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    let program = env::current_exe().context("cannot find the program itself, to serve with")?;
+    let lab = match (&options.resume, &options.experiment) {
+        (Some(folder), _) => Lab::resume(folder, SYSTEMS)?,
+        (None, Some(file)) => {
+            let mut experiment = kendall_lab::read(file, SYSTEMS)?;
+            experiment.seed = options.seed.or(experiment.seed);
+            Lab::create(experiment, &options.results)?
+        }
+        (None, None) => unreachable!("the command line requires one of them"),
+    };
+    eprintln!("Results go to {}", lab.folder().display());
+    let cancel = crate::load::ctrl_c()?;
+    let ended = lab.run(&program, &cancel)?;
+    if ended == Ended::Interrupted {
+        eprintln!("Interrupted; go on with: kendall run --resume {}", lab.folder().display());
+        if lab.trials_done() == 0 {
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+    }
+    let page = report::show(lab.folder(), report::Form::of(options.json))?;
+    if options.open {
+        open(&page);
+    }
+    Ok(ExitCode::from(if ended == Ended::Interrupted { INTERRUPTED } else { 0 }))
+}
+
+/// Shows a page in the user's browser; its path has been printed, so it does not matter if that fails.
+fn open(page: &std::path::Path) {
+    let graphical = env::var_os("DISPLAY").is_some() || env::var_os("WAYLAND_DISPLAY").is_some();
+    if graphical || cfg!(target_os = "macos") {
+        let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+        let mut command = Command::new(program);
+        let quiet = command.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        drop(quiet.spawn());
+    }
+}

@@ -1,0 +1,73 @@
+//! The table of systems: the one place that names them.
+
+use kendall_lab::{Kind, Parameter, Settings, System};
+use kendall_reverse::{Parameters, ReverseWorkload};
+use kendall_station::{Discipline, Servers};
+
+/// Every system that kendall ships.
+pub(crate) static SYSTEMS: &[System] = &[System {
+    name: "reverse",
+    about: "finds the 64-bit integer behind a SHA-256 digest, by search within a range",
+    default_port: 5003,
+    server: &[
+        Parameter {
+            name: "workers",
+            help: "threads that search; the servers of the station",
+            kind: Kind::Whole { least: 1, most: 1024 },
+            default: Some("1"),
+        },
+        Parameter {
+            name: "discipline",
+            help: "order of service: fifo, lifo, priority, preemptive-priority, processor-sharing, \
+                   shortest-remaining, cmu or gittins",
+            kind: Kind::Word(check_discipline),
+            default: Some("fifo"),
+        },
+    ],
+    workload: &[
+        Parameter {
+            name: "difficulty",
+            help: "width of the range that is searched",
+            kind: Kind::Whole { least: 1, most: 1 << 62 },
+            default: Some("300000"),
+        },
+        Parameter {
+            name: "repeat-percent",
+            help: "chance, in percent, that a request repeats an earlier one",
+            kind: Kind::Number { least: 0.0, most: 100.0 },
+            default: Some("0"),
+        },
+        Parameter {
+            name: "priority-lambda",
+            help: "priorities 1 to 16 are exponential with this rate, so a larger one means fewer high ones; \
+                   0 makes all priorities 1",
+            kind: Kind::Number { least: 0.0, most: 100.0 },
+            default: Some("0"),
+        },
+        Parameter {
+            name: "start",
+            help: "where every range starts; drawn anew for each request if left out",
+            kind: Kind::Whole { least: 0, most: u64::MAX },
+            default: None,
+        },
+    ],
+    station: |server| {
+        let workers = server.whole("workers").expect("workers has a default");
+        let discipline = server.word("discipline").expect("discipline has a default");
+        let servers = u32::try_from(workers).ok().and_then(Servers::new).expect("at least one worker");
+        (servers, discipline.parse().expect("its kind checked it"))
+    },
+    load: |address, workload, seed| {
+        let parameters = Parameters {
+            difficulty: workload.whole("difficulty").expect("difficulty has a default"),
+            repeat_percent: workload.number("repeat-percent").expect("repeat-percent has a default"),
+            priority_lambda: workload.number("priority-lambda").expect("priority-lambda has a default"),
+            start: workload.whole("start"),
+        };
+        Ok(Box::new(ReverseWorkload::new(address, parameters, seed)))
+    },
+}];
+
+fn check_discipline(name: &str) -> Result<(), String> {
+    name.parse::<Discipline>().map(drop).map_err(|error| error.to_string())
+}

@@ -1,0 +1,189 @@
+//! An experiment: what its file says, with every default filled in and every value checked.
+
+use std::path::PathBuf;
+
+use kendall_station::Notation;
+
+use crate::load::{LOAD, Load};
+use crate::parameter::{Parameter, Value};
+use crate::system::{Settings, System};
+
+/// An experiment file, read and checked.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// Its name, which its results folder bears.
+    pub name: String,
+    /// What it asks, in a sentence.
+    pub question: String,
+    /// How often each combination is tried.
+    pub repeats: u32,
+    /// Where all its random numbers come from; drawn by the laboratory if the file names none.
+    pub seed: Option<u64>,
+    /// The system that it serves and loads.
+    pub system: &'static System,
+    /// Every parameter that has a value, in the order in which it is written out.
+    pub variables: Vec<Variable>,
+    /// The stations that its measurements are compared with; empty for the one that the settings describe.
+    pub models: Vec<Model>,
+    /// The folder that the files it names are relative to.
+    pub folder: PathBuf,
+}
+
+/// The part of the file that a parameter belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Section {
+    /// How the system is served.
+    System,
+    /// What its clients ask.
+    Workload,
+    /// When they ask.
+    Load,
+}
+
+impl Section {
+    /// All, in the order of the file.
+    pub const ALL: [Self; 3] = [Self::System, Self::Workload, Self::Load];
+
+    /// Its name in the file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Workload => "workload",
+            Self::Load => "load",
+        }
+    }
+
+    /// The parameters it can hold, for a system.
+    pub fn parameters(self, system: &System) -> &'static [Parameter] {
+        match self {
+            Self::System => system.server,
+            Self::Workload => system.workload,
+            Self::Load => LOAD,
+        }
+    }
+}
+
+/// A parameter and its values. More than one make it a factor.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// Where it stands.
+    pub section: Section,
+    /// What it is.
+    pub parameter: &'static Parameter,
+    /// Its values, at least one.
+    pub values: Vec<Value>,
+}
+
+/// A station to compare with, as `[[model]]` names it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// The station without its rates; these are measured.
+    pub station: Notation,
+}
+
+/// One value for each parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Combination {
+    /// How the system is served.
+    pub server: Settings,
+    /// What its clients ask.
+    pub workload: Settings,
+    /// When they ask.
+    pub load: Settings,
+    /// The factors' values in this combination, in the order of the factors.
+    pub levels: Vec<(&'static str, Value)>,
+}
+
+impl Experiment {
+    /// The parameters with more than one value, the first varying slowest.
+    pub fn factors(&self) -> impl Iterator<Item = &Variable> {
+        self.variables.iter().filter(|variable| variable.values.len() > 1)
+    }
+
+    /// Every combination of the factors' values, in the order of the file.
+    pub fn combinations(&self) -> Vec<Combination> {
+        let empty = Combination {
+            server: Settings::default(),
+            workload: Settings::default(),
+            load: Settings::default(),
+            levels: Vec::new(),
+        };
+        let mut all = vec![empty];
+        for variable in &self.variables {
+            let name = variable.parameter.name;
+            let with = |mut combination: Combination, value: &Value| {
+                match variable.section {
+                    Section::System => combination.server.set(name, value.clone()),
+                    Section::Workload => combination.workload.set(name, value.clone()),
+                    Section::Load => combination.load.set(name, value.clone()),
+                }
+                if variable.values.len() > 1 {
+                    combination.levels.push((name, value.clone()));
+                }
+                combination
+            };
+            let extend = |combination: Combination| {
+                variable.values.iter().map(move |value| with(combination.clone(), value))
+            };
+            all = all.into_iter().flat_map(extend).collect();
+        }
+        all
+    }
+
+    /// The load of a combination.
+    ///
+    /// # Errors
+    /// As [`Load::new`].
+    pub fn load(&self, combination: &Combination) -> Result<Load, (&'static str, String)> {
+        Load::new(&combination.load, &self.folder)
+    }
+
+    /// The experiment as a file again, with every default written out.
+    pub fn to_toml(&self) -> String {
+        let mut lines = vec![
+            "# As run: every default is written out.".to_owned(),
+            format!("name = {}", quoted(&self.name)),
+            format!("question = {}", quoted(&self.question)),
+            format!("repeats = {}", self.repeats),
+        ];
+        lines.extend(self.seed.map(|seed| format!("seed = {seed}")));
+        for section in Section::ALL {
+            lines.push(format!("\n[{}]", section.name()));
+            if section == Section::System {
+                lines.push(format!("name = {}", quoted(self.system.name)));
+            }
+            let own = self.variables.iter().filter(|variable| variable.section == section);
+            lines.extend(own.map(|variable| {
+                let values: Vec<String> = variable.values.iter().map(as_toml).collect();
+                match values.as_slice() {
+                    [value] => format!("{} = {value}", variable.parameter.name),
+                    _ => format!("{} = [{}]", variable.parameter.name, values.join(", ")),
+                }
+            }));
+        }
+        let model = |model: &Model| format!("\n[[model]]\nstation = {}", quoted(&model.station.to_string()));
+        lines.extend(self.models.iter().map(model));
+        lines.join("\n") + "\n"
+    }
+
+    /// Whether any combination's rate is a share of the capacity, which then has to be found first.
+    pub fn needs_capacity(&self) -> bool {
+        let is_share = |value: &Value| matches!(value, Value::Share(_));
+        let given = self.variables.iter().any(|variable| variable.parameter.name == "capacity");
+        !given && self.variables.iter().any(|variable| variable.values.iter().any(is_share))
+    }
+}
+
+fn as_toml(value: &Value) -> String {
+    match value {
+        // Larger whole numbers do not fit TOML's signed integers.
+        Value::Whole(number) if i64::try_from(*number).is_ok() => number.to_string(),
+        Value::Number(number) => number.to_string(),
+        _ => quoted(&value.to_string()),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    // JSON's escapes are a subset of those of TOML's basic strings.
+    serde_json::Value::from(text).to_string()
+}

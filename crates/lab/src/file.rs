@@ -1,0 +1,276 @@
+//! Reading an experiment file: TOML in which a list is a factor. Unknown keys, impossible values and missing
+//! files are faults that name the line, and the nearest valid key.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use kendall_station::Notation;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::experiment::{Experiment, Model, Section, Variable};
+use crate::fault::Fault;
+use crate::parameter::{Kind, Parameter, Value, nearest};
+use crate::system::System;
+
+/// Combinations above this are refused: such an experiment would not end.
+const MOST_COMBINATIONS: usize = 10_000;
+
+/// Why an experiment file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum ExperimentError {
+    #[error("cannot read the experiment file {}: {source}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+/// Reads an experiment file.
+///
+/// # Errors
+/// Fails where the file cannot be read, or with the first fault in it.
+pub fn read(path: &Path, systems: &'static [System]) -> Result<Experiment, ExperimentError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| ExperimentError::Read { path: path.into(), source })?;
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("experiment");
+    Ok(parse(&path.display().to_string(), stem, &text, folder, systems)?)
+}
+
+/// Reads the text of an experiment file. `stem` is its name where it states none.
+///
+/// # Errors
+/// Fails with the first fault in the text.
+pub fn parse(
+    file: &str,
+    stem: &str,
+    text: &str,
+    folder: PathBuf,
+    systems: &'static [System],
+) -> Result<Experiment, Fault> {
+    let document = DeTable::parse(text).map_err(|error| {
+        Fault::at(file, text, error.span().unwrap_or(0..0), error.message().trim_end().replace('\n', "; "))
+    })?;
+    Reader { file, text, systems }.experiment(document.get_ref(), stem, folder)
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    text: &'a str,
+    systems: &'static [System],
+}
+
+type Item<'a> = (&'a str, Range<usize>, &'a Spanned<DeValue<'a>>);
+
+impl Reader<'_> {
+    fn experiment(&self, top: &DeTable<'_>, stem: &str, folder: PathBuf) -> Result<Experiment, Fault> {
+        const KEYS: [&str; 8] =
+            ["name", "question", "repeats", "seed", "system", "workload", "load", "model"];
+        let items = in_order(top);
+        for (key, place, _) in &items {
+            if !KEYS.contains(key) {
+                return Err(self.unknown(key, place, "at the top of the file", KEYS));
+            }
+        }
+        let find = |name: &str| items.iter().find(|item| item.0 == name).map(|item| item.2);
+        let word = |name, default: &str| match find(name) {
+            Some(item) => self.text_of(name, item),
+            None => Ok(default.to_owned()),
+        };
+        let whole = |name, least, most| match find(name) {
+            Some(item) => self.value(name, &Kind::Whole { least, most }, item).map(|value| match value {
+                Value::Whole(number) => Some(number),
+                _ => None,
+            }),
+            None => Ok(None),
+        };
+        let (system, mut variables) = self.system(find("system"))?;
+        for section in [Section::Workload, Section::Load] {
+            variables.extend(self.section(section, system, find(section.name()))?);
+        }
+        let experiment = Experiment {
+            name: word("name", stem)?,
+            question: word("question", "")?,
+            repeats: whole("repeats", 1, 1000)?.unwrap_or(3) as u32,
+            seed: whole("seed", 0, i64::MAX as u64)?,
+            system,
+            variables,
+            models: find("model").map_or(Ok(Vec::new()), |item| self.models(item))?,
+            folder,
+        };
+        self.check(&experiment, find("load"))?;
+        Ok(experiment)
+    }
+
+    /// The system, and the variables of its section.
+    fn system(&self, item: Option<&Spanned<DeValue<'_>>>) -> Result<(&'static System, Vec<Variable>), Fault> {
+        let known = || self.systems.iter().map(|system| system.name);
+        let list = || known().collect::<Vec<_>>().join(", ");
+        let Some(item) = item else {
+            let end = self.text.len()..self.text.len();
+            return Err(self.fault(end, format!("no [system] is named; known are {}", list())));
+        };
+        let table = self.table("system", item)?;
+        let Some(name) = table.iter().find(|(key, _)| key.get_ref() == "name").map(|(_, value)| value) else {
+            return Err(self.fault(item.span(), format!("[system] needs a name; known are {}", list())));
+        };
+        let wanted = self.text_of("name", name)?;
+        let Some(system) = self.systems.iter().find(|system| system.name == wanted) else {
+            let hint = nearest(&wanted, known()).map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
+            let message = format!("unknown system {wanted:?}{hint} Known are {}", list());
+            return Err(self.fault(name.span(), message));
+        };
+        Ok((system, self.section(Section::System, system, Some(item))?))
+    }
+
+    /// The variables of one section, defaults included.
+    fn section(
+        &self,
+        section: Section,
+        system: &'static System,
+        item: Option<&Spanned<DeValue<'_>>>,
+    ) -> Result<Vec<Variable>, Fault> {
+        let parameters = section.parameters(system);
+        let items = match item {
+            Some(item) => in_order(self.table(section.name(), item)?),
+            None => Vec::new(),
+        };
+        let mut variables = Vec::new();
+        for (key, place, value) in items {
+            if section == Section::System && key == "name" {
+                continue;
+            }
+            let Some(parameter) = parameters.iter().find(|parameter| parameter.name == key) else {
+                let names = parameters.iter().map(|parameter| parameter.name);
+                return Err(self.unknown(key, &place, &format!("in [{}]", section.name()), names));
+            };
+            variables.push(Variable { section, parameter, values: self.values(parameter, value)? });
+        }
+        for parameter in parameters {
+            let given = variables.iter().any(|variable| variable.parameter.name == parameter.name);
+            if let (false, Some(default)) = (given, parameter.default) {
+                let value = parameter.kind.read(default).expect("a default is a valid value");
+                variables.push(Variable { section, parameter, values: vec![value] });
+            }
+        }
+        Ok(variables)
+    }
+
+    /// One value, or each value of a list.
+    fn values(&self, parameter: &Parameter, item: &Spanned<DeValue<'_>>) -> Result<Vec<Value>, Fault> {
+        let read = |item| self.value(parameter.name, &parameter.kind, item);
+        let Some(list) = item.get_ref().as_array() else { return Ok(vec![read(item)?]) };
+        let values = list.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        if values.is_empty() {
+            return Err(self.fault(item.span(), format!("{} needs at least one value", parameter.name)));
+        }
+        for (i, value) in values.iter().enumerate() {
+            if values[..i].contains(value) {
+                let place = list.iter().nth(i).expect("as many items as values").span();
+                return Err(self.fault(place, format!("{} has the value {value} twice", parameter.name)));
+            }
+        }
+        Ok(values)
+    }
+
+    fn value(&self, name: &str, kind: &Kind, item: &Spanned<DeValue<'_>>) -> Result<Value, Fault> {
+        let written = match item.get_ref() {
+            DeValue::String(text) => text.to_string(),
+            DeValue::Integer(_) | DeValue::Float(_) => self.text[item.span()].replace('_', ""),
+            other => {
+                let message = format!("{name} must be a number or a text, not {}", a(other.type_str()));
+                return Err(self.fault(item.span(), message));
+            }
+        };
+        kind.read(&written).map_err(|message| self.fault(item.span(), format!("{name} {message}")))
+    }
+
+    fn models(&self, item: &Spanned<DeValue<'_>>) -> Result<Vec<Model>, Fault> {
+        let Some(list) = item.get_ref().as_array() else {
+            return Err(self.fault(item.span(), "a model is written [[model]], with double brackets"));
+        };
+        list.iter().map(|item| self.model(item)).collect()
+    }
+
+    fn model(&self, item: &Spanned<DeValue<'_>>) -> Result<Model, Fault> {
+        let mut station = None;
+        for (key, place, value) in in_order(self.table("model", item)?) {
+            if key != "station" {
+                return Err(self.unknown(key, &place, "in [[model]]", ["station"]));
+            }
+            let notation: Notation = self
+                .text_of("station", value)?
+                .parse()
+                .map_err(|error| self.fault(value.span(), format!("station: {error}")))?;
+            station = Some(notation);
+        }
+        let missing = || self.fault(item.span(), "a model needs a station, such as station = \"M/G/1\"");
+        Ok(Model { station: station.ok_or_else(missing)? })
+    }
+
+    /// What only whole combinations show: loads that do not add up, and too many of them.
+    fn check(&self, experiment: &Experiment, load: Option<&Spanned<DeValue<'_>>>) -> Result<(), Fault> {
+        let end = self.text.len()..self.text.len();
+        let section = load.map_or(end, Spanned::span);
+        let count = experiment.factors().map(|factor| factor.values.len()).product::<usize>();
+        if count > MOST_COMBINATIONS {
+            let message = format!("{count} combinations are too many; at most {MOST_COMBINATIONS} can be run");
+            return Err(self.fault(0..0, message));
+        }
+        for combination in experiment.combinations() {
+            experiment.load(&combination).map_err(|(name, message)| {
+                let items = load.and_then(|load| load.get_ref().as_table()).map(in_order).unwrap_or_default();
+                let place = items.into_iter().find(|item| item.0 == name).map(|item| item.2.span());
+                self.fault(place.unwrap_or_else(|| section.clone()), format!("{name}: {message}"))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn table<'t>(&self, name: &str, item: &'t Spanned<DeValue<'_>>) -> Result<&'t DeTable<'t>, Fault> {
+        let refuse = || {
+            let found = a(item.get_ref().type_str());
+            self.fault(item.span(), format!("{name} must be a section, not {found}; write [{name}]"))
+        };
+        item.get_ref().as_table().ok_or_else(refuse)
+    }
+
+    fn text_of(&self, name: &str, item: &Spanned<DeValue<'_>>) -> Result<String, Fault> {
+        let refuse = || self.fault(item.span(), format!("{name} must be a text in quotes"));
+        item.get_ref().as_str().map(str::to_owned).ok_or_else(refuse)
+    }
+
+    fn unknown<'k>(
+        &self,
+        key: &str,
+        place: &Range<usize>,
+        at: &str,
+        known: impl IntoIterator<Item = &'k str>,
+    ) -> Fault {
+        let known: Vec<&str> = known.into_iter().collect();
+        let hint = match nearest(key, known.iter().copied()) {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => format!("known are {}", known.join(", ")),
+        };
+        self.fault(place.clone(), format!("unknown key {key:?} {at}; {hint}"))
+    }
+
+    fn fault(&self, place: Range<usize>, message: impl Into<String>) -> Fault {
+        Fault::at(self.file, self.text, place, message)
+    }
+}
+
+/// The items of a table in the order in which they stand in the file.
+fn in_order<'t>(table: &'t DeTable<'_>) -> Vec<Item<'t>> {
+    let mut items: Vec<Item<'t>> =
+        table.iter().map(|(key, value)| (key.get_ref().as_ref(), key.span(), value)).collect();
+    items.sort_by_key(|item| item.1.start);
+    items
+}
+
+/// The name of a TOML type with its article.
+fn a(type_name: &str) -> String {
+    let article = if type_name.starts_with(['a', 'i']) { "an" } else { "a" };
+    format!("{article} {type_name}")
+}

@@ -1,0 +1,184 @@
+//! Parameters: what an experiment file, a target's URL and a command line can set, read in one way for all three.
+
+use std::fmt;
+use std::time::Duration;
+
+/// One parameter of a server, a workload or a load.
+#[derive(Debug)]
+pub struct Parameter {
+    /// Its name, in kebab case.
+    pub name: &'static str,
+    /// What it does, for `--help` and the documentation.
+    pub help: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// Its value where none is given; `None` leaves it unset.
+    pub default: Option<&'static str>,
+}
+
+/// What values a parameter takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A whole number.
+    Whole {
+        /// The least value.
+        least: u64,
+        /// The largest value.
+        most: u64,
+    },
+    /// A number.
+    Number {
+        /// The least value.
+        least: f64,
+        /// The largest value.
+        most: f64,
+    },
+    /// A time: "250ms", "1.5s", "2m".
+    Time,
+    /// A positive rate per second, or a share of the machine's capacity: 20, "20%".
+    Rate,
+    /// A word; the function says in words what is wrong with one.
+    Word(fn(&str) -> Result<(), String>),
+}
+
+/// The value of a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A whole number.
+    Whole(u64),
+    /// A number, or a rate per second.
+    Number(f64),
+    /// A share of the capacity; 1 is all of it.
+    Share(f64),
+    /// A time.
+    Time(Duration),
+    /// A word.
+    Word(String),
+}
+
+impl Kind {
+    /// Reads a value as it is written.
+    ///
+    /// # Errors
+    /// Says in words what is wrong, to stand after the parameter's name.
+    pub fn read(&self, text: &str) -> Result<Value, String> {
+        let text = text.trim();
+        match *self {
+            Self::Whole { least, most } => {
+                let refuse = || format!("must be a whole number from {least} to {most}, not {text:?}");
+                let value = text.parse::<u64>().map_err(|_| refuse())?;
+                if (least..=most).contains(&value) { Ok(Value::Whole(value)) } else { Err(refuse()) }
+            }
+            Self::Number { least, most } => {
+                let refuse = || format!("must be a number from {least} to {most}, not {text:?}");
+                let value = text.parse::<f64>().map_err(|_| refuse())?;
+                if (least..=most).contains(&value) { Ok(Value::Number(value)) } else { Err(refuse()) }
+            }
+            Self::Time => read_time(text).map(Value::Time),
+            Self::Rate => read_rate(text),
+            Self::Word(check) => check(text).map(|()| Value::Word(text.into())),
+        }
+    }
+}
+
+/// Reads "250ms", "1.5s", "2m" or "1h".
+fn read_time(text: &str) -> Result<Duration, String> {
+    let refuse = || format!("must be a time such as \"250ms\", \"1.5s\" or \"2m\", not {text:?}");
+    let unit_at = text.find(|c: char| c.is_alphabetic() || c == 'µ').ok_or_else(refuse)?;
+    let (number, unit) = text.split_at(unit_at);
+    let unit_s = match unit {
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(refuse()),
+    };
+    let value: f64 = number.trim().parse().map_err(|_| refuse())?;
+    Duration::try_from_secs_f64(value * unit_s).map_err(|_| refuse())
+}
+
+fn read_rate(text: &str) -> Result<Value, String> {
+    let refuse = || format!("must be a positive rate per second such as 20, or a share of the capacity such as \"20%\", not {text:?}");
+    let positive = |number: &str| match number.trim().parse::<f64>() {
+        Ok(value) if value > 0.0 && value <= 1e9 => Ok(value),
+        _ => Err(refuse()),
+    };
+    match text.strip_suffix('%') {
+        Some(percent) => positive(percent).map(|percent| Value::Share(percent / 100.0)),
+        None => positive(text).map(Value::Number),
+    }
+}
+
+/// As it is written in files, URLs and on command lines.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(value) => write!(f, "{value}"),
+            Self::Number(value) => write!(f, "{value}"),
+            // Rounded to twelve digits, so that 0.07 · 100 is written as 7.
+            Self::Share(share) => write!(f, "{}%", (share * 1e14).round() / 1e12),
+            Self::Time(time) => {
+                let ns = time.as_nanos();
+                match ns {
+                    0 => write!(f, "0s"),
+                    _ if ns.is_multiple_of(1_000_000_000) => write!(f, "{}s", time.as_secs()),
+                    _ if ns.is_multiple_of(1_000_000) => write!(f, "{}ms", time.as_millis()),
+                    _ => write!(f, "{}us", time.as_nanos() as f64 / 1e3),
+                }
+            }
+            Self::Word(word) => write!(f, "{word}"),
+        }
+    }
+}
+
+/// The name among `known` that is nearest to a mistyped one, if any is near.
+pub fn nearest<'a>(mistyped: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let near = |name: &&str| strsim::damerau_levenshtein(mistyped, name);
+    known.into_iter().min_by_key(near).filter(|name| near(name) <= 2.max(name.len() / 3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_read_and_print_back() {
+        let whole = Kind::Whole { least: 0, most: u64::MAX };
+        for (kind, text) in [
+            (whole, "18446744073709551615"),
+            (Kind::Number { least: 0.0, most: 9.0 }, "1.5"),
+            (Kind::Time, "250ms"),
+            (Kind::Time, "90s"),
+            (Kind::Time, "12.5us"),
+            (Kind::Rate, "20"),
+            (Kind::Rate, "7%"),
+            (Kind::Rate, "95%"),
+        ] {
+            assert_eq!(kind.read(text).unwrap().to_string(), text);
+        }
+        assert_eq!(Kind::Time.read("1.5 s"), Ok(Value::Time(Duration::from_millis(1500))));
+        assert_eq!(Kind::Time.read("2m"), Ok(Value::Time(Duration::from_secs(120))));
+    }
+
+    #[test]
+    fn impossible_values_are_refused_in_words() {
+        let port = Kind::Whole { least: 1, most: 65535 };
+        for text in ["0", "65536", "-1", "x", "1.5"] {
+            assert!(port.read(text).unwrap_err().contains("from 1 to 65535"), "{text}");
+        }
+        for text in ["5", "5 parsecs", "-1s", "s", "nans", "1e400s"] {
+            assert!(Kind::Time.read(text).unwrap_err().contains("250ms"), "{text}");
+        }
+        for text in ["0", "-5%", "NaN", "inf", "", "%"] {
+            assert!(Kind::Rate.read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_mistyped_name_finds_its_neighbour() {
+        assert_eq!(nearest("ratee", ["rate", "repeats"]), Some("rate"));
+        assert_eq!(nearest("dificulty", ["rate", "difficulty"]), Some("difficulty"));
+        assert_eq!(nearest("banana", ["rate", "users"]), None);
+    }
+}

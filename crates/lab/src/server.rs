@@ -1,0 +1,200 @@
+//! The system under test as a child process of its own, so that its CPU time and memory are its own.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+
+/// A server that has not said where it listens by then has failed.
+const START_WITHIN: Duration = Duration::from_secs(20);
+/// A server that has not ended by then is killed.
+const STOP_WITHIN: Duration = Duration::from_secs(10);
+/// What a server prints, first of all, on standard output; its address follows.
+pub const LISTENING: &str = "listening on ";
+
+/// Why a server under test cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum ServerError {
+    #[error("cannot start {}: {source}", program.display())]
+    Start { program: PathBuf, source: io::Error },
+    #[error("the server did not say where it listens ({how}); its log, {}, ends with:\n{tail}", log.display())]
+    NotReady { how: String, log: PathBuf, tail: String },
+    #[error("the server ended during the trial ({status}); its log, {}, ends with:\n{tail}", log.display())]
+    Ended { status: ExitStatus, log: PathBuf, tail: String },
+    #[error("cannot watch the server: {0}")]
+    Watch(io::Error),
+}
+
+/// What a server has used since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// CPU time of all its threads, in seconds.
+    pub cpu_s: f64,
+    /// The most memory it held at once, in bytes.
+    pub peak_memory_bytes: u64,
+}
+
+/// A running server under test. Dropping it kills it.
+#[derive(Debug)]
+pub struct Server {
+    process: Child,
+    address: SocketAddr,
+    log: PathBuf,
+    /// The server ends when this does, so it does not outlive a laboratory that was killed.
+    _lifeline: Option<ChildStdin>,
+}
+
+impl Server {
+    /// Starts a program that prints "listening on ADDRESS" when it is ready and ends when its standard input
+    /// does. What it writes to standard error goes to the log.
+    ///
+    /// # Errors
+    /// Fails where the program cannot be started, ends early, or says nothing for 20 seconds.
+    pub fn start(program: &Path, arguments: &[String], log: &Path) -> Result<Self, ServerError> {
+        let start = |source| ServerError::Start { program: program.into(), source };
+        let mut process = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create(log).map_err(start)?)
+            // Ctrl-C at the terminal is for the laboratory, which then stops the server in good order.
+            .process_group(0)
+            .spawn()
+            .map_err(start)?;
+        let lifeline = process.stdin.take();
+        let stdout = process.stdout.take().expect("standard output is piped");
+        let (said, hears) = mpsc::channel();
+        // Reads on after the first line, so that the server never blocks on a full pipe.
+        thread::spawn(move || BufReader::new(stdout).lines().map_while(Result::ok).for_each(|line| drop(said.send(line))));
+        let mut server = Self { process, address: ([0, 0, 0, 0], 0).into(), log: log.into(), _lifeline: lifeline };
+        let line = hears.recv_timeout(START_WITHIN).map_err(|_| server.not_ready("it said nothing"))?;
+        let address = line.strip_prefix(LISTENING).and_then(|address| address.trim().parse().ok());
+        server.address = address.ok_or_else(|| server.not_ready(&format!("it said {line:?}")))?;
+        Ok(server)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What it has used so far.
+    ///
+    /// # Errors
+    /// Fails if it has ended.
+    pub fn usage(&mut self) -> Result<Usage, ServerError> {
+        if let Some(status) = self.process.try_wait().map_err(ServerError::Watch)? {
+            return Err(ServerError::Ended { status, log: self.log.clone(), tail: tail(&self.log) });
+        }
+        let folder = PathBuf::from(format!("/proc/{}", self.process.id()));
+        let read = |name| fs::read_to_string(folder.join(name)).map_err(ServerError::Watch);
+        Ok(Usage { cpu_s: cpu_s(&read("stat")?), peak_memory_bytes: peak_memory_bytes(&read("status")?) })
+    }
+
+    /// Asks it to stop, waits until it has, and kills it if it will not.
+    ///
+    /// # Errors
+    /// Fails if it cannot be waited for.
+    pub fn stop(mut self) -> Result<ExitStatus, ServerError> {
+        let pid = Pid::from_child(&self.process);
+        // It may have ended by itself; then waiting says so.
+        let _ = kill_process(pid, Signal::TERM);
+        let deadline = Instant::now() + STOP_WITHIN;
+        while Instant::now() < deadline {
+            if let Some(status) = self.process.try_wait().map_err(ServerError::Watch)? {
+                return Ok(status);
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        self.process.kill().map_err(ServerError::Watch)?;
+        self.process.wait().map_err(ServerError::Watch)
+    }
+
+    fn not_ready(&mut self, how: &str) -> ServerError {
+        let how = match self.process.try_wait() {
+            Ok(Some(status)) => format!("it ended with {status}"),
+            _ => how.into(),
+        };
+        ServerError::NotReady { how, log: self.log.clone(), tail: tail(&self.log) }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Both fail only if it has ended and been waited for.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The last lines of a log.
+fn tail(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(10)..].join("\n")
+}
+
+/// User and system time of `/proc/PID/stat` (proc(5), fields 14 and 15), in seconds.
+fn cpu_s(stat: &str) -> f64 {
+    // The command's name, field 2, may hold blanks; it ends at the last bracket.
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks: f64 = after_name.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
+    ticks / rustix::param::clock_ticks_per_second() as f64
+}
+
+/// The high-water mark of `/proc/PID/status`, in bytes.
+fn peak_memory_bytes(status: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> (Result<Server, ServerError>, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let arguments = ["-c".to_owned(), script.to_owned()];
+        (Server::start(Path::new("/bin/sh"), &arguments, &folder.path().join("log")), folder)
+    }
+
+    #[test]
+    fn a_server_is_started_watched_and_stopped() {
+        let (server, _folder) = shell("echo listening on 127.0.0.1:4711; read line");
+        let mut server = server.unwrap();
+        assert_eq!(server.address(), ([127, 0, 0, 1], 4711).into());
+        assert!(server.usage().unwrap().peak_memory_bytes > 100_000);
+        assert!(!server.stop().unwrap().success());
+    }
+
+    #[test]
+    fn a_server_that_ends_early_is_reported_with_its_log() {
+        let (server, _folder) = shell("echo no such database >&2; exit 7");
+        let message = server.unwrap_err().to_string();
+        assert!(message.contains("exit status: 7") && message.contains("no such database"), "{message}");
+    }
+
+    #[test]
+    fn a_server_ends_when_its_laboratory_does() {
+        let (server, _folder) = shell("echo listening on 127.0.0.1:1; read line; exit 0");
+        let mut server = server.unwrap();
+        drop(server._lifeline.take());
+        assert!(server.process.wait().unwrap().success());
+    }
+
+    #[test]
+    fn the_name_of_a_process_does_not_confuse_its_times() {
+        let stat = "12 (a ) b) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0";
+        let ticks = rustix::param::clock_ticks_per_second() as f64;
+        assert_eq!(cpu_s(stat), 300.0 / ticks);
+    }
+}

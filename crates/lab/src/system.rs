@@ -1,0 +1,91 @@
+//! A system as the laboratory sees it: a row of a table, with what it takes to serve it and to load it.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use kendall_load::Workload;
+use kendall_station::{Discipline, Servers};
+
+use crate::parameter::{Parameter, Value};
+
+/// A system that can be served and loaded. The laboratory knows systems by such rows only.
+#[derive(Debug)]
+pub struct System {
+    /// Its name: that of `kendall serve NAME`, of `[system] name`, and of its URLs' scheme.
+    pub name: &'static str,
+    /// What it does, in a few words.
+    pub about: &'static str,
+    /// The port its URLs mean where they name none.
+    pub default_port: u16,
+    /// What `kendall serve NAME` takes, as `--name value`.
+    pub server: &'static [Parameter],
+    /// What its workload takes.
+    pub workload: &'static [Parameter],
+    /// How many servers its station has, and their order of service.
+    pub station: fn(&Settings) -> (Servers, Discipline),
+    /// Makes its workload: the requests to send to a server, drawn from a seed.
+    pub load: fn(SocketAddr, &Settings, u64) -> Result<Box<dyn Workload>, String>,
+}
+
+/// The values of some parameters, by name. Readers state the type that the parameter's kind guarantees.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings(BTreeMap<&'static str, Value>);
+
+impl Settings {
+    /// The defaults of the given parameters.
+    pub fn defaults(parameters: &[Parameter]) -> Self {
+        let value = |parameter: &Parameter| {
+            let default = parameter.default?;
+            Some((parameter.name, parameter.kind.read(default).expect("a default is a valid value")))
+        };
+        Self(parameters.iter().filter_map(value).collect())
+    }
+
+    /// Sets one value.
+    pub fn set(&mut self, name: &'static str, value: Value) {
+        self.0.insert(name, value);
+    }
+
+    /// One value, if it is set.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+
+    /// All values that are set, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.0.iter().map(|(name, value)| (*name, value))
+    }
+
+    /// A whole number, if it is set.
+    pub fn whole(&self, name: &str) -> Option<u64> {
+        match self.get(name)? {
+            Value::Whole(value) => Some(*value),
+            other => unreachable!("{name} is a whole number, not {other:?}"),
+        }
+    }
+
+    /// A number, if it is set.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        match self.get(name)? {
+            Value::Number(value) => Some(*value),
+            other => unreachable!("{name} is a number, not {other:?}"),
+        }
+    }
+
+    /// A time, if it is set.
+    pub fn time(&self, name: &str) -> Option<Duration> {
+        match self.get(name)? {
+            Value::Time(value) => Some(*value),
+            other => unreachable!("{name} is a time, not {other:?}"),
+        }
+    }
+
+    /// A word, if it is set.
+    pub fn word(&self, name: &str) -> Option<&str> {
+        match self.get(name)? {
+            Value::Word(value) => Some(value),
+            other => unreachable!("{name} is a word, not {other:?}"),
+        }
+    }
+}

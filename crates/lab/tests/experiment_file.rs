@@ -1,0 +1,121 @@
+//! Experiment files: what is read from them, and what their faults look like.
+
+use std::path::PathBuf;
+
+use kendall_lab::{Experiment, Kind, Parameter, Settings, System, Value, parse};
+use kendall_station::{Discipline, Servers};
+
+static SYSTEMS: [System; 1] = [System {
+    name: "search",
+    about: "a system for these tests",
+    default_port: 1,
+    server: &[Parameter {
+        name: "workers",
+        help: "",
+        kind: Kind::Whole { least: 1, most: 64 },
+        default: Some("1"),
+    }],
+    workload: &[Parameter {
+        name: "difficulty",
+        help: "",
+        kind: Kind::Whole { least: 1, most: 1_000_000 },
+        default: Some("100"),
+    }],
+    station: |settings: &Settings| {
+        (Servers::new(settings.whole("workers").unwrap() as u32).unwrap(), Discipline::Fifo)
+    },
+    load: |_, _, _| Err("not loaded in these tests".into()),
+}];
+
+const GOOD: &str = r#"
+name = "sweep"
+question = "How long?"
+repeats = 4
+seed = 7
+
+[system]
+name = "search"
+workers = [1, 2]
+
+[workload]
+difficulty = 1_000
+
+[load]
+rate = ["20%", "95%", 30]
+duration = "2s"
+
+[[model]]
+station = "M/G/1"
+
+[[model]]
+station = "M/M/1"
+"#;
+
+fn read(text: &str) -> Result<Experiment, String> {
+    parse("x.toml", "x", text, PathBuf::new(), &SYSTEMS).map_err(|fault| fault.to_string())
+}
+
+#[test]
+fn a_list_is_a_factor_and_every_combination_is_made() {
+    let experiment = read(GOOD).unwrap();
+    let factors: Vec<_> = experiment.factors().map(|factor| factor.parameter.name).collect();
+    assert_eq!(factors, ["workers", "rate"]);
+    let combinations = experiment.combinations();
+    assert_eq!(combinations.len(), 6);
+    assert_eq!(combinations[0].levels, [("workers", Value::Whole(1)), ("rate", Value::Share(0.2))]);
+    assert_eq!(combinations[5].levels, [("workers", Value::Whole(2)), ("rate", Value::Number(30.0))]);
+    assert_eq!(combinations[5].workload.whole("difficulty"), Some(1000));
+    assert!(experiment.needs_capacity());
+    assert_eq!((experiment.repeats, experiment.seed, experiment.models.len()), (4, Some(7), 2));
+}
+
+#[test]
+fn written_out_it_reads_back_the_same() {
+    let experiment = read(GOOD).unwrap();
+    let written = experiment.to_toml();
+    let again = read(&written).unwrap();
+    assert_eq!(again.combinations(), experiment.combinations());
+    assert_eq!(again.models, experiment.models);
+    assert_eq!(again.to_toml(), written);
+    assert!(written.contains("timeout = \"30s\""), "defaults are written out: {written}");
+}
+
+#[test]
+fn a_file_that_says_little_gets_defaults() {
+    let experiment = read("[system]\nname = \"search\"\n[load]\nrate = 5\nrequests = 10\n").unwrap();
+    assert_eq!((experiment.name.as_str(), experiment.repeats, experiment.seed), ("x", 3, None));
+    assert_eq!(experiment.combinations().len(), 1);
+    assert!(!experiment.needs_capacity());
+}
+
+/// Each fault: the file with one thing changed, the line it must name, and what it must say.
+#[test]
+fn faults_name_their_line_and_the_nearest_key() {
+    let cases: &[(&str, &str, &str, &[&str])] = &[
+        ("rate =", "ratee =", "line 15", &["unknown key \"ratee\" in [load]", "did you mean \"rate\"?", "^^^^^"]),
+        ("difficulty =", "dificulty =", "line 12", &["did you mean \"difficulty\"?"]),
+        ("repeats = 4", "repets = 4", "line 4", &["at the top of the file", "did you mean \"repeats\"?"]),
+        ("\"search\"", "\"serch\"", "line 8", &["unknown system", "did you mean \"search\"?"]),
+        ("workers = [1, 2]", "workers = [1, 0]", "line 9", &["workers must be a whole number from 1 to 64"]),
+        ("workers = [1, 2]", "workers = [1, 1]", "line 9", &["twice"]),
+        ("workers = [1, 2]", "workers = []", "line 9", &["at least one value"]),
+        ("workers = [1, 2]", "workers = true", "line 9", &["not a boolean"]),
+        ("\"95%\"", "\"-95%\"", "line 15", &["positive rate"]),
+        ("\"2s\"", "\"2 parsecs\"", "line 16", &["duration must be a time"]),
+        ("duration = \"2s\"", "warmup = \"0s\"", "line 14", &["nothing says when to stop"]),
+        ("\"M/M/1\"", "\"M/Q/1\"", "line 22", &["\"Q\" is not a law"]),
+        ("[[model]]\nstation = \"M/M/1\"", "[[model]]\nstaton = \"M/M/1\"", "line 22", &["did you mean \"station\"?"]),
+        ("seed = 7", "seed = -7", "line 5", &["seed must be a whole number"]),
+        ("seed = 7", "seed = ", "line 5", &[]),
+        ("[load]", "[load]\narrivals = \"trace\"\ntrace = \"no-such-file.txt\"", "line 16", &["no-such-file.txt"]),
+    ];
+    for (old, new, line, sayings) in cases {
+        let text = GOOD.replacen(old, new, 1);
+        assert_ne!(text, GOOD, "{old:?} stands in the file");
+        let fault = read(&text).unwrap_err();
+        assert!(fault.starts_with(&format!("x.toml, {line}: ")), "{new:?} gives:\n{fault}");
+        for saying in *sayings {
+            assert!(fault.contains(saying), "{new:?}: {saying:?} is not in:\n{fault}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What a run is to do.
+
+use std::time::Duration;
+
+use kendall_station::Arrivals;
+
+/// What a run is to do: when requests are due, when to stop, and how far to go for each.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// When requests are due.
+    pub arrivals: Arrivals,
+    /// The seed of the arrivals; the workload has its own.
+    pub seed: u64,
+    /// No more requests than this.
+    pub requests: Option<u64>,
+    /// No request that would be due later than this after the start.
+    pub duration: Option<Duration>,
+    /// A request without a complete answer this long after it was begun is given up.
+    pub timeout: Duration,
+    /// After the last request, how long to wait for what is still out.
+    pub drain: Duration,
+    /// No more connections than this at once, and at least 1; further requests wait for one.
+    pub connections: u32,
+}
+
+impl Plan {
+    /// A run of the given arrivals that lasts this long, with the usual limits: 30 s for a request, 10 s to
+    /// drain, 1,000 connections.
+    pub fn lasting(arrivals: Arrivals, duration: Duration, seed: u64) -> Self {
+        Self {
+            arrivals,
+            seed,
+            requests: None,
+            duration: Some(duration),
+            timeout: Duration::from_secs(30),
+            drain: Duration::from_secs(10),
+            connections: 1000,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! When the next request is due: by arrivals fixed in advance, or by the users of a closed population.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use kendall_station::random::{Purpose, Rng, stream};
+use kendall_station::{Arrivals, Instants, Law};
+
+use crate::plan::Plan;
+
+/// A request that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// Its number.
+    pub(crate) index: u64,
+    /// When, in nanoseconds since the start.
+    pub(crate) at_ns: i64,
+    /// Whose it is, in a closed population.
+    pub(crate) user: Option<usize>,
+}
+
+/// The source of due requests, in the order in which they are due.
+pub(crate) struct Schedule<'a> {
+    source: Source<'a>,
+    next_index: u64,
+    last_index: u64,
+    last_ns: i64,
+}
+
+enum Source<'a> {
+    Open { instants: Instants<'a>, next_ns: Option<i64> },
+    Closed { think: &'a Law, users: Vec<Rng>, due: BinaryHeap<Reverse<(i64, usize)>> },
+}
+
+impl<'a> Schedule<'a> {
+    pub(crate) fn new(plan: &'a Plan) -> Self {
+        let source = match (&plan.arrivals, plan.arrivals.instants(plan.seed)) {
+            (_, Some(mut instants)) => {
+                let next_ns = instants.next().map(nanoseconds);
+                Source::Open { instants, next_ns }
+            }
+            (Arrivals::Closed { population, think }, None) => {
+                let user = |i: u32| stream(plan.seed, Purpose::Think, u64::from(i));
+                let mut users: Vec<Rng> = (0..*population).map(user).collect();
+                let first = users.iter_mut().map(|rng| nanoseconds(think.sample(rng)));
+                let due = first.enumerate().map(|(i, at_ns)| Reverse((at_ns, i))).collect();
+                Source::Closed { think, users, due }
+            }
+            (_, None) => unreachable!("only a closed population has no instants"),
+        };
+        Self {
+            source,
+            next_index: 0,
+            last_index: plan.requests.unwrap_or(u64::MAX),
+            last_ns: plan.duration.map_or(i64::MAX, |time| time.as_nanos().try_into().unwrap_or(i64::MAX)),
+        }
+    }
+
+    /// When the next request is due, in nanoseconds since the start; `None` if none is, or none yet.
+    pub(crate) fn next_ns(&self) -> Option<i64> {
+        let at_ns = match &self.source {
+            Source::Open { next_ns, .. } => *next_ns,
+            Source::Closed { due, .. } => due.peek().map(|Reverse((at_ns, _))| *at_ns),
+        };
+        at_ns.filter(|&at_ns| self.next_index < self.last_index && at_ns < self.last_ns)
+    }
+
+    /// Takes the next request.
+    pub(crate) fn take(&mut self) -> Option<Due> {
+        let at_ns = self.next_ns()?;
+        let index = self.next_index;
+        self.next_index += 1;
+        let user = match &mut self.source {
+            Source::Open { instants, next_ns } => {
+                *next_ns = instants.next().map(nanoseconds);
+                None
+            }
+            Source::Closed { due, .. } => due.pop().map(|Reverse((_, user))| user),
+        };
+        Some(Due { index, at_ns, user })
+    }
+
+    /// A user has an answer, or has given up, and begins to think.
+    pub(crate) fn think(&mut self, user: usize, now_ns: i64) {
+        if let Source::Closed { think, users, due } = &mut self.source {
+            due.push(Reverse((now_ns + nanoseconds(think.sample(&mut users[user])), user)));
+        }
+    }
+
+    /// Whether no further request can come to be due.
+    pub(crate) fn is_over(&self, now_ns: i64) -> bool {
+        match &self.source {
+            Source::Open { .. } => self.next_ns().is_none(),
+            Source::Closed { .. } => self.next_index >= self.last_index || now_ns >= self.last_ns,
+        }
+    }
+}
+
+fn nanoseconds(seconds: f64) -> i64 {
+    // Saturates: an instant beyond 292 years never comes.
+    (seconds * 1e9).round() as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn plan(arrivals: Arrivals) -> Plan {
+        Plan::lasting(arrivals, Duration::from_secs(1), 7)
+    }
+
+    fn all(plan: &Plan) -> Vec<Due> {
+        let mut schedule = Schedule::new(plan);
+        std::iter::from_fn(|| schedule.take()).collect()
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_instants_and_the_same_number_of_them() {
+        let poisson = plan(Arrivals::poisson(500.0));
+        assert_eq!(all(&poisson), all(&poisson));
+        assert_ne!(all(&poisson), all(&Plan { seed: 8, ..poisson.clone() }));
+        let constant = all(&plan(Arrivals::constant(500.0)));
+        // Due at 2 ms, 4 ms, …, 998 ms.
+        assert_eq!(constant.len(), 499);
+        assert_eq!(constant[0], Due { index: 0, at_ns: 2_000_000, user: None });
+    }
+
+    #[test]
+    fn the_count_stops_it_too() {
+        let few = Plan { requests: Some(3), ..plan(Arrivals::poisson(500.0)) };
+        assert_eq!(all(&few).len(), 3);
+    }
+
+    #[test]
+    fn a_user_has_one_request_out_at_a_time() {
+        let closed = plan(Arrivals::Closed { population: 2, think: Law::Constant { mean_s: 0.1 } });
+        let mut schedule = Schedule::new(&closed);
+        let first = schedule.take().unwrap();
+        assert!(schedule.take().is_some());
+        assert_eq!(schedule.take(), None);
+        assert!(!schedule.is_over(0));
+        schedule.think(first.user.unwrap(), 250_000_000);
+        assert_eq!(schedule.take(), Some(Due { index: 2, at_ns: 350_000_000, user: first.user }));
+        assert!(schedule.is_over(1_000_000_000));
+    }
+}

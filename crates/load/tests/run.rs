@@ -1,0 +1,292 @@
+//! Whole runs against small servers that answer, refuse, reset, hang, lie and die.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use kendall_load::{
+    Connection, Exchange, LocalFuture, Plan, Progress, Request, Reuse, RunSummary, Stamps, Workload, run, tcp,
+};
+use kendall_record::{Outcome, RequestRow};
+use kendall_station::{Arrivals, Law};
+
+/// Sends the request's number, and wants it back.
+struct Echo {
+    address: SocketAddr,
+    reuse: Reuse,
+}
+
+impl Workload for Echo {
+    fn request(&self, index: u64) -> Request {
+        Request { class: 0, bytes: index.to_be_bytes().to_vec() }
+    }
+
+    fn classes(&self) -> Vec<String> {
+        vec!["all".into()]
+    }
+
+    fn connect(&self) -> LocalFuture<'_, io::Result<Box<dyn Connection>>> {
+        Box::pin(async {
+            let stream = tcp::connect(self.address).await?;
+            let port = stream.local_addr()?.port();
+            Ok(Box::new(EchoConnection { stream, port, reuse: self.reuse }) as Box<dyn Connection>)
+        })
+    }
+}
+
+struct EchoConnection {
+    stream: tokio::net::TcpStream,
+    port: u16,
+    reuse: Reuse,
+}
+
+impl Connection for EchoConnection {
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn exchange<'a>(
+        &'a mut self,
+        index: u64,
+        request: &'a Request,
+        stamps: &'a mut Stamps,
+    ) -> LocalFuture<'a, Exchange> {
+        Box::pin(async move {
+            let mut answer = [0; 8];
+            match tcp::exchange(&mut self.stream, &request.bytes, &mut answer, stamps).await {
+                Ok(()) if u64::from_be_bytes(answer) == index => {
+                    Exchange { outcome: Outcome::Answered, reuse: self.reuse }
+                }
+                Ok(()) => Exchange { outcome: Outcome::Wrong, reuse: self.reuse },
+                Err(_) => Exchange { outcome: Outcome::Refused, reuse: Reuse::Close },
+            }
+        })
+    }
+}
+
+/// A server with a thread for each connection; what it does with a request is told. Ends with the process.
+fn server(serve: impl Fn(&mut TcpStream, u64) -> io::Result<()> + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serve = Arc::new(serve);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, serve) = (stream.unwrap(), serve.clone());
+            stream.set_nodelay(true).unwrap();
+            thread::spawn(move || {
+                let mut request = [0; 8];
+                while stream.read_exact(&mut request).is_ok() {
+                    if serve(&mut stream, u64::from_be_bytes(request)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+fn echo() -> SocketAddr {
+    server(|stream, index| stream.write_all(&index.to_be_bytes()))
+}
+
+fn keep(address: SocketAddr) -> Echo {
+    Echo { address, reuse: Reuse::Keep }
+}
+
+fn plan(arrivals: Arrivals, ms: u64) -> Plan {
+    Plan { drain: Duration::from_millis(300), ..Plan::lasting(arrivals, Duration::from_millis(ms), 7) }
+}
+
+/// Runs a plan and checks what holds for every run: each request that was due ends exactly once.
+fn rows(plan: &Plan, workload: &Echo) -> (Vec<RequestRow>, RunSummary) {
+    let mut rows = Vec::new();
+    let never = AtomicBool::new(false);
+    let progress = Progress::default();
+    let summary = run(plan, workload, &mut |row| rows.push(row), &progress, &never).unwrap();
+    assert_eq!(summary.sent, rows.len() as u64);
+    assert_eq!(summary.sent, summary.ended.iter().sum::<u64>());
+    assert_eq!(summary.sent, progress.ended.load(Ordering::Relaxed));
+    for (outcome, count) in Outcome::ALL.iter().zip(summary.ended) {
+        assert_eq!(count, rows.iter().filter(|row| row.outcome == *outcome).count() as u64);
+    }
+    rows.sort_by_key(|row| row.index);
+    assert!(rows.iter().zip(0..).all(|(row, index)| row.index == index), "each number once");
+    (rows, summary)
+}
+
+#[test]
+fn every_request_to_a_good_server_is_answered_and_stamped_in_order() {
+    for reuse in [Reuse::Keep, Reuse::Close] {
+        let workload = Echo { address: echo(), reuse };
+        let (rows, summary) = rows(&plan(Arrivals::poisson(2000.0), 500), &workload);
+        assert_eq!(summary.count(Outcome::Answered), summary.sent);
+        for row in &rows {
+            let stamps = [Some(row.scheduled), row.sent, row.first_byte, row.completed];
+            assert!(stamps.is_sorted() && stamps[3].is_some(), "{row:?}");
+            assert_eq!((row.bytes_out, row.bytes_in), (8, 8));
+            assert_ne!(row.port, 0);
+        }
+    }
+}
+
+#[test]
+fn the_schedule_depends_on_nothing_but_the_seed() {
+    let due = |plan: &Plan, workload: &Echo| -> Vec<i64> {
+        rows(plan, workload).0.iter().map(|row| row.scheduled).collect()
+    };
+    let plan = plan(Arrivals::poisson(1000.0), 300);
+    let slow = server(|stream, index| {
+        thread::sleep(Duration::from_millis(20));
+        stream.write_all(&index.to_be_bytes())
+    });
+    let first = due(&plan, &keep(echo()));
+    assert_eq!(first, due(&plan, &keep(slow)));
+    assert_ne!(first, due(&Plan { seed: 8, ..plan }, &keep(echo())));
+}
+
+#[test]
+fn wrong_refused_and_reset_requests_are_told_apart() {
+    let address = server(|stream, index| match index % 4 {
+        0 => stream.write_all(&(index + 1).to_be_bytes()),
+        1 => Err(io::ErrorKind::ConnectionReset.into()),
+        2 => stream.write_all(&index.to_be_bytes()[..3]).and(Err(io::ErrorKind::ConnectionReset.into())),
+        _ => stream.write_all(&index.to_be_bytes()),
+    });
+    let (rows, _) = rows(&plan(Arrivals::constant(400.0), 500), &keep(address));
+    for row in &rows {
+        let expected = match row.index % 4 {
+            0 => Outcome::Wrong,
+            1 | 2 => Outcome::Refused,
+            _ => Outcome::Answered,
+        };
+        assert_eq!(row.outcome, expected, "{row:?}");
+    }
+}
+
+#[test]
+fn nobody_listening_is_refused_and_not_an_error() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (_, summary) = rows(&plan(Arrivals::constant(200.0), 200), &keep(address));
+    assert_eq!(summary.count(Outcome::Refused), summary.sent);
+}
+
+#[test]
+fn a_request_that_takes_too_long_is_given_up_and_one_still_out_at_the_end_is_unanswered() {
+    let hangs = || server(|_, _| Ok(()));
+    let impatient = Plan { timeout: Duration::from_millis(50), ..plan(Arrivals::constant(200.0), 200) };
+    let (_, summary) = rows(&impatient, &keep(hangs()));
+    assert_eq!(summary.count(Outcome::TimedOut), summary.sent);
+
+    let (rows, summary) = rows(&plan(Arrivals::constant(200.0), 200), &keep(hangs()));
+    assert_eq!(summary.count(Outcome::Unanswered), summary.sent);
+    assert!(rows.iter().all(|row| row.sent.is_some() && row.completed.is_none()));
+    assert!(!summary.doubts.is_empty());
+}
+
+#[test]
+fn a_server_that_dies_in_the_middle_loses_no_request_from_the_books() {
+    let served = AtomicUsize::new(0);
+    let address = server(move |stream, index| {
+        if served.fetch_add(1, Ordering::Relaxed) < 50 {
+            stream.write_all(&index.to_be_bytes())
+        } else {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+    });
+    let (_, summary) = rows(&plan(Arrivals::poisson(500.0), 400), &keep(address));
+    assert_eq!(summary.count(Outcome::Answered), 50);
+    assert_eq!(summary.count(Outcome::Refused), summary.sent - 50);
+}
+
+#[test]
+fn without_a_free_connection_a_request_waits_and_the_wait_is_counted() {
+    let address = server(|stream, index| {
+        thread::sleep(Duration::from_millis(10));
+        stream.write_all(&index.to_be_bytes())
+    });
+    let narrow =
+        Plan { connections: 1, drain: Duration::from_secs(20), ..plan(Arrivals::constant(400.0), 250) };
+    let (rows, summary) = rows(&narrow, &keep(address));
+    assert_eq!(summary.count(Outcome::Answered), summary.sent);
+    assert_eq!(summary.max_in_flight, 1);
+    assert!(summary.waited_for_connection > summary.sent / 2);
+    let last = rows.last().unwrap();
+    // Four requests come in the time that one takes, so the last waits for about three quarters of them.
+    assert!(last.response_ns().unwrap() > 10_000_000 * rows.len() as i64 / 2, "{last:?}");
+}
+
+#[test]
+fn a_closed_population_never_has_more_out_than_users() {
+    let address = server(|stream, index| {
+        thread::sleep(Duration::from_millis(2));
+        stream.write_all(&index.to_be_bytes())
+    });
+    let arrivals = Arrivals::Closed { population: 5, think: Law::Exponential { mean_s: 0.001 } };
+    let (rows, summary) = rows(&plan(arrivals, 300), &keep(address));
+    assert_eq!(summary.max_in_flight, 5);
+    assert!(summary.sent > 50, "{}", summary.sent);
+    let mut events: Vec<(i64, i64)> =
+        rows.iter().flat_map(|row| [(row.scheduled, 1), (row.completed.unwrap(), -1)]).collect();
+    events.sort_by_key(|&(at, change)| (at, change));
+    let mut out = 0;
+    assert!(events.iter().all(|(_, change)| {
+        out += change;
+        out <= 5
+    }));
+}
+
+#[test]
+fn cancelling_stops_at_once_and_keeps_the_books() {
+    let address = server(|_, _| Ok(()));
+    let cancel = Arc::new(AtomicBool::new(false));
+    let later = cancel.clone();
+    thread::spawn(move || {
+        thread::sleep(Duration::from_millis(100));
+        later.store(true, Ordering::Relaxed);
+    });
+    let long = plan(Arrivals::constant(100.0), 3_600_000);
+    let mut rows = 0;
+    let summary = run(&long, &keep(address), &mut |_| rows += 1, &Progress::default(), &cancel).unwrap();
+    assert_eq!((summary.sent, summary.count(Outcome::Unanswered)), (rows, rows));
+}
+
+/// A server that stands still for 400 ms under 500 requests a second: of a second's requests, 200 wait for up to
+/// that long, evenly, so the 80th percentile of all is 200 ms. A tool that sends late would see none of them.
+#[test]
+fn a_stall_of_the_server_is_seen_whole() {
+    let stall = AtomicBool::new(false);
+    let address = server(move |stream, index| {
+        if index == 200 && !stall.swap(true, Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(400));
+        }
+        stream.write_all(&index.to_be_bytes())
+    });
+    let one = Plan { connections: 1, ..plan(Arrivals::constant(500.0), 1000) };
+    let (rows, summary) = rows(&one, &keep(address));
+    let mut responses: Vec<i64> = rows.iter().filter_map(RequestRow::response_ns).collect();
+    assert_eq!(responses.len() as u64, summary.sent);
+    responses.sort_unstable();
+    let p80_ms = responses[responses.len() * 8 / 10] as f64 / 1e6;
+    assert!((150.0..350.0).contains(&p80_ms), "{p80_ms} ms");
+}
+
+/// Little's law holds for the books of a drained run exactly: both sides are the same sum.
+#[test]
+fn the_books_obey_littles_law() {
+    let (rows, summary) = rows(&plan(Arrivals::poisson(1000.0), 500), &keep(echo()));
+    let mut events: Vec<(i64, f64)> =
+        rows.iter().flat_map(|row| [(row.scheduled, 1.0), (row.completed.unwrap(), -1.0)]).collect();
+    events.sort_by_key(|event| event.0);
+    let (mut at, mut out, mut area) = (0, 0.0, 0.0);
+    for (instant, change) in events {
+        area += out * (instant - at) as f64;
+        (at, out) = (instant, out + change);
+    }
+    let responses: i64 = rows.iter().filter_map(RequestRow::response_ns).sum();
+    assert!((area / responses as f64 - 1.0).abs() < 1e-9);
+    assert_eq!(summary.count(Outcome::Answered), summary.sent);
+}

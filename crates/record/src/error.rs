@@ -1,0 +1,26 @@
+//! Why a record cannot be written or read.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a record cannot be written or read. Each names the file.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum RecordError {
+    #[error("cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot read {}: {source}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{} is not {what}: {why}", path.display())]
+    Format { path: PathBuf, what: &'static str, why: String },
+}
+
+impl RecordError {
+    pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        |source| Self::Write { path: path.into(), source }
+    }
+
+    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        |source| Self::Read { path: path.into(), source }
+    }
+}

@@ -1,0 +1,185 @@
+//! The server's own stamps: when it queued, started and finished each request, by the client's port.
+//!
+//! A server writes them to a file of fixed-size little-endian records behind eight bytes that name the format. A
+//! record that was cut off by a kill is left out when reading. [`join`] matches stamps to the client's rows.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::RecordError;
+use crate::row::RequestRow;
+
+const MAGIC: &[u8; 8] = b"kstamps1";
+const RECORD_BYTES: usize = 2 + 4 * 8;
+
+/// The server's stamps of one request, in nanoseconds of [`crate::clock::now_ns`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The client's port.
+    pub port: u16,
+    /// When the request had been read whole and was queued.
+    pub queued: i64,
+    /// When a worker first took it up.
+    pub started: i64,
+    /// When its answer was there.
+    pub finished: i64,
+    /// The time it was in service: from started to finished, less interruptions.
+    pub service: i64,
+}
+
+/// Writes stamps to a file.
+#[derive(Debug)]
+pub struct StampWriter {
+    out: BufWriter<File>,
+    path: PathBuf,
+}
+
+impl StampWriter {
+    /// Creates the file.
+    ///
+    /// # Errors
+    /// Fails where it cannot be written.
+    pub fn create(path: &Path) -> Result<Self, RecordError> {
+        let mut out = BufWriter::new(File::create(path).map_err(RecordError::write(path))?);
+        out.write_all(MAGIC).map_err(RecordError::write(path))?;
+        Ok(Self { out, path: path.into() })
+    }
+
+    /// Adds one stamp; buffered until [`StampWriter::flush`].
+    ///
+    /// # Errors
+    /// Fails where the file cannot be written.
+    pub fn write(&mut self, stamp: &Stamp) -> Result<(), RecordError> {
+        let mut bytes = [0; RECORD_BYTES];
+        bytes[..2].copy_from_slice(&stamp.port.to_le_bytes());
+        let instants = [stamp.queued, stamp.started, stamp.finished, stamp.service];
+        for (place, instant) in bytes[2..].chunks_exact_mut(8).zip(instants) {
+            place.copy_from_slice(&instant.to_le_bytes());
+        }
+        self.out.write_all(&bytes).map_err(RecordError::write(&self.path))
+    }
+
+    /// Hands all stamps to the kernel.
+    ///
+    /// # Errors
+    /// Fails where the file cannot be written.
+    pub fn flush(&mut self) -> Result<(), RecordError> {
+        self.out.flush().map_err(RecordError::write(&self.path))
+    }
+}
+
+/// Reads a file of stamps, in the order in which the requests finished.
+///
+/// # Errors
+/// Fails where the file cannot be read or is not one of stamps.
+pub fn read(path: &Path) -> Result<Vec<Stamp>, RecordError> {
+    let bytes = fs::read(path).map_err(RecordError::read(path))?;
+    let Some(records) = bytes.strip_prefix(MAGIC) else {
+        let why = "it does not begin with kstamps1".to_owned();
+        return Err(RecordError::Format { path: path.into(), what: "a file of stamps", why });
+    };
+    Ok(records.chunks_exact(RECORD_BYTES).map(decode).collect())
+}
+
+fn decode(record: &[u8]) -> Stamp {
+    let instant = |i: usize| {
+        let at = 2 + 8 * i;
+        i64::from_le_bytes(record[at..at + 8].try_into().expect("a record holds four instants"))
+    };
+    Stamp {
+        port: u16::from_le_bytes([record[0], record[1]]),
+        queued: instant(0),
+        started: instant(1),
+        finished: instant(2),
+        service: instant(3),
+    }
+}
+
+/// Gives each row the stamps of the same request: those of the same port that were queued while the client had
+/// it out. `start_ns` is the trial's start, to which the rows' instants are relative.
+pub fn join(rows: &mut [RequestRow], stamps: &[Stamp], start_ns: i64) {
+    let mut by_port: HashMap<u16, Vec<&Stamp>> = HashMap::new();
+    for stamp in stamps {
+        by_port.entry(stamp.port).or_default().push(stamp);
+    }
+    for stamps in by_port.values_mut() {
+        stamps.sort_by_key(|stamp| stamp.queued);
+    }
+    for row in rows {
+        let (Some(sent), Some(of_port)) = (row.sent, by_port.get(&row.port)) else { continue };
+        let next = of_port.partition_point(|stamp| stamp.queued - start_ns < sent);
+        let Some(stamp) = of_port.get(next) else { continue };
+        if row.completed.is_some_and(|completed| stamp.queued - start_ns > completed) {
+            continue;
+        }
+        row.queued = Some(stamp.queued - start_ns);
+        row.started = Some(stamp.started - start_ns);
+        row.finished = Some(stamp.finished - start_ns);
+        row.service = Some(stamp.service);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::Outcome;
+
+    fn stamp(port: u16, queued: i64) -> Stamp {
+        Stamp { port, queued, started: queued + 5, finished: queued + 20, service: 15 }
+    }
+
+    fn row(port: u16, sent: Option<i64>, completed: Option<i64>) -> RequestRow {
+        RequestRow {
+            index: 0,
+            class: 0,
+            port,
+            scheduled: 0,
+            sent,
+            first_byte: None,
+            completed,
+            queued: None,
+            started: None,
+            finished: None,
+            service: None,
+            outcome: Outcome::Answered,
+            bytes_out: 0,
+            bytes_in: 0,
+        }
+    }
+
+    #[test]
+    fn stamps_are_read_back_but_for_a_cut_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stamps");
+        let mut writer = StampWriter::create(&path).unwrap();
+        writer.write(&stamp(5, 1)).unwrap();
+        writer.write(&stamp(65535, i64::MAX - 20)).unwrap();
+        writer.flush().unwrap();
+        assert_eq!(read(&path).unwrap(), [stamp(5, 1), stamp(65535, i64::MAX - 20)]);
+        let bytes = fs::read(&path).unwrap();
+        fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+        assert_eq!(read(&path).unwrap(), [stamp(5, 1)]);
+        fs::write(&path, b"something else").unwrap();
+        assert!(read(&path).unwrap_err().to_string().contains("is not a file of stamps"));
+    }
+
+    #[test]
+    fn rows_get_the_stamps_that_lie_within_them() {
+        let start = 1_000_000;
+        let stamps = [stamp(7, start + 150), stamp(7, start + 50), stamp(8, start + 60)];
+        let mut rows = [
+            row(7, Some(140), Some(190)),
+            row(7, Some(40), Some(90)),
+            row(8, Some(55), None),
+            row(8, Some(70), Some(80)),
+            row(9, Some(0), Some(1000)),
+            row(7, None, None),
+        ];
+        join(&mut rows, &stamps, start);
+        let queued: Vec<_> = rows.iter().map(|row| row.queued).collect();
+        assert_eq!(queued, [Some(150), Some(50), Some(60), None, None, None]);
+        assert_eq!((rows[0].started, rows[0].finished, rows[0].service), (Some(155), Some(170), Some(15)));
+    }
+}
