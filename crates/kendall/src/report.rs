@@ -42,7 +42,8 @@ pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
 pub(crate) fn show(folder: &Path, form: Form) -> anyhow::Result<PathBuf> {
     let report = kendall_lab::analyse(folder, SYSTEMS)?;
     let page = folder.join("report.html");
-    fs::write(&page, kendall_report::page(&report)?).with_context(|| format!("cannot write {}", page.display()))?;
+    fs::write(&page, kendall_report::page(&report))
+        .with_context(|| format!("cannot write {}", page.display()))?;
     match form {
         Form::Table => print::report(&report),
         Form::Json => println!("{}", report.to_json()),

@@ -2,12 +2,13 @@
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
 
 use clap::{Args, Subcommand};
-use kendall_station::{Discipline, Servers};
+use kendall_station::Discipline;
 use rustix::process::{Signal, getpid, kill_process};
 
 #[derive(Subcommand)]
@@ -23,7 +24,7 @@ pub(crate) struct Reverse {
 
     /// Threads that search; all cores if left out
     #[arg(long, value_name = "N")]
-    workers: Option<Servers>,
+    workers: Option<NonZeroUsize>,
 
     /// Order of service: fifo, lifo, priority, preemptive-priority, processor-sharing, shortest-remaining, cmu,
     /// gittins
@@ -55,14 +56,13 @@ pub(crate) fn serve(system: System) -> anyhow::Result<ExitCode> {
     match system {
         System::Reverse(reverse) => {
             reverse.common.prepare();
-            let options = kendall_reverse::Options {
-                listen: reverse.common.listen,
-                workers: reverse.workers.unwrap_or_else(all_cores),
+            let mut options = kendall_reverse::Options {
                 discipline: reverse.discipline,
                 metrics: reverse.common.metrics,
                 stamps: reverse.common.stamps,
-                ..Default::default()
+                ..kendall_reverse::Options::new(reverse.common.listen)
             };
+            options.workers = reverse.workers.unwrap_or(options.workers);
             kendall_reverse::serve(options, ready)?;
         }
     }
@@ -86,9 +86,4 @@ fn ready(address: SocketAddr) {
     let mut out = io::stdout().lock();
     // Whoever closed standard output does not want to know.
     drop(writeln!(out, "{}{address}", kendall_lab::LISTENING).and_then(|()| out.flush()));
-}
-
-fn all_cores() -> Servers {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    u32::try_from(cores).ok().and_then(Servers::new).unwrap_or(Servers::MIN)
 }

@@ -79,7 +79,9 @@ impl Options {
         let gap_s = match (notation.population, self.think_time, self.arrival_rate) {
             (Some(_), Some(think_s), _) => think_s,
             (None, _, Some(rate_per_s)) => 1.0 / rate_per_s,
-            (Some(_), None, _) => bail!("{notation} has a population of its own: give --think-time, not --arrival-rate"),
+            (Some(_), None, _) => {
+                bail!("{notation} has a population of its own: give --think-time, not --arrival-rate")
+            }
             (None, _, None) => bail!("{notation} is an open station: give --arrival-rate, not --think-time"),
         };
         let service_s = self.service_time.or(self.service_rate.map(|rate_per_s| 1.0 / rate_per_s));

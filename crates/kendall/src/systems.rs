@@ -1,6 +1,6 @@
 //! The table of systems: the one place that names them.
 
-use kendall_lab::{Kind, Parameter, Settings, System};
+use kendall_lab::{Kind, Parameter, System};
 use kendall_reverse::{Parameters, ReverseWorkload};
 use kendall_station::{Discipline, Servers};
 
@@ -64,7 +64,8 @@ pub(crate) static SYSTEMS: &[System] = &[System {
             priority_lambda: workload.number("priority-lambda").expect("priority-lambda has a default"),
             start: workload.whole("start"),
         };
-        Ok(Box::new(ReverseWorkload::new(address, parameters, seed)))
+        let workload = ReverseWorkload::new(address, parameters, seed).map_err(|error| error.to_string())?;
+        Ok(Box::new(workload))
     },
 }];
 

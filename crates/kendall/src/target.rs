@@ -41,7 +41,10 @@ impl Target {
                 let known = || system.workload.iter().map(|parameter| parameter.name);
                 match nearest(&key, known()) {
                     Some(near) => bail!("unknown parameter {key:?} in {text:?}; did you mean {near:?}?"),
-                    None => bail!("unknown parameter {key:?} in {text:?}; known are {}", known().collect::<Vec<_>>().join(", ")),
+                    None => bail!(
+                        "unknown parameter {key:?} in {text:?}; known are {}",
+                        known().collect::<Vec<_>>().join(", ")
+                    ),
                 }
             };
             let value = parameter.kind.read(&value).map_err(|message| anyhow::anyhow!("{key} {message}"))?;
@@ -57,7 +60,9 @@ mod tests {
 
     #[test]
     fn a_url_names_system_address_and_parameters() {
-        let target = Target::read("reverse://127.0.0.1:5099?difficulty=300000&repeat-percent=20&priority-lambda=1.5").unwrap();
+        let target =
+            Target::read("reverse://127.0.0.1:5099?difficulty=300000&repeat-percent=20&priority-lambda=1.5")
+                .unwrap();
         assert_eq!(target.system.name, "reverse");
         assert_eq!(target.address, ([127, 0, 0, 1], 5099).into());
         assert_eq!(target.workload.whole("difficulty"), Some(300_000));

@@ -117,7 +117,8 @@ impl Reader<'_> {
         };
         let wanted = self.text_of("name", name)?;
         let Some(system) = self.systems.iter().find(|system| system.name == wanted) else {
-            let hint = nearest(&wanted, known()).map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
+            let hint = nearest(&wanted, known())
+                .map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
             let message = format!("unknown system {wanted:?}{hint} Known are {}", list());
             return Err(self.fault(name.span(), message));
         };
@@ -215,7 +216,8 @@ impl Reader<'_> {
         let section = load.map_or(end, Spanned::span);
         let count = experiment.factors().map(|factor| factor.values.len()).product::<usize>();
         if count > MOST_COMBINATIONS {
-            let message = format!("{count} combinations are too many; at most {MOST_COMBINATIONS} can be run");
+            let message =
+                format!("{count} combinations are too many; at most {MOST_COMBINATIONS} can be run");
             return Err(self.fault(0..0, message));
         }
         for combination in experiment.combinations() {

@@ -1,20 +1,32 @@
 //! The laboratory: from an experiment file to trials, their records, and the data of a report.
 //!
-//! [`read`] checks an experiment file, [`run`] tries every combination of its factors in seeded, shuffled order
+//! [`read`] checks an experiment file, [`Lab::run`] tries every combination of its factors in seeded, shuffled order
 //! against a server in a process of its own, and [`analyse`] lays what was measured beside what the models say.
 //!
 //! No system is named here: systems are rows of a table ([`System`]) that the caller hands in.
 
+mod analyse;
+mod axis;
 mod experiment;
 mod fault;
 mod file;
+mod lab;
 mod load;
+mod machine;
 mod parameter;
+mod schedule;
+mod server;
 mod system;
+mod trial;
 
+pub use analyse::analyse;
 pub use experiment::{Combination, Experiment, Model, Section, Variable};
 pub use fault::Fault;
 pub use file::{ExperimentError, parse, read};
+pub use lab::{Ended, Lab, LabError, drawn_seed};
 pub use load::{LOAD, Load, Schedule};
-pub use parameter::{Kind, Parameter, Value};
+pub use machine::{Offer, inspect};
+pub use parameter::{Kind, Parameter, Value, nearest};
+pub use server::{LISTENING, ServerError, Usage};
 pub use system::{Settings, System};
+pub use trial::{Measured, TrialError, TrialResult};

@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use kendall_load::Plan;
 use kendall_station::{Arrivals, Kind as LawKind, Law};
 
 use crate::parameter::{Kind, Parameter, Value};
 use crate::system::Settings;
-
-const ANY: f64 = f64::MAX;
 
 /// The parameters of `[load]`, which `kendall load` takes as options too.
 pub const LOAD: &[Parameter] = &[
@@ -67,12 +66,7 @@ pub const LOAD: &[Parameter] = &[
         kind: Kind::Whole { least: 1, most: 1_000_000_000 },
         default: None,
     },
-    Parameter {
-        name: "duration",
-        help: "stop after this time",
-        kind: Kind::Time,
-        default: None,
-    },
+    Parameter { name: "duration", help: "stop after this time", kind: Kind::Time, default: None },
     Parameter {
         name: "warmup",
         help: "requests due in this first part of a trial are sent but not counted in its answer",
@@ -147,7 +141,12 @@ impl Load {
                 match settings.get("rate") {
                     Some(Value::Share(share)) => Schedule::Share(*share, gap),
                     Some(Value::Number(rate_per_s)) => Schedule::Rate(*rate_per_s, gap),
-                    _ => return Err(("rate", format!("{law} arrivals need a rate; set rate = 20 or rate = \"50%\""))),
+                    _ => {
+                        return Err((
+                            "rate",
+                            format!("{law} arrivals need a rate; set rate = 20 or rate = \"50%\""),
+                        ));
+                    }
                 }
             }
         };
@@ -177,10 +176,24 @@ impl Load {
         let at = |rate_per_s: f64, gap: &Law| Arrivals::Open { gap: gap.scaled(1.0 / rate_per_s) };
         match &self.schedule {
             Schedule::Rate(rate_per_s, gap) => at(*rate_per_s, gap),
-            Schedule::Share(share, gap) => {
-                at(share * capacity_per_s.expect("a share of the capacity is asked for after calibration"), gap)
-            }
+            Schedule::Share(share, gap) => at(
+                share * capacity_per_s.expect("a share of the capacity is asked for after calibration"),
+                gap,
+            ),
             Schedule::Fixed(arrivals) => arrivals.clone(),
+        }
+    }
+
+    /// What a run of this load is to do.
+    pub fn plan(&self, capacity_per_s: Option<f64>, seed: u64) -> Plan {
+        Plan {
+            arrivals: self.arrivals(capacity_per_s),
+            seed,
+            requests: self.requests,
+            duration: self.duration,
+            timeout: self.timeout,
+            drain: self.drain,
+            connections: self.connections,
         }
     }
 

@@ -20,7 +20,18 @@ pub struct Offer {
 
 /// Looks at this machine. Takes about a tenth of a second, for the timer is tried.
 pub fn inspect() -> Vec<Offer> {
-    vec![cores(), simd(), memory(), clock(), timer(), open_files(), ports(), privileges(), namespaces(), load()]
+    vec![
+        cores(),
+        simd(),
+        memory(),
+        clock(),
+        timer(),
+        open_files(),
+        ports(),
+        privileges(),
+        namespaces(),
+        load(),
+    ]
 }
 
 fn offer(name: &'static str, found: impl Into<String>, advice: Option<&str>) -> Offer {
@@ -40,7 +51,8 @@ fn cores() -> Offer {
     let count = std::thread::available_parallelism().map_or(1, usize::from);
     let model = read("/proc/cpuinfo").and_then(|text| field(&text, "model name"));
     let found = format!("{count} × {}", model.unwrap_or_else(|| std::env::consts::ARCH.into()));
-    let advice = "server and generator share the only core, so each slows the other; measure with two or more";
+    let advice =
+        "server and generator share the only core, so each slows the other; measure with two or more";
     offer("cores", found, (count < 2).then_some(advice))
 }
 
@@ -112,7 +124,11 @@ fn timer() -> Offer {
     late_us.sort_unstable();
     let (p50, p99) = (late_us[late_us.len() / 2], late_us[late_us.len() - 1]);
     let advice = "sends will be late by this much; close other programs, or use a machine that is not shared";
-    offer("timer", format!("wakes {p50} µs late (median), {p99} µs (worst of 50)"), (p99 > 2_000).then_some(advice))
+    offer(
+        "timer",
+        format!("wakes {p50} µs late (median), {p99} µs (worst of 50)"),
+        (p99 > 2_000).then_some(advice),
+    )
 }
 
 fn open_files() -> Offer {
@@ -129,7 +145,11 @@ fn ports() -> Offer {
     let ends: Vec<u32> = range.split_whitespace().filter_map(|end| end.parse().ok()).collect();
     let backlog = read("/proc/sys/net/core/somaxconn").unwrap_or_else(|| "unknown".into());
     let [low, high] = ends[..] else { return offer("ports", "unknown", None) };
-    offer("ports", format!("{} for clients; accept backlog up to {backlog}", high.saturating_sub(low) + 1), None)
+    offer(
+        "ports",
+        format!("{} for clients; accept backlog up to {backlog}", high.saturating_sub(low) + 1),
+        None,
+    )
 }
 
 fn privileges() -> Offer {
@@ -138,7 +158,13 @@ fn privileges() -> Offer {
     let capabilities =
         field(&status, "CapEff").and_then(|hex| u64::from_str_radix(&hex, 16).ok()).unwrap_or_default();
     // Bit numbers of linux/capability.h.
-    let known = [(12, "CAP_NET_ADMIN"), (13, "CAP_NET_RAW"), (19, "CAP_SYS_PTRACE"), (23, "CAP_SYS_NICE"), (38, "CAP_PERFMON")];
+    let known = [
+        (12, "CAP_NET_ADMIN"),
+        (13, "CAP_NET_RAW"),
+        (19, "CAP_SYS_PTRACE"),
+        (23, "CAP_SYS_NICE"),
+        (38, "CAP_PERFMON"),
+    ];
     let held: Vec<&str> =
         known.iter().filter(|(bit, _)| capabilities >> bit & 1 == 1).map(|(_, name)| *name).collect();
     let found = match (root, held.is_empty()) {
@@ -152,7 +178,8 @@ fn privileges() -> Offer {
 fn namespaces() -> Offer {
     let can = |flags: &[&str]| {
         let mut command = Command::new("unshare");
-        let quiet = command.args(flags).arg("true").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let quiet =
+            command.args(flags).arg("true").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         quiet.status().is_ok_and(|status| status.success())
     };
     if can(&["--net"]) {
@@ -160,7 +187,11 @@ fn namespaces() -> Offer {
     } else if can(&["--user", "--map-root-user", "--net"]) {
         offer("namespaces", "network namespaces can be made within a user namespace", None)
     } else {
-        offer("namespaces", "no network namespaces can be made", Some("links can be emulated by a relay only"))
+        offer(
+            "namespaces",
+            "no network namespaces can be made",
+            Some("links can be emulated by a relay only"),
+        )
     }
 }
 

@@ -99,7 +99,11 @@ fn read_time(text: &str) -> Result<Duration, String> {
 }
 
 fn read_rate(text: &str) -> Result<Value, String> {
-    let refuse = || format!("must be a positive rate per second such as 20, or a share of the capacity such as \"20%\", not {text:?}");
+    let refuse = || {
+        format!(
+            "must be a positive rate per second such as 20, or a share of the capacity such as \"20%\", not {text:?}"
+        )
+    };
     let positive = |number: &str| match number.trim().parse::<f64>() {
         Ok(value) if value > 0.0 && value <= 1e9 => Ok(value),
         _ => Err(refuse()),

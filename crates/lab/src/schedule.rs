@@ -5,7 +5,7 @@ use rand::seq::SliceRandom;
 
 /// One trial to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trial {
+pub(crate) struct Trial {
     /// Its number in the order of running, from 1.
     pub number: usize,
     /// Its combination, as an index into [`crate::Experiment::combinations`].
@@ -18,7 +18,7 @@ pub struct Trial {
 
 /// Every combination `repeats` times, in randomised blocks: each repeat tries all combinations in an order of its
 /// own, so that a slow drift of the machine falls on all of them alike.
-pub fn schedule(combinations: usize, repeats: u32, seed: u64) -> Vec<Trial> {
+pub(crate) fn schedule(combinations: usize, repeats: u32, seed: u64) -> Vec<Trial> {
     let mut trials = Vec::with_capacity(combinations * repeats as usize);
     for repeat in 0..repeats {
         let mut block: Vec<usize> = (0..combinations).collect();

@@ -45,7 +45,7 @@ pub struct Usage {
 
 /// A running server under test. Dropping it kills it.
 #[derive(Debug)]
-pub struct Server {
+pub(crate) struct Server {
     process: Child,
     address: SocketAddr,
     log: PathBuf,
@@ -59,7 +59,7 @@ impl Server {
     ///
     /// # Errors
     /// Fails where the program cannot be started, ends early, or says nothing for 20 seconds.
-    pub fn start(program: &Path, arguments: &[String], log: &Path) -> Result<Self, ServerError> {
+    pub(crate) fn start(program: &Path, arguments: &[String], log: &Path) -> Result<Self, ServerError> {
         let start = |source| ServerError::Start { program: program.into(), source };
         let mut process = Command::new(program)
             .args(arguments)
@@ -74,8 +74,11 @@ impl Server {
         let stdout = process.stdout.take().expect("standard output is piped");
         let (said, hears) = mpsc::channel();
         // Reads on after the first line, so that the server never blocks on a full pipe.
-        thread::spawn(move || BufReader::new(stdout).lines().map_while(Result::ok).for_each(|line| drop(said.send(line))));
-        let mut server = Self { process, address: ([0, 0, 0, 0], 0).into(), log: log.into(), _lifeline: lifeline };
+        thread::spawn(move || {
+            BufReader::new(stdout).lines().map_while(Result::ok).for_each(|line| drop(said.send(line)))
+        });
+        let mut server =
+            Self { process, address: ([0, 0, 0, 0], 0).into(), log: log.into(), _lifeline: lifeline };
         let line = hears.recv_timeout(START_WITHIN).map_err(|_| server.not_ready("it said nothing"))?;
         let address = line.strip_prefix(LISTENING).and_then(|address| address.trim().parse().ok());
         server.address = address.ok_or_else(|| server.not_ready(&format!("it said {line:?}")))?;
@@ -83,7 +86,7 @@ impl Server {
     }
 
     /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
@@ -91,7 +94,7 @@ impl Server {
     ///
     /// # Errors
     /// Fails if it has ended.
-    pub fn usage(&mut self) -> Result<Usage, ServerError> {
+    pub(crate) fn usage(&mut self) -> Result<Usage, ServerError> {
         if let Some(status) = self.process.try_wait().map_err(ServerError::Watch)? {
             return Err(ServerError::Ended { status, log: self.log.clone(), tail: tail(&self.log) });
         }
@@ -104,7 +107,7 @@ impl Server {
     ///
     /// # Errors
     /// Fails if it cannot be waited for.
-    pub fn stop(mut self) -> Result<ExitStatus, ServerError> {
+    pub(crate) fn stop(mut self) -> Result<ExitStatus, ServerError> {
         let pid = Pid::from_child(&self.process);
         // It may have ended by itself; then waiting says so.
         let _ = kill_process(pid, Signal::TERM);
@@ -147,7 +150,8 @@ fn tail(log: &Path) -> String {
 fn cpu_s(stat: &str) -> f64 {
     // The command's name, field 2, may hold blanks; it ends at the last bracket.
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let ticks: f64 = after_name.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
+    let ticks: f64 =
+        after_name.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
     ticks / rustix::param::clock_ticks_per_second() as f64
 }
 

@@ -92,7 +92,12 @@ fn a_file_that_says_little_gets_defaults() {
 #[test]
 fn faults_name_their_line_and_the_nearest_key() {
     let cases: &[(&str, &str, &str, &[&str])] = &[
-        ("rate =", "ratee =", "line 15", &["unknown key \"ratee\" in [load]", "did you mean \"rate\"?", "^^^^^"]),
+        (
+            "rate =",
+            "ratee =",
+            "line 15",
+            &["unknown key \"ratee\" in [load]", "did you mean \"rate\"?", "^^^^^"],
+        ),
         ("difficulty =", "dificulty =", "line 12", &["did you mean \"difficulty\"?"]),
         ("repeats = 4", "repets = 4", "line 4", &["at the top of the file", "did you mean \"repeats\"?"]),
         ("\"search\"", "\"serch\"", "line 8", &["unknown system", "did you mean \"search\"?"]),
@@ -104,10 +109,20 @@ fn faults_name_their_line_and_the_nearest_key() {
         ("\"2s\"", "\"2 parsecs\"", "line 16", &["duration must be a time"]),
         ("duration = \"2s\"", "warmup = \"0s\"", "line 14", &["nothing says when to stop"]),
         ("\"M/M/1\"", "\"M/Q/1\"", "line 22", &["\"Q\" is not a law"]),
-        ("[[model]]\nstation = \"M/M/1\"", "[[model]]\nstaton = \"M/M/1\"", "line 22", &["did you mean \"station\"?"]),
+        (
+            "[[model]]\nstation = \"M/M/1\"",
+            "[[model]]\nstaton = \"M/M/1\"",
+            "line 22",
+            &["did you mean \"station\"?"],
+        ),
         ("seed = 7", "seed = -7", "line 5", &["seed must be a whole number"]),
         ("seed = 7", "seed = ", "line 5", &[]),
-        ("[load]", "[load]\narrivals = \"trace\"\ntrace = \"no-such-file.txt\"", "line 16", &["no-such-file.txt"]),
+        (
+            "[load]",
+            "[load]\narrivals = \"trace\"\ntrace = \"no-such-file.txt\"",
+            "line 16",
+            &["no-such-file.txt"],
+        ),
     ];
     for (old, new, line, sayings) in cases {
         let text = GOOD.replacen(old, new, 1);

@@ -149,7 +149,9 @@ impl Tally {
 
     pub(crate) fn end(&mut self, outcome: Outcome, response_ns: Option<i64>) {
         self.ended[outcome as usize] += 1;
-        self.response.saturating_record(response_ns.map_or(0, |ns| ns.max(0) as u64));
+        if let Some(response_ns) = response_ns {
+            self.response.saturating_record(response_ns.max(0) as u64);
+        }
     }
 
     pub(crate) fn lag(&mut self, lag_ns: i64) {

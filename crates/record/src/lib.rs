@@ -3,15 +3,24 @@
 //! A results folder is `results/<experiment>/<UTC stamp>/` with the experiment as run, a [`Manifest`], and one
 //! folder a trial: `requests.parquet` (a row a request), `latency.hlog` (HdrHistogram's interval log) and
 //! `answer.json`. While a trial runs its rows go to a journal, which is readable at any instant, so a run that is
-//! killed leaves all that it had.
+//! killed leaves what it had.
 //!
 //! This crate decides nothing: it neither measures nor computes answers. Its one clock, [`clock::now_ns`], is
 //! here because client and server stamp requests by it.
 
 pub mod clock;
 mod error;
+mod folder;
+mod hlog;
+mod journal;
+mod manifest;
 mod row;
 pub mod stamps;
+mod table;
+mod trial;
 
 pub use error::RecordError;
+pub use folder::{folder_stamp, read_json, trial_folder, utc_now, write_json};
+pub use manifest::{Machine, Manifest};
 pub use row::{Outcome, RequestRow};
+pub use trial::{TrialWriter, read_trial};

@@ -1,1 +1,20 @@
-//! Not written yet.
+//! Figures, findings and pages from the records of an experiment.
+//!
+//! The laboratory fills a [`Report`]; this crate judges it ([`findings`]: what agrees, what does not and why, and
+//! every reason to doubt) and renders it three ways: a [`terminal`] table, one self-contained HTML page ([`page`])
+//! and JSON ([`Report::to_json`]).
+//!
+//! It computes no answers and reads no records: all numbers on its pages come from the [`Report`].
+
+mod chart;
+pub mod figure;
+mod finding;
+mod model;
+pub mod number;
+mod page;
+mod svg;
+pub mod terminal;
+
+pub use finding::{Answers, AssumedLaw, Finding, Reason, Severity, Trend, Way, findings};
+pub use model::{Counts, Curve, Factor, Growth, Modelled, Modelling, Point, Report, ServiceSeen, TrialLine};
+pub use page::page;

@@ -1,1 +1,20 @@
-//! Not written yet.
+//! Hash reversal: given a SHA-256 digest and a range, find the 64-bit integer in the range behind the digest.
+//!
+//! The system of a course in operating systems, compatible with its protocol to the byte: one connection is one
+//! request of 49 bytes and one answer of 8. A request carries a priority, and the work behind it is uniform up
+//! to the size of its range, so the order of service matters and can be computed.
+//!
+//! [`serve`] runs the server, [`ReverseWorkload`] loads any server of this protocol. The workload draws its
+//! requests from kendall's own streams; it does not reproduce the numbers of the course's client.
+
+mod client;
+pub mod protocol;
+mod search;
+mod server;
+mod workload;
+
+pub use client::Client;
+pub use kendall_service::{Config as Options, ServiceError};
+pub use search::search;
+pub use server::{Reverse, serve};
+pub use workload::{ParameterError, Parameters, ReverseWorkload};

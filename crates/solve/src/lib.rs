@@ -1,1 +1,20 @@
-//! Not written yet.
+//! What theory, simulation and measurement say of a station, each as the same [`Answer`](kendall_station::Answer).
+//!
+//! - [`formula`] asks queueing theory, or says why theory has no answer.
+//! - [`simulate`] runs the station in virtual time.
+//! - [`measured`] makes an answer from the request rows of real trials.
+//!
+//! This crate reads no clock and does no I/O. What is random comes from a seed. Every interval is a 95 % confidence
+//! interval, and says in its documentation by which method it was made.
+
+mod formula;
+mod measured;
+mod simulate;
+pub mod statistics;
+
+pub use formula::{
+    NoFormula, erlang_b, erlang_c, formula, number_at_least, response_survival, servers_for_p_wait,
+    servers_for_response, waiting_survival,
+};
+pub use measured::{ClientSide, NotMeasured, Trend, Trial, little, measured, trend};
+pub use simulate::{SimulationError, StopRule, simulate};

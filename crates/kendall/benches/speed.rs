@@ -1,0 +1,248 @@
+//! Speed on this machine: how late the generator sends and what a request costs it, and how many customers a
+//! second the simulator serves. Prints, and writes `docs/benchmarks.md`.
+//!
+//! Everything is compared within one run, because the machine may be shared: medians of several rounds, and
+//! ratios between the sides of the same round.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use kendall_load::{
+    Connection, Exchange, LocalFuture, Plan, Progress, Request, Reuse, RunSummary, Stamps, Workload, run, tcp,
+};
+use kendall_record::{Machine, Outcome, utc_now};
+use kendall_solve::{StopRule, simulate};
+use kendall_station::{Arrivals, Discipline, Law, Servers, Station};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+const ROUNDS: usize = 3;
+const RATES_PER_S: [f64; 2] = [5_000.0, 20_000.0];
+const ROUND: Duration = Duration::from_secs(3);
+/// A request and an answer of hash reversal, for their sizes.
+const REQUEST_BYTES: usize = 49;
+const ANSWER_BYTES: usize = 8;
+const CUSTOMERS: u64 = 20_000_000;
+
+fn main() {
+    // `cargo test --benches` asks for a list of tests; there are none.
+    if std::env::args().any(|argument| argument == "--list" || argument == "--test") {
+        return;
+    }
+    let page = page();
+    print!("{page}");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.md");
+    fs::write(&path, page).expect("docs/benchmarks.md can be written");
+}
+
+fn page() -> String {
+    let machine = Machine::here();
+    let mut page = format!(
+        "# Benchmarks\n\nWritten by `make bench` on {}.\n\n{} × {}, kernel {}, kendall {}. \
+         Medians of {ROUNDS} rounds; both sides of a ratio ran in the same rounds.\n",
+        &utc_now()[..10],
+        machine.cores,
+        machine.cpu,
+        machine.kernel,
+        env!("CARGO_PKG_VERSION"),
+    );
+    generator(&mut page);
+    simulator(&mut page);
+    page
+}
+
+/// How late requests are sent at a constant rate, against a server that answers at once.
+fn generator(page: &mut String) {
+    let server = serve();
+    page.push_str(
+        "\n## The generator\n\nSend lag: from the instant a request was due to the instant it was handed to the \
+         kernel; open loop, constant rate, 50 kept connections, a server on the same machine that answers 8 bytes \
+         to 49 at once. The other side is the same loop woken by tokio's own timer, as load generators built on an \
+         asynchronous runtime are.\n\n\
+         | rate, 1/s | lag p50, µs | lag p99, µs | tokio timer p50, µs | p99, µs | ratio p50 | ratio p99 | CPU per request, µs | rate reached |\n\
+         | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+    );
+    for rate_per_s in RATES_PER_S {
+        let mut ours = Vec::new();
+        let mut theirs = Vec::new();
+        for round in 0..ROUNDS {
+            ours.push(send(server, rate_per_s, round as u64));
+            theirs.push(tokio_lags_ns(rate_per_s));
+        }
+        let us = |ns: f64| ns / 1e3;
+        let ours_of = |value: fn(&RunSummary) -> f64| median(ours.iter().map(value));
+        let (p50, p99) = (ours_of(|run| run.lag.p50_ns as f64), ours_of(|run| run.lag.p99_ns as f64));
+        let (t50, t99) = (median(theirs.iter().map(|lags| lags.0)), median(theirs.iter().map(|lags| lags.1)));
+        let cpu_us = ours_of(|run| run.generator_cpu_s * 1e6 / run.sent as f64);
+        let reached = ours_of(|run| run.count(Outcome::Answered) as f64 / run.wall_s) / rate_per_s;
+        let _ = writeln!(
+            page,
+            "| {rate_per_s} | {:.1} | {:.1} | {:.0} | {:.0} | 1 : {:.0} | 1 : {:.0} | {cpu_us:.1} | {:.1} % |",
+            us(p50),
+            us(p99),
+            us(t50),
+            us(t99),
+            t50 / p50,
+            t99 / p99,
+            reached * 100.0,
+        );
+    }
+}
+
+fn send(server: SocketAddr, rate_per_s: f64, seed: u64) -> RunSummary {
+    let plan = Plan { connections: 50, ..Plan::lasting(Arrivals::constant(rate_per_s), ROUND, seed) };
+    // The generator gets a thread of its own, as it has in an experiment.
+    let ping = Ping(server);
+    let run =
+        thread::spawn(move || run(&plan, &ping, &mut |_| {}, &Progress::default(), &AtomicBool::new(false)));
+    let run = run.join().expect("the generator does not panic").expect("the generator can be set up");
+    assert_eq!(run.count(Outcome::Answered), run.sent, "the server answers everything");
+    run
+}
+
+/// Median and 99th percentile of how late tokio's timer wakes, in nanoseconds.
+fn tokio_lags_ns(rate_per_s: f64) -> (f64, f64) {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
+    runtime.block_on(async {
+        let start = tokio::time::Instant::now();
+        let count = (rate_per_s * ROUND.as_secs_f64() / 2.0) as u32;
+        let mut lags_ns = Vec::with_capacity(count as usize);
+        for i in 1..=count {
+            let due = start + Duration::from_secs_f64(f64::from(i) / rate_per_s);
+            tokio::time::sleep_until(due).await;
+            lags_ns.push(due.elapsed().as_nanos() as f64);
+        }
+        lags_ns.sort_by(f64::total_cmp);
+        (lags_ns[lags_ns.len() / 2], lags_ns[lags_ns.len() * 99 / 100])
+    })
+}
+
+/// How many customers a second the simulator serves.
+fn simulator(page: &mut String) {
+    page.push_str(
+        "\n## The simulator\n\nOne thread, ρ = 0.8. FIFO with room for all has a loop of its own; everything else goes \
+         through the general event loop.\n\n| station | customers | million customers per second | against M/M/3 |\n| --- | ---: | ---: | ---: |\n",
+    );
+    let station = |discipline, capacity| Station {
+        discipline,
+        capacity,
+        ..Station::new(
+            Arrivals::poisson(2.4),
+            Law::Exponential { mean_s: 1.0 },
+            Servers::new(3).expect("3 > 0"),
+        )
+    };
+    let stations = [
+        (station(Discipline::Fifo, None), CUSTOMERS),
+        (station(Discipline::Fifo, Some(20)), CUSTOMERS / 4),
+        (station(Discipline::PreemptivePriority, None), CUSTOMERS / 4),
+        (station(Discipline::ProcessorSharing, None), CUSTOMERS / 4),
+        (station(Discipline::ShortestRemaining, None), CUSTOMERS / 4),
+    ];
+    let mut first = None;
+    for (station, customers) in stations {
+        let rates = (0..ROUNDS).map(|round| {
+            let start = Instant::now();
+            let answer = simulate(&station, StopRule::customers(customers), round as u64);
+            answer.expect("the station is stable");
+            customers as f64 / start.elapsed().as_secs_f64()
+        });
+        let rate = median(rates);
+        let ratio = rate / *first.get_or_insert(rate);
+        let _ = writeln!(page, "| {station} | {customers} | {:.1} | {ratio:.2} |", rate / 1e6);
+    }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// A server that answers 8 bytes to 49, on a thread of its own.
+fn serve() -> SocketAddr {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime can be made");
+        runtime.block_on(async move {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+            tell.send(listener.local_addr().expect("it is bound")).expect("somebody waits for it");
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(answer(stream));
+            }
+        });
+    });
+    told.recv().expect("the server starts")
+}
+
+async fn answer(mut stream: TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut request = [0; REQUEST_BYTES];
+    loop {
+        stream.read_exact(&mut request).await?;
+        stream.write_all(&request[..ANSWER_BYTES]).await?;
+    }
+}
+
+struct Ping(SocketAddr);
+
+impl Workload for Ping {
+    fn request(&self, index: u64) -> Request {
+        let mut bytes = vec![0; REQUEST_BYTES];
+        bytes[..ANSWER_BYTES].copy_from_slice(&index.to_be_bytes());
+        Request { class: 0, bytes }
+    }
+
+    fn classes(&self) -> Vec<String> {
+        vec!["all".into()]
+    }
+
+    fn connect(&self) -> LocalFuture<'_, io::Result<Box<dyn Connection>>> {
+        Box::pin(async {
+            let stream = tcp::connect(self.0).await?;
+            let port = stream.local_addr()?.port();
+            Ok(Box::new(PingConnection { stream, port }) as Box<dyn Connection>)
+        })
+    }
+}
+
+struct PingConnection {
+    stream: TcpStream,
+    port: u16,
+}
+
+impl Connection for PingConnection {
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn exchange<'a>(
+        &'a mut self,
+        _: u64,
+        request: &'a Request,
+        stamps: &'a mut Stamps,
+    ) -> LocalFuture<'a, Exchange> {
+        Box::pin(async move {
+            let mut answer = [0; ANSWER_BYTES];
+            let result = tcp::exchange(&mut self.stream, &request.bytes, &mut answer, stamps).await;
+            match result {
+                Ok(()) if answer == request.bytes[..ANSWER_BYTES] => {
+                    Exchange { outcome: Outcome::Answered, reuse: Reuse::Keep }
+                }
+                Ok(()) => Exchange { outcome: Outcome::Wrong, reuse: Reuse::Keep },
+                Err(_) => Exchange { outcome: Outcome::Refused, reuse: Reuse::Close },
+            }
+        })
+    }
+}

@@ -1,0 +1,227 @@
+//! Whole runs: an experiment file in, records and a report out, with a real server under real load.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const EXPERIMENT: &str = r#"
+name = "small"
+question = "How long do small searches take?"
+repeats = 2
+seed = 5
+
+[system]
+name = "reverse"
+workers = 1
+
+[workload]
+difficulty = 5000
+
+[load]
+rate = [50, 100]
+duration = "700ms"
+
+[[model]]
+station = "M/G/1"
+
+[[model]]
+station = "M/M/1"
+"#;
+
+fn kendall() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_kendall"))
+}
+
+fn folder_with(experiment: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("small.toml"), experiment).unwrap();
+    folder
+}
+
+fn run(folder: &Path) -> Output {
+    kendall().current_dir(folder).args(["run", "small.toml", "--json"]).output().unwrap()
+}
+
+/// The folder of the only run there is.
+fn results(folder: &Path) -> PathBuf {
+    let mut runs = fs::read_dir(folder.join("results/small")).unwrap();
+    let run = runs.next().unwrap().unwrap().path();
+    assert!(runs.next().is_none());
+    run
+}
+
+fn trials(folder: &Path) -> Vec<PathBuf> {
+    let mut trials: Vec<PathBuf> =
+        fs::read_dir(results(folder).join("trials")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    trials.sort();
+    trials
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn an_experiment_leaves_its_record_and_a_report() {
+    let folder = folder_with(EXPERIMENT);
+    let output = run(folder.path());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+
+    let points = report["points"].as_array().unwrap();
+    assert_eq!(points.len(), 2);
+    for point in points {
+        let measured = point["measured"]["response"]["mean_s"]["value"].as_f64().unwrap();
+        assert!(measured > 0.0 && measured < 1.0, "{measured}");
+        for model in point["models"].as_array().unwrap() {
+            assert!(model["formula"]["answer"].is_object(), "{model}");
+            assert!(model["simulation"]["answer"].is_object(), "{model}");
+        }
+    }
+    // Conservation and Little's law, in every trial.
+    let lines = report["trials"].as_array().unwrap();
+    assert_eq!(lines.len(), 4);
+    for line in lines {
+        let count = |name: &str| line["counts"][name].as_u64().unwrap();
+        let ended: u64 = ["answered", "wrong", "refused", "timed_out", "unanswered"].map(count).iter().sum();
+        assert_eq!(count("sent"), ended);
+        assert_eq!(count("sent"), count("answered"), "{line}");
+        assert!(line["little_gap"].as_f64().unwrap().abs() < 0.005, "{line}");
+    }
+
+    for trial in trials(folder.path()) {
+        for file in ["requests.parquet", "latency.hlog", "answer.json"] {
+            assert!(trial.join(file).exists(), "{file} is missing in {}", trial.display());
+        }
+    }
+    let run = results(folder.path());
+    let manifest: Value = serde_json::from_slice(&fs::read(run.join("manifest.json")).unwrap()).unwrap();
+    assert_eq!(manifest["seed"], 5);
+    let page = fs::read_to_string(run.join("report.html")).unwrap();
+    for part in ["How long do small searches take?", "<svg", "M/G/1", "M/M/1"] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("http://") || !page.contains("src=\"http"), "the page loads nothing");
+
+    // The folder is enough to print it again, and to run it again.
+    let again = kendall().args(["report", "--json"]).arg(&run).output().unwrap();
+    let again: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(again["points"], report["points"]);
+}
+
+#[test]
+fn an_overloaded_server_is_a_result_and_not_an_error() {
+    // A range of ten million takes tens of milliseconds, and 300 come a second.
+    let overload = EXPERIMENT
+        .replace("difficulty = 5000", "difficulty = 10_000_000")
+        .replace("rate = [50, 100]", "rate = 300\ndrain = \"500ms\"")
+        .replace("repeats = 2", "repeats = 1");
+    let folder = folder_with(&overload);
+    let output = run(folder.path());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let counts = &report["trials"][0]["counts"];
+    assert!(counts["unanswered"].as_u64().unwrap() > 0, "{counts}");
+    let formula = &report["points"][0]["models"][0]["formula"];
+    assert!(formula["no_answer"].as_str().unwrap().contains("unstable"), "{formula}");
+}
+
+#[test]
+fn a_faulty_file_names_its_line_and_runs_nothing() {
+    let folder = folder_with(&EXPERIMENT.replace("rate =", "ratee ="));
+    let output = run(folder.path());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("line 15") && stderr(&output).contains("did you mean \"rate\"?"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(!folder.path().join("results").exists());
+}
+
+/// Starts a run and waits until some trials are done.
+fn start_and_wait(folder: &Path, done: usize) -> Child {
+    let child = kendall()
+        .current_dir(folder)
+        .args(["run", "small.toml"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let finished = || {
+        folder.join("results/small").exists()
+            && results(folder).join("trials").exists()
+            && trials(folder).iter().filter(|trial| trial.join("answer.json").exists()).count() >= done
+    };
+    while !finished() {
+        assert!(Instant::now() < deadline, "no trial was done");
+        thread::sleep(Duration::from_millis(20));
+    }
+    child
+}
+
+fn signal(child: &Child, signal: rustix::process::Signal) {
+    rustix::process::kill_process(rustix::process::Pid::from_child(child), signal).unwrap();
+}
+
+#[test]
+fn a_run_that_is_interrupted_or_killed_keeps_what_is_done_and_goes_on() {
+    for how in [rustix::process::Signal::INT, rustix::process::Signal::KILL] {
+        let folder = folder_with(&EXPERIMENT.replace("repeats = 2", "repeats = 3"));
+        let mut child = start_and_wait(folder.path(), 2);
+        signal(&child, how);
+        let status = child.wait().unwrap();
+        assert!(!status.success());
+        let answered = |trial: &PathBuf| fs::read(trial.join("answer.json")).ok();
+        let before: Vec<_> = trials(folder.path()).iter().filter_map(answered).collect();
+        assert!((2..6).contains(&before.len()), "{}", before.len());
+
+        let results = results(folder.path());
+        let output = kendall().args(["run", "--json", "--resume"]).arg(&results).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        let after = trials(folder.path());
+        assert_eq!(after.len(), 6);
+        let kept = after.iter().filter_map(answered).filter(|answer| before.contains(answer)).count();
+        assert_eq!(kept, before.len(), "what was done was not done again");
+    }
+}
+
+/// `kendall serve` and `kendall load` by hand, in two terminals.
+#[test]
+fn a_server_is_loaded_by_url_and_stops_on_a_signal() {
+    let mut server = kendall()
+        .args(["serve", "reverse", "--listen", "127.0.0.1:0", "--workers", "1", "--discipline", "gittins"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("listening on ").unwrap().to_owned();
+
+    let url = format!("reverse://{address}?difficulty=2000&repeat-percent=20&priority-lambda=1.5");
+    let output = kendall()
+        .args(["load", &url, "--rate", "200", "--requests", "100", "--seed", "3", "--json"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["run"]["sent"], 100);
+    assert_eq!(found["run"]["ended"][0], 100, "{found}");
+
+    let text = kendall()
+        .args(["load", &url, "--arrivals", "closed", "--users", "3", "--requests", "60"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(text.contains("60 answered") && text.contains("response time, mean"), "{text}");
+
+    signal(&server, rustix::process::Signal::TERM);
+    assert!(server.wait().unwrap().success());
+}

@@ -1,0 +1,381 @@
+//! A run of an experiment: its folder, its trials in order, what is done and what is left.
+
+use std::collections::hash_map::RandomState;
+use std::fs;
+use std::hash::BuildHasher;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use kendall_load::Progress;
+use kendall_record::{Manifest, RecordError, folder_stamp, read_json, trial_folder, utc_now, write_json};
+use kendall_station::random::{Purpose, derive};
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::{Combination, Experiment};
+use crate::file::{ExperimentError, read};
+use crate::load::{Load, Schedule};
+use crate::parameter::Value;
+use crate::schedule::{Trial, schedule};
+use crate::system::System;
+use crate::trial::{Bench, Measured, TrialError, TrialResult};
+
+/// What a trial takes beside its load: the server's start and stop, the record.
+const AROUND: Duration = Duration::from_millis(250);
+/// What finding the capacity takes.
+const CALIBRATION: Duration = Duration::from_millis(2300);
+
+/// Why an experiment cannot be run.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum LabError {
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error("trial {trial}: {source}\nWhat is done is kept; go on with: kendall run --resume {}", folder.display())]
+    Trial { trial: String, folder: PathBuf, source: TrialError },
+    #[error("{} holds no run: it has no experiment.toml", .0.display())]
+    NoRun(PathBuf),
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Every trial is done.
+    Complete,
+    /// It was stopped; what is done is kept.
+    Interrupted,
+}
+
+/// The capacity that was found for one way of serving and asking.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Capacity {
+    /// The settings of server and workload.
+    settings: String,
+    /// Requests per second.
+    pub(crate) capacity_per_s: f64,
+}
+
+/// A run of an experiment in its folder.
+#[derive(Debug)]
+pub struct Lab {
+    experiment: Experiment,
+    folder: PathBuf,
+    combinations: Vec<Combination>,
+    trials: Vec<Trial>,
+}
+
+impl Lab {
+    /// Begins a new run, in a folder of its own under `results`. A seed is drawn if the experiment names none,
+    /// and the files that it reads are copied in, so that the folder is enough to run it again.
+    ///
+    /// # Errors
+    /// Fails where the folder cannot be written.
+    pub fn create(mut experiment: Experiment, results: &Path) -> Result<Self, LabError> {
+        let seed = *experiment.seed.get_or_insert_with(drawn_seed);
+        let mut folder = results.join(&experiment.name).join(folder_stamp());
+        let mut attempt = 1;
+        while folder.exists() {
+            attempt += 1;
+            folder = results.join(&experiment.name).join(format!("{}-{attempt}", folder_stamp()));
+        }
+        fs::create_dir_all(&folder).map_err(|source| RecordError::Write { path: folder.clone(), source })?;
+        copy_traces(&mut experiment, &folder)?;
+        let file = folder.join("experiment.toml");
+        fs::write(&file, experiment.to_toml()).map_err(|source| RecordError::Write { path: file, source })?;
+        Manifest::here(&experiment.name, seed).write(&folder)?;
+        Ok(Self::of(experiment, folder))
+    }
+
+    /// Takes up a run that was interrupted, or looks at one that is done.
+    ///
+    /// # Errors
+    /// Fails where the folder holds no run.
+    pub fn resume(folder: &Path, systems: &'static [System]) -> Result<Self, LabError> {
+        let file = folder.join("experiment.toml");
+        if !file.exists() {
+            return Err(LabError::NoRun(folder.into()));
+        }
+        Ok(Self::of(read(&file, systems)?, folder.into()))
+    }
+
+    fn of(experiment: Experiment, folder: PathBuf) -> Self {
+        let combinations = experiment.combinations();
+        let seed = experiment.seed.unwrap_or_default();
+        let trials = schedule(combinations.len(), experiment.repeats, seed);
+        Self { experiment, folder, combinations, trials }
+    }
+
+    /// Where its results are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The experiment.
+    pub fn experiment(&self) -> &Experiment {
+        &self.experiment
+    }
+
+    pub(crate) fn combinations(&self) -> &[Combination] {
+        &self.combinations
+    }
+
+    /// How many trials are planned.
+    pub fn trials_planned(&self) -> usize {
+        self.trials.len()
+    }
+
+    /// How many trials are done.
+    pub fn trials_done(&self) -> usize {
+        self.trials.iter().filter(|trial| self.is_done(trial)).count()
+    }
+
+    pub(crate) fn done(&self) -> impl Iterator<Item = (PathBuf, Trial)> {
+        self.trials.iter().filter(|trial| self.is_done(trial)).map(|trial| (self.trial_folder(trial), *trial))
+    }
+
+    fn is_done(&self, trial: &Trial) -> bool {
+        self.trial_folder(trial).join("answer.json").exists()
+    }
+
+    fn trial_folder(&self, trial: &Trial) -> PathBuf {
+        let levels = &self.combinations[trial.combination].levels;
+        let levels: Vec<(&str, String)> =
+            levels.iter().map(|(name, value)| (*name, value.to_string())).collect();
+        self.folder.join("trials").join(trial_folder(trial.number, &levels))
+    }
+
+    pub(crate) fn load(&self, combination: &Combination) -> Load {
+        self.experiment.load(combination).expect("the file's reader has made every load once")
+    }
+
+    /// Runs every trial that is not done. `program` is what serves the system; setting `cancel` stops after the
+    /// trial at hand, which is then not done.
+    ///
+    /// # Errors
+    /// Fails where a server or the record fails; what is done is kept.
+    pub fn run(&self, program: &Path, cancel: &AtomicBool) -> Result<Ended, LabError> {
+        let bench = Bench { program, system: self.experiment.system };
+        let left: Vec<&Trial> = self.trials.iter().filter(|trial| !self.is_done(trial)).collect();
+        let view = View::new(self.trials.len());
+        let capacities = self.calibrate(bench, &left, &view, cancel)?;
+        view.plan(left.iter().map(|trial| self.expected(trial, &capacities)).sum());
+        for trial in left {
+            if cancel.load(Ordering::Relaxed) {
+                return Ok(Ended::Interrupted);
+            }
+            let folder = self.trial_folder(trial);
+            let combination = &self.combinations[trial.combination];
+            let capacity = self.capacity_of(combination, &capacities);
+            // What an interrupted trial left behind.
+            drop(fs::remove_dir_all(&folder));
+            let progress = Progress::default();
+            let load = self.load(combination);
+            let result = view.watch(trial, &name(&combination.levels), &progress, || {
+                bench.trial(trial, combination, &load, capacity, &folder, &progress, cancel)
+            });
+            let result = result.map_err(|source| self.failed(&folder, source))?;
+            if cancel.load(Ordering::Relaxed) {
+                return Ok(Ended::Interrupted);
+            }
+            write_json(&folder.join("answer.json"), &result)?;
+            view.done(&result, self.expected(trial, &capacities));
+        }
+        let mut manifest = Manifest::read(&self.folder)?;
+        manifest.ended_utc = Some(utc_now());
+        manifest.write(&self.folder)?;
+        Ok(Ended::Complete)
+    }
+
+    /// Finds the capacity for each way of serving and asking whose rate is a share of it, once a run.
+    fn calibrate(
+        &self,
+        bench: Bench<'_>,
+        left: &[&Trial],
+        view: &View,
+        cancel: &AtomicBool,
+    ) -> Result<Vec<Capacity>, LabError> {
+        let file = self.folder.join("calibration.json");
+        let mut capacities = self.capacities()?;
+        for trial in left {
+            let combination = &self.combinations[trial.combination];
+            let asks = matches!(self.load(combination).schedule, Schedule::Share(..));
+            if !asks || self.capacity_of(combination, &capacities).is_some() || cancel.load(Ordering::Relaxed)
+            {
+                continue;
+            }
+            view.say("finding what the machine can do …");
+            let folder = self.folder.join(format!("calibration-{}", capacities.len() + 1));
+            let seed = derive(self.experiment.seed.unwrap_or_default(), Purpose::Trial, u64::MAX);
+            let found = bench.capacity_per_s(combination, &folder, seed, cancel);
+            if cancel.load(Ordering::Relaxed) {
+                break;
+            }
+            let capacity_per_s = found.map_err(|source| self.failed(&folder, source))?;
+            drop(fs::remove_dir_all(&folder));
+            view.line(&format!("The machine can do {capacity_per_s:.0} requests per second; that is 100 %."));
+            capacities.push(Capacity { settings: settings(combination), capacity_per_s });
+            write_json(&file, &capacities)?;
+        }
+        Ok(capacities)
+    }
+
+    /// The capacities found so far.
+    pub(crate) fn capacities(&self) -> Result<Vec<Capacity>, RecordError> {
+        let file = self.folder.join("calibration.json");
+        if file.exists() { read_json(&file) } else { Ok(Vec::new()) }
+    }
+
+    /// What 100 % is for a combination: as the experiment says, or as it was found.
+    pub(crate) fn capacity_of(&self, combination: &Combination, capacities: &[Capacity]) -> Option<f64> {
+        let found = || {
+            let settings = settings(combination);
+            capacities.iter().find(|capacity| capacity.settings == settings).map(|found| found.capacity_per_s)
+        };
+        combination.load.number("capacity").or_else(found)
+    }
+
+    fn expected(&self, trial: &Trial, capacities: &[Capacity]) -> Duration {
+        let combination = &self.combinations[trial.combination];
+        let load = self.load(combination);
+        let capacity = self.capacity_of(combination, capacities);
+        let known = capacity.is_some() || !matches!(load.schedule, Schedule::Share(..));
+        let sending = if known { load.expected(capacity) } else { load.duration.unwrap_or(CALIBRATION) };
+        sending + AROUND
+    }
+
+    fn failed(&self, folder: &Path, source: TrialError) -> LabError {
+        let trial = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        LabError::Trial { trial, folder: self.folder.clone(), source }
+    }
+}
+
+/// A seed that nobody can foresee, within what TOML can write down.
+pub fn drawn_seed() -> u64 {
+    RandomState::new().hash_one(utc_now()) >> 1
+}
+
+/// The settings of server and workload, as text.
+fn settings(combination: &Combination) -> String {
+    let all = combination.server.iter().chain(combination.workload.iter());
+    all.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")
+}
+
+fn name(levels: &[(&'static str, Value)]) -> String {
+    levels.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Copies the traces that an experiment reads into its folder, and has it read the copies.
+fn copy_traces(experiment: &mut Experiment, folder: &Path) -> Result<(), RecordError> {
+    for variable in &mut experiment.variables {
+        if variable.parameter.name != "trace" {
+            continue;
+        }
+        for (i, value) in variable.values.iter_mut().enumerate() {
+            let Value::Word(file) = value else { continue };
+            let from = experiment.folder.join(&*file);
+            let copy = format!("trace-{}.txt", i + 1);
+            fs::copy(&from, folder.join(&copy)).map_err(|source| RecordError::Read { path: from, source })?;
+            *file = copy;
+        }
+    }
+    experiment.folder = folder.into();
+    Ok(())
+}
+
+/// What the user sees while it runs: a bar with the time left on a terminal, a line a trial elsewhere.
+struct View {
+    bar: Option<ProgressBar>,
+    planned: usize,
+}
+
+impl View {
+    fn new(planned: usize) -> Self {
+        let bar = io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{wide_bar} {percent:>3} %  {msg}  {prefix} left")
+                .expect("the template is valid");
+            ProgressBar::new(1).with_style(style)
+        });
+        Self { bar, planned }
+    }
+
+    fn plan(&self, expected: Duration) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(expected.as_millis() as u64);
+            bar.set_position(0);
+        }
+    }
+
+    fn say(&self, message: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(message.to_owned());
+        }
+    }
+
+    fn line(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(line),
+            None => eprintln!("{line}"),
+        }
+    }
+
+    /// Shows a trial while `work` runs.
+    fn watch<T>(&self, trial: &Trial, name: &str, progress: &Progress, work: impl FnOnce() -> T) -> T {
+        let Some(bar) = &self.bar else { return work() };
+        let (before, began, over) = (bar.position(), Instant::now(), AtomicBool::new(false));
+        thread::scope(|scope| {
+            let show = || {
+                while !over.load(Ordering::Relaxed) {
+                    let sent = progress.sent.load(Ordering::Relaxed);
+                    let out = sent.saturating_sub(progress.ended.load(Ordering::Relaxed));
+                    bar.set_message(format!(
+                        "trial {}/{} {name}: {sent} sent, {out} out",
+                        trial.number, self.planned
+                    ));
+                    bar.set_position(before + began.elapsed().as_millis() as u64);
+                    let left_s = bar.length().unwrap_or(0).saturating_sub(bar.position()) as f64 / 1e3;
+                    bar.set_prefix(format!("{:.0}:{:02.0}", (left_s / 60.0).floor(), left_s % 60.0));
+                    thread::park_timeout(Duration::from_millis(200));
+                }
+            };
+            let shower = scope.spawn(show);
+            let result = work();
+            over.store(true, Ordering::Relaxed);
+            shower.thread().unpark();
+            bar.set_position(before);
+            result
+        })
+    }
+
+    fn done(&self, result: &TrialResult, expected: Duration) {
+        if let Some(bar) = &self.bar {
+            bar.inc(expected.as_millis() as u64);
+        }
+        let levels: Vec<String> =
+            result.levels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let mean = match &result.measured {
+            Measured::Answer(answer) => format!("mean response {:.3} ms", answer.response.mean_s.value * 1e3),
+            Measured::NoAnswer(why) => why.clone(),
+        };
+        let doubts: String = result.run.doubts.iter().map(|doubt| format!("; {doubt}")).collect();
+        self.line(&format!(
+            "trial {:>3}/{}  {}  {} sent, {mean}{doubts}",
+            result.number,
+            self.planned,
+            levels.join(", "),
+            result.run.sent
+        ));
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

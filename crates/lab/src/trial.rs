@@ -1,0 +1,192 @@
+//! One trial: a server is started, loaded, and stopped, and its record written.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use kendall_load::{LoadError, Plan, Progress, RunSummary, run};
+use kendall_record::{RecordError, RequestRow, TrialWriter, stamps};
+use kendall_solve as solve;
+use kendall_station::{Answer, Arrivals, Law};
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::Combination;
+use crate::load::Load;
+use crate::schedule::Trial;
+use crate::server::{Server, ServerError, Usage};
+use crate::system::System;
+
+/// How long the search for the capacity loads the server, and how much of its beginning is left out.
+const CALIBRATE: Duration = Duration::from_millis(2000);
+const CALIBRATE_WARMUP_NS: i64 = 400_000_000;
+
+/// Why a trial could not be made.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum TrialError {
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error("the workload of {system} cannot be made: {why}")]
+    Workload { system: &'static str, why: String },
+    #[error("the server answered nothing in {seconds} s under full load, so its capacity cannot be found")]
+    NoCapacity { seconds: f64 },
+}
+
+/// What a trial leaves as `answer.json`, beside its rows.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TrialResult {
+    /// Its number in the order of running.
+    pub number: usize,
+    /// Its combination, as an index in the order of the experiment file.
+    pub combination: usize,
+    /// The factors' values.
+    pub levels: Vec<(String, String)>,
+    /// Which repeat of its combination it is, from 0.
+    pub repeat: u32,
+    /// The seed of its requests and arrivals.
+    pub seed: u64,
+    /// The names of its requests' classes.
+    pub classes: Vec<String>,
+    /// The rate it was to be loaded at; `None` for a closed population.
+    pub offered_per_s: Option<f64>,
+    /// What the generator says.
+    pub run: RunSummary,
+    /// What the server used while it was loaded.
+    pub server: Usage,
+    /// What was measured, or why that makes no answer.
+    pub measured: Measured,
+}
+
+/// What was measured in a trial.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measured {
+    /// The answer, its intervals by batch means.
+    Answer(Box<Answer>),
+    /// Why there is none.
+    NoAnswer(String),
+}
+
+/// The way to the system under test.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bench<'a> {
+    /// The program that serves it.
+    pub(crate) program: &'a Path,
+    /// The system.
+    pub(crate) system: &'static System,
+}
+
+impl Bench<'_> {
+    /// Starts the server of a combination, with its log and stamps in a folder.
+    fn serve(&self, combination: &Combination, folder: &Path) -> Result<(Server, PathBuf), ServerError> {
+        let stamps = folder.join("stamps.bin");
+        let fixed = ["serve", self.system.name, "--listen", "127.0.0.1:0", "--until-stdin-ends", "--stamps"];
+        let mut arguments: Vec<String> = fixed.map(str::to_owned).into();
+        arguments.push(stamps.display().to_string());
+        for (name, value) in combination.server.iter() {
+            arguments.extend([format!("--{name}"), value.to_string()]);
+        }
+        Ok((Server::start(self.program, &arguments, &folder.join("server.log"))?, stamps))
+    }
+
+    fn workload(
+        &self,
+        server: &Server,
+        combination: &Combination,
+        seed: u64,
+    ) -> Result<Box<dyn kendall_load::Workload>, TrialError> {
+        (self.system.load)(server.address(), &combination.workload, seed)
+            .map_err(|why| TrialError::Workload { system: self.system.name, why })
+    }
+
+    /// The most that the system can do: the requests per second that it answers when it is never without one.
+    /// Four users for each of its servers send the next request as soon as they have an answer.
+    pub(crate) fn capacity_per_s(
+        &self,
+        combination: &Combination,
+        folder: &Path,
+        seed: u64,
+        cancel: &AtomicBool,
+    ) -> Result<f64, TrialError> {
+        std::fs::create_dir_all(folder)
+            .map_err(|source| RecordError::Write { path: folder.into(), source })?;
+        let (server, _) = self.serve(combination, folder)?;
+        let workload = self.workload(&server, combination, seed)?;
+        let (servers, _) = (self.system.station)(&combination.server);
+        let population = servers.get().saturating_mul(4);
+        let arrivals = Arrivals::Closed { population, think: Law::Constant { mean_s: 0.0 } };
+        let plan = Plan { connections: population, ..Plan::lasting(arrivals, CALIBRATE, seed) };
+        let end_ns = CALIBRATE.as_nanos() as i64;
+        let mut answered = 0u64;
+        let mut count = |row: RequestRow| {
+            let completed = row.response_ns().and(row.completed).unwrap_or(0);
+            answered += u64::from((CALIBRATE_WARMUP_NS..end_ns).contains(&completed));
+        };
+        run(&plan, &*workload, &mut count, &Progress::default(), cancel)?;
+        server.stop()?;
+        let seconds = (end_ns - CALIBRATE_WARMUP_NS) as f64 / 1e9;
+        if answered == 0 { Err(TrialError::NoCapacity { seconds }) } else { Ok(answered as f64 / seconds) }
+    }
+
+    /// Runs one trial and writes its record, but for `answer.json`.
+    pub(crate) fn trial(
+        &self,
+        trial: &Trial,
+        combination: &Combination,
+        load: &Load,
+        capacity_per_s: Option<f64>,
+        folder: &Path,
+        progress: &Progress,
+        cancel: &AtomicBool,
+    ) -> Result<TrialResult, TrialError> {
+        let mut writer = TrialWriter::create(folder)?;
+        let (mut server, stamps_path) = self.serve(combination, folder)?;
+        let workload = self.workload(&server, combination, trial.seed)?;
+        let plan = load.plan(capacity_per_s, trial.seed);
+        let offered_per_s = plan.arrivals.rate_per_s();
+        let before = server.usage()?;
+        let mut failed = None;
+        let mut sink = |row: RequestRow| {
+            if let (None, Err(error)) = (&failed, writer.append(&row)) {
+                failed = Some(error);
+            }
+        };
+        let run = run(&plan, &*workload, &mut sink, progress, cancel)?;
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        let after = server.usage()?;
+        // The server writes its last stamps when it stops.
+        server.stop()?;
+        let rows = writer.finish(&stamps::read(&stamps_path)?, run.start_ns)?;
+        std::fs::remove_file(&stamps_path)
+            .map_err(|source| RecordError::Write { path: stamps_path.clone(), source })?;
+        let (servers, _) = (self.system.station)(&combination.server);
+        let view = solve::Trial { rows: &rows, warmup_ns: load.warmup.as_nanos() as i64 };
+        let classes = workload.classes();
+        let measured = match solve::measured(&[view], servers, &classes) {
+            Ok(answer) => Measured::Answer(Box::new(answer)),
+            Err(why) => Measured::NoAnswer(why.to_string()),
+        };
+        Ok(TrialResult {
+            number: trial.number,
+            combination: trial.combination,
+            levels: combination
+                .levels
+                .iter()
+                .map(|(name, value)| ((*name).into(), value.to_string()))
+                .collect(),
+            repeat: trial.repeat,
+            seed: trial.seed,
+            classes,
+            offered_per_s,
+            run,
+            server: Usage { cpu_s: after.cpu_s - before.cpu_s, ..after },
+            measured,
+        })
+    }
+}

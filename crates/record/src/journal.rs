@@ -1,0 +1,137 @@
+//! The journal of a trial that runs: rows of a fixed size, added at the end, so that whatever was written can be
+//! read if the process is killed. All numbers are little-endian. A row that was cut off is left out when reading.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::error::RecordError;
+use crate::row::{Outcome, RequestRow};
+
+const MAGIC: &[u8; 8] = b"kjourna1";
+const ROW_BYTES: usize = 16 + 10 * 8;
+/// A row that is added this long after the last was handed to the kernel takes all before it along.
+const FLUSH_EVERY: Duration = Duration::from_millis(100);
+
+/// Adds rows to a journal.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    out: BufWriter<File>,
+    path: PathBuf,
+    flushed: Instant,
+}
+
+impl Journal {
+    pub(crate) fn create(path: &Path) -> Result<Self, RecordError> {
+        let mut out = BufWriter::new(File::create(path).map_err(RecordError::write(path))?);
+        out.write_all(MAGIC).and_then(|()| out.flush()).map_err(RecordError::write(path))?;
+        Ok(Self { out, path: path.into(), flushed: Instant::now() })
+    }
+
+    pub(crate) fn append(&mut self, row: &RequestRow) -> Result<(), RecordError> {
+        self.out.write_all(&encode(row)).map_err(RecordError::write(&self.path))?;
+        if self.flushed.elapsed() >= FLUSH_EVERY { self.flush() } else { Ok(()) }
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<(), RecordError> {
+        self.flushed = Instant::now();
+        self.out.flush().map_err(RecordError::write(&self.path))
+    }
+}
+
+/// Reads the rows of a journal, in the order in which they were added.
+pub(crate) fn read(path: &Path) -> Result<Vec<RequestRow>, RecordError> {
+    let bytes = fs::read(path).map_err(RecordError::read(path))?;
+    let damaged = |why: &str| RecordError::Format {
+        path: path.into(),
+        what: "a journal of requests",
+        why: why.to_owned(),
+    };
+    let rows = bytes.strip_prefix(MAGIC).ok_or_else(|| damaged("it does not begin with kjourna1"))?;
+    let rows =
+        rows.chunks_exact(ROW_BYTES).map(|row| decode(row).ok_or_else(|| damaged("a row has no outcome")));
+    rows.collect()
+}
+
+fn encode(row: &RequestRow) -> [u8; ROW_BYTES] {
+    let instants =
+        [row.sent, row.first_byte, row.completed, row.queued, row.started, row.finished, row.service];
+    let mut bytes = [0; ROW_BYTES];
+    bytes[..8].copy_from_slice(&row.index.to_le_bytes());
+    bytes[8..12].copy_from_slice(&row.class.to_le_bytes());
+    bytes[12..14].copy_from_slice(&row.port.to_le_bytes());
+    bytes[14] = row.outcome as u8;
+    for (bit, _) in instants.iter().enumerate().filter(|(_, instant)| instant.is_some()) {
+        bytes[15] |= 1 << bit;
+    }
+    let instants = instants.map(Option::unwrap_or_default).map(i64::to_le_bytes);
+    let counts = [row.bytes_out.to_le_bytes(), row.bytes_in.to_le_bytes()];
+    let words = std::iter::once(row.scheduled.to_le_bytes()).chain(instants).chain(counts);
+    for (place, word) in bytes[16..].chunks_exact_mut(8).zip(words) {
+        place.copy_from_slice(&word);
+    }
+    bytes
+}
+
+fn decode(bytes: &[u8]) -> Option<RequestRow> {
+    let word = |at: usize| bytes[at..at + 8].try_into().expect("a word has eight bytes");
+    let instant = |i: usize| (bytes[15] >> i & 1 == 1).then(|| i64::from_le_bytes(word(24 + 8 * i)));
+    Some(RequestRow {
+        index: u64::from_le_bytes(word(0)),
+        class: u32::from_le_bytes(bytes[8..12].try_into().expect("four bytes")),
+        port: u16::from_le_bytes([bytes[12], bytes[13]]),
+        scheduled: i64::from_le_bytes(word(16)),
+        sent: instant(0),
+        first_byte: instant(1),
+        completed: instant(2),
+        queued: instant(3),
+        started: instant(4),
+        finished: instant(5),
+        service: instant(6),
+        outcome: *Outcome::ALL.get(usize::from(bytes[14]))?,
+        bytes_out: u64::from_le_bytes(word(80)),
+        bytes_in: u64::from_le_bytes(word(88)),
+    })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use proptest::option::of;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Any row at all.
+    pub(crate) fn any_row() -> impl Strategy<Value = RequestRow> {
+        // Up to 36 years either way, so that differences fit as well.
+        let instant = || -(1i64 << 60)..1 << 60;
+        let instants = || (of(instant()), of(instant()), of(instant()));
+        let names = (any::<u64>(), any::<u32>(), any::<u16>(), instant(), 0..Outcome::ALL.len());
+        (names, instants(), instants(), of(any::<i64>()), any::<(u64, u64)>()).prop_map(
+            |(names, client, server, service, bytes)| RequestRow {
+                index: names.0,
+                class: names.1,
+                port: names.2,
+                scheduled: names.3,
+                sent: client.0,
+                first_byte: client.1,
+                completed: client.2,
+                queued: server.0,
+                started: server.1,
+                finished: server.2,
+                service,
+                outcome: Outcome::ALL[names.4],
+                bytes_out: bytes.0,
+                bytes_in: bytes.1,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn a_row_is_read_back_as_written(row in any_row()) {
+            prop_assert_eq!(decode(&encode(&row)), Some(row));
+        }
+    }
+}

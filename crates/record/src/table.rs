@@ -1,0 +1,187 @@
+//! `requests.parquet`: a row a request, which opens in pandas, Polars and DuckDB as it is.
+//!
+//! Instants are 64-bit integers, in nanoseconds since the start of the trial; one that never came is null.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::basic::Compression;
+use parquet::column::reader::get_typed_column_reader;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+
+use crate::error::RecordError;
+use crate::row::{Outcome, RequestRow};
+
+/// The columns; [`write_group`] and [`read_group`] go through them in this order.
+const SCHEMA: &str = "message requests {
+    required int64 index (INTEGER(64,false));
+    required int32 class (INTEGER(32,false));
+    required int64 scheduled;
+    optional int64 sent;
+    optional int64 first_byte;
+    optional int64 completed;
+    optional int64 queued;
+    optional int64 started;
+    optional int64 finished;
+    required binary outcome (STRING);
+    required int64 bytes_out (INTEGER(64,false));
+    required int64 bytes_in (INTEGER(64,false));
+    required int32 port (INTEGER(16,false));
+    optional int64 service;
+}";
+const UNIT: &str = "nanoseconds since the start of the trial: scheduled, sent, first_byte, completed, queued, \
+                    started, finished; nanoseconds: service";
+const GROUP_ROWS: usize = 1 << 16;
+
+pub(crate) fn write(path: &Path, rows: &[RequestRow]) -> std::result::Result<(), RecordError> {
+    let file = File::create(path).map_err(RecordError::write(path))?;
+    write_rows(file, rows).map_err(|error| RecordError::write(path)(std::io::Error::other(error)))
+}
+
+pub(crate) fn read(path: &Path) -> std::result::Result<Vec<RequestRow>, RecordError> {
+    let file = File::open(path).map_err(RecordError::read(path))?;
+    read_rows(file).map_err(|error| RecordError::Format {
+        path: path.into(),
+        what: "a table of requests",
+        why: error.to_string(),
+    })
+}
+
+fn write_rows(file: File, rows: &[RequestRow]) -> Result<()> {
+    let unit = KeyValue::new("unit".to_owned(), UNIT.to_owned());
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_key_value_metadata(Some(vec![unit]))
+        .build();
+    let schema = Arc::new(parse_message_type(SCHEMA)?);
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties))?;
+    for rows in rows.chunks(GROUP_ROWS) {
+        let mut group = writer.next_row_group()?;
+        write_group(&mut group, rows)?;
+        group.close()?;
+    }
+    writer.close()?;
+    Ok(())
+}
+
+type Group<'a> = SerializedRowGroupWriter<'a, File>;
+
+fn write_group(group: &mut Group<'_>, rows: &[RequestRow]) -> Result<()> {
+    required::<Int64Type>(group, rows, |row| row.index as i64)?;
+    required::<Int32Type>(group, rows, |row| row.class as i32)?;
+    required::<Int64Type>(group, rows, |row| row.scheduled)?;
+    optional(group, rows, |row| row.sent)?;
+    optional(group, rows, |row| row.first_byte)?;
+    optional(group, rows, |row| row.completed)?;
+    optional(group, rows, |row| row.queued)?;
+    optional(group, rows, |row| row.started)?;
+    optional(group, rows, |row| row.finished)?;
+    required::<ByteArrayType>(group, rows, |row| row.outcome.name().into())?;
+    required::<Int64Type>(group, rows, |row| row.bytes_out as i64)?;
+    required::<Int64Type>(group, rows, |row| row.bytes_in as i64)?;
+    required::<Int32Type>(group, rows, |row| i32::from(row.port))?;
+    optional(group, rows, |row| row.service)
+}
+
+fn required<T: DataType>(
+    group: &mut Group<'_>,
+    rows: &[RequestRow],
+    of: fn(&RequestRow) -> T::T,
+) -> Result<()> {
+    let values: Vec<T::T> = rows.iter().map(of).collect();
+    column::<T>(group, &values, None)
+}
+
+fn optional(group: &mut Group<'_>, rows: &[RequestRow], of: fn(&RequestRow) -> Option<i64>) -> Result<()> {
+    let values: Vec<i64> = rows.iter().filter_map(of).collect();
+    let present: Vec<i16> = rows.iter().map(|row| i16::from(of(row).is_some())).collect();
+    column::<Int64Type>(group, &values, Some(&present))
+}
+
+fn column<T: DataType>(group: &mut Group<'_>, values: &[T::T], present: Option<&[i16]>) -> Result<()> {
+    let mut column = group.next_column()?.expect("the schema has a column for each call");
+    column.typed::<T>().write_batch(values, present, None)?;
+    column.close()
+}
+
+fn read_rows(file: File) -> Result<Vec<RequestRow>> {
+    let reader = SerializedFileReader::new(file)?;
+    let expected = parse_message_type(SCHEMA)?;
+    if reader.metadata().file_metadata().schema() != &expected {
+        return Err(ParquetError::General("it has other columns".to_owned()));
+    }
+    let mut rows = Vec::new();
+    for index in 0..reader.num_row_groups() {
+        rows.append(&mut read_group(&*reader.get_row_group(index)?)?);
+    }
+    Ok(rows)
+}
+
+fn read_group(group: &dyn RowGroupReader) -> Result<Vec<RequestRow>> {
+    let index = read_required::<Int64Type>(group, 0)?;
+    let class = read_required::<Int32Type>(group, 1)?;
+    let scheduled = read_required::<Int64Type>(group, 2)?;
+    let [sent, first_byte, completed] = [3, 4, 5].map(|at| read_optional(group, at));
+    let [queued, started, finished] = [6, 7, 8].map(|at| read_optional(group, at));
+    let (sent, first_byte, completed) = (sent?, first_byte?, completed?);
+    let (queued, started, finished) = (queued?, started?, finished?);
+    let outcomes = read_required::<ByteArrayType>(group, 9)?;
+    let bytes_out = read_required::<Int64Type>(group, 10)?;
+    let bytes_in = read_required::<Int64Type>(group, 11)?;
+    let port = read_required::<Int32Type>(group, 12)?;
+    let service = read_optional(group, 13)?;
+    let row = |i: usize| {
+        Ok(RequestRow {
+            index: index[i] as u64,
+            class: class[i] as u32,
+            port: port[i] as u16,
+            scheduled: scheduled[i],
+            sent: sent[i],
+            first_byte: first_byte[i],
+            completed: completed[i],
+            queued: queued[i],
+            started: started[i],
+            finished: finished[i],
+            service: service[i],
+            outcome: outcome(&outcomes[i])?,
+            bytes_out: bytes_out[i] as u64,
+            bytes_in: bytes_in[i] as u64,
+        })
+    };
+    (0..index.len()).map(row).collect()
+}
+
+fn outcome(name: &ByteArray) -> Result<Outcome> {
+    let known = Outcome::ALL.into_iter().find(|outcome| outcome.name().as_bytes() == name.data());
+    known.ok_or_else(|| ParquetError::General(format!("{:?} is no outcome", name.as_utf8().unwrap_or("?"))))
+}
+
+fn read_required<T: DataType>(group: &dyn RowGroupReader, at: usize) -> Result<Vec<T::T>> {
+    read_column::<T>(group, at).map(|(values, _)| values)
+}
+
+fn read_optional(group: &dyn RowGroupReader, at: usize) -> Result<Vec<Option<i64>>> {
+    let (values, present) = read_column::<Int64Type>(group, at)?;
+    let mut values = values.into_iter();
+    Ok(present.into_iter().map(|present| if present == 1 { values.next() } else { None }).collect())
+}
+
+/// The values of a column, and for each row whether it has one where the column is optional.
+fn read_column<T: DataType>(group: &dyn RowGroupReader, at: usize) -> Result<(Vec<T::T>, Vec<i16>)> {
+    let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+    let (mut values, mut present) = (Vec::new(), Vec::new());
+    let mut column = get_typed_column_reader::<T>(group.get_column_reader(at)?);
+    let (read, _, _) = column.read_records(rows, Some(&mut present), None, &mut values)?;
+    if read == rows {
+        Ok((values, present))
+    } else {
+        Err(ParquetError::EOF("a column is cut off".to_owned()))
+    }
+}

@@ -1,0 +1,388 @@
+//! What a report says in sentences: what was found, what is worth knowing, and every reason to doubt it.
+//!
+//! A finding is a value; its sentence is its `Display`. What counts as one is decided in [`judge`].
+
+mod judge;
+
+use std::fmt;
+
+use kendall_station::Estimate;
+use serde::{Deserialize, Serialize};
+
+pub use judge::findings;
+
+use crate::number::{list, percent, significant, time, time_with_interval};
+
+/// What a finding means to the reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// It answers the question.
+    Answer,
+    /// It explains something.
+    Note,
+    /// It is a reason not to trust a number.
+    Doubt,
+}
+
+/// The way of modelling that a prediction comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// Queueing theory.
+    Formula,
+    /// The simulator.
+    Simulation,
+}
+
+/// Something found in a report, worded by `Display`. A place is a point in words, such as "80/s".
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "finding")]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the fields are the numbers of the sentence")]
+pub enum Finding {
+    /// The range of the measured mean response time, over the points where it does not grow.
+    Range { group: String, from: String, from_s: f64, to: String, to_s: f64 },
+    /// A model that predicts the measured mean response time.
+    Agreement { model: String, ways: Vec<Way>, agreeing: usize, of: usize, untold: usize },
+    /// A model that does not, at its worst point.
+    Miss {
+        model: String,
+        way: Way,
+        place: String,
+        predicted_s: f64,
+        measured_s: Estimate,
+        reason: Option<Reason>,
+        missing: usize,
+        of: usize,
+    },
+    /// More work is offered than the servers can do.
+    Unstable {
+        place: String,
+        utilisation: f64,
+        formula_answers: Answers,
+        measured_s: f64,
+        growth: Trend,
+        also: Vec<String>,
+    },
+    /// The rate at which utilisation reaches 1.
+    Capacity { group: String, rate_per_s: f64 },
+    /// Utilisation just below 1.
+    NearlyFull { place: String, utilisation: f64, also: Vec<String> },
+    /// Service takes longer under load.
+    LoadDependent { low: String, low_s: f64, high: String, high_s: f64 },
+    /// Most of the response time passes outside the station.
+    MostlyDelay { place: String, delay_s: f64, response_s: f64 },
+    /// A model without a formula, for another reason than too much work.
+    NoFormula { model: String, why: String },
+    /// Response times grow during the trials though utilisation is below 1.
+    Growing { place: String, first_half_s: f64, second_half_s: f64 },
+    /// The generator sent late.
+    SentLate { places: Vec<String>, worst: String, lag_p99_s: f64, response_s: f64 },
+    /// A doubt that the generator or the run has of itself.
+    Disturbed { what: String, trials: Vec<String> },
+    /// Little's law does not hold.
+    LittleBroken { trials: usize, worst: String, gap: f64 },
+    /// Requests are missing from the counts.
+    NotConserved { trial: String, sent: u64, ended: u64 },
+    /// Requests without an answer.
+    Lost { place: String, lost: u64, sent: u64, also: Vec<String> },
+    /// Requests with a wrong answer.
+    Wrong { place: String, wrong: u64, sent: u64, also: Vec<String> },
+    /// Intervals too wide to tell models apart.
+    TooWide { places: Vec<String>, worst_relative: f64 },
+    /// No interval, because there is one trial only.
+    NoInterval { places: Vec<String> },
+    /// The experiment was interrupted.
+    Unfinished { done: usize, planned: usize },
+}
+
+/// Whether some formula has an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answers {
+    /// No formula has one.
+    None,
+    /// Some formula has one, for a station with limited room.
+    Some,
+}
+
+/// Whether response times grow during a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trend {
+    /// They were seen to grow.
+    Rising,
+    /// They were not.
+    Steady,
+}
+
+/// Why a model misses: the assumption that broke.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "reason")]
+pub enum Reason {
+    /// Service times vary otherwise than the model's law.
+    ServiceVariation {
+        /// The law that the model assumes.
+        assumed: AssumedLaw,
+        /// Its squared coefficient of variation.
+        assumed_scv: f64,
+        /// The measured one.
+        seen_scv: f64,
+    },
+}
+
+/// A law of service times whose variation is fixed by its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AssumedLaw {
+    /// M.
+    Exponential,
+    /// D.
+    Constant,
+    /// E.
+    Erlang,
+}
+
+impl Finding {
+    /// What it means to the reader.
+    pub fn severity(&self) -> Severity {
+        match self {
+            Self::Range { .. }
+            | Self::Agreement { .. }
+            | Self::Miss { .. }
+            | Self::Unstable { .. }
+            | Self::Capacity { .. } => Severity::Answer,
+            Self::NearlyFull { .. }
+            | Self::LoadDependent { .. }
+            | Self::MostlyDelay { .. }
+            | Self::NoFormula { .. } => Severity::Note,
+            Self::Growing { .. }
+            | Self::SentLate { .. }
+            | Self::Disturbed { .. }
+            | Self::LittleBroken { .. }
+            | Self::NotConserved { .. }
+            | Self::Lost { .. }
+            | Self::Wrong { .. }
+            | Self::TooWide { .. }
+            | Self::NoInterval { .. }
+            | Self::Unfinished { .. } => Severity::Doubt,
+        }
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Formula => "formula",
+            Self::Simulation => "simulation",
+        })
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::ServiceVariation { assumed, assumed_scv, seen_scv } = self;
+        let (seen, scv) = (significant(*seen_scv, 2), significant(*assumed_scv, 2));
+        let numbers =
+            format!("squared coefficient of variation {seen}, not {scv}").replace("not 1.0", "not 1");
+        let compared = if seen_scv < assumed_scv { "less" } else { "more" };
+        match assumed {
+            AssumedLaw::Exponential => {
+                write!(f, "Service times vary {compared} than exponential ones ({numbers}).")
+            }
+            AssumedLaw::Constant => write!(f, "Service times are not constant ({numbers})."),
+            AssumedLaw::Erlang => write!(f, "Service times vary {compared} than Erlang ones ({numbers})."),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.severity() {
+            Severity::Answer => self.write_answer(f),
+            Severity::Note => self.write_note(f),
+            Severity::Doubt => self.write_doubt(f),
+        }
+    }
+}
+
+impl Finding {
+    fn write_answer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Range { group, from, from_s, to, to_s } => {
+                let the = the(group);
+                let (from_s, to_s) = (time(*from_s), time(*to_s));
+                if from == to {
+                    return write!(f, "{the} mean response time is {from_s} at {from}.");
+                }
+                write!(f, "{the} mean response time goes from {from_s} at {from} to {to_s} at {to}.")
+            }
+            Self::Agreement { model, ways, agreeing, of, untold } => {
+                let ways = match ways.as_slice() {
+                    [Way::Formula] => "formula and measurement",
+                    [Way::Simulation] => "simulation and measurement",
+                    _ => "formula, simulation and measurement",
+                };
+                let that_tell = if *untold > 0 { " whose interval is narrow enough to tell" } else { "" };
+                let points =
+                    if *of == 1 { "the one point".to_owned() } else { format!("{agreeing} of {of} points") };
+                write!(
+                    f,
+                    "{model}: {ways} agree at {points}{that_tell}, within the interval of measurement or 5 %."
+                )
+            }
+            Self::Miss { model, way, place, predicted_s, measured_s, reason, missing, of } => {
+                let off = predicted_s / measured_s.value - 1.0;
+                let compared = if off > 0.0 { "too long" } else { "too short" };
+                let by = if *way == Way::Simulation { " by simulation" } else { "" };
+                let (predicted, measured) =
+                    (time(*predicted_s), time_with_interval(measured_s.value, measured_s.interval));
+                let off = percent(off.abs());
+                write!(
+                    f,
+                    "{model}{by} predicts {predicted} at {place}, measured {measured}: {off} {compared}"
+                )?;
+                match *of {
+                    1 => f.write_str(".")?,
+                    _ if *missing == 1 => write!(f, ", its only miss at {of} points.")?,
+                    of => write!(f, ", the worst of its misses at {missing} of {of} points.")?,
+                }
+                reason.as_ref().map_or(Ok(()), |reason| write!(f, " {reason}"))
+            }
+            Self::Unstable { place, utilisation, formula_answers, measured_s, growth, also } => {
+                let formula = match formula_answers {
+                    Answers::None => "the queue grows without bound, so the formula has no answer",
+                    Answers::Some => "more work comes than the servers can do, so requests are turned away",
+                };
+                let rising = if *growth == Trend::Rising { " and rising" } else { "" };
+                let (utilisation, measured) = (significant(*utilisation, 3), time(*measured_s));
+                write!(
+                    f,
+                    "At {place} utilisation is {utilisation}: {formula}; measured: {measured}{rising}."
+                )?;
+                write_also(f, also)
+            }
+            Self::Capacity { group, rate_per_s } => {
+                let rate = significant(*rate_per_s, 3);
+                write!(f, "{} servers can bear up to {rate}/s: there utilisation reaches 1.", the(group))
+            }
+            _ => unreachable!("its severity says that it is an answer"),
+        }
+    }
+
+    fn write_note(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NearlyFull { place, utilisation, also } => {
+                let utilisation = significant(*utilisation, 2);
+                write!(
+                    f,
+                    "At {place} utilisation is {utilisation}: so near 1 the mean hangs on rare long queues, "
+                )?;
+                f.write_str("and only long trials measure it well.")?;
+                write_also(f, also)
+            }
+            Self::LoadDependent { low, low_s, high, high_s } => {
+                let longer = percent(high_s / low_s - 1.0);
+                let (low_s, high_s) = (time(*low_s), time(*high_s));
+                write!(
+                    f,
+                    "Service takes {high_s} at {high}, {longer} longer than {low_s} at {low}: it depends on the load."
+                )
+            }
+            Self::MostlyDelay { place, delay_s, response_s } => {
+                let (delay, response) = (time(*delay_s), time(*response_s));
+                write!(
+                    f,
+                    "At {place} {delay} of {response} pass outside the station: the network decides, not the queue."
+                )
+            }
+            Self::NoFormula { model, why } => {
+                write!(f, "{model} has no formula: {}.", why.trim_end_matches('.'))
+            }
+            _ => unreachable!("its severity says that it is a note"),
+        }
+    }
+
+    fn write_doubt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Growing { place, first_half_s, second_half_s } => {
+                let (first, second) = (time(*first_half_s), time(*second_half_s));
+                write!(
+                    f,
+                    "At {place} response times grow while the trials run, from {first} in the first half to {second} "
+                )?;
+                f.write_str("in the second: the mean depends on how long the trials are.")
+            }
+            Self::SentLate { places, worst, lag_p99_s, response_s } => {
+                let (lag, response) = (time(*lag_p99_s), time(*response_s));
+                write!(
+                    f,
+                    "The generator sent late at {}: at {worst} one request in a hundred left {lag} or more ",
+                    list(places)
+                )?;
+                write!(f, "after it was due, where the mean response is {response}.")
+            }
+            Self::Disturbed { what, trials } => {
+                let what = what.trim_end_matches('.');
+                match trials.as_slice() {
+                    [one] => write!(f, "Trial {one}: {what}."),
+                    [first, ..] => write!(f, "In {} trials, first in {first}: {what}.", trials.len()),
+                    [] => write!(f, "{what}."),
+                }
+            }
+            Self::LittleBroken { trials, worst, gap } => {
+                let (gap, count) = (percent(gap.abs()), plural(*trials, "trial"));
+                write!(
+                    f,
+                    "Little's law is broken in {count}: in {worst} the mean number in the system and throughput × "
+                )?;
+                write!(f, "mean response differ by {gap}. Requests or instants are missing from the record.")
+            }
+            Self::NotConserved { trial, sent, ended } => {
+                write!(
+                    f,
+                    "In trial {trial} {sent} requests were sent, and {ended} ended: the record is incomplete."
+                )
+            }
+            Self::Lost { place, lost, sent, also } => {
+                let share = percent(*lost as f64 / *sent as f64);
+                write!(f, "At {place} {lost} of {sent} requests ({share}) had no answer; ")?;
+                f.write_str("response times count only the others.")?;
+                write_also(f, also)
+            }
+            Self::Wrong { place, wrong, sent, also } => {
+                let share = percent(*wrong as f64 / *sent as f64);
+                write!(f, "At {place} {wrong} of {sent} requests ({share}) had a wrong answer.")?;
+                write_also(f, also)
+            }
+            Self::TooWide { places, worst_relative } => {
+                let worst = percent(*worst_relative);
+                write!(f, "At {} the interval of the mean response is wide, up to ±{worst}: ", list(places))?;
+                f.write_str("it hardly tells models apart there. More or longer trials narrow it.")
+            }
+            Self::NoInterval { places } => {
+                write!(f, "At {} there is no interval: it takes at least two trials.", list(places))
+            }
+            Self::Unfinished { done, planned } => {
+                write!(f, "{done} of {planned} trials were run: the experiment was interrupted.")
+            }
+            _ => unreachable!("its severity says that it is a doubt"),
+        }
+    }
+}
+
+/// The first words of a sentence about all points, or about those of one of several groups.
+fn the(group: &str) -> String {
+    if group.is_empty() { "The".to_owned() } else { format!("With {group} the") }
+}
+
+/// The same at other places.
+fn write_also(f: &mut fmt::Formatter<'_>, also: &[String]) -> fmt::Result {
+    if also.is_empty() { Ok(()) } else { write!(f, " So it is at {}.", list(also)) }
+}
+
+/// "1 trial", "2 trials".
+fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}

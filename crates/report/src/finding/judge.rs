@@ -1,0 +1,348 @@
+//! Decides what is worth a sentence. Each threshold stands here, once, with its reason.
+
+use std::collections::BTreeMap;
+
+use kendall_station::{Answer, Estimate, Kind, Notation};
+
+use super::{Answers, AssumedLaw, Finding, Reason, Trend, Way};
+use crate::model::{Modelled, Modelling, Point, Report, ServiceSeen, TrialLine};
+
+/// A prediction this near the measurement serves for planning, however narrow the interval is.
+const NEAR: f64 = 0.05;
+/// An interval wider than this to either side tells hardly any two models apart.
+const WIDE: f64 = 0.25;
+/// Little's law holds exactly on a drained trial; this is room for the edges of the warm-up.
+const LITTLE: f64 = 0.005;
+/// A send lag below this share of the mean response does not change what is seen.
+const LATE: f64 = 0.1;
+/// Above this utilisation the time to reach a steady mean grows as 1/(1 − ρ)².
+const NEARLY_FULL: f64 = 0.9;
+/// Service this much longer under load is no sampling error.
+const LOAD_DEPENDENT: f64 = 1.15;
+/// A squared coefficient of variation is called different when it is this far off.
+const SCV_OFF: f64 = 0.2;
+
+/// All findings of a report: answers first, in the order in which they are worth reading, then notes and doubts.
+pub fn findings(report: &Report) -> Vec<Finding> {
+    // Of several groups the first one's range stands for the others on the first screen, where the models matter.
+    let mut ranges = ranges(report).into_iter();
+    let mut found: Vec<Finding> = ranges.by_ref().take(1).collect();
+    let mut verdicts: Vec<_> =
+        report.notations().into_iter().flat_map(|notation| verdicts(report, notation)).collect();
+    verdicts.sort_by(|a, b| rank(a).total_cmp(&rank(b)));
+    found.extend(verdicts);
+    found.extend(ranges);
+    found.extend(unstable(report));
+    found.extend(capacities(report));
+    found.extend(notes(report));
+    found.extend(doubts_of_points(report));
+    found.extend(doubts_of_trials(report));
+    found.sort_by_key(Finding::severity);
+    found
+}
+
+/// The order of verdicts: models that agree, best first, then misses, worst first.
+fn rank(verdict: &Finding) -> f64 {
+    match verdict {
+        Finding::Agreement { agreeing, of, .. } => -1e9 - *agreeing as f64 / *of as f64,
+        Finding::Miss { predicted_s, measured_s, .. } => -(predicted_s / measured_s.value).ln().abs(),
+        _ => 0.0,
+    }
+}
+
+/// Where the measured mean starts and ends, for each group, over the points where it is a property of the system.
+fn ranges(report: &Report) -> Vec<Finding> {
+    let range = |(group, points): (String, Vec<&Point>)| {
+        let steady: Vec<_> = points.into_iter().filter(|point| point.is_steady()).collect();
+        let (first, last) = (steady.first()?, steady.last()?);
+        Some(Finding::Range {
+            group,
+            from: report.place_in_group(first),
+            from_s: first.measured.response.mean_s.value,
+            to: report.place_in_group(last),
+            to_s: last.measured.response.mean_s.value,
+        })
+    };
+    report.groups().into_iter().filter_map(range).collect()
+}
+
+/// What a comparison of one prediction with the measurement says.
+enum Verdict {
+    Agrees,
+    Misses,
+    CannotTell,
+}
+
+/// Compares means. They agree where their intervals meet, or within [`NEAR`].
+fn compare(measured: Estimate, predicted: Estimate) -> Verdict {
+    if (predicted.value / measured.value - 1.0).abs() <= NEAR {
+        return Verdict::Agrees;
+    }
+    let Some((low, high)) = measured.interval else { return Verdict::CannotTell };
+    let (least, most) = predicted.interval.unwrap_or((predicted.value, predicted.value));
+    match least <= high && most >= low {
+        false => Verdict::Misses,
+        true if measured.half_width() > WIDE * measured.value => Verdict::CannotTell,
+        true => Verdict::Agrees,
+    }
+}
+
+/// What the measurement says of one model: where it agrees, and its worst miss.
+fn verdicts(report: &Report, notation: &str) -> Vec<Finding> {
+    let (mut agreeing, mut judged, mut untold, mut ways) = (0, 0, 0, Vec::new());
+    let mut misses: Vec<(&Point, Way, f64)> = Vec::new();
+    for point in report.points.iter().filter(|point| point.is_steady()) {
+        let Some(model) = point.model(notation) else { continue };
+        let (mut told, mut missed) = (false, false);
+        for (way, answer) in answers(model) {
+            match compare(point.measured.response.mean_s, answer.response.mean_s) {
+                Verdict::CannotTell => continue,
+                Verdict::Agrees => {}
+                Verdict::Misses => {
+                    missed = true;
+                    misses.push((point, way, answer.response.mean_s.value));
+                }
+            }
+            told = true;
+            if !ways.contains(&way) {
+                ways.push(way);
+            }
+        }
+        judged += usize::from(told);
+        untold += usize::from(!told && answers(model).next().is_some());
+        agreeing += usize::from(told && !missed);
+    }
+    let mut found = Vec::new();
+    // A model that misses more often than not has its miss told, and how often it misses.
+    if agreeing > 0 && 2 * agreeing >= judged {
+        found.push(Finding::Agreement { model: notation.to_owned(), ways, agreeing, of: judged, untold });
+    }
+    let off = |&(point, _, predicted_s): &(&Point, Way, f64)| {
+        (predicted_s / point.measured.response.mean_s.value).ln().abs()
+    };
+    if let Some(&(point, way, predicted_s)) = misses.iter().max_by(|a, b| off(a).total_cmp(&off(b))) {
+        found.push(Finding::Miss {
+            model: notation.to_owned(),
+            way,
+            place: report.place(point),
+            predicted_s,
+            measured_s: point.measured.response.mean_s,
+            reason: point.service.and_then(|service| reason(notation, service)),
+            missing: judged - agreeing,
+            of: judged,
+        });
+    }
+    found
+}
+
+/// The answers that a model has, and whence.
+fn answers(model: &Modelled) -> impl Iterator<Item = (Way, &Answer)> {
+    let ways = [(Way::Formula, &model.formula), (Way::Simulation, &model.simulation)];
+    ways.into_iter().filter_map(|(way, modelling)| Some((way, modelling.answer()?)))
+}
+
+/// The assumption on service times that the measurement contradicts, if it does.
+fn reason(notation: &str, seen: ServiceSeen) -> Option<Reason> {
+    let notation: Notation = notation.parse().ok()?;
+    let (assumed, assumed_scv) = match notation.service {
+        Kind::Exponential => (AssumedLaw::Exponential, 1.0),
+        Kind::Constant => (AssumedLaw::Constant, 0.0),
+        Kind::Erlang(stages) => (AssumedLaw::Erlang, 1.0 / f64::from(stages)),
+        _ => return None,
+    };
+    let off = (seen.scv - assumed_scv).abs() > SCV_OFF * assumed_scv.max(SCV_OFF);
+    off.then_some(Reason::ServiceVariation { assumed, assumed_scv, seen_scv: seen.scv })
+}
+
+/// The points where more work is offered than the servers can do, in one sentence.
+fn unstable(report: &Report) -> Option<Finding> {
+    let over = |point: &&Point| point.utilisation_offered.is_some_and(|utilisation| utilisation >= 1.0);
+    let mut points = report.points.iter().filter(over);
+    let first = points.next()?;
+    let answered = first.models.iter().any(|model| model.formula.answer().is_some());
+    let also = points.map(|point| report.place(point)).collect();
+    Some(Finding::Unstable {
+        place: report.place(first),
+        utilisation: first.utilisation_offered?,
+        formula_answers: if answered { Answers::Some } else { Answers::None },
+        measured_s: first.measured.response.mean_s.value,
+        growth: if first.growing.is_some() { Trend::Rising } else { Trend::Steady },
+        also,
+    })
+}
+
+/// The rate at which utilisation reaches 1, by each group's most loaded point, where service is as it is under load.
+fn capacities(report: &Report) -> Vec<Finding> {
+    let capacity = |(group, points): (String, Vec<&Point>)| {
+        let most = points.into_iter().max_by(|a, b| utilisation(a).total_cmp(&utilisation(b)))?;
+        let rate_per_s = most.offered_per_s? / most.utilisation_offered.filter(|&value| value > 0.0)?;
+        Some(Finding::Capacity { group, rate_per_s })
+    };
+    report.groups().into_iter().filter_map(capacity).collect()
+}
+
+fn utilisation(point: &Point) -> f64 {
+    point.utilisation_offered.unwrap_or(0.0)
+}
+
+fn notes(report: &Report) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (_, points) in report.groups() {
+        found.extend(load_dependence(report, &points));
+    }
+    found.extend(nearly_full(report));
+    let response_s = |point: &Point| point.measured.response.mean_s.value;
+    if let Some(point) = report.points.iter().find(|point| point.delay_s > 0.5 * response_s(point)) {
+        let (place, delay_s) = (report.place(point), point.delay_s);
+        found.push(Finding::MostlyDelay { place, delay_s, response_s: response_s(point) });
+    }
+    for notation in report.notations() {
+        found.extend(without_formula(report, notation));
+    }
+    found
+}
+
+/// The points just below full use, the fullest first.
+fn nearly_full(report: &Report) -> Option<Finding> {
+    let near = |point: &&Point| (NEARLY_FULL..1.0).contains(&utilisation(point));
+    let mut points: Vec<_> = report.points.iter().filter(near).collect();
+    points.sort_by(|a, b| utilisation(b).total_cmp(&utilisation(a)));
+    let (fullest, others) = points.split_first()?;
+    Some(Finding::NearlyFull {
+        place: report.place(fullest),
+        utilisation: utilisation(fullest),
+        also: others.iter().map(|point| report.place(point)).collect(),
+    })
+}
+
+/// Whether service at the highest load of a group is slower than at its lowest.
+fn load_dependence(report: &Report, points: &[&Point]) -> Option<Finding> {
+    let by_load = |a: &&&Point, b: &&&Point| utilisation(a).total_cmp(&utilisation(b));
+    let stamped = || points.iter().filter(|point| point.service.is_some_and(|service| service.n >= 30));
+    let (low, high) = (stamped().min_by(by_load)?, stamped().max_by(by_load)?);
+    let (low_s, high_s) = (low.service?.mean_s, high.service?.mean_s);
+    (high_s > LOAD_DEPENDENT * low_s).then(|| Finding::LoadDependent {
+        low: report.place(low),
+        low_s,
+        high: report.place(high),
+        high_s,
+    })
+}
+
+/// Why a model has no formula at points that are stable, if there is such a point.
+fn without_formula(report: &Report, notation: &str) -> Option<Finding> {
+    let steady = report.points.iter().filter(|point| utilisation(point) < 1.0);
+    steady.filter_map(|point| point.model(notation)).find_map(|model| match &model.formula {
+        Modelling::NoAnswer(why) => {
+            Some(Finding::NoFormula { model: model.notation.clone(), why: why.clone() })
+        }
+        Modelling::Answer(_) => None,
+    })
+}
+
+fn doubts_of_points(report: &Report) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let (mut wide, mut single, mut worst_relative) = (Vec::new(), Vec::new(), 0.0f64);
+    for point in &report.points {
+        let mean_s = point.measured.response.mean_s;
+        let relative = mean_s.half_width() / mean_s.value;
+        match mean_s.interval {
+            None => single.push(report.place(point)),
+            Some(_) if point.is_steady() && relative > WIDE => {
+                wide.push(report.place(point));
+                worst_relative = worst_relative.max(relative);
+            }
+            Some(_) => {}
+        }
+        // Above utilisation 1 it is bound to grow, and `Unstable` says so.
+        if let Some(growth) = point.growing.filter(|_| utilisation(point) < 1.0) {
+            let (first_half_s, second_half_s) = (growth.first_half_s, growth.second_half_s);
+            found.push(Finding::Growing { place: report.place(point), first_half_s, second_half_s });
+        }
+    }
+    if !wide.is_empty() {
+        found.push(Finding::TooWide { places: wide, worst_relative });
+    }
+    if !single.is_empty() {
+        found.push(Finding::NoInterval { places: single });
+    }
+    found.extend(sent_late(report));
+    found
+}
+
+/// Where the generator was late, and where most, relative to the response time.
+fn sent_late(report: &Report) -> Option<Finding> {
+    let lag = |(index, point): (usize, &Point)| {
+        let lag_s = report.trials_of(index).filter_map(|trial| trial.send_lag_p99_s).fold(0.0, f64::max);
+        let response_s = point.measured.response.mean_s.value;
+        (lag_s > LATE * response_s).then(|| (report.place(point), lag_s, response_s))
+    };
+    let late: Vec<_> = report.points.iter().enumerate().filter_map(lag).collect();
+    let (worst, lag_p99_s, response_s) =
+        late.iter().max_by(|a, b| (a.1 / a.2).total_cmp(&(b.1 / b.2)))?.clone();
+    Some(Finding::SentLate {
+        places: late.into_iter().map(|(place, ..)| place).collect(),
+        worst,
+        lag_p99_s,
+        response_s,
+    })
+}
+
+fn doubts_of_trials(report: &Report) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut disturbed: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for trial in &report.trials {
+        let (sent, ended) = (trial.counts.sent, trial.counts.ended());
+        if sent != ended {
+            found.push(Finding::NotConserved { trial: trial.id.clone(), sent, ended });
+        }
+        for doubt in &trial.doubts {
+            disturbed.entry(doubt).or_default().push(trial.id.clone());
+        }
+    }
+    found.extend(little(&report.trials));
+    found.extend(without_answer(report));
+    found.extend(with_wrong_answer(report));
+    found.extend(
+        disturbed.into_iter().map(|(what, trials)| Finding::Disturbed { what: what.to_owned(), trials }),
+    );
+    if report.trials.len() < report.planned_trials {
+        found.push(Finding::Unfinished { done: report.trials.len(), planned: report.planned_trials });
+    }
+    found
+}
+
+/// The trials whose number in the system is not what Little's law says.
+fn little(trials: &[TrialLine]) -> Option<Finding> {
+    let gap =
+        |trial: &TrialLine| Some((trial.id.clone(), trial.little_gap.filter(|gap| gap.abs() > LITTLE)?));
+    let broken: Vec<_> = trials.iter().filter_map(gap).collect();
+    let (worst, gap) = broken.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?.clone();
+    Some(Finding::LittleBroken { trials: broken.len(), worst, gap })
+}
+
+/// Sums a count over the trials of each point; the points where it is not 0, worst first.
+fn worst_first(report: &Report, count: impl Fn(&TrialLine) -> u64) -> Vec<(String, u64, u64)> {
+    let total = |(index, point): (usize, &Point)| {
+        let add = |sums: (u64, u64), trial: &TrialLine| (sums.0 + count(trial), sums.1 + trial.counts.sent);
+        let (counted, sent) = report.trials_of(index).fold((0, 0), add);
+        (counted > 0).then(|| (report.place(point), counted, sent))
+    };
+    let mut totals: Vec<_> = report.points.iter().enumerate().filter_map(total).collect();
+    let share = |total: &(String, u64, u64)| total.1 as f64 / total.2.max(1) as f64;
+    totals.sort_by(|a, b| share(b).total_cmp(&share(a)));
+    totals
+}
+
+fn without_answer(report: &Report) -> Option<Finding> {
+    let lost = |trial: &TrialLine| trial.counts.refused + trial.counts.timed_out + trial.counts.unanswered;
+    let mut totals = worst_first(report, lost).into_iter();
+    let (place, lost, sent) = totals.next()?;
+    Some(Finding::Lost { place, lost, sent, also: totals.map(|(place, ..)| place).collect() })
+}
+
+fn with_wrong_answer(report: &Report) -> Option<Finding> {
+    let mut totals = worst_first(report, |trial| trial.counts.wrong).into_iter();
+    let (place, wrong, sent) = totals.next()?;
+    Some(Finding::Wrong { place, wrong, sent, also: totals.map(|(place, ..)| place).collect() })
+}

@@ -1,0 +1,307 @@
+//! The data of a report: what the laboratory fills in from records, and all that the renderings and findings read.
+//!
+//! Times are in seconds, rates per second. Every number is finite; what is not known is `None`.
+
+use std::fmt;
+
+use kendall_record::Outcome;
+use kendall_station::Answer;
+use serde::{Deserialize, Serialize};
+
+/// Everything a report shows of one experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The name of the experiment.
+    pub name: String,
+    /// What the experiment asks, as one sentence.
+    pub question: String,
+    /// When its first trial started, in UTC, as "2026-11-21 04:15:00".
+    pub started_utc: String,
+    /// The command that runs it again.
+    pub command: String,
+    /// The machine and the versions: what, and its value.
+    pub machine: Vec<(String, String)>,
+    /// What was varied. The first factor is the horizontal axis; the others, if any, make groups.
+    pub factors: Vec<Factor>,
+    /// One point a combination of factors, in the order of the tables.
+    pub points: Vec<Point>,
+    /// Each trial, in the order in which they were run.
+    pub trials: Vec<TrialLine>,
+    /// How many trials the experiment plans; more than `trials` has where it was interrupted.
+    pub planned_trials: usize,
+    /// Smooth lines of formulas, for the figure; without them the figure joins the formula's answers at the points.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curves: Vec<Curve>,
+    /// The experiment as run, every default written out.
+    pub experiment_toml: String,
+}
+
+/// Something that was varied.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Its name, as in the experiment file: "rate".
+    pub name: String,
+    /// The unit of its values, as it follows a number: "/s", "ms"; empty without one.
+    pub unit: String,
+    /// Its values, as text without the unit.
+    pub values: Vec<String>,
+}
+
+/// One combination of factors: what was measured there, and what the models say of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Factor and value, as text without the unit, in the order of [`Report::factors`].
+    pub settings: Vec<(String, String)>,
+    /// The value of the first factor as a number; its place in the list (0, 1, …) where it is none.
+    pub x: f64,
+    /// Requests that were due per second, over all trials; `None` for a closed population.
+    pub offered_per_s: Option<f64>,
+    /// The measurement, over all trials.
+    pub measured: Answer,
+    /// The part of the response time that passes outside the station: network, accept, generator.
+    pub delay_s: f64,
+    /// Each model's answers. Their response times already include `delay_s`.
+    pub models: Vec<Modelled>,
+    /// Measured response times in ascending order: all of them, or an evenly thinned sample.
+    pub responses_s: Vec<f64>,
+    /// The service times by the server's own stamps, where it gives them.
+    pub service: Option<ServiceSeen>,
+    /// Offered rate × mean service time / servers; `None` for a closed population or without stamps.
+    pub utilisation_offered: Option<f64>,
+    /// Set where response times grow while the trials run, so that their mean depends on how long that is.
+    pub growing: Option<Growth>,
+}
+
+/// One model beside the measurement: a station, answered by formula and by simulation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Modelled {
+    /// The station in Kendall's notation, as it stands in the experiment.
+    pub notation: String,
+    /// What queueing theory says.
+    pub formula: Modelling,
+    /// What the simulator says.
+    pub simulation: Modelling,
+}
+
+/// What one way of modelling gives: an answer, or the reason why there is none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Modelling {
+    /// Its answer.
+    Answer(Box<Answer>),
+    /// Why it has none, as a clause: "utilisation is 1.31, so the queue grows without bound".
+    NoAnswer(String),
+}
+
+impl Modelling {
+    /// The answer, if there is one.
+    pub fn answer(&self) -> Option<&Answer> {
+        match self {
+            Self::Answer(answer) => Some(answer),
+            Self::NoAnswer(_) => None,
+        }
+    }
+}
+
+impl<E: fmt::Display> From<Result<Answer, E>> for Modelling {
+    fn from(result: Result<Answer, E>) -> Self {
+        match result {
+            Ok(answer) => Self::Answer(Box::new(answer)),
+            Err(why) => Self::NoAnswer(why.to_string()),
+        }
+    }
+}
+
+/// The service times that the server stamped.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServiceSeen {
+    /// Their mean.
+    pub mean_s: f64,
+    /// Their squared coefficient of variation: variance / mean².
+    pub scv: f64,
+    /// How many there are.
+    pub n: u64,
+}
+
+/// Response times that grow during a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Growth {
+    /// Mean response time of the requests due in the first half.
+    pub first_half_s: f64,
+    /// Mean response time of the requests due in the second half.
+    pub second_half_s: f64,
+}
+
+/// A formula's line over the first factor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// The model, as in [`Modelled::notation`].
+    pub notation: String,
+    /// The values of the factors after the first, as in [`Point::settings`]; empty with one factor.
+    pub group: Vec<(String, String)>,
+    /// First factor and mean response time, delay included, in ascending order of the factor. It ends where the
+    /// formula has no answer.
+    pub mean_response_s: Vec<(f64, f64)>,
+}
+
+/// One trial: what was sent, what became of it, and how far it can be trusted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialLine {
+    /// The name of its folder: "001-rate=20,length=3".
+    pub id: String,
+    /// Its point, as an index into [`Report::points`]; `None` where nothing was answered, so that there is none.
+    pub point: Option<usize>,
+    /// The seed of its workload and arrivals.
+    pub seed: u64,
+    /// How its requests ended.
+    pub counts: Counts,
+    /// Mean number in the system over throughput × mean response, less 1 (Little's law says 0); `None` where the
+    /// trial did not drain.
+    pub little_gap: Option<f64>,
+    /// 99 % of the requests were sent at most this long after they were due.
+    pub send_lag_p99_s: Option<f64>,
+    /// Processor time of the server per second of the trial, in cores.
+    pub server_cpu_cores: Option<f64>,
+    /// Why the generator or the run is not to be trusted, each as a clause: "a core was busy at 97 %".
+    pub doubts: Vec<String>,
+}
+
+/// How the requests of a trial ended, the warm-up included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Requests that were due.
+    pub sent: u64,
+    /// Complete and right answers.
+    pub answered: u64,
+    /// Complete and wrong answers.
+    pub wrong: u64,
+    /// Turned away by the server.
+    pub refused: u64,
+    /// No complete answer within the time allowed for one request.
+    pub timed_out: u64,
+    /// Still out when the trial ended.
+    pub unanswered: u64,
+}
+
+impl Counts {
+    /// The number of requests that ended so.
+    pub fn of(&self, outcome: Outcome) -> u64 {
+        match outcome {
+            Outcome::Answered => self.answered,
+            Outcome::Wrong => self.wrong,
+            Outcome::Refused => self.refused,
+            Outcome::TimedOut => self.timed_out,
+            Outcome::Unanswered => self.unanswered,
+        }
+    }
+
+    /// Counts one request that was due and ended so.
+    pub fn add(&mut self, outcome: Outcome) {
+        self.sent += 1;
+        *match outcome {
+            Outcome::Answered => &mut self.answered,
+            Outcome::Wrong => &mut self.wrong,
+            Outcome::Refused => &mut self.refused,
+            Outcome::TimedOut => &mut self.timed_out,
+            Outcome::Unanswered => &mut self.unanswered,
+        } += 1;
+    }
+
+    /// The requests that ended in some way. Each ends in exactly one, so this is `sent`.
+    pub fn ended(&self) -> u64 {
+        Outcome::ALL.iter().map(|&outcome| self.of(outcome)).sum()
+    }
+}
+
+impl Report {
+    /// The report as JSON, for programs.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a report has only text keys")
+    }
+
+    /// Where a point is, in words: "80/s", or "80/s with length 3" with several factors.
+    pub fn place(&self, point: &Point) -> String {
+        let first = self.place_in_group(point);
+        let group = self.group_name(&point.settings);
+        if group.is_empty() { first } else { format!("{first} with {group}") }
+    }
+
+    /// Where a point is within its group, in words: by the first factor only, such as "80/s". It needs no name where it
+    /// has a unit.
+    pub fn place_in_group(&self, point: &Point) -> String {
+        let Some(Factor { name, unit, .. }) = self.factors.first() else { return String::new() };
+        let value = with_unit(point.setting(name), unit);
+        if unit.is_empty() { format!("{name} {value}") } else { value }
+    }
+
+    /// The points in groups: those of one group differ in the first factor only, and stand in its order. Groups
+    /// stand in the order of their first points, each with its name ("length 3"), empty with a single factor.
+    pub fn groups(&self) -> Vec<(String, Vec<&Point>)> {
+        let mut groups: Vec<(String, Vec<&Point>)> = Vec::new();
+        for point in &self.points {
+            let name = self.group_name(&point.settings);
+            match groups.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, points)) => points.push(point),
+                None => groups.push((name, vec![point])),
+            }
+        }
+        for (_, points) in &mut groups {
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        }
+        groups
+    }
+
+    /// The name of the group that has these settings.
+    pub(crate) fn group_name(&self, settings: &[(String, String)]) -> String {
+        let later = self.factors.iter().skip(1);
+        let word = |factor: &Factor| {
+            let value = value_of(settings, &factor.name);
+            format!("{} {}", factor.name, with_unit(value, &factor.unit))
+        };
+        later.map(word).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The trials of a point.
+    pub fn trials_of(&self, point: usize) -> impl Iterator<Item = &TrialLine> {
+        self.trials.iter().filter(move |trial| trial.point == Some(point))
+    }
+
+    /// The models, in the order in which they first appear.
+    pub fn notations(&self) -> Vec<&str> {
+        let mut notations = Vec::new();
+        for model in self.points.iter().flat_map(|point| &point.models) {
+            if !notations.contains(&model.notation.as_str()) {
+                notations.push(&model.notation);
+            }
+        }
+        notations
+    }
+}
+
+impl Point {
+    /// The value of a factor as text; empty if it has none.
+    pub fn setting(&self, factor: &str) -> &str {
+        value_of(&self.settings, factor)
+    }
+
+    /// Whether the mean response is a property of the system rather than of the length of the trials.
+    pub fn is_steady(&self) -> bool {
+        self.growing.is_none() && self.utilisation_offered.is_none_or(|utilisation| utilisation < 1.0)
+    }
+
+    /// What the model with this notation says here.
+    pub fn model(&self, notation: &str) -> Option<&Modelled> {
+        self.models.iter().find(|model| model.notation == notation)
+    }
+}
+
+/// The value of a factor among settings.
+fn value_of<'a>(settings: &'a [(String, String)], factor: &str) -> &'a str {
+    settings.iter().find(|(name, _)| name == factor).map_or("", |(_, value)| value)
+}
+
+/// A value with its unit: "80/s", "20 ms".
+fn with_unit(value: &str, unit: &str) -> String {
+    let space = if unit.is_empty() || unit.starts_with(['/', '%']) { "" } else { " " };
+    format!("{value}{space}{unit}")
+}

@@ -1,0 +1,159 @@
+//! How numbers and times read on screen: significant digits, a unit that fits, no exponents, never "NaN".
+
+/// Shown where there is no number.
+pub const NONE: &str = "–";
+
+/// A unit of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimeUnit {
+    Nanoseconds,
+    Microseconds,
+    Milliseconds,
+    Seconds,
+}
+
+impl TimeUnit {
+    /// The largest unit in which the time is at least 1.
+    pub(crate) fn for_s(time_s: f64) -> Self {
+        match time_s.abs() {
+            time_s if time_s >= 1.0 => Self::Seconds,
+            time_s if time_s >= 1e-3 => Self::Milliseconds,
+            time_s if time_s >= 1e-6 => Self::Microseconds,
+            time_s if time_s > 0.0 => Self::Nanoseconds,
+            _ => Self::Seconds,
+        }
+    }
+
+    /// How many of this unit make a second.
+    pub(crate) fn per_s(self) -> f64 {
+        match self {
+            Self::Nanoseconds => 1e9,
+            Self::Microseconds => 1e6,
+            Self::Milliseconds => 1e3,
+            Self::Seconds => 1.0,
+        }
+    }
+
+    /// Its symbol.
+    pub(crate) fn symbol(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::Microseconds => "µs",
+            Self::Milliseconds => "ms",
+            Self::Seconds => "s",
+        }
+    }
+
+    /// A time in this unit, without its symbol, to three significant digits.
+    pub(crate) fn number(self, time_s: f64) -> String {
+        significant(time_s * self.per_s(), 3)
+    }
+}
+
+/// A number in plain decimals with so many significant digits; whole digits are never dropped.
+pub fn significant(value: f64, digits: i32) -> String {
+    if !value.is_finite() {
+        return NONE.to_owned();
+    }
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    // The exponent after rounding: 9.996 to three digits is 10.0, not 10.00.
+    let scientific = format!("{:.*e}", (digits - 1) as usize, value);
+    let exponent: i32 =
+        scientific.split_once('e').and_then(|(_, e)| e.parse().ok()).expect("e notation has an exponent");
+    format!("{value:.*}", (digits - 1 - exponent).clamp(0, 12) as usize)
+}
+
+/// A time with the unit that fits it: "12.3 ms".
+pub fn time(time_s: f64) -> String {
+    let unit = TimeUnit::for_s(time_s);
+    format!("{} {}", unit.number(time_s), unit.symbol())
+}
+
+/// A time and its interval in one unit: "8.10 ms [7.20, 9.00]".
+pub fn time_with_interval(time_s: f64, interval: Option<(f64, f64)>) -> String {
+    let unit = TimeUnit::for_s(time_s);
+    match interval {
+        Some((low, high)) => format!("{} [{}, {}]", time(time_s), unit.number(low), unit.number(high)),
+        None => time(time_s),
+    }
+}
+
+/// A share as a percentage, to two significant digits below 100 %: "52 %".
+pub fn percent(share: f64) -> String {
+    match share.abs() {
+        size if !size.is_finite() => NONE.to_owned(),
+        size if size < 0.0995 => format!("{} %", significant(share * 100.0, 2)),
+        _ => format!("{:.0} %", share * 100.0),
+    }
+}
+
+/// How far a prediction is from the measured value, with its sign: "+52 %".
+pub(crate) fn difference(predicted: f64, measured: f64) -> Option<String> {
+    let relative = predicted / measured - 1.0;
+    if !relative.is_finite() {
+        return None;
+    }
+    if relative.abs() < 5e-4 {
+        return Some("±0 %".to_owned());
+    }
+    let sign = if relative < 0.0 { '−' } else { '+' };
+    Some(format!("{sign}{}", percent(relative.abs())))
+}
+
+/// "a", "a and b", "a, b and c".
+pub(crate) fn list(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_significant_and_plain() {
+        let cases = [
+            (9.996, "10.0"),
+            (0.012_345, "0.0123"),
+            (4210.4, "4210"),
+            (0.0, "0"),
+            (-1.5, "-1.50"),
+            (f64::NAN, NONE),
+            (f64::INFINITY, NONE),
+        ];
+        for (value, text) in cases {
+            assert_eq!(significant(value, 3), text);
+        }
+    }
+
+    #[test]
+    fn a_time_reads_back_within_its_digits() {
+        for exponent in -9..5 {
+            let time_s = 1.2345 * 10f64.powi(exponent);
+            let text = time(time_s);
+            let (number, symbol) = text.split_once(' ').expect("number and unit");
+            let unit =
+                [TimeUnit::Nanoseconds, TimeUnit::Microseconds, TimeUnit::Milliseconds, TimeUnit::Seconds]
+                    .into_iter()
+                    .find(|unit| unit.symbol() == symbol)
+                    .expect("a known unit");
+            let back_s = number.parse::<f64>().expect("a plain decimal") / unit.per_s();
+            assert!((back_s / time_s - 1.0).abs() < 5e-3, "{time_s} reads {text}");
+        }
+    }
+
+    #[test]
+    fn shares_and_differences_read_well() {
+        assert_eq!(percent(0.52), "52 %");
+        assert_eq!(percent(0.0049), "0.49 %");
+        assert_eq!(difference(12.3, 8.1).as_deref(), Some("+52 %"));
+        assert_eq!(difference(8.1, 12.3).as_deref(), Some("−34 %"));
+        assert_eq!(difference(1.0, 1.0).as_deref(), Some("±0 %"));
+        assert_eq!(difference(1.0, 0.0), None);
+    }
+}

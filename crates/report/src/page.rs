@@ -1,0 +1,188 @@
+//! The report as one HTML page that holds all it needs: it opens offline, reads without script, prints, and follows
+//! the reader's choice of light or dark.
+//!
+//! What stands where is in `templates/page.html`; this module prepares the words and numbers. All text is escaped by
+//! the template; only our own drawings and styles go in as they are.
+
+use askama::Template;
+use kendall_record::Outcome;
+use kendall_station::{Answer, Estimate};
+
+use crate::figure::{self, Figure, Table, time_cell};
+use crate::finding::{Finding, Severity, findings};
+use crate::model::{Modelled, Modelling, Point, Report, TrialLine};
+use crate::number::{NONE, difference, list, percent, significant, time};
+
+/// How many sentences answer the question on the first screen.
+const ANSWER_SENTENCES: usize = 3;
+
+/// The page of a report, as HTML.
+pub fn page(report: &Report) -> String {
+    let mut sentences = Sentences::default();
+    for finding in findings(report) {
+        sentences.add(&finding);
+    }
+    let view = View {
+        report,
+        style: concat!(include_str!("../templates/page.css"), include_str!("../templates/figure.css")),
+        sentences,
+        response: figure::response(report),
+        ecdf: figure::ecdf(report),
+        quantities: QUANTITIES.map(|quantity| quantity.name),
+        place_head: figure::place_head(report),
+        rows: rows(report),
+        trials: trials(report),
+    };
+    view.render().expect("rendering to a string fails only where a value's Display does")
+}
+
+/// What the template reads.
+#[derive(Template)]
+#[template(path = "page.html")]
+struct View<'a> {
+    report: &'a Report,
+    style: &'static str,
+    sentences: Sentences,
+    response: Figure,
+    ecdf: Figure,
+    quantities: [&'static str; 4],
+    place_head: Vec<String>,
+    rows: Vec<Row>,
+    trials: Table,
+}
+
+/// The findings in words, by where they stand on the page.
+#[derive(Default)]
+struct Sentences {
+    answers: Vec<String>,
+    more: Vec<String>,
+    notes: Vec<String>,
+    doubts: Vec<String>,
+}
+
+impl Sentences {
+    fn add(&mut self, finding: &Finding) {
+        let place = match finding.severity() {
+            Severity::Answer if self.answers.len() < ANSWER_SENTENCES => &mut self.answers,
+            Severity::Answer => &mut self.more,
+            Severity::Note => &mut self.notes,
+            Severity::Doubt => &mut self.doubts,
+        };
+        place.push(finding.to_string());
+    }
+}
+
+/// A column group of the table of numbers.
+struct Quantity {
+    name: &'static str,
+    of: fn(&Answer) -> Option<Estimate>,
+    text: fn(Option<Estimate>) -> String,
+}
+
+const QUANTITIES: [Quantity; 4] = [
+    Quantity { name: "mean response", of: |answer| Some(answer.response.mean_s), text: time_cell },
+    Quantity { name: "mean waiting", of: |answer| Some(answer.waiting.mean_s), text: time_cell },
+    Quantity { name: "p99 response", of: |answer| answer.response.quantile(0.99), text: plain_time_cell },
+    Quantity { name: "utilisation", of: |answer| Some(answer.utilisation), text: share_cell },
+];
+
+/// A time without its interval, where the column has no room for it.
+fn plain_time_cell(estimate: Option<Estimate>) -> String {
+    estimate.map_or_else(|| NONE.to_owned(), |estimate| time(estimate.value))
+}
+
+fn share_cell(share: Option<Estimate>) -> String {
+    share.map_or_else(|| NONE.to_owned(), |share| significant(share.value, 3))
+}
+
+/// One point and one model in the table of numbers.
+struct Row {
+    /// The settings; empty on all but the first row of a point.
+    place: Vec<String>,
+    notation: String,
+    /// For each quantity: measured, formula, simulation.
+    cells: Vec<[Cell; 3]>,
+    /// After the last row of a point: why models have no formula here.
+    reasons: Vec<String>,
+}
+
+#[derive(Default)]
+struct Cell {
+    text: String,
+    difference: Option<String>,
+}
+
+fn rows(report: &Report) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for point in &report.points {
+        let from = rows.len();
+        match point.models.as_slice() {
+            [] => rows.push(row(point, None)),
+            models => rows.extend(models.iter().map(|model| row(point, Some(model)))),
+        }
+        rows[from].place = figure::place_cells(report, point);
+        // What the first row says the others need not repeat.
+        for repeating in &mut rows[from + 1..] {
+            repeating.place = vec![String::new(); report.factors.len()];
+            for cells in &mut repeating.cells {
+                cells[0] = Cell::default();
+            }
+        }
+        rows.last_mut().expect("a point has a row").reasons = reasons(point);
+    }
+    rows
+}
+
+/// What one model says beside the measurement; its place is the caller's.
+fn row(point: &Point, model: Option<&Modelled>) -> Row {
+    let cells = |quantity: &Quantity| {
+        let measured = (quantity.of)(&point.measured);
+        let modelled = |modelling: Option<&Modelling>| {
+            let estimate = modelling.and_then(Modelling::answer).and_then(quantity.of);
+            let pair = estimate.zip(measured);
+            let difference = pair.and_then(|(estimate, measured)| difference(estimate.value, measured.value));
+            // Only measurements show their intervals: those of simulations are as narrow as one likes.
+            Cell {
+                text: (quantity.text)(estimate.map(|estimate| Estimate::exact(estimate.value))),
+                difference,
+            }
+        };
+        let measured = Cell { text: (quantity.text)(measured), difference: None };
+        [
+            measured,
+            modelled(model.map(|model| &model.formula)),
+            modelled(model.map(|model| &model.simulation)),
+        ]
+    };
+    let notation = model.map_or_else(String::new, |model| model.notation.clone());
+    Row { place: Vec::new(), notation, cells: QUANTITIES.iter().map(cells).collect(), reasons: Vec::new() }
+}
+
+/// Why models have no formula at a point: each reason once, with the models that it holds for.
+fn reasons(point: &Point) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for model in &point.models {
+        let Modelling::NoAnswer(why) = &model.formula else { continue };
+        match reasons.iter_mut().find(|(known, _)| known == why) {
+            Some((_, models)) => models.push(model.notation.clone()),
+            None => reasons.push((why, vec![model.notation.clone()])),
+        }
+    }
+    reasons.into_iter().map(|(why, models)| format!("No formula of {}: {why}.", list(&models))).collect()
+}
+
+fn trials(report: &Report) -> Table {
+    let mut head = vec!["trial".to_owned(), "seed".to_owned(), "sent".to_owned()];
+    head.extend(Outcome::ALL.map(|outcome| outcome.name().replace('-', " ")));
+    head.extend(["Little’s law off by", "send lag p99", "server CPU [cores]"].map(str::to_owned));
+    let row = |trial: &TrialLine| {
+        let mut row = vec![trial.id.clone(), trial.seed.to_string(), trial.counts.sent.to_string()];
+        row.extend(Outcome::ALL.map(|outcome| trial.counts.of(outcome).to_string()));
+        let known = |value: Option<f64>, text: fn(f64) -> String| value.map_or_else(|| NONE.to_owned(), text);
+        row.push(known(trial.little_gap, |gap| percent(gap.abs())));
+        row.push(known(trial.send_lag_p99_s, time));
+        row.push(known(trial.server_cpu_cores, |cores| significant(cores, 2)));
+        row
+    };
+    Table { head, rows: report.trials.iter().map(row).collect() }
+}

@@ -1,0 +1,185 @@
+//! Writes SVG: a few shapes, text always escaped, coordinates to a tenth of a pixel. What has no finite place is not
+//! drawn.
+//!
+//! Colours, strokes and fonts are classes of `figure.css`, so that a figure follows the page from light to dark.
+
+use std::fmt::{Display, Write};
+
+/// An SVG element with its children, being written.
+pub(crate) struct Svg {
+    out: String,
+}
+
+/// Where a text stands relative to its position.
+#[derive(Clone, Copy)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// The shape of a marker; each is told from the others without colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Marker {
+    Disc,
+    Ring,
+    Square,
+    Triangle,
+    Diamond,
+    Cross,
+}
+
+impl Svg {
+    /// A drawing of this size in pixels. `title` is what a screen reader says of it.
+    pub(crate) fn new(width: f64, height: f64, title: &str) -> Self {
+        let mut out = String::new();
+        write_to(
+            &mut out,
+            format_args!(
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+                 width=\"{width:.0}\" height=\"{height:.0}\" role=\"img\">\n<title>{}</title>\n",
+                escaped(title)
+            ),
+        );
+        Self { out }
+    }
+
+    /// The text of the drawing.
+    pub(crate) fn finish(mut self) -> String {
+        self.out.push_str("</svg>\n");
+        self.out
+    }
+
+    /// A straight line.
+    pub(crate) fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
+        if !is_finite(&[x1, y1, x2, y2]) {
+            return;
+        }
+        self.element(format_args!(
+            "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"
+        ));
+    }
+
+    /// A line through points; nothing for fewer than two.
+    pub(crate) fn polyline(&mut self, class: &str, points: &[(f64, f64)]) {
+        if points.len() < 2 || !points.iter().all(|&(x, y)| is_finite(&[x, y])) {
+            return;
+        }
+        let mut path = String::new();
+        for (x, y) in points {
+            let space = if path.is_empty() { "" } else { " " };
+            write_to(&mut path, format_args!("{space}{x:.1},{y:.1}"));
+        }
+        self.element(format_args!("<polyline class=\"{class}\" points=\"{path}\"/>"));
+    }
+
+    /// A filled rectangle.
+    pub(crate) fn rectangle(&mut self, class: &str, (x, y): (f64, f64), width: f64, height: f64) {
+        if !is_finite(&[x, y, width, height]) {
+            return;
+        }
+        self.element(format_args!(
+            "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>"
+        ));
+    }
+
+    /// A text on one line.
+    pub(crate) fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+        if !is_finite(&[x, y]) {
+            return;
+        }
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let text = escaped(text);
+        self.element(format_args!(
+            "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>"
+        ));
+    }
+
+    /// A marker centred on a position.
+    pub(crate) fn marker(&mut self, class: &str, shape: Marker, (x, y): (f64, f64)) {
+        if !is_finite(&[x, y]) {
+            return;
+        }
+        let path = match shape {
+            Marker::Disc | Marker::Ring => {
+                return self.element(format_args!(
+                    "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.6\"/>"
+                ));
+            }
+            Marker::Square => "m-5.2,-5.2h10.4v10.4h-10.4z",
+            Marker::Triangle => "m0,-7l6.4,11h-12.8z",
+            Marker::Diamond => "m0,-7l6,7l-6,7l-6,-7z",
+            Marker::Cross => "m-5.5,-5.5l11,11m0,-11l-11,11",
+        };
+        self.element(format_args!("<path class=\"{class}\" d=\"M{x:.1},{y:.1}{path}\"/>"));
+    }
+
+    fn element(&mut self, element: std::fmt::Arguments<'_>) {
+        write_to(&mut self.out, element);
+        self.out.push('\n');
+    }
+}
+
+/// Whether all coordinates are numbers.
+fn is_finite(coordinates: &[f64]) -> bool {
+    coordinates.iter().all(|coordinate| coordinate.is_finite())
+}
+
+/// Text with the characters that mean something in XML written as entities, and control characters left out.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            control if control.is_control() => {}
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+fn write_to(out: &mut String, text: impl Display) {
+    write!(out, "{text}").expect("writing to a string never fails");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_reads_back_as_written() {
+        let hostile = "</text><script>alert('\"&')</script>";
+        let mut svg = Svg::new(10.0, 10.0, hostile);
+        svg.text("label", (1.0, 2.0), Anchor::Start, hostile);
+        let svg = svg.finish();
+        let tree = roxmltree::Document::parse(&svg).expect("well-formed");
+        let texts: Vec<_> = tree
+            .descendants()
+            .filter(|node| node.is_text())
+            .filter_map(|node| node.text())
+            .filter(|text| text.trim() != "")
+            .collect();
+        assert_eq!(texts, [hostile, hostile]);
+    }
+
+    #[test]
+    fn every_marker_is_drawn_differently() {
+        let shapes = [Marker::Disc, Marker::Square, Marker::Triangle, Marker::Diamond, Marker::Cross];
+        let drawn = shapes.map(|shape| {
+            let mut svg = Svg::new(10.0, 10.0, "");
+            svg.marker("m", shape, (5.0, 5.0));
+            svg.finish()
+        });
+        for (at, one) in drawn.iter().enumerate() {
+            roxmltree::Document::parse(one).expect("well-formed");
+            assert!(!drawn[..at].contains(one));
+        }
+    }
+}

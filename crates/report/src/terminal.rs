@@ -1,0 +1,218 @@
+//! The report as text for a terminal: one table of response times and utilisation, then the findings.
+//!
+//! It neither looks for a terminal nor for its width; the caller says both.
+
+use std::fmt::Write;
+
+use kendall_station::{Answer, Estimate};
+
+use crate::figure;
+use crate::finding::{Severity, findings};
+use crate::model::{Modelled, Modelling, Point, Report};
+use crate::number::{NONE, TimeUnit, significant};
+
+/// Whether the text may carry escape codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Characters only, for files and pipes.
+    Plain,
+    /// Heads in bold, for terminals.
+    Bold,
+}
+
+/// The report as text at most `width` columns wide, where that is possible: quantiles are left out first, the median
+/// before the 99th percentile.
+pub fn render(report: &Report, width: usize, style: Style) -> String {
+    let mut out = String::new();
+    line(&mut out, &bold(&report.question, style));
+    out.push('\n');
+    if !report.points.is_empty() {
+        let unit = unit(report);
+        let (all, tail, mean) =
+            ([Measure::Mean, Measure::P50, Measure::P99], [Measure::Mean, Measure::P99], [Measure::Mean]);
+        let layouts: [(&[Measure], usize); 5] = [(&all, 2), (&tail, 2), (&tail, 1), (&mean, 2), (&mean, 1)];
+        let mut tables =
+            layouts.map(|(measures, gap)| Table { rows: rows(report, measures, unit), gap }).into_iter();
+        let narrowest = tables.next_back().expect("there are layouts");
+        let table = tables.find(|table| table.width() <= width).unwrap_or(narrowest);
+        line(&mut out, &format!("Response time in {}; ± is half the 95 % interval.", unit.symbol()));
+        table.write(&mut out, style);
+        out.push('\n');
+    }
+    let mut severity = None;
+    for finding in findings(report) {
+        if severity != Some(finding.severity()) {
+            severity = Some(finding.severity());
+            line(&mut out, &bold(heading(finding.severity()), style));
+        }
+        write_wrapped(&mut out, &finding.to_string(), width);
+    }
+    out
+}
+
+fn heading(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Answer => "Answer",
+        Severity::Note => "Worth knowing",
+        Severity::Doubt => "Reasons to doubt",
+    }
+}
+
+/// What is shown of a response time.
+#[derive(Clone, Copy)]
+enum Measure {
+    Mean,
+    P50,
+    P99,
+}
+
+impl Measure {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::P50 => "p50",
+            Self::P99 => "p99",
+        }
+    }
+
+    fn of(self, answer: &Answer) -> Option<Estimate> {
+        match self {
+            Self::Mean => Some(answer.response.mean_s),
+            Self::P50 => answer.response.quantile(0.50),
+            Self::P99 => answer.response.quantile(0.99),
+        }
+    }
+}
+
+/// The unit for the whole table: that of the middle measured mean.
+fn unit(report: &Report) -> TimeUnit {
+    let mut means_s: Vec<f64> =
+        report.points.iter().map(|point| point.measured.response.mean_s.value).collect();
+    means_s.sort_by(f64::total_cmp);
+    TimeUnit::for_s(means_s[means_s.len() / 2])
+}
+
+/// A table of text; its first two rows are heads. All rows are equally long.
+struct Table {
+    rows: Vec<Vec<String>>,
+    /// Spaces between columns.
+    gap: usize,
+}
+
+/// The heads of the table, and a row for each model of each point.
+fn rows(report: &Report, measures: &[Measure], unit: TimeUnit) -> Vec<Vec<String>> {
+    let several = report.notations().len() > 1;
+    let mut groups = vec![String::new(); report.factors.len() + 1 + usize::from(several)];
+    let mut names = figure::place_head(report);
+    names.push("ρ".to_owned());
+    if several {
+        names.push("model".to_owned());
+    }
+    for measure in measures {
+        groups.extend([measure.name().to_owned(), String::new(), String::new()]);
+        names.extend(["measured", "formula", "simulated"].map(str::to_owned));
+    }
+    let mut rows = vec![groups, names];
+    for point in &report.points {
+        let none = [None];
+        let models: Vec<Option<&Modelled>> = point.models.iter().map(Some).collect();
+        for (at, model) in (if models.is_empty() { &none[..] } else { &models }).iter().enumerate() {
+            let mut row = place(report, point, at);
+            if several {
+                row.push(model.map_or_else(String::new, |model| model.notation.clone()));
+            }
+            for &measure in measures {
+                row.extend(cells(point, *model, measure, at, unit));
+            }
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// The settings and utilisation of a point; blank on its further rows.
+fn place(report: &Report, point: &Point, row: usize) -> Vec<String> {
+    let mut cells = figure::place_cells(report, point);
+    let utilisation = point.utilisation_offered.unwrap_or(point.measured.utilisation.value);
+    cells.push(significant(utilisation, 2));
+    if row > 0 { vec![String::new(); cells.len()] } else { cells }
+}
+
+/// Measured, formula and simulation; the measurement on the first row of the point only.
+fn cells(
+    point: &Point,
+    model: Option<&Modelled>,
+    measure: Measure,
+    row: usize,
+    unit: TimeUnit,
+) -> [String; 3] {
+    let modelled = |modelling: Option<&Modelling>| {
+        cell(modelling.and_then(Modelling::answer).and_then(|answer| measure.of(answer)), Measure::P99, unit)
+    };
+    let measured = if row == 0 { cell(measure.of(&point.measured), measure, unit) } else { String::new() };
+    [measured, modelled(model.map(|model| &model.formula)), modelled(model.map(|model| &model.simulation))]
+}
+
+fn cell(estimate: Option<Estimate>, measure: Measure, unit: TimeUnit) -> String {
+    match (estimate, measure) {
+        (None, _) => NONE.to_owned(),
+        (Some(Estimate { value, interval: Some((low, high)) }), Measure::Mean) => {
+            format!("{} ± {}", unit.number(value), significant((high - low) / 2.0 * unit.per_s(), 2))
+        }
+        (Some(estimate), _) => unit.number(estimate.value),
+    }
+}
+
+impl Table {
+    /// The width of each column, in characters. A name in the first row may run over the columns after it.
+    fn widths(&self) -> Vec<usize> {
+        let widest = |at: usize| self.rows[1..].iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+        (0..self.rows[0].len()).map(widest).collect()
+    }
+
+    fn width(&self) -> usize {
+        let widths = self.widths();
+        widths.iter().sum::<usize>() + self.gap * (widths.len() - 1)
+    }
+
+    fn write(&self, out: &mut String, style: Style) {
+        let widths = self.widths();
+        for (at, row) in self.rows.iter().enumerate() {
+            let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:>width$}"));
+            let text = cells.collect::<Vec<_>>().join(&" ".repeat(self.gap));
+            let text = text.trim_end();
+            line(out, &if at < 2 { bold(text, style) } else { clean(text) });
+        }
+    }
+}
+
+/// A sentence as a list item, wrapped at words.
+fn write_wrapped(out: &mut String, text: &str, width: usize) {
+    let (text, mut row) = (clean(text), "  -".to_owned());
+    for word in text.split(' ') {
+        if row.chars().count() + 1 + word.chars().count() > width && row.len() > 3 {
+            line(out, &row);
+            row = "   ".to_owned();
+        }
+        row.push(' ');
+        row.push_str(word);
+    }
+    line(out, &row);
+}
+
+fn bold(text: &str, style: Style) -> String {
+    let text = clean(text);
+    match style {
+        Style::Plain => text,
+        Style::Bold => format!("\x1b[1m{text}\x1b[0m"),
+    }
+}
+
+/// Text without control characters: a name or a reason must not drive the reader's terminal.
+fn clean(text: &str) -> String {
+    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+}
+
+fn line(out: &mut String, text: &str) {
+    writeln!(out, "{text}").expect("writing to a string never fails");
+}

@@ -1,0 +1,256 @@
+//! Each finding from a report that is made to have it, word by word; and none from a calm one.
+
+use kendall_report::{
+    Counts, Factor, Finding, Growth, Modelled, Modelling, Point, Report, ServiceSeen, Severity, TrialLine,
+    findings,
+};
+use kendall_station::{Answer, By, Estimate, Summary};
+
+fn answer(mean_s: Estimate) -> Answer {
+    let time = |mean_s| Summary { mean_s, variance_s2: None, quantiles: vec![] };
+    Answer {
+        by: By::Measurement { requests: 1000, trials: 3 },
+        response: time(mean_s),
+        waiting: time(Estimate::exact(0.0)),
+        p_wait: Estimate::exact(0.0),
+        throughput_per_s: Estimate::exact(1.0),
+        utilisation: Estimate::exact(0.5),
+        in_system: Estimate::exact(1.0),
+        lost: Estimate::exact(0.0),
+        classes: vec![],
+    }
+}
+
+fn modelled(mean_s: f64) -> Modelling {
+    Modelling::Answer(Box::new(answer(Estimate::exact(mean_s))))
+}
+
+/// Three rates, measured as M/M/1 predicts, each in one trial without fault.
+fn calm() -> Report {
+    let point = |(rate, mean_s): (f64, f64)| Point {
+        settings: vec![("rate".to_owned(), rate.to_string())],
+        x: rate,
+        offered_per_s: Some(rate),
+        measured: answer(Estimate::within(mean_s, 0.1 * mean_s)),
+        delay_s: 1e-4,
+        models: vec![Modelled {
+            notation: "M/M/1".to_owned(),
+            formula: modelled(1.02 * mean_s),
+            simulation: modelled(0.98 * mean_s),
+        }],
+        responses_s: vec![mean_s],
+        service: Some(ServiceSeen { mean_s: 5e-3, scv: 1.0, n: 1000 }),
+        utilisation_offered: Some(rate * 5e-3),
+        growing: None,
+    };
+    let trial = |at: usize| TrialLine {
+        id: format!("00{at}"),
+        point: Some(at),
+        seed: 1,
+        counts: Counts { sent: 1000, answered: 1000, ..Counts::default() },
+        little_gap: Some(0.001),
+        send_lag_p99_s: Some(1e-4),
+        server_cpu_cores: None,
+        doubts: vec![],
+    };
+    Report {
+        name: "calm".to_owned(),
+        question: "How long?".to_owned(),
+        started_utc: "2026-01-01 00:00:00".to_owned(),
+        command: "kendall run calm.toml".to_owned(),
+        machine: vec![],
+        factors: vec![Factor { name: "rate".to_owned(), unit: "/s".to_owned(), values: vec![] }],
+        points: [(40.0, 6.25e-3), (80.0, 8.3e-3), (120.0, 12.5e-3)].map(point).to_vec(),
+        trials: (0..3).map(trial).collect(),
+        planned_trials: 3,
+        curves: vec![],
+        experiment_toml: String::new(),
+    }
+}
+
+/// The sentences of a calm report that was changed.
+fn sentences(change: impl FnOnce(&mut Report)) -> Vec<String> {
+    let mut report = calm();
+    change(&mut report);
+    findings(&report).iter().map(Finding::to_string).collect()
+}
+
+#[track_caller]
+fn assert_says(change: impl FnOnce(&mut Report), sentence: &str) {
+    let before = sentences(|_| {});
+    assert!(!before.iter().any(|found| found == sentence), "a calm report says it already");
+    let after = sentences(change);
+    assert!(after.iter().any(|found| found == sentence), "not found: {sentence}\nin: {after:#?}");
+}
+
+#[test]
+fn a_calm_report_answers_and_has_no_doubt() {
+    let found = findings(&calm());
+    assert!(found.iter().all(|finding| finding.severity() == Severity::Answer), "{found:#?}");
+    assert_eq!(
+        found.iter().map(Finding::to_string).collect::<Vec<_>>(),
+        [
+            "The mean response time goes from 6.25 ms at 40/s to 12.5 ms at 120/s.",
+            "M/M/1: formula, simulation and measurement agree at 3 of 3 points, within the interval of measurement or 5 %.",
+            "The servers can bear up to 200/s: there utilisation reaches 1.",
+        ]
+    );
+}
+
+#[test]
+fn a_miss_names_its_size_and_the_assumption_that_broke() {
+    assert_says(
+        |report| {
+            report.points[2].measured = answer(Estimate { value: 8.1e-3, interval: Some((7.2e-3, 9.0e-3)) });
+            report.points[2].models[0].formula = modelled(12.3e-3);
+            report.points[2].service = Some(ServiceSeen { mean_s: 5e-3, scv: 0.33, n: 1000 });
+        },
+        "M/M/1 predicts 12.3 ms at 120/s, measured 8.10 ms [7.20, 9.00]: 52 % too long, its only miss at 3 points. \
+         Service times vary less than exponential ones (squared coefficient of variation 0.33, not 1).",
+    );
+}
+
+#[test]
+fn a_miss_without_a_broken_assumption_claims_none() {
+    assert_says(
+        |report| report.points[0].models[0].simulation = modelled(3e-3),
+        "M/M/1 by simulation predicts 3.00 ms at 40/s, measured 6.25 ms [5.62, 6.88]: 52 % too short, its only miss at \
+         3 points.",
+    );
+}
+
+#[test]
+fn an_unstable_point_has_no_formula_and_no_place_in_the_range() {
+    let overload = |report: &mut Report| {
+        let point = &mut report.points[2];
+        point.utilisation_offered = Some(1.31);
+        point.measured = answer(Estimate::within(4.2, 1.0));
+        point.growing = Some(Growth { first_half_s: 2.0, second_half_s: 6.0 });
+        point.models[0].formula = Modelling::NoAnswer("utilisation is 1.31".to_owned());
+        point.models[0].simulation = Modelling::NoAnswer("utilisation is 1.31".to_owned());
+    };
+    assert_says(
+        overload,
+        "At 120/s utilisation is 1.31: the queue grows without bound, so the formula has no answer; measured: 4.20 s and \
+         rising.",
+    );
+    assert_says(overload, "The mean response time goes from 6.25 ms at 40/s to 8.30 ms at 80/s.");
+    let found = sentences(overload);
+    assert!(!found.iter().any(|sentence| sentence.contains("has no formula")), "{found:#?}");
+}
+
+#[test]
+fn notes_explain_load() {
+    assert_says(
+        |report| report.points[2].utilisation_offered = Some(0.95),
+        "At 120/s utilisation is 0.95: so near 1 the mean hangs on rare long queues, and only long trials measure it well.",
+    );
+    assert_says(
+        |report| report.points[2].service = Some(ServiceSeen { mean_s: 6.5e-3, scv: 1.0, n: 1000 }),
+        "Service takes 6.50 ms at 120/s, 30 % longer than 5.00 ms at 40/s: it depends on the load.",
+    );
+    assert_says(
+        |report| report.points[0].delay_s = 4e-3,
+        "At 40/s 4.00 ms of 6.25 ms pass outside the station: the network decides, not the queue.",
+    );
+    assert_says(
+        |report| {
+            report.points[0].models[0].formula =
+                Modelling::NoAnswer("no formula is known for G/G/2".to_owned())
+        },
+        "M/M/1 has no formula: no formula is known for G/G/2.",
+    );
+}
+
+#[test]
+fn a_generator_that_is_late_is_named_at_its_worst() {
+    assert_says(
+        |report| {
+            report.trials[1].send_lag_p99_s = Some(2e-3);
+            report.trials[2].send_lag_p99_s = Some(9e-3);
+        },
+        "The generator sent late at 80/s and 120/s: at 120/s one request in a hundred left 9.00 ms or more after it was \
+         due, where the mean response is 12.5 ms.",
+    );
+    assert_says(
+        |report| report.trials[1].doubts.push("a core was busy at 97 %".to_owned()),
+        "Trial 001: a core was busy at 97 %.",
+    );
+}
+
+#[test]
+fn littles_law_is_broken_only_above_half_a_percent() {
+    assert_says(
+        |report| report.trials[1].little_gap = Some(-0.021),
+        "Little's law is broken in 1 trial: in 001 the mean number in the system and throughput × mean response differ by \
+         2.1 %. Requests or instants are missing from the record.",
+    );
+    let within = sentences(|report| report.trials[1].little_gap = Some(0.0049));
+    assert_eq!(within, sentences(|_| {}));
+}
+
+#[test]
+fn every_request_is_accounted_for() {
+    assert_says(
+        |report| report.trials[0].counts.answered = 990,
+        "In trial 000 1000 requests were sent, and 990 ended: the record is incomplete.",
+    );
+    assert_says(
+        |report| {
+            report.trials[2].counts =
+                Counts { sent: 1000, answered: 950, refused: 20, timed_out: 30, ..Counts::default() }
+        },
+        "At 120/s 50 of 1000 requests (5.0 %) had no answer; response times count only the others.",
+    );
+    assert_says(
+        |report| {
+            report.trials[2].counts = Counts { sent: 1000, answered: 998, wrong: 2, ..Counts::default() }
+        },
+        "At 120/s 2 of 1000 requests (0.20 %) had a wrong answer.",
+    );
+}
+
+#[test]
+fn intervals_that_cannot_tell_are_said_not_to() {
+    let wide = |report: &mut Report| {
+        report.points[0].measured = answer(Estimate::within(6.25e-3, 3e-3));
+        report.points[0].models[0].formula = modelled(8e-3);
+        report.points[0].models[0].simulation = modelled(8e-3);
+    };
+    assert_says(
+        wide,
+        "At 40/s the interval of the mean response is wide, up to ±48 %: it hardly tells models apart there. More or longer \
+         trials narrow it.",
+    );
+    assert_says(
+        wide,
+        "M/M/1: formula, simulation and measurement agree at 2 of 2 points whose interval is narrow enough to tell, within \
+         the interval of measurement or 5 %.",
+    );
+    assert_says(
+        |report| report.points[1].measured.response.mean_s.interval = None,
+        "At 80/s there is no interval: it takes at least two trials.",
+    );
+}
+
+#[test]
+fn growth_below_full_use_and_missing_trials_are_doubts() {
+    assert_says(
+        |report| report.points[1].growing = Some(Growth { first_half_s: 7e-3, second_half_s: 9.6e-3 }),
+        "At 80/s response times grow while the trials run, from 7.00 ms in the first half to 9.60 ms in the second: the mean \
+         depends on how long the trials are.",
+    );
+    assert_says(
+        |report| report.planned_trials = 9,
+        "3 of 9 trials were run: the experiment was interrupted.",
+    );
+}
+
+#[test]
+fn an_empty_report_finds_only_that_nothing_was_run() {
+    let found = sentences(|report| {
+        report.points.clear();
+        report.trials.clear();
+    });
+    assert_eq!(found, ["0 of 3 trials were run: the experiment was interrupted."]);
+}

@@ -1,0 +1,94 @@
+//! What a system tells the runtime: where a request ends, what work it is, and how to do a piece of it.
+
+use kendall_station::Job;
+use prometheus_client::registry::Registry;
+
+/// A system, as the runtime sees it. One handler serves all connections and all workers.
+pub trait Handler: Send + Sync + 'static {
+    /// One request in the hands of a worker, with all that was done for it so far.
+    type Task: Send + 'static;
+
+    /// The most bytes a request can have. A longer one is malformed.
+    fn max_request_bytes(&self) -> usize;
+
+    /// Reads the request at the beginning of `bytes`, which are never empty; `None` if it is not there in full.
+    /// Called again from the start of the request whenever more bytes have come. Must be quick: it runs on the
+    /// thread of all sockets.
+    ///
+    /// # Errors
+    /// Fails on bytes that cannot become a request. The connection is then closed without an answer.
+    fn decode(&self, bytes: &[u8]) -> Result<Option<Decoded<Self::Task>>, Malformed>;
+
+    /// How many units to do in a worker's first chunk. The runtime measures how long a chunk takes and adapts.
+    /// A unit is whatever the handler can count: candidates, rows, bytes.
+    fn first_chunk(&self) -> u64 {
+        1
+    }
+
+    /// Does at most `units` more units of the task. Until it returns, the worker can be neither interrupted nor
+    /// stopped.
+    fn advance(&self, task: &mut Self::Task, units: u64) -> Step;
+
+    /// The answer to a request that is turned away. May be empty.
+    fn refusal(&self) -> Reply;
+
+    /// Adds the system's own metrics to those of the runtime. Names get the prefix `kendall_`.
+    fn register(&self, registry: &mut Registry) {
+        let _ = registry;
+    }
+}
+
+/// Bytes that cannot become a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+/// A request in full.
+#[derive(Debug)]
+pub enum Decoded<Task> {
+    /// A request whose answer needs no work. It never waits.
+    Answer {
+        /// How many bytes it took.
+        used_bytes: usize,
+        /// The answer.
+        reply: Reply,
+    },
+    /// A request to be served by a worker.
+    Work {
+        /// How many bytes it took.
+        used_bytes: usize,
+        /// What the discipline may know of it. Sizes are in the unit of [`Step::Continue`].
+        job: Job,
+        /// The work itself.
+        task: Task,
+    },
+}
+
+/// What came of a chunk of work.
+#[derive(Debug)]
+pub enum Step {
+    /// There is more to do.
+    Continue {
+        /// The service that the job received in this chunk.
+        attained: f64,
+    },
+    /// The answer is there.
+    Done(Reply),
+}
+
+/// Bytes for the client, and what becomes of its connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// What becomes of the connection.
+    pub then: Then,
+}
+
+/// What becomes of a connection after a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// It stays open for the next request.
+    Keep,
+    /// It is closed. Bytes of the client beyond the request are ignored.
+    Close,
+}

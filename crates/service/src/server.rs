@@ -1,0 +1,236 @@
+//! A server from its start to its shutdown.
+
+use std::future::pending;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
+
+use crate::accept;
+use crate::config::Config;
+use crate::error::ServiceError;
+use crate::handler::Handler;
+use crate::metrics::Meters;
+use crate::pool::Pool;
+use crate::scrape;
+use crate::stamps::{self, StampLog, StampThread};
+use crate::worker;
+
+/// For refusals to reach their clients once the grace is over.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// What all threads of a server share.
+pub(crate) struct Shared<H: Handler> {
+    pub(crate) config: Config,
+    pub(crate) handler: H,
+    pub(crate) meters: Arc<Meters>,
+    pub(crate) pool: Arc<Pool<H::Task>>,
+    closing: watch::Sender<Closing>,
+}
+
+/// Whether shutdown has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Closing {
+    NotYet,
+    Begun,
+}
+
+/// A server that listens. Connections wait in the kernel until it runs.
+pub struct Server<H: Handler> {
+    runtime: Runtime,
+    listener: TcpListener,
+    scrapes: Option<TcpListener>,
+    local_addr: SocketAddr,
+    metrics_addr: Option<SocketAddr>,
+    shared: Arc<Shared<H>>,
+    stamps: StampLog,
+    stamp_thread: StampThread,
+}
+
+/// A way to look at a running server, and to stop it, from any thread.
+pub struct Handle<H: Handler>(Arc<Shared<H>>);
+
+impl<H: Handler> Server<H> {
+    /// Opens the sockets and the file of stamps, and raises the process's limit on open files.
+    ///
+    /// # Errors
+    /// Fails if an address is taken or may not be used, or if the file of stamps cannot be written.
+    pub fn bind(config: Config, handler: H) -> Result<Self, ServiceError> {
+        accept::raise_descriptor_limit();
+        let start = |what| move |source| ServiceError::Start { what, source };
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(start("event loop"))?;
+        let (listener, local_addr) = listen(&runtime, config.listen, "--listen")?;
+        let (scrapes, metrics_addr) = match config.metrics {
+            Some(address) => {
+                let (listener, address) = listen(&runtime, address, "--metrics")?;
+                (Some(listener), Some(address))
+            }
+            None => (None, None),
+        };
+        let workers = config.workers.get();
+        let meters = Arc::new(Meters::new(workers, |registry| handler.register(registry)));
+        let (stamps, stamp_thread) = stamps::open(config.stamps.as_deref(), meters.stamps_dropped.clone())?;
+        let pool = Arc::new(Pool::new(config.discipline, workers, config.max_waiting, Arc::clone(&meters)));
+        let closing = watch::Sender::new(Closing::NotYet);
+        let shared = Arc::new(Shared { config, handler, meters, pool, closing });
+        Ok(Self { runtime, listener, scrapes, local_addr, metrics_addr, shared, stamps, stamp_thread })
+    }
+
+    /// Where the server listens, with the port that was picked.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local_addr
+    }
+
+    /// Where metrics are answered, if anywhere.
+    pub fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.metrics_addr
+    }
+
+    /// A handle to the server, good before, while and after it runs.
+    pub fn handle(&self) -> Handle<H> {
+        Handle(Arc::clone(&self.shared))
+    }
+
+    /// Serves until a handle asks for shutdown. See [`run_until`](Self::run_until).
+    ///
+    /// # Errors
+    /// Fails if a thread cannot be started or the stamps cannot be written.
+    pub fn run(self) -> Result<(), ServiceError> {
+        self.run_until(pending())
+    }
+
+    /// Serves until `until` is ready or a handle asks for shutdown, and then shuts down: stops accepting,
+    /// gives admitted requests the grace of the configuration, refuses the rest, and returns. It blocks the
+    /// calling thread, which does all I/O. A handler that ignores the size of its chunks delays the return by
+    /// as much as its longest chunk.
+    ///
+    /// # Errors
+    /// Fails if a thread cannot be started or the stamps cannot be written.
+    pub fn run_until(self, until: impl Future<Output = ()>) -> Result<(), ServiceError> {
+        let Self { runtime, listener, scrapes, local_addr, metrics_addr, shared, stamps, stamp_thread } =
+            self;
+        let workers = start_workers(&shared, &stamps)?;
+        tracing::info!(%local_addr, ?metrics_addr, workers = workers.len(),
+            discipline = %shared.config.discipline, "serving");
+        runtime.block_on(async {
+            tokio::spawn(scrape::run(scrapes, Arc::clone(&shared)));
+            let permits = Arc::new(Semaphore::new(shared.config.max_connections.min(Semaphore::MAX_PERMITS)));
+            tokio::select! {
+                () = until => {}
+                () = shared.closing() => {}
+                () = accept::run(&listener, &permits, &shared, &stamps) => {}
+            }
+            shut_down(listener, &permits, &shared, &stamps).await;
+        });
+        for worker in workers {
+            worker.join().expect("a worker does not panic: it catches the handler's panics");
+        }
+        drop((runtime, stamps));
+        stamp_thread.finish()
+    }
+}
+
+impl<H: Handler> Handle<H> {
+    /// Asks the server to shut down; does not wait for it.
+    pub fn shut_down(&self) {
+        self.0.closing.send_replace(Closing::Begun);
+    }
+
+    /// All metrics, as `GET /metrics` answers them.
+    pub fn metrics_text(&self) -> String {
+        self.0.metrics_text()
+    }
+}
+
+impl<H: Handler> Clone for Handle<H> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<H: Handler> Shared<H> {
+    pub(crate) fn metrics_text(&self) -> String {
+        self.meters.text(self.pool.levels())
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        *self.closing.borrow() == Closing::Begun
+    }
+
+    /// Returns once shutdown has begun.
+    pub(crate) async fn closing(&self) {
+        let _ = self.closing.subscribe().wait_for(|closing| *closing == Closing::Begun).await;
+    }
+}
+
+/// Ready on SIGINT or SIGTERM, which from this call on no longer end the process; to be handed to
+/// [`Server::run_until`], and to be called within it, for it needs the event loop.
+pub fn signalled() -> impl Future<Output = ()> {
+    let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    async {
+        match signals {
+            (Ok(mut interrupt), Ok(mut terminate)) => tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            },
+            (Err(error), _) | (_, Err(error)) => {
+                tracing::warn!(%error, "cannot listen for signals; only SIGKILL will stop the server");
+                pending().await
+            }
+        }
+    }
+}
+
+fn listen(
+    runtime: &Runtime,
+    address: SocketAddr,
+    option: &'static str,
+) -> Result<(TcpListener, SocketAddr), ServiceError> {
+    let _within = runtime.enter();
+    accept::listen(address)
+        .and_then(|listener| listener.local_addr().map(|address| (listener, address)))
+        .map_err(|source| ServiceError::Listen { address, option, source })
+}
+
+/// Starts all workers, or none.
+fn start_workers<H: Handler>(
+    shared: &Arc<Shared<H>>,
+    stamps: &StampLog,
+) -> Result<Vec<JoinHandle<()>>, ServiceError> {
+    let start = |worker| {
+        let (shared, stamps) = (Arc::clone(shared), stamps.clone());
+        thread::Builder::new()
+            .name(format!("worker-{worker}"))
+            .spawn(move || worker::work(&shared, worker, &stamps))
+    };
+    (0..shared.config.workers.get()).map(start).collect::<Result<_, _>>().map_err(|source| {
+        shared.pool.drain();
+        ServiceError::Start { what: "workers", source }
+    })
+}
+
+async fn shut_down<H: Handler>(
+    listener: TcpListener,
+    permits: &Arc<Semaphore>,
+    shared: &Arc<Shared<H>>,
+    stamps: &StampLog,
+) {
+    tracing::info!(levels = ?shared.pool.levels(), "shutting down");
+    shared.pool.drain();
+    shared.closing.send_replace(Closing::Begun);
+    accept::sweep(&listener, permits, shared, stamps).await;
+    drop(listener);
+    let all = u32::try_from(shared.config.max_connections).unwrap_or(u32::MAX);
+    if timeout(shared.config.grace, permits.acquire_many(all)).await.is_ok() {
+        return;
+    }
+    tracing::warn!(levels = ?shared.pool.levels(), "the grace is over; the rest is refused");
+    shared.pool.refuse_rest();
+    let _ = timeout(FAREWELL, permits.acquire_many(all)).await;
+}

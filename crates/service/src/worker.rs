@@ -1,0 +1,159 @@
+//! One worker: takes a request, serves it chunk by chunk, makes way where it must.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use kendall_record::clock::now_ns;
+use kendall_record::stamps::Stamp;
+use kendall_station::Entry;
+
+use crate::handler::{Handler, Reply, Step};
+use crate::metrics::{Fate, Times};
+use crate::pool::{Next, Pending, Verdict};
+use crate::server::Shared;
+use crate::stamps::StampLog;
+
+/// How many units make a chunk of the wanted length, learned from the chunks before.
+#[derive(Debug)]
+struct Pace {
+    units: f64,
+    target_ns: f64,
+}
+
+impl Pace {
+    fn new(first: u64, target: Duration) -> Self {
+        Self { units: first.max(1) as f64, target_ns: target.as_nanos() as f64 }
+    }
+
+    fn units(&self) -> u64 {
+        self.units as u64
+    }
+
+    /// A factor of two at most, so that one chunk that was held up does not spoil the next hundred.
+    fn learn(&mut self, took_ns: i64) {
+        let factor = (self.target_ns / took_ns.max(1) as f64).clamp(0.5, 2.0);
+        self.units = (self.units * factor).clamp(1.0, u64::MAX as f64);
+    }
+}
+
+/// Serves until the server shuts down.
+pub(crate) fn work<H: Handler>(shared: &Shared<H>, worker: usize, stamps: &StampLog) {
+    let mut pace = Pace::new(shared.handler.first_chunk(), shared.config.chunk);
+    let mut next = shared.pool.take(worker);
+    while let Some(entry) = next {
+        next = serve(shared, worker, stamps, &mut pace, entry);
+    }
+}
+
+/// Serves one request until it ends or must make way; returns the next one.
+fn serve<H: Handler>(
+    shared: &Shared<H>,
+    worker: usize,
+    stamps: &StampLog,
+    pace: &mut Pace,
+    mut entry: Entry<Pending<H::Task>>,
+) -> Option<Entry<Pending<H::Task>>> {
+    let pool = &shared.pool;
+    let mut before_ns = now_ns();
+    entry.item.started_ns.get_or_insert(before_ns);
+    loop {
+        // A panic leaves the task half done, and it is never touched again.
+        let step =
+            catch_unwind(AssertUnwindSafe(|| shared.handler.advance(&mut entry.item.task, pace.units())));
+        let now = now_ns();
+        entry.item.service_ns += now - before_ns;
+        let end = match step {
+            Ok(Step::Done(reply)) => Some(End::Answered(reply)),
+            Ok(Step::Continue { attained }) => {
+                entry.job.attained += attained;
+                pace.learn(now - before_ns);
+                match pool.after_chunk(worker, &entry) {
+                    Next::GoOn => None,
+                    Next::MakeWay => {
+                        shared.meters.preemptions.inc();
+                        return pool.exchange(worker, entry);
+                    }
+                    Next::Cancel => Some(End::Unserved(Fate::Cancelled)),
+                    Next::Refuse => Some(End::Unserved(Fate::Shutdown)),
+                }
+            }
+            Err(_) => {
+                tracing::error!("the handler panicked; the request is refused");
+                Some(End::Unserved(Fate::Crashed))
+            }
+        };
+        if let Some(end) = end {
+            conclude(shared, worker, stamps, entry.item, end, now);
+            return pool.take(worker);
+        }
+        before_ns = now;
+    }
+}
+
+/// How a request ends.
+enum End {
+    Answered(Reply),
+    Unserved(Fate),
+}
+
+/// Counts the end of a request, frees the worker, and only then tells the client: whoever has an answer finds it
+/// counted, and finds the place free that it took.
+fn conclude<H: Handler>(
+    shared: &Shared<H>,
+    worker: usize,
+    stamps: &StampLog,
+    pending: Pending<H::Task>,
+    end: End,
+    finished_ns: i64,
+) {
+    let Pending { port, queued_ns, started_ns, service_ns, verdict, .. } = pending;
+    let told = match end {
+        _ if verdict.is_closed() => {
+            shared.meters.ended(Fate::Cancelled);
+            Verdict::Refused
+        }
+        End::Unserved(fate) => {
+            shared.meters.ended(fate);
+            Verdict::Refused
+        }
+        End::Answered(reply) => {
+            shared.meters.answered(Times { response_ns: finished_ns - queued_ns, service_ns });
+            stamps.write(Stamp {
+                port,
+                queued: queued_ns,
+                started: started_ns.expect("a request that is served has started"),
+                finished: finished_ns,
+                service: service_ns,
+            });
+            tracing::trace!(port, response_ns = finished_ns - queued_ns, service_ns, "answered");
+            Verdict::Answered(reply)
+        }
+    };
+    shared.pool.leave(worker);
+    // A client that goes away in this very instant has been counted already.
+    let _ = verdict.send(told);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pace_settles_on_the_wanted_length_and_forgets_a_hold_up() {
+        let mut pace = Pace::new(1, Duration::from_millis(1));
+        let unit_ns = 37.0;
+        let chunk = |pace: &mut Pace| pace.learn((pace.units() as f64 * unit_ns) as i64);
+        (0..40).for_each(|_| chunk(&mut pace));
+        assert!((pace.units * unit_ns / 1e6 - 1.0).abs() < 0.01, "{}", pace.units);
+        pace.learn(1_000_000_000);
+        (0..3).for_each(|_| chunk(&mut pace));
+        assert!((pace.units * unit_ns / 1e6 - 1.0).abs() < 0.01, "{}", pace.units);
+    }
+
+    #[test]
+    fn a_chunk_never_falls_below_one_unit() {
+        let mut pace = Pace::new(0, Duration::from_millis(1));
+        (0..10).for_each(|_| pace.learn(i64::MAX));
+        assert_eq!(pace.units(), 1);
+    }
+}

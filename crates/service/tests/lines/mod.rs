@@ -1,0 +1,200 @@
+//! A system of lines, to drive the runtime with: several requests a connection, work of any length, and work
+//! that lasts until the test lets go.
+#![allow(dead_code, reason = "each test uses its share")]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+use kendall_service::{Config, Decoded, Handle, Handler, Malformed, Reply, Server, ServiceError, Step, Then};
+use kendall_station::{Job, Size};
+
+/// Longer than anything here takes, so that a test that hangs fails instead.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const MAX_BYTES: usize = 64;
+
+/// What the test and the handler share.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    open: AtomicBool,
+    /// Chunks done of each `hold`, by its weight.
+    chunks: Mutex<BTreeMap<u64, u64>>,
+}
+
+impl Gate {
+    pub(crate) fn open(&self) {
+        self.open.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn chunks(&self, weight: u64) -> u64 {
+        self.chunks.lock().unwrap().get(&weight).copied().unwrap_or(0)
+    }
+}
+
+/// Requests: `work N` counts to N, `hold W` lasts until the gate opens, with weight W, `now` needs no work,
+/// `quit` closes, `panic` panics. Each is a line, and so is each answer; a refusal is `no`.
+#[derive(Default)]
+pub(crate) struct Lines(Arc<Gate>);
+
+pub(crate) enum Task {
+    Work { done: u64, of: u64 },
+    Hold { weight: u64 },
+    Panic,
+}
+
+fn line(text: impl Into<String>, then: Then) -> Reply {
+    let bytes = (text.into() + "\n").into_bytes();
+    Reply { bytes, then }
+}
+
+impl Handler for Lines {
+    type Task = Task;
+
+    fn max_request_bytes(&self) -> usize {
+        MAX_BYTES
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Result<Option<Decoded<Task>>, Malformed> {
+        let Some(end) = bytes.iter().position(|&byte| byte == b'\n') else { return Ok(None) };
+        let used_bytes = end + 1;
+        let text = std::str::from_utf8(&bytes[..end]).unwrap_or("");
+        let (verb, number) = text.split_once(' ').unwrap_or((text, "0"));
+        let number = number.parse().unwrap_or(0);
+        let work =
+            |weight, size, task| Decoded::Work { used_bytes, job: Job { weight, size, attained: 0.0 }, task };
+        Ok(Some(match verb {
+            "work" => work(1.0, Size::Exactly(number as f64), Task::Work { done: 0, of: number }),
+            "hold" => work(number as f64, Size::Unknown, Task::Hold { weight: number }),
+            "panic" => work(1.0, Size::Unknown, Task::Panic),
+            "now" => Decoded::Answer { used_bytes, reply: line("now", Then::Keep) },
+            "quit" => Decoded::Answer { used_bytes, reply: line("bye", Then::Close) },
+            _ => return Err(Malformed),
+        }))
+    }
+
+    fn advance(&self, task: &mut Task, units: u64) -> Step {
+        match task {
+            Task::Work { done, of } => {
+                let more = units.min(*of - *done);
+                *done += more;
+                if done == of {
+                    Step::Done(line(format!("done {of}"), Then::Keep))
+                } else {
+                    Step::Continue { attained: more as f64 }
+                }
+            }
+            Task::Hold { .. } if self.0.open.load(Ordering::SeqCst) => Step::Done(line("held", Then::Keep)),
+            Task::Hold { weight } => {
+                sleep(Duration::from_millis(1));
+                *self.0.chunks.lock().unwrap().entry(*weight).or_default() += 1;
+                Step::Continue { attained: 1.0 }
+            }
+            Task::Panic => panic!("as asked"),
+        }
+    }
+
+    fn refusal(&self) -> Reply {
+        line("no", Then::Keep)
+    }
+}
+
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
+    pub(crate) metrics: Option<SocketAddr>,
+    pub(crate) handle: Handle<Lines>,
+    pub(crate) gate: Arc<Gate>,
+    thread: Option<JoinHandle<Result<(), ServiceError>>>,
+}
+
+pub(crate) fn config(workers: usize) -> Config {
+    Config { workers: NonZeroUsize::new(workers).unwrap(), ..Config::new("127.0.0.1:0".parse().unwrap()) }
+}
+
+impl Running {
+    pub(crate) fn new(config: Config) -> Self {
+        let gate = Arc::new(Gate::default());
+        let server = Server::bind(config, Lines(Arc::clone(&gate))).unwrap();
+        let (address, metrics, handle) = (server.local_addr(), server.metrics_addr(), server.handle());
+        Self { address, metrics, handle, gate, thread: Some(thread::spawn(move || server.run())) }
+    }
+
+    /// The value of one metric, named with its labels.
+    pub(crate) fn metric(&self, name: &str) -> u64 {
+        let text = self.handle.metrics_text();
+        let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        found.map_or(0, |value| value.parse().unwrap())
+    }
+
+    pub(crate) fn requests(&self, outcome: &str) -> u64 {
+        self.metric(&format!("kendall_requests_total{{outcome=\"{outcome}\"}}"))
+    }
+
+    pub(crate) fn closed(&self, reason: &str) -> u64 {
+        self.metric(&format!("kendall_connections_closed_total{{reason=\"{reason}\"}}"))
+    }
+
+    pub(crate) fn levels(&self) -> (u64, u64) {
+        (self.metric("kendall_requests_waiting"), self.metric("kendall_workers_busy"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            return;
+        }
+        self.gate.open();
+        self.handle.shut_down();
+        self.thread.take().unwrap().join().unwrap().unwrap();
+    }
+}
+
+pub(crate) struct Peer(BufReader<TcpStream>);
+
+impl Peer {
+    pub(crate) fn connect(server: SocketAddr) -> Self {
+        Self::over(TcpStream::connect(server).unwrap())
+    }
+
+    pub(crate) fn over(stream: TcpStream) -> Self {
+        stream.set_read_timeout(Some(LIMIT)).unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    pub(crate) fn send(&mut self, text: &str) {
+        self.0.get_mut().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// The next line; empty once the server has closed the connection, in order or with a reset.
+    pub(crate) fn line(&mut self) -> String {
+        let mut text = String::new();
+        match self.0.read_line(&mut text) {
+            Ok(_) => text.trim_end().into(),
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => String::new(),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Goes away with a reset.
+    pub(crate) fn reset(self) {
+        rustix::net::sockopt::set_socket_linger(self.0.get_ref(), Some(Duration::ZERO)).unwrap();
+    }
+
+    pub(crate) fn ask(&mut self, text: &str) -> String {
+        self.send(text);
+        self.line()
+    }
+}
+
+pub(crate) fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !condition() {
+        assert!(begun.elapsed() < LIMIT, "waited in vain until {what}");
+        sleep(Duration::from_millis(2));
+    }
+}

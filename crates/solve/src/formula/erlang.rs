@@ -1,0 +1,64 @@
+//! Erlang's two formulas (1917) and their inverses.
+
+use kendall_station::Servers;
+
+use super::many::Many;
+
+/// Erlang B: the share of requests lost where `load` = λ·E\[S\] is offered to `servers` servers without a queue.
+/// A recursion of positive terms (Jagerman 1974), stable for any number of servers.
+pub fn erlang_b(servers: u32, load: f64) -> f64 {
+    (1..=servers).fold(1.0, |blocked, k| load * blocked / (f64::from(k) + load * blocked))
+}
+
+/// Erlang C: the share of requests that wait for one of `servers` servers. `load` = λ·E\[S\] is below `servers`.
+pub fn erlang_c(servers: u32, load: f64) -> f64 {
+    let (blocked, servers) = (erlang_b(servers, load), f64::from(servers));
+    // B / (1 − ρ(1 − B)) without taking a number near 1 from 1.
+    servers * blocked / (servers - load + load * blocked)
+}
+
+/// The fewest servers with which at most the share `target` of the requests of an M/M/m station waits. `load` is
+/// λ·E\[S\]. `None` if that is beyond the largest number of servers a station may have.
+pub fn servers_for_p_wait(load: f64, target: f64) -> Option<Servers> {
+    let mut blocked = 1.0;
+    for servers in 1..=u32::MAX {
+        let m = f64::from(servers);
+        blocked = load * blocked / (m + load * blocked);
+        if load < m && m * blocked / (m - load + load * blocked) <= target {
+            return Servers::new(servers);
+        }
+    }
+    None
+}
+
+/// The fewest servers with which the quantile `p` of the response time of an M/M/m station is at most `target_s`.
+/// `None` if no number of servers does it, because service alone takes longer.
+pub fn servers_for_response(rate_per_s: f64, service_s: f64, p: f64, target_s: f64) -> Option<Servers> {
+    if libm::exp(-target_s / service_s) > 1.0 - p {
+        return None;
+    }
+    let first = (rate_per_s * service_s).floor() as u32 + 1;
+    let enough = |servers: u32| Many::new(rate_per_s, service_s, servers).response(target_s) <= 1.0 - p;
+    (first..=u32::MAX).find(|&servers| enough(servers)).and_then(Servers::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_server_waits_with_its_utilisation() {
+        assert!((erlang_c(1, 0.7) - 0.7).abs() < 1e-15);
+        assert!((erlang_b(1, 0.7) - 0.7 / 1.7).abs() < 1e-15);
+    }
+
+    #[test]
+    fn the_inverse_is_the_first_that_meets_the_target() {
+        for (load, target) in [(0.3, 0.5), (5.0, 0.01), (100.0, 0.2)] {
+            let servers = servers_for_p_wait(load, target).unwrap().get();
+            assert!(erlang_c(servers, load) <= target);
+            assert!(f64::from(servers - 1) <= load || erlang_c(servers - 1, load) > target);
+        }
+        assert_eq!(servers_for_response(1.0, 1.0, 0.95, 2.0), None);
+    }
+}

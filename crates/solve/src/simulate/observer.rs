@@ -1,0 +1,234 @@
+//! What is kept of a simulation while it runs, and the answer that is made of it.
+//!
+//! The run is divided into sections of equal numbers of customers. When there are 64, neighbours are merged, so memory
+//! stays flat and there are always 32 to 64 of them. Whole sections are cut as warm-up, and are the batches and the
+//! sections behind every interval.
+
+use std::ops::ControlFlow;
+
+use kendall_station::{Answer, Arrivals, By, ClassAnswer, Estimate, Station};
+
+use super::section::{Ledger, Section};
+use super::{SimulationError, StopRule};
+use crate::statistics;
+
+/// Sections are merged when there are so many.
+const MOST_SECTIONS: usize = 64;
+/// Batches per section on which the warm-up is judged.
+const FINE: usize = super::section::FINE;
+/// An answer needs so many sections, or it has no interval.
+const FEWEST_SECTIONS: usize = 10;
+/// The first look at the precision comes when each section has at least so many customers.
+const FIRST_LOOK: u64 = 256;
+
+/// A customer that leaves the station served.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Departure {
+    pub(super) class: usize,
+    pub(super) response_s: f64,
+    pub(super) waiting_s: f64,
+    /// Whether it found all servers busy.
+    pub(super) delayed: bool,
+}
+
+pub(super) struct Observer {
+    stop: StopRule,
+    whole: Whole,
+    sections: Vec<Section>,
+    current: Section,
+    /// Customers of a full section, and of a fine batch in it.
+    section_customers: u64,
+    batch_customers: u64,
+    /// Customers still to come in the current fine batch.
+    batch_left: u64,
+    units_per_s: f64,
+    classes: usize,
+}
+
+/// Whether the run has a steady state to wait for, or is itself the whole.
+#[derive(Clone, Copy, PartialEq)]
+enum Whole {
+    Endless,
+    Trace,
+}
+
+impl Observer {
+    pub(super) fn new(station: &Station, stop: StopRule) -> Self {
+        let (whole, customers) = match &station.arrivals {
+            Arrivals::Trace { instants_s } => (Whole::Trace, instants_s.len() as u64),
+            _ => (Whole::Endless, stop.max_customers.max(1000)),
+        };
+        let mut section_customers = (customers / MOST_SECTIONS as u64).max(1);
+        while stop.relative_half_width.is_some() && section_customers >= 2 * FIRST_LOOK {
+            section_customers /= 2;
+        }
+        let batch_customers = section_customers.div_ceil(FINE as u64);
+        let classes = station.classes.len();
+        // The unit is a millionth of the mean service time: far below what any quantile resolves.
+        let units_per_s = 1e6 / station.service_overall().mean_s().max(1e-300);
+        Self {
+            stop,
+            whole,
+            sections: Vec::with_capacity(MOST_SECTIONS),
+            current: Section::new(classes, 0.0),
+            section_customers,
+            batch_customers,
+            batch_left: batch_customers,
+            units_per_s,
+            classes,
+        }
+    }
+
+    /// Time passes with `present` customers in the station and `busy` servers.
+    pub(super) fn pass(&mut self, time_s: f64, present: f64, busy: f64) {
+        self.add_stay(time_s * present, time_s * busy);
+    }
+
+    /// Adds to the integrals over time of the number present and of the number of busy servers.
+    #[inline]
+    pub(super) fn add_stay(&mut self, present_s: f64, busy_s: f64) {
+        self.current.present_s += present_s;
+        self.current.busy_s += busy_s;
+    }
+
+    /// A customer leaves served. Breaks when enough is known.
+    #[inline]
+    pub(super) fn departed(&mut self, now_s: f64, customer: Departure) -> ControlFlow<()> {
+        self.current.all.add(&customer, self.units_per_s);
+        self.current.delayed += u64::from(customer.delayed);
+        if let Some(class) = self.current.classes.get_mut(customer.class) {
+            class.add(&customer, self.units_per_s);
+        }
+        self.current.add_to_batch(customer.response_s);
+        self.count(now_s)
+    }
+
+    /// A customer finds no room. Breaks when enough is known.
+    pub(super) fn turned_away(&mut self, now_s: f64) -> ControlFlow<()> {
+        self.current.lost += 1;
+        self.count(now_s)
+    }
+
+    /// How many customers have left, served or not.
+    pub(super) fn customers(&self) -> u64 {
+        self.sections.iter().chain([&self.current]).map(Section::customers).sum()
+    }
+
+    /// The mean number present at the end, and by how much it grew per second.
+    pub(super) fn growth(&self) -> (u64, f64) {
+        let (Some(first), Some(last)) = (self.sections.first(), self.sections.last()) else {
+            return (0, 0.0);
+        };
+        let between_s = (last.start_s + last.end_s - first.start_s - first.end_s) / 2.0;
+        let reached = last.present_s / last.span_s();
+        let growth =
+            if between_s > 0.0 { (reached - first.present_s / first.span_s()) / between_s } else { 0.0 };
+        (reached as u64, growth)
+    }
+
+    #[inline]
+    fn count(&mut self, now_s: f64) -> ControlFlow<()> {
+        self.current.end_s = now_s;
+        self.batch_left -= 1;
+        if self.batch_left > 0 {
+            return ControlFlow::Continue(());
+        }
+        self.batch_left = self.batch_customers;
+        self.current.close_batch();
+        if self.current.customers() < self.section_customers {
+            ControlFlow::Continue(())
+        } else {
+            self.close()
+        }
+    }
+
+    fn close(&mut self) -> ControlFlow<()> {
+        let next = Section::new(self.classes, self.current.end_s);
+        self.sections.push(std::mem::replace(&mut self.current, next));
+        if self.sections.len() < MOST_SECTIONS {
+            return ControlFlow::Continue(());
+        }
+        if self.whole == Whole::Endless {
+            let longest = 2 * self.customers() > self.stop.max_customers;
+            let precise = self.stop.relative_half_width.is_some_and(|wanted| {
+                let found = estimate(self.steady(), |s| s.all.response.sum_s, |s| s.all.count as f64);
+                found.interval.is_some() && found.half_width() <= wanted * found.value
+            });
+            if longest || precise {
+                return ControlFlow::Break(());
+            }
+        }
+        let mut merged = Vec::with_capacity(MOST_SECTIONS);
+        let mut old = std::mem::take(&mut self.sections).into_iter();
+        while let (Some(first), Some(second)) = (old.next(), old.next()) {
+            merged.push(first.merged(second));
+        }
+        self.sections = merged;
+        self.section_customers *= 2;
+        self.batch_customers *= 2;
+        self.batch_left = self.batch_customers;
+        ControlFlow::Continue(())
+    }
+
+    /// The sections after the warm-up.
+    fn steady(&self) -> &[Section] {
+        if self.whole == Whole::Trace {
+            return &self.sections;
+        }
+        let fine: Vec<f64> = self.sections.iter().flat_map(Section::batch_means).collect();
+        let cut = statistics::mser(&fine, 5).map_or(0, |cut| cut.batches * 5);
+        let per_section = fine.len().div_ceil(self.sections.len().max(1)).max(1);
+        &self.sections[cut.div_ceil(per_section).min(self.sections.len() / 2)..]
+    }
+
+    /// Makes the answer.
+    pub(super) fn answer(mut self, station: &Station, seed: u64) -> Result<Answer, SimulationError> {
+        if self.whole == Whole::Trace && self.current.customers() > 0 {
+            self.current.close_batch();
+            self.sections.push(self.current.clone());
+        }
+        let sections = self.steady();
+        let customers: u64 = sections.iter().map(|section| section.all.count).sum();
+        if sections.len() < FEWEST_SECTIONS || customers == 0 {
+            return Err(SimulationError::TooShort { customers, needed: FEWEST_SECTIONS as u64 });
+        }
+        let servers = f64::from(station.servers.get());
+        let per_second = |of: fn(&Section) -> f64| estimate(sections, of, Section::span_s);
+        let share = |of: fn(&Section) -> f64, among: fn(&Section) -> f64| estimate(sections, of, among);
+        let classes = station.classes.iter().enumerate().map(|(i, class)| ClassAnswer {
+            name: class.name.clone(),
+            response: Ledger::summary(sections, self.units_per_s, |s| &s.classes[i], |l| &l.response),
+            waiting: Ledger::summary(sections, self.units_per_s, |s| &s.classes[i], |l| &l.waiting),
+            throughput_per_s: estimate(sections, |s| s.classes[i].count as f64, Section::span_s),
+        });
+        Ok(Answer {
+            by: By::Simulation { customers, seed },
+            response: Ledger::summary(sections, self.units_per_s, |s| &s.all, |l| &l.response),
+            waiting: Ledger::summary(sections, self.units_per_s, |s| &s.all, |l| &l.waiting),
+            p_wait: share(|s| s.delayed as f64, |s| s.all.count as f64),
+            throughput_per_s: per_second(|s| s.all.count as f64),
+            utilisation: scaled(per_second(|s| s.busy_s), 1.0 / servers),
+            in_system: per_second(|s| s.present_s),
+            lost: share(|s| s.lost as f64, |s| s.customers() as f64),
+            classes: classes.collect(),
+        })
+    }
+}
+
+/// A ratio of totals, with the interval of the ratios of the sections.
+pub(super) fn estimate(
+    sections: &[Section],
+    of: impl Fn(&Section) -> f64,
+    among: impl Fn(&Section) -> f64,
+) -> Estimate {
+    let value = sections.iter().map(&of).sum::<f64>() / sections.iter().map(&among).sum::<f64>();
+    let each: Vec<f64> = sections.iter().map(|s| of(s) / among(s)).filter(|x| x.is_finite()).collect();
+    match statistics::batch_means(&each) {
+        Some(found) => Estimate::within(value, found.half_width),
+        None => Estimate::exact(value),
+    }
+}
+
+fn scaled(estimate: Estimate, by: f64) -> Estimate {
+    Estimate::within(estimate.value * by, estimate.half_width() * by)
+}

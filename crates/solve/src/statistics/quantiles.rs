@@ -1,0 +1,92 @@
+//! Quantiles of a sample and their distribution-free intervals.
+
+use statrs::distribution::{Binomial, DiscreteCDF as _};
+
+/// The fewest independent samples for which any two of them bracket the quantile `p` with 95 % confidence: 6 for
+/// the median, 29 for p = 0.9, 2995 for p = 0.999. With fewer, a quantile is not to be printed.
+pub fn minimum_samples(p: f64) -> u64 {
+    let outer = p.max(1.0 - p);
+    let mut n = (0.05f64.ln() / outer.ln()).floor() as u64;
+    while outer.powf(n as f64) + (1.0 - outer).powf(n as f64) > 0.05 {
+        n += 1;
+    }
+    n
+}
+
+/// The ranks, counted from 1, of the two order statistics of `n` independent samples that bracket the quantile `p`
+/// with 95 % confidence (David and Nagaraja 2003, section 7.1). Each end errs with at most 2.5 %, where the sample
+/// is large enough for that; else both together err with at most 5 %. `None` below [`minimum_samples`].
+pub fn quantile_ranks(n: u64, p: f64) -> Option<(u64, u64)> {
+    if n < minimum_samples(p) {
+        return None;
+    }
+    let count = Binomial::new(p, n).expect("p is a probability");
+    let below = |rank: u64| rank.checked_sub(1).map_or(0.0, |rank| count.cdf(rank));
+    // The error of stopping at the largest or the smallest sample, where that is more than half of what is allowed.
+    let at_top = 1.0 - below(n);
+    let at_bottom = below(1);
+    let lower_error = if at_top > 0.025 { 0.05 - at_top } else { 0.025 };
+    let upper_error = if at_bottom > 0.025 { 0.05 - at_bottom } else { 0.025 };
+    let lower = last(n, |rank| below(rank) <= lower_error).max(1);
+    let upper = last(n, |rank| 1.0 - below(rank) > upper_error) + 1;
+    Some((lower, upper.min(n)))
+}
+
+/// The rank, counted from 1, of the smallest of `n` > 0 ordered samples that at least a share `p` of them stay below or
+/// at.
+pub fn quantile_rank(n: u64, p: f64) -> u64 {
+    // 0.9 · 10 must be 9 and not a little more.
+    ((p * n as f64 * (1.0 - 1e-12)).ceil() as u64).clamp(1, n)
+}
+
+/// The last rank in 0..=n for which a condition holds that holds up to some rank and no further.
+fn last(n: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, n + 1);
+    while high - low > 1 {
+        let middle = u64::midpoint(low, high);
+        if holds(middle) { low = middle } else { high = middle }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ranks_are_those_of_the_exact_binomial() {
+        let vectors = [
+            (1000, 0.5, 469, 532),
+            (1000, 0.9, 881, 919),
+            (1000, 0.99, 983, 997),
+            (10_000, 0.5, 4902, 5099),
+            (10_000, 0.9, 8941, 9059),
+            (10_000, 0.99, 9880, 9920),
+            (10_000, 0.999, 9983, 9997),
+            (100_000, 0.99, 98_938, 99_062),
+            (100_000, 0.999, 99_880, 99_920),
+        ];
+        for (n, p, lower, upper) in vectors {
+            assert_eq!(quantile_ranks(n, p), Some((lower, upper)), "n = {n}, p = {p}");
+        }
+    }
+
+    #[test]
+    fn too_small_a_sample_has_no_quantile() {
+        for (p, n) in [(0.5, 6), (0.9, 29), (0.95, 59), (0.99, 299), (0.999, 2995), (0.05, 59)] {
+            assert_eq!(minimum_samples(p), n);
+            assert_eq!(quantile_ranks(n - 1, p), None);
+            let (lower, upper) = quantile_ranks(n, p).unwrap();
+            let count = Binomial::new(p, n).unwrap();
+            let covered = count.cdf(upper - 1) - if lower > 0 { count.cdf(lower - 1) } else { 0.0 };
+            assert!(covered >= 0.95 - 1e-12, "p = {p}: {covered}");
+        }
+    }
+
+    #[test]
+    fn a_quantile_is_a_value_of_the_sample() {
+        for (n, p, rank) in [(4, 0.5, 2), (4, 0.51, 3), (4, 0.999, 4), (10, 0.9, 9), (1, 0.05, 1)] {
+            assert_eq!(quantile_rank(n, p), rank, "{n} {p}");
+        }
+    }
+}

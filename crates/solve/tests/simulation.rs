@@ -1,0 +1,308 @@
+//! The simulator against formulas, against the reference table, and against the laws that every station obeys.
+//!
+//! Seeds are fixed, so a test passes or fails once and for all. Each comparison allows twice the half-width of a 95 %
+//! interval by Student's t with at least nine degrees of freedom: a false alarm in about 700 when a seed is changed.
+
+mod table;
+
+use kendall_solve::{SimulationError, StopRule, formula, simulate};
+use kendall_station::{Answer, Arrivals, By, Class, Discipline, Estimate, Law, Part, Servers, Station};
+use table::{Row, rows};
+
+const RUN: StopRule = StopRule { max_customers: 300_000, relative_half_width: None };
+
+fn station(arrivals: Arrivals, service: Law, servers: u32) -> Station {
+    Station::new(arrivals, service, Servers::new(servers).unwrap())
+}
+
+fn run(station: &Station, seed: u64) -> Answer {
+    simulate(station, RUN, seed).unwrap_or_else(|error| panic!("{station}: {error}"))
+}
+
+/// Within twice the interval, which must be there.
+fn near(what: &str, found: Estimate, exact: f64) {
+    let width = 2.0 * found.half_width();
+    assert!(found.interval.is_some(), "{what} has no interval");
+    assert!(
+        (found.value - exact).abs() <= width + 1e-12,
+        "{what}: {} ± {width}, exactly {exact}",
+        found.value
+    );
+}
+
+fn hyperexponential() -> Law {
+    Law::Hyperexponential { parts: vec![(0.9, 0.5), (0.1, 5.5)] }
+}
+
+#[test]
+fn it_agrees_with_every_formula() {
+    let exponential = Law::Exponential { mean_s: 0.5 };
+    let stations = [
+        station(Arrivals::poisson(1.4), exponential.clone(), 1),
+        station(Arrivals::poisson(4.5), exponential.clone(), 3),
+        station(Arrivals::poisson(30.0), exponential.clone(), 18),
+        Station { capacity: Some(8), ..station(Arrivals::poisson(7.0), exponential.clone(), 3) },
+        Station { capacity: Some(4), ..station(Arrivals::poisson(6.0), Law::Constant { mean_s: 0.5 }, 4) },
+        station(Arrivals::poisson(1.4), Law::Constant { mean_s: 0.5 }, 1),
+        station(Arrivals::poisson(0.5), hyperexponential(), 1),
+        station(Arrivals::poisson(0.7), Law::Uniform { low_s: 0.0, high_s: 2.0 }, 1),
+        Station {
+            discipline: Discipline::ProcessorSharing,
+            ..station(Arrivals::poisson(1.4), exponential.clone(), 1)
+        },
+        Station { discipline: Discipline::Lifo, ..station(Arrivals::poisson(1.4), exponential, 1) },
+    ];
+    for (station, seed) in stations.iter().zip(1..) {
+        let (exact, found) = (formula(station).unwrap(), run(station, seed));
+        let check =
+            |what: &str, found, exact: Estimate| near(&format!("{station} {what}"), found, exact.value);
+        check("response", found.response.mean_s, exact.response.mean_s);
+        check("waiting", found.waiting.mean_s, exact.waiting.mean_s);
+        check("throughput", found.throughput_per_s, exact.throughput_per_s);
+        check("utilisation", found.utilisation, exact.utilisation);
+        check("number", found.in_system, exact.in_system);
+        check("chance to wait", found.p_wait, exact.p_wait);
+        check("loss", found.lost, exact.lost);
+        for quantile in &exact.response.quantiles {
+            let Some(found) = found.response.quantile(quantile.p) else { continue };
+            // The histogram resolves 0.1 %.
+            let slack = 2.0 * found.half_width() + 0.001 * found.value;
+            let error = (found.value - quantile.value_s.value).abs();
+            assert!(error <= slack, "{station} p = {}: {found:?} {quantile:?}", quantile.p);
+        }
+        if !exact.response.quantiles.is_empty() {
+            assert!(found.response.quantile(0.99).is_some(), "{station}: too few quantiles");
+        }
+    }
+}
+
+fn classes(row: &Row, services: impl Fn(usize) -> Law) -> (f64, Vec<Class>) {
+    let rates = row.numbers("lam");
+    let total: f64 = rates.iter().sum();
+    let class = |(i, rate): (usize, &f64)| Class {
+        name: i.to_string(),
+        share: rate / total,
+        weight: -(i as f64),
+        service: Some(services(i)),
+    };
+    (total, rates.iter().enumerate().map(class).collect())
+}
+
+#[test]
+fn priorities_are_those_of_the_table() {
+    let models = [
+        ("mg1_priority_nonpreemptive", Discipline::Priority, 6),
+        ("mg1_priority_preemptive_resume", Discipline::PreemptivePriority, 5),
+        ("mmm_priority_nonpreemptive", Discipline::Priority, 4),
+        ("mmm_priority_preemptive_resume", Discipline::PreemptivePriority, 3),
+    ];
+    for (model, discipline, count) in models {
+        let rows = rows(model);
+        assert_eq!(rows.len(), count, "rows of {model}");
+        for row in &rows {
+            let service = |i: usize| match row.optional("mu") {
+                Some(mu) => Law::exponential_rate(mu),
+                None => {
+                    let (mean_s, second) = (row.numbers("ES")[i], row.numbers("ES2")[i]);
+                    let scv = second / (mean_s * mean_s) - 1.0;
+                    if scv == 0.0 { Law::Constant { mean_s } } else { Law::Exponential { mean_s } }
+                }
+            };
+            let (rate, classes) = classes(row, service);
+            let servers = row.optional("m").map_or(1, |m| m as u32);
+            let station =
+                Station { classes, discipline, ..station(Arrivals::poisson(rate), service(0), servers) };
+            let answer = run(&station, 5);
+            let class = &answer.classes[row.number("cls") as usize];
+            let found = if row.quantity == "R_mean" { &class.response } else { &class.waiting };
+            near(&format!("{row:?}"), found.mean_s, row.value);
+        }
+    }
+}
+
+#[test]
+fn sharing_is_that_of_the_table() {
+    let rows = rows("mgm_ps");
+    assert_eq!(rows.len(), 5);
+    for row in rows {
+        let service = match row.text("service") {
+            "exp mean 1" => Law::Exponential { mean_s: 1.0 },
+            "det 1" => Law::Constant { mean_s: 1.0 },
+            "H2 .9@.5 .1@5.5" => hyperexponential(),
+            other => panic!("unknown law {other}"),
+        };
+        let fifo = station(Arrivals::poisson(row.number("lam")), service, row.number("m") as u32);
+        let shared = Station { discipline: Discipline::ProcessorSharing, ..fifo };
+        near(&format!("{row:?}"), run(&shared, 6).response.mean_s, row.value);
+    }
+}
+
+#[test]
+fn a_closed_population_is_that_of_the_table() {
+    let rows = rows("mm_m_finite_source");
+    assert_eq!(rows.len(), 9);
+    for row in rows {
+        let think = Law::Exponential { mean_s: row.number("Z") };
+        let arrivals = Arrivals::Closed { population: row.number("N") as u32, think };
+        let station = station(arrivals, Law::Exponential { mean_s: row.number("S") }, row.number("m") as u32);
+        let answer = run(&station, 7);
+        let found = match row.quantity.as_str() {
+            "throughput" => answer.throughput_per_s,
+            "R_mean" => answer.response.mean_s,
+            "utilisation" => answer.utilisation,
+            other => panic!("nobody simulates {other}"),
+        };
+        near(&format!("{row:?}"), found, row.value);
+    }
+}
+
+/// Little's law over the time after the warm-up; what it cuts in two at the edges is below 3 %.
+#[test]
+fn little_and_the_balance_of_work_hold_under_every_discipline() {
+    for discipline in Discipline::ALL {
+        for capacity in [None, Some(5)] {
+            let class =
+                |name: &str, share, weight, service| Class { name: name.into(), share, weight, service };
+            let station = Station {
+                discipline,
+                capacity,
+                classes: vec![
+                    class("short", 0.7, 2.0, None),
+                    class("long", 0.3, 1.0, Some(hyperexponential())),
+                ],
+                ..station(Arrivals::poisson(2.4), Law::Exponential { mean_s: 0.5 }, 2)
+            };
+            let answer = simulate(&station, StopRule::customers(20_000), 8).unwrap();
+            let product = answer.throughput_per_s.value * answer.response.mean_s.value;
+            let number = answer.in_system.value;
+            assert!((product / number - 1.0).abs() < 0.03, "{discipline}: {product} {number}");
+            let parts: f64 = answer.classes.iter().map(|class| class.throughput_per_s.value).sum();
+            assert!((parts / answer.throughput_per_s.value - 1.0).abs() < 1e-9, "{discipline}");
+            if capacity.is_none() {
+                near(discipline.name(), answer.utilisation, 2.4 * (0.7 * 0.5 + 0.3) / 2.0);
+                assert_eq!(answer.lost.value, 0.0);
+            } else {
+                assert!(answer.lost.value > 0.0, "{discipline}");
+            }
+        }
+    }
+}
+
+/// With equal exponential service the order cannot change how many are present.
+#[test]
+fn the_order_does_not_change_the_number_present() {
+    let exact = formula(&station(Arrivals::poisson(4.8), Law::Exponential { mean_s: 0.5 }, 3)).unwrap();
+    for discipline in Discipline::ALL {
+        if discipline == Discipline::ShortestRemaining {
+            continue; // It alone is told the sizes.
+        }
+        let class = |name: &str, weight| Class { name: name.into(), share: 0.5, weight, service: None };
+        let station = Station {
+            discipline,
+            classes: vec![class("a", 1.0), class("b", 3.0)],
+            ..station(Arrivals::poisson(4.8), Law::Exponential { mean_s: 0.5 }, 3)
+        };
+        near(discipline.name(), run(&station, 9).in_system, exact.in_system.value);
+    }
+}
+
+/// Among all orders, shortest remaining has the least mean response, on any one server and for any sizes; Gittins the
+/// least among those that do not know them, and below FIFO where service varies more than an exponential.
+#[test]
+fn who_knows_more_waits_less() {
+    let mean = |discipline| {
+        let station = Station { discipline, ..station(Arrivals::poisson(0.7), hyperexponential(), 1) };
+        simulate(&station, StopRule::customers(30_000), 10).unwrap().response.mean_s.value
+    };
+    let (shortest, gittins, fifo) =
+        (mean(Discipline::ShortestRemaining), mean(Discipline::Gittins), mean(Discipline::Fifo));
+    let sharing = mean(Discipline::ProcessorSharing);
+    assert!(
+        shortest < gittins && gittins < sharing && sharing < fifo,
+        "{shortest} {gittins} {sharing} {fifo}"
+    );
+}
+
+/// A law of two values: whoever has outlived the shorter one makes way for those who may not.
+#[test]
+fn gittins_serves_laws_with_atoms() {
+    let law = Law::Mixture {
+        parts: vec![
+            Part { probability: 0.8, of: Law::Constant { mean_s: 0.5 } },
+            Part { probability: 0.2, of: Law::Constant { mean_s: 4.0 } },
+        ],
+    };
+    let mean = |discipline| {
+        let station = Station { discipline, ..station(Arrivals::poisson(0.6), law.clone(), 1) };
+        simulate(&station, StopRule::customers(30_000), 11).unwrap().response.mean_s.value
+    };
+    assert!(mean(Discipline::Gittins) < mean(Discipline::Fifo));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_answer_and_another_another() {
+    for discipline in [Discipline::Fifo, Discipline::Gittins, Discipline::ProcessorSharing] {
+        let station =
+            Station { discipline, ..station(Arrivals::poisson(1.0), Law::Exponential { mean_s: 0.5 }, 1) };
+        let answer = |seed| simulate(&station, StopRule::customers(5000), seed).unwrap();
+        assert_eq!(answer(1), answer(1), "{discipline}");
+        assert_ne!(answer(1).response, answer(2).response, "{discipline}");
+    }
+}
+
+/// A trace is run as it is: two customers at a time, one server, constant service.
+#[test]
+fn a_trace_is_served_to_its_last_request() {
+    for discipline in [Discipline::Fifo, Discipline::Lifo, Discipline::ProcessorSharing] {
+        let instants_s: Vec<f64> = (1..=1000).map(|i| f64::from(i / 2) * 10.0).collect();
+        let arrivals = Arrivals::Trace { instants_s: instants_s.into() };
+        let station = Station { discipline, ..station(arrivals, Law::Constant { mean_s: 1.0 }, 1) };
+        let answer = run(&station, 12);
+        assert!(matches!(answer.by, By::Simulation { customers: 1000, .. }), "{discipline}: {:?}", answer.by);
+        let mean = answer.response.mean_s.value;
+        // The first and the last are alone; of each other pair one waits for the other, or both share.
+        let exact = match discipline {
+            Discipline::ProcessorSharing => (998.0 * 2.0 + 2.0) / 1000.0,
+            _ => (499.0 * 3.0 + 2.0) / 1000.0,
+        };
+        assert!((mean - exact).abs() < 1e-9, "{discipline}: {mean} {exact}");
+    }
+}
+
+#[test]
+fn what_never_settles_is_refused_with_what_was_seen() {
+    let unstable = station(Arrivals::poisson(20.0), Law::exponential_rate(4.0), 3);
+    let Err(SimulationError::Unstable { rho, growth_per_s, reached, customers }) =
+        simulate(&unstable, RUN, 13)
+    else {
+        panic!("20 per second on a station for 12")
+    };
+    assert!((rho - 20.0 / 12.0).abs() < 1e-12 && customers > 50_000);
+    // λ − mµ = 8 per second; over that long a run the noise is far below 5 %.
+    assert!((growth_per_s / 8.0 - 1.0).abs() < 0.05, "{growth_per_s}");
+    assert!(reached > 10_000);
+    let finite = Station { capacity: Some(10), ..unstable };
+    near("M/M/3/10", run(&finite, 13).lost, formula(&finite).unwrap().lost.value);
+}
+
+#[test]
+fn it_stops_when_it_is_precise_enough() {
+    let easy = station(Arrivals::poisson(2.0), Law::Exponential { mean_s: 0.2 }, 2);
+    let rule = StopRule { max_customers: 2_000_000, relative_half_width: Some(0.02) };
+    let answer = simulate(&easy, rule, 14).unwrap();
+    assert!(answer.response.mean_s.half_width() <= 0.02 * answer.response.mean_s.value);
+    assert!(matches!(answer.by, By::Simulation { customers, .. } if customers < 500_000), "{:?}", answer.by);
+}
+
+/// Sixty runs, each with an interval of 95 %: fewer than 50 hits happen by chance once in a thousand.
+#[test]
+fn the_interval_covers_as_often_as_it_says() {
+    let busy = station(Arrivals::poisson(1.6), Law::Exponential { mean_s: 0.5 }, 1);
+    let exact = formula(&busy).unwrap().response.mean_s.value;
+    let hits = (0..60)
+        .filter(|&seed| {
+            simulate(&busy, StopRule::customers(100_000), seed).unwrap().response.mean_s.contains(exact)
+        })
+        .count();
+    assert!(hits >= 50, "{hits} of 60");
+}
