@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, bail};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use kendall_lab::{LOAD, Load, Parameter, Schedule, Settings, Value};
-use kendall_load::{Plan, Progress, RunSummary};
+use kendall_load::{Progress, RunSummary};
 use kendall_record::{Outcome, RequestRow, TrialWriter};
 use kendall_solve::{ClientSide, NotMeasured, Trial, measured};
 use kendall_station::{Answer, Estimate, Servers, Summary};

@@ -75,7 +75,7 @@ impl Common {
             thread::spawn(|| {
                 // Ends at end of file, and as well where it cannot be read.
                 drop(io::copy(&mut io::stdin().lock().by_ref(), &mut io::sink()));
-                drop(kill_process(getpid(), Signal::TERM));
+                let _ = kill_process(getpid(), Signal::TERM);
             });
         }
     }

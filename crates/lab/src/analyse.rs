@@ -49,7 +49,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
     Ok(Report {
         name: lab.experiment().name.clone(),
         question: lab.experiment().question.clone(),
-        started_utc: manifest.started_utc.clone(),
+        started_utc: manifest.started_utc.replace('T', " ").replace('Z', ""),
         command: format!("kendall run {}", folder.join("experiment.toml").display()),
         machine: machine(&manifest),
         factors: axis.factors(&lab),

@@ -150,12 +150,12 @@ impl Tally {
     pub(crate) fn end(&mut self, outcome: Outcome, response_ns: Option<i64>) {
         self.ended[outcome as usize] += 1;
         if let Some(response_ns) = response_ns {
-            self.response.saturating_record(response_ns.max(0) as u64);
+            record(&mut self.response, response_ns);
         }
     }
 
     pub(crate) fn lag(&mut self, lag_ns: i64) {
-        self.lag.saturating_record(lag_ns.max(0) as u64);
+        record(&mut self.lag, lag_ns);
     }
 
     pub(crate) fn summary(self, span: &Span) -> RunSummary {
@@ -191,6 +191,12 @@ impl Tally {
             doubts: doubts.into_iter().flatten().collect(),
         }
     }
+}
+
+/// Longer times than a day are counted as a day, so that a histogram cannot grow without bound.
+fn record(histogram: &mut Histogram<u64>, ns: i64) {
+    const DAY_NS: i64 = 86_400_000_000_000;
+    histogram.record(ns.clamp(0, DAY_NS) as u64).expect("a histogram that grows takes every value");
 }
 
 impl RunSummary {

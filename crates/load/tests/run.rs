@@ -115,6 +115,7 @@ fn rows(plan: &Plan, workload: &Echo) -> (Vec<RequestRow>, RunSummary) {
     }
     rows.sort_by_key(|row| row.index);
     assert!(rows.iter().zip(0..).all(|(row, index)| row.index == index), "each number once");
+    assert!(summary.lag.p50_ns <= summary.lag.p99_ns && summary.lag.p99_ns <= summary.lag.max_ns);
     (rows, summary)
 }
 
@@ -124,6 +125,13 @@ fn every_request_to_a_good_server_is_answered_and_stamped_in_order() {
         let workload = Echo { address: echo(), reuse };
         let (rows, summary) = rows(&plan(Arrivals::poisson(2000.0), 500), &workload);
         assert_eq!(summary.count(Outcome::Answered), summary.sent);
+        let mut lags: Vec<i64> = rows.iter().filter_map(RequestRow::send_lag_ns).collect();
+        lags.sort_unstable();
+        // A request on a kept connection is sent as it begins, but for the first ones, which connect.
+        if reuse == Reuse::Keep {
+            let ratio = summary.lag.p50_ns as f64 / lags[lags.len() / 2] as f64;
+            assert!((0.5..1.1).contains(&ratio), "the lag of the summary is that of the rows: {ratio}");
+        }
         for row in &rows {
             let stamps = [Some(row.scheduled), row.sent, row.first_byte, row.completed];
             assert!(stamps.is_sorted() && stamps[3].is_some(), "{row:?}");

@@ -84,6 +84,8 @@ pub fn time_with_interval(time_s: f64, interval: Option<(f64, f64)>) -> String {
 pub fn percent(share: f64) -> String {
     match share.abs() {
         size if !size.is_finite() => NONE.to_owned(),
+        // Rounding error, not a share.
+        size if size < 1e-9 => "0 %".to_owned(),
         size if size < 0.0995 => format!("{} %", significant(share * 100.0, 2)),
         _ => format!("{:.0} %", share * 100.0),
     }
