@@ -23,4 +23,4 @@ lint:
 # Speed on this machine, written to docs/benchmarks.md.
 bench:
 	@./tools/install
-	cargo bench --package kendall --locked
+	cargo bench --package kendall --bench speed --locked

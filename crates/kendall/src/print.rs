@@ -34,7 +34,8 @@ pub(crate) fn answers(station: &Station, formula: &Modelling, simulation: &Model
     println!();
     println!("{:<24} {:>14}   {}", "", "formula", "simulation");
     let ways = [formula.answer(), simulation.answer()];
-    let share = |estimate: Estimate| shown(estimate, |share| format!("{} %", number::significant(share * 100.0, 3)));
+    let share =
+        |estimate: Estimate| shown(estimate, |share| format!("{} %", number::significant(share * 100.0, 3)));
     let count = |estimate: Estimate| shown(estimate, |value| number::significant(value, 4));
     row("utilisation", ways, |answer| Some(share(answer.utilisation)));
     row("response time, mean", ways, |answer| Some(interval(answer.response.mean_s)));

@@ -82,13 +82,20 @@ pub enum Doubt {
     },
 }
 
+impl Doubt {
+    /// Whether it is that requests were begun late.
+    pub fn is_late(&self) -> bool {
+        matches!(self, Self::Late { .. })
+    }
+}
+
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |ns: u64| ns as f64 / 1e6;
         match *self {
             Self::Late { lag_p99_ns, response_p50_ns } => write!(
                 f,
-                "the generator was late: 1 % of the requests by more than {:.3} ms, beside a median response of {:.3} ms",
+                "sent late: 1 % by over {:.2} ms, beside a median response of {:.2} ms",
                 ms(lag_p99_ns),
                 ms(response_p50_ns)
             ),

@@ -13,6 +13,9 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use crate::error::RecordError;
 use crate::row::RequestRow;
 
+/// A value of a row, if it has it.
+type OfRow = fn(&RequestRow) -> Option<i64>;
+
 /// Writes the histograms of a trial that began `age` ago.
 pub(crate) fn write(path: &Path, rows: &[RequestRow], age: Duration) -> Result<(), RecordError> {
     let length_ns = rows.iter().filter_map(|row| row.completed).max().unwrap_or(0).max(0);
@@ -28,7 +31,7 @@ fn log(mut out: impl Write, rows: &[RequestRow], start: SystemTime, length: Dura
         .add_comment("kendall: response, service and send_lag, in nanoseconds")
         .with_start_time(start)
         .begin_log_with(&mut out, &mut serializer)?;
-    let of: [(&str, fn(&RequestRow) -> Option<i64>); 3] = [
+    let of: [(&str, OfRow); 3] = [
         ("response", RequestRow::response_ns),
         ("service", |row| row.service),
         ("send_lag", RequestRow::send_lag_ns),
@@ -53,4 +56,57 @@ fn histogram(values_ns: impl Iterator<Item = i64>) -> Histogram<u64> {
             .expect("a histogram that grows takes every value");
     }
     histogram
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use base64::Engine;
+    use base64::prelude::BASE64_STANDARD;
+    use hdrhistogram::serialization::Deserializer;
+    use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::journal::tests::any_row;
+
+    /// What HdrHistogram's own reader finds: tags and histograms.
+    fn read(path: &Path) -> Vec<(String, Histogram<u64>)> {
+        let text = fs::read(path).unwrap();
+        let of_entry = |entry| match entry {
+            LogEntry::Interval(interval) => {
+                let bytes = BASE64_STANDARD.decode(interval.encoded_histogram()).unwrap();
+                let histogram = Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
+                Some((interval.tag().unwrap().as_str().to_owned(), histogram))
+            }
+            _ => None,
+        };
+        IntervalLogIterator::new(&text).filter_map(|entry| of_entry(entry.unwrap())).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn its_own_reader_finds_every_value(rows in vec(any_row(0..1i64 << 45), 0..50)) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("log");
+            write(&path, &rows, Duration::from_secs(1)).unwrap();
+            let values = |of: OfRow| rows.iter().filter_map(of).collect::<Vec<_>>();
+            let expected = [
+                ("response", values(RequestRow::response_ns)),
+                ("service", values(|row| row.service)),
+                ("send_lag", values(RequestRow::send_lag_ns)),
+            ];
+            let found = read(&path);
+            prop_assert_eq!(found.len(), expected.len());
+            for ((tag, histogram), (name, values)) in found.into_iter().zip(expected) {
+                prop_assert_eq!(tag, name);
+                prop_assert_eq!(histogram.len(), values.len() as u64);
+                let most = values.into_iter().max().unwrap_or(0).max(0) as u64;
+                prop_assert!(histogram.equivalent(histogram.max(), most), "{} for {most}", histogram.max());
+            }
+        }
+    }
 }

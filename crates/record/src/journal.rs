@@ -97,18 +97,24 @@ fn decode(bytes: &[u8]) -> Option<RequestRow> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use proptest::collection::vec;
     use proptest::option::of;
     use proptest::prelude::*;
+    use proptest::sample::Index;
 
     use super::*;
 
-    /// Any row at all.
-    pub(crate) fn any_row() -> impl Strategy<Value = RequestRow> {
-        // Up to 36 years either way, so that differences fit as well.
-        let instant = || -(1i64 << 60)..1 << 60;
+    /// Any instant that can be written down.
+    pub(crate) fn any_instant() -> impl Strategy<Value = i64> + Clone {
+        prop_oneof![Just(i64::MIN), Just(0), Just(i64::MAX), any::<i64>()]
+    }
+
+    /// Any row with such instants.
+    pub(crate) fn any_row(instant: impl Strategy<Value = i64> + Clone) -> impl Strategy<Value = RequestRow> {
+        let instant = || instant.clone();
         let instants = || (of(instant()), of(instant()), of(instant()));
         let names = (any::<u64>(), any::<u32>(), any::<u16>(), instant(), 0..Outcome::ALL.len());
-        (names, instants(), instants(), of(any::<i64>()), any::<(u64, u64)>()).prop_map(
+        (names, instants(), instants(), of(instant()), any::<(u64, u64)>()).prop_map(
             |(names, client, server, service, bytes)| RequestRow {
                 index: names.0,
                 class: names.1,
@@ -130,8 +136,43 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn a_row_is_read_back_as_written(row in any_row()) {
+        fn a_row_is_read_back_as_written(row in any_row(any_instant())) {
             prop_assert_eq!(decode(&encode(&row)), Some(row));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+        #[test]
+        fn a_journal_cut_anywhere_has_the_rows_that_are_whole(
+            rows in vec(any_row(any_instant()), 1..4),
+            cut in any::<Index>(),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("journal");
+            let mut journal = Journal::create(&path).unwrap();
+            for row in &rows {
+                journal.append(row).unwrap();
+            }
+            journal.flush().unwrap();
+            let bytes = fs::read(&path).unwrap();
+            prop_assert_eq!(&read(&path).unwrap(), &rows);
+            let length = MAGIC.len() + cut.index(bytes.len() - MAGIC.len());
+            fs::write(&path, &bytes[..length]).unwrap();
+            let whole = (length - MAGIC.len()) / ROW_BYTES;
+            prop_assert_eq!(read(&path).unwrap(), &rows[..whole]);
+        }
+    }
+
+    #[test]
+    fn what_is_no_journal_is_an_error_that_names_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let no_outcome = [MAGIC.as_slice(), &[0xff; ROW_BYTES]].concat();
+        for bytes in [b"".as_slice(), b"kjourna", b"something else", &no_outcome] {
+            fs::write(&path, bytes).unwrap();
+            let message = read(&path).unwrap_err().to_string();
+            assert!(message.contains("journal is not a journal of requests"), "{message}");
         }
     }
 }

@@ -58,7 +58,8 @@ pub struct RequestRow {
     pub started: Option<i64>,
     /// When the server had its answer.
     pub finished: Option<i64>,
-    /// The time it was in service at the server, in nanoseconds: `finished − started` less interruptions.
+    /// The time it kept a worker of the server busy, in nanoseconds: `finished − started` less interruptions, and
+    /// the handing over of its answer.
     pub service: Option<i64>,
     /// How it ended.
     pub outcome: Outcome,

@@ -25,7 +25,8 @@ pub struct Stamp {
     pub started: i64,
     /// When its answer was there.
     pub finished: i64,
-    /// The time it was in service: from started to finished, less interruptions.
+    /// The time it kept a worker busy: from started to finished, less interruptions, and the handing over of its
+    /// answer.
     pub service: i64,
 }
 

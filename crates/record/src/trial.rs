@@ -17,8 +17,8 @@ const JOURNAL: &str = "requests.journal";
 const TABLE: &str = "requests.parquet";
 const HISTOGRAMS: &str = "latency.hlog";
 
-/// Writes the record of a trial. While it runs its rows are in a journal: if the process is killed, all but the
-/// rows of the last tenth of a second can be read by [`read_trial`].
+/// Writes the record of a trial. While it runs its rows are in a journal: if the process is killed, all but at
+/// most a tenth of a second's rows can be read by [`read_trial`].
 #[derive(Debug)]
 pub struct TrialWriter {
     folder: PathBuf,
@@ -93,7 +93,6 @@ mod tests {
     use std::process::{Command, Stdio};
     use std::thread;
 
-    use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -124,8 +123,9 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
+        // Instants of up to 36 years either way, so that their differences fit as well.
         #[test]
-        fn a_table_is_read_back_as_written(rows in vec(any_row(), 0..50)) {
+        fn no_row_is_lost_or_changed(rows in vec(any_row(-(1i64 << 60)..1 << 60), 0..50)) {
             let folder = tempfile::tempdir().unwrap();
             let mut writer = TrialWriter::create(folder.path()).unwrap();
             for row in &rows {
@@ -163,15 +163,6 @@ mod tests {
             fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, [HISTOGRAMS, TABLE]);
-
-        let text = fs::read(folder.path().join(HISTOGRAMS)).unwrap();
-        let tags: Vec<String> = IntervalLogIterator::new(&text)
-            .filter_map(|entry| match entry.unwrap() {
-                LogEntry::Interval(histogram) => Some(histogram.tag().unwrap().as_str().to_owned()),
-                _ => None,
-            })
-            .collect();
-        assert_eq!(tags, ["response", "service", "send_lag"]);
     }
 
     #[test]
@@ -215,7 +206,10 @@ mod tests {
         loop {
             let before = index;
             let until = now_ns() + 250_000_000;
-            while now_ns() < until {
+            // One row after that time, too: it flushes those before if nothing else has.
+            let mut over = false;
+            while !over {
+                over = now_ns() >= until;
                 writer.append(&row(index)).unwrap();
                 index += 1;
                 thread::sleep(Duration::from_micros(100));

@@ -4,7 +4,7 @@
 //! and counted.
 
 use std::path::Path;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use prometheus_client::metrics::counter::Counter;
 
 use crate::error::ServiceError;
 
-/// Stamps on their way to the disk: half a second of a server that answers 30,000 requests a second.
+/// Stamps on their way to the disk: those of one look at 800,000 answers a second.
 const CAPACITY: usize = 16_384;
-/// How long a written stamp may stay in memory when no other follows.
-const FLUSH_AFTER: Duration = Duration::from_millis(50);
+/// How long a stamp may stay in memory.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The workers' end: takes stamps, or drops them.
 #[derive(Clone, Debug)]
@@ -61,12 +61,16 @@ impl StampThread {
     }
 }
 
+/// Looks for stamps from time to time rather than waiting for one: a worker that wakes nobody is not held up.
 fn write_all(mut writer: StampWriter, stamps: &Receiver<Stamp>) -> Result<(), RecordError> {
     loop {
-        match stamps.recv_timeout(FLUSH_AFTER) {
+        match stamps.try_recv() {
             Ok(stamp) => writer.write(&stamp)?,
-            Err(RecvTimeoutError::Timeout) => writer.flush()?,
-            Err(RecvTimeoutError::Disconnected) => return writer.flush(),
+            Err(TryRecvError::Empty) => {
+                writer.flush()?;
+                thread::sleep(LOOK_EVERY);
+            }
+            Err(TryRecvError::Disconnected) => return writer.flush(),
         }
     }
 }
