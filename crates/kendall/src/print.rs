@@ -32,7 +32,7 @@ pub(crate) fn answers(station: &Station, formula: &Modelling, simulation: &Model
         println!("offered utilisation {}", number::percent(rho));
     }
     println!();
-    println!("{:<24} {:>14}   {}", "", "formula", "simulation");
+    println!("{:<24} {:>14}   simulation", "", "formula");
     let ways = [formula.answer(), simulation.answer()];
     let share =
         |estimate: Estimate| shown(estimate, |share| format!("{} %", number::significant(share * 100.0, 3)));

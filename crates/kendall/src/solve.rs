@@ -17,27 +17,27 @@ pub(crate) struct Options {
     station: Notation,
 
     /// Requests per second
-    #[arg(long, value_name = "PER_S", value_parser = positive, required_unless_present = "think_time")]
+    #[arg(long, value_name = "PER_S", allow_negative_numbers = true, value_parser = positive, required_unless_present = "think_time")]
     arrival_rate: Option<f64>,
 
     /// Mean think time of each user, in seconds, where the notation names a population
-    #[arg(long, value_name = "S", value_parser = positive, conflicts_with = "arrival_rate")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = positive, conflicts_with = "arrival_rate")]
     think_time: Option<f64>,
 
     /// Requests per second that one busy server completes
-    #[arg(long, value_name = "PER_S", value_parser = positive, required_unless_present = "service_time")]
+    #[arg(long, value_name = "PER_S", allow_negative_numbers = true, value_parser = positive, required_unless_present = "service_time")]
     service_rate: Option<f64>,
 
     /// Mean service time in seconds, in place of a rate
-    #[arg(long, value_name = "S", value_parser = positive, conflicts_with = "service_rate")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = positive, conflicts_with = "service_rate")]
     service_time: Option<f64>,
 
     /// Squared coefficient of variation of the service time, for G, LN, H2, Pa and U
-    #[arg(long, value_name = "SCV", value_parser = not_negative)]
+    #[arg(long, value_name = "SCV", allow_negative_numbers = true, value_parser = not_negative)]
     service_scv: Option<f64>,
 
     /// Squared coefficient of variation of the gaps between arrivals, for the same
-    #[arg(long, value_name = "SCV", value_parser = not_negative)]
+    #[arg(long, value_name = "SCV", allow_negative_numbers = true, value_parser = not_negative)]
     arrival_scv: Option<f64>,
 
     /// Order of service, in place of the one in the notation: fifo, lifo, priority, preemptive-priority,
@@ -84,7 +84,7 @@ impl Options {
             }
             (None, _, None) => bail!("{notation} is an open station: give --arrival-rate, not --think-time"),
         };
-        let service_s = self.service_time.or(self.service_rate.map(|rate_per_s| 1.0 / rate_per_s));
+        let service_s = self.service_time.or_else(|| Some(1.0 / self.service_rate?));
         let law = |kind: kendall_station::Kind, mean_s, scv, option| -> anyhow::Result<Law> {
             kind.law(mean_s, scv).with_context(|| format!("see {option}"))
         };

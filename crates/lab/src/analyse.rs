@@ -315,13 +315,16 @@ fn growth(sample: &Sample) -> Option<Growth> {
     Some(Growth { first_half_s: first, second_half_s: second })
 }
 
+/// The later factors' values, and the points that have them.
+type Group<'a> = (Vec<(String, String)>, Vec<&'a (&'a Combination, Measurement)>);
+
 /// The formulas' lines along the rate, up to where they have no answer. For a group of points whose service
 /// times differ a little, the line takes their mean.
 fn curves(lab: &Lab, axis: &Axis, measured: &[(&Combination, Measurement)]) -> Vec<Curve> {
     if !axis.is_rate() {
         return Vec::new();
     }
-    let mut groups: Vec<(Vec<(String, String)>, Vec<&(&Combination, Measurement)>)> = Vec::new();
+    let mut groups: Vec<Group<'_>> = Vec::new();
     for point in measured {
         let group = axis.settings(point.0).split_off(1);
         match groups.iter_mut().find(|(known, _)| *known == group) {

@@ -33,7 +33,7 @@ pub enum ExperimentError {
 pub fn read(path: &Path, systems: &'static [System]) -> Result<Experiment, ExperimentError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| ExperimentError::Read { path: path.into(), source })?;
-    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("experiment");
     Ok(parse(&path.display().to_string(), stem, &text, folder, systems)?)
 }
@@ -168,7 +168,7 @@ impl Reader<'_> {
         }
         for (i, value) in values.iter().enumerate() {
             if values[..i].contains(value) {
-                let place = list.iter().nth(i).expect("as many items as values").span();
+                let place = list[i].span();
                 return Err(self.fault(place, format!("{} has the value {value} twice", parameter.name)));
             }
         }

@@ -21,7 +21,7 @@ use crate::load::{Load, Schedule};
 use crate::parameter::Value;
 use crate::schedule::{Trial, schedule};
 use crate::system::System;
-use crate::trial::{Bench, Measured, TrialError, TrialResult};
+use crate::trial::{Bench, Measured, Task, TrialError, TrialResult};
 
 /// What a trial takes beside its load: the server's start and stop, the record.
 const AROUND: Duration = Duration::from_millis(250);
@@ -170,13 +170,14 @@ impl Lab {
             }
             let folder = self.trial_folder(trial);
             let combination = &self.combinations[trial.combination];
-            let capacity = self.capacity_of(combination, &capacities);
+            let capacity_per_s = self.capacity_of(combination, &capacities);
             // What an interrupted trial left behind.
             drop(fs::remove_dir_all(&folder));
             let progress = Progress::default();
             let load = self.load(combination);
+            let task = Task { trial, combination, load: &load, capacity_per_s, folder: &folder };
             let result = view.watch(trial, &name(&combination.levels), &progress, || {
-                bench.trial(trial, combination, &load, capacity, &folder, &progress, cancel)
+                bench.trial(&task, &progress, cancel)
             });
             let result = result.map_err(|source| self.failed(&folder, source))?;
             if cancel.load(Ordering::Relaxed) {

@@ -28,5 +28,5 @@ pub use load::{LOAD, Load, Schedule};
 pub use machine::{Offer, inspect};
 pub use parameter::{Kind, Parameter, Value, nearest};
 pub use server::{LISTENING, ServerError, Usage};
-pub use system::{Settings, System};
+pub use system::{LoadResult, Settings, System};
 pub use trial::{Measured, TrialError, TrialResult};

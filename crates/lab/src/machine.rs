@@ -133,7 +133,7 @@ fn timer() -> Offer {
 
 fn open_files() -> Offer {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    let words = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), |limit| limit.to_string());
+    let words = |limit: Option<u64>| limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
     let few = limit.maximum.is_some_and(|most| most < 16_384);
     let found = format!("{} now, {} at most", words(limit.current), words(limit.maximum));
     let advice = "thousands of connections will not fit; raise it with `ulimit -Hn 65536` or in limits.conf";

@@ -9,6 +9,9 @@ use kendall_station::{Discipline, Servers};
 
 use crate::parameter::{Parameter, Value};
 
+/// A workload, or in words why the settings make none.
+pub type LoadResult = Result<Box<dyn Workload>, String>;
+
 /// A system that can be served and loaded. The laboratory knows systems by such rows only.
 #[derive(Debug)]
 pub struct System {
@@ -25,7 +28,7 @@ pub struct System {
     /// How many servers its station has, and their order of service.
     pub station: fn(&Settings) -> (Servers, Discipline),
     /// Makes its workload: the requests to send to a server, drawn from a seed.
-    pub load: fn(SocketAddr, &Settings, u64) -> Result<Box<dyn Workload>, String>,
+    pub load: fn(SocketAddr, &Settings, u64) -> LoadResult,
 }
 
 /// The values of some parameters, by name. Readers state the type that the parameter's kind guarantees.

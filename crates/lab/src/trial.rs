@@ -71,6 +71,16 @@ pub enum Measured {
     NoAnswer(String),
 }
 
+/// What one trial is to do.
+pub(crate) struct Task<'a> {
+    pub(crate) trial: &'a Trial,
+    pub(crate) combination: &'a Combination,
+    pub(crate) load: &'a Load,
+    /// What 100 % is, where a share of it is asked for.
+    pub(crate) capacity_per_s: Option<f64>,
+    pub(crate) folder: &'a Path,
+}
+
 /// The way to the system under test.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bench<'a> {
@@ -135,14 +145,11 @@ impl Bench<'_> {
     /// Runs one trial and writes its record, but for `answer.json`.
     pub(crate) fn trial(
         &self,
-        trial: &Trial,
-        combination: &Combination,
-        load: &Load,
-        capacity_per_s: Option<f64>,
-        folder: &Path,
+        task: &Task<'_>,
         progress: &Progress,
         cancel: &AtomicBool,
     ) -> Result<TrialResult, TrialError> {
+        let &Task { trial, combination, load, capacity_per_s, folder } = task;
         let mut writer = TrialWriter::create(folder)?;
         let (mut server, stamps_path) = self.serve(combination, folder)?;
         let workload = self.workload(&server, combination, trial.seed)?;
