@@ -161,7 +161,9 @@ fn wrong_refused_and_reset_requests_are_told_apart() {
     let address = server(|stream, index| match index % 4 {
         0 => stream.write_all(&(index + 1).to_be_bytes()),
         1 => Err(io::ErrorKind::ConnectionReset.into()),
-        2 => stream.write_all(&index.to_be_bytes()[..3]).and(Err(io::ErrorKind::ConnectionReset.into())),
+        2 => stream
+            .write_all(&index.to_be_bytes()[..3])
+            .and_then(|()| Err(io::ErrorKind::ConnectionReset.into())),
         _ => stream.write_all(&index.to_be_bytes()),
     });
     let (rows, _) = rows(&plan(Arrivals::constant(400.0), 500), &keep(address));
