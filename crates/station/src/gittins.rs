@@ -65,7 +65,7 @@ impl GittinsTable {
         }
     }
 
-    /// E[S − a | S > a]: the expected remaining service after `age`. Past the end of the law it is 0.
+    /// E\[S − a | S > a\]: the expected remaining service after `age`. Past the end of the law it is 0.
     pub fn residual_mean(&self, age: f64) -> f64 {
         let survival = self.law.survival(age);
         if survival > 0.0 {

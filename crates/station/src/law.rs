@@ -196,7 +196,7 @@ impl Law {
         }
     }
 
-    /// E[S], in seconds.
+    /// The mean, E\[S\], in seconds.
     pub fn mean_s(&self) -> f64 {
         self.moment(1)
     }
@@ -211,7 +211,7 @@ impl Law {
         }
     }
 
-    /// E[S^n] for n from 1 to 3, in s^n; infinite where the tail is too heavy.
+    /// E\[S^n\] for n from 1 to 3, in s^n; infinite where the tail is too heavy.
     pub fn moment(&self, n: u32) -> f64 {
         debug_assert!((1..=3).contains(&n), "moments are used up to the third");
         let power = n as i32;
@@ -269,7 +269,7 @@ impl Law {
         }
     }
 
-    /// E[min(S, t)], in seconds: the service a request gets if it is cut off at t.
+    /// E\[min(S, t)\], in seconds: the service a request gets if it is cut off at t.
     pub fn limited_mean_s(&self, t_s: f64) -> f64 {
         if t_s <= 0.0 {
             return 0.0;
