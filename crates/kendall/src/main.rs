@@ -29,7 +29,7 @@ const INTERRUPTED: u8 = 130;
 #[command(version, propagate_version = true, max_term_width = 100)]
 struct Arguments {
     /// What is logged to standard error: error, warn, info, debug or trace
-    #[arg(long, global = true, value_name = "LEVEL", default_value = "warn")]
+    #[arg(long, global = true, value_name = "LEVEL", default_value = "warn", display_order = 1000)]
     log: tracing_subscriber::filter::LevelFilter,
 
     #[command(subcommand)]

@@ -131,7 +131,8 @@ pub(crate) fn found(found: &Found) {
 fn times(name: &str, summary: &Summary) {
     println!("{:<24} {}", format!("{name}, mean"), interval(summary.mean_s));
     for quantile in summary.quantiles.iter().filter(|quantile| quantile.p >= 0.5) {
-        let name = format!("{name}, p{}", number::significant(quantile.p * 100.0, 4));
+        // Rounded to six digits, so that 0.99 · 100 is written as 99.
+        let name = format!("{name}, p{}", (quantile.p * 1e8).round() / 1e6);
         println!("{name:<24} {}", interval(quantile.value_s));
     }
 }

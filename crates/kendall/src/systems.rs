@@ -72,3 +72,29 @@ pub(crate) static SYSTEMS: &[System] = &[System {
 fn check_discipline(name: &str) -> Result<(), String> {
     name.parse::<Discipline>().map(drop).map_err(|error| error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use kendall_lab::Settings;
+
+    use super::*;
+
+    #[test]
+    fn every_parameter_stands_in_the_documentation() {
+        let page = include_str!("../../../docs/experiments.md");
+        let own = SYSTEMS.iter().flat_map(|system| system.server.iter().chain(system.workload));
+        for parameter in own.chain(kendall_lab::LOAD) {
+            assert!(page.contains(&format!("| `{}` |", parameter.name)), "{} is missing", parameter.name);
+        }
+    }
+
+    #[test]
+    fn every_default_is_a_valid_value() {
+        for system in SYSTEMS {
+            let server = Settings::defaults(system.server);
+            (system.station)(&server);
+            let workload = Settings::defaults(system.workload);
+            assert!((system.load)(([127, 0, 0, 1], 1).into(), &workload, 1).is_ok());
+        }
+    }
+}
