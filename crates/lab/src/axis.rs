@@ -2,11 +2,12 @@
 
 use kendall_report::Factor;
 
-use crate::experiment::Combination;
+use crate::experiment::{Combination, Section};
 use crate::lab::{Capacity, Lab};
 use crate::parameter::Value;
 
-/// How the factors' values are written. The first factor is the horizontal axis.
+/// How the factors' values are written. The first is the horizontal axis: a factor of the load, where there is one,
+/// for response against load is what one looks at first.
 pub(crate) struct Axis {
     names: Vec<&'static str>,
     /// What 100 % is, where it is the same for every combination: shares are then shown as rates.
@@ -16,7 +17,10 @@ pub(crate) struct Axis {
 impl Axis {
     pub(crate) fn of(lab: &Lab, capacities: &[Capacity]) -> Self {
         let experiment = lab.experiment();
-        let mut names: Vec<&'static str> = experiment.factors().map(|factor| factor.parameter.name).collect();
+        let factors = experiment.factors();
+        let (load, other): (Vec<_>, Vec<_>) = factors.partition(|factor| factor.section == Section::Load);
+        let mut names: Vec<&'static str> =
+            load.iter().chain(&other).map(|factor| factor.parameter.name).collect();
         // A report of one combination still has an axis to put it on.
         if names.is_empty() {
             let set = |name: &&'static str| {

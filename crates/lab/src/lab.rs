@@ -1,5 +1,6 @@
 //! A run of an experiment: its folder, its trials in order, what is done and what is left.
 
+use std::cell::Cell;
 use std::collections::hash_map::RandomState;
 use std::fs;
 use std::hash::BuildHasher;
@@ -292,6 +293,8 @@ fn copy_traces(experiment: &mut Experiment, folder: &Path) -> Result<(), RecordE
 struct View {
     bar: Option<ProgressBar>,
     planned: usize,
+    /// The planned time of the trials that are done, in ms.
+    done_ms: Cell<u64>,
 }
 
 impl View {
@@ -301,7 +304,7 @@ impl View {
                 .expect("the template is valid");
             ProgressBar::new(1).with_style(style)
         });
-        Self { bar, planned }
+        Self { bar, planned, done_ms: Cell::new(0) }
     }
 
     fn plan(&self, expected: Duration) {
@@ -327,7 +330,7 @@ impl View {
     /// Shows a trial while `work` runs.
     fn watch<T>(&self, trial: &Trial, name: &str, progress: &Progress, work: impl FnOnce() -> T) -> T {
         let Some(bar) = &self.bar else { return work() };
-        let (before, began, over) = (bar.position(), Instant::now(), AtomicBool::new(false));
+        let (before, began, over) = (self.done_ms.get(), Instant::now(), AtomicBool::new(false));
         thread::scope(|scope| {
             let show = || {
                 while !over.load(Ordering::Relaxed) {
@@ -347,14 +350,14 @@ impl View {
             let result = work();
             over.store(true, Ordering::Relaxed);
             shower.thread().unpark();
-            bar.set_position(before);
             result
         })
     }
 
     fn done(&self, result: &TrialResult, expected: Duration) {
+        self.done_ms.update(|done_ms| done_ms + expected.as_millis() as u64);
         if let Some(bar) = &self.bar {
-            bar.inc(expected.as_millis() as u64);
+            bar.set_position(self.done_ms.get());
         }
         let levels: Vec<String> =
             result.levels.iter().map(|(name, value)| format!("{name}={value}")).collect();

@@ -174,9 +174,15 @@ fn unstable(report: &Report) -> Option<Finding> {
 /// The rate at which utilisation reaches 1, by each group's most loaded point, where service is as it is under load.
 fn capacities(report: &Report) -> Vec<Finding> {
     let capacity = |(group, points): (String, Vec<&Point>)| {
-        let most = points.into_iter().max_by(|a, b| utilisation(a).total_cmp(&utilisation(b)))?;
-        let rate_per_s = most.offered_per_s? / most.utilisation_offered.filter(|&value| value > 0.0)?;
-        Some(Finding::Capacity { group, rate_per_s })
+        let most = points.iter().max_by(|a, b| utilisation(a).total_cmp(&utilisation(b)))?;
+        let capacity_of = |point: &Point| {
+            Some(point.offered_per_s? / point.utilisation_offered.filter(|&value| value > 0.0)?)
+        };
+        let rate_per_s = capacity_of(most)?;
+        // Along an axis such as the number of workers it is not one number.
+        let alike =
+            |point: &&Point| capacity_of(point).is_some_and(|other| (other / rate_per_s - 1.0).abs() < 0.3);
+        points.iter().all(alike).then_some(Finding::Capacity { group, rate_per_s })
     };
     report.groups().into_iter().filter_map(capacity).collect()
 }
