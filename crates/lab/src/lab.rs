@@ -328,9 +328,203 @@ impl View {
     }
 
     /// Shows a trial while `work` runs.
+    fn done(&self) -> impl Iterator<Item = (PathBuf, Trial)> {
+        self.trials.iter().filter(|trial| self.is_done(trial)).map(|trial| (self.trial_folder(trial), *trial))
+    }
+
+    fn is_done(&self, trial: &Trial) -> bool {
+        self.trial_folder(trial).join("answer.json").exists()
+    }
+
+    fn trial_folder(&self, trial: &Trial) -> PathBuf {
+        let levels = &self.combinations[trial.combination].levels;
+        let levels: Vec<(&str, String)> =
+            levels.iter().map(|(name, value)| (*name, value.to_string())).collect();
+        self.folder.join("trials").join(trial_folder(trial.number, &levels))
+    }
+
+    pub(crate) fn load(&self, combination: &Combination) -> Load {
+        self.experiment.load(combination).expect("the file's reader has made every load once")
+    }
+
+    /// Runs every trial that is not done. `program` is what serves the system; setting `cancel` stops after the
+    /// trial at hand, which is then not done.
+    ///
+    /// # Errors
+    /// Fails where a server or the record fails; what is done is kept.
+    pub fn run(&self, program: &Path, cancel: &AtomicBool) -> Result<Ended, LabError> {
+        let bench = Bench { program, system: self.experiment.system };
+        let left: Vec<&Trial> = self.trials.iter().filter(|trial| !self.is_done(trial)).collect();
+        let view = View::new(self.trials.len());
+        let capacities = self.calibrate(bench, &left, &view, cancel)?;
+        view.plan(left.iter().map(|trial| self.expected(trial, &capacities)).sum());
+        for trial in left {
+            if cancel.load(Ordering::Relaxed) {
+                return Ok(Ended::Interrupted);
+            }
+            let folder = self.trial_folder(trial);
+            let combination = &self.combinations[trial.combination];
+            let capacity_per_s = self.capacity_of(combination, &capacities);
+            // What an interrupted trial left behind.
+            drop(fs::remove_dir_all(&folder));
+            let progress = Progress::default();
+            let load = self.load(combination);
+            let task = Task { trial, combination, load: &load, capacity_per_s, folder: &folder };
+            let result = view.watch(trial, &name(&combination.levels), &progress, || {
+                bench.trial(&task, &progress, cancel)
+            });
+            let result = result.map_err(|source| self.failed(&folder, source))?;
+            if cancel.load(Ordering::Relaxed) {
+                return Ok(Ended::Interrupted);
+            }
+            write_json(&folder.join("answer.json"), &result)?;
+            view.done(&result, self.expected(trial, &capacities));
+        }
+        let mut manifest = Manifest::read(&self.folder)?;
+        manifest.ended_utc = Some(utc_now());
+        manifest.write(&self.folder)?;
+        Ok(Ended::Complete)
+    }
+
+    /// Finds the capacity for each way of serving and asking whose rate is a share of it, once a run.
+    fn calibrate(
+        &self,
+        bench: Bench<'_>,
+        left: &[&Trial],
+        view: &View,
+        cancel: &AtomicBool,
+    ) -> Result<Vec<Capacity>, LabError> {
+        let file = self.folder.join("calibration.json");
+        let mut capacities = self.capacities()?;
+        for trial in left {
+            let combination = &self.combinations[trial.combination];
+            let asks = matches!(self.load(combination).schedule, Schedule::Share(..));
+            if !asks || self.capacity_of(combination, &capacities).is_some() || cancel.load(Ordering::Relaxed)
+            {
+                continue;
+            }
+            view.say("finding what the machine can do …");
+            let folder = self.folder.join(format!("calibration-{}", capacities.len() + 1));
+            let seed = derive(self.experiment.seed.unwrap_or_default(), Purpose::Trial, u64::MAX);
+            let found = bench.capacity_per_s(combination, &folder, seed, cancel);
+            if cancel.load(Ordering::Relaxed) {
+                break;
+            }
+            let capacity_per_s = found.map_err(|source| self.failed(&folder, source))?;
+            drop(fs::remove_dir_all(&folder));
+            view.line(&format!("The machine can do {capacity_per_s:.0} requests per second; that is 100 %."));
+            capacities.push(Capacity { settings: settings(combination), capacity_per_s });
+            write_json(&file, &capacities)?;
+        }
+        Ok(capacities)
+    }
+
+    /// The capacities found so far.
+    pub(crate) fn capacities(&self) -> Result<Vec<Capacity>, RecordError> {
+        let file = self.folder.join("calibration.json");
+        if file.exists() { read_json(&file) } else { Ok(Vec::new()) }
+    }
+
+    /// What 100 % is for a combination: as the experiment says, or as it was found.
+    pub(crate) fn capacity_of(&self, combination: &Combination, capacities: &[Capacity]) -> Option<f64> {
+        let found = || {
+            let settings = settings(combination);
+            capacities.iter().find(|capacity| capacity.settings == settings).map(|found| found.capacity_per_s)
+        };
+        combination.load.number("capacity").or_else(found)
+    }
+
+    fn expected(&self, trial: &Trial, capacities: &[Capacity]) -> Duration {
+        let combination = &self.combinations[trial.combination];
+        let load = self.load(combination);
+        let capacity = self.capacity_of(combination, capacities);
+        let known = capacity.is_some() || !matches!(load.schedule, Schedule::Share(..));
+        let sending = if known { load.expected(capacity) } else { load.duration.unwrap_or(CALIBRATION) };
+        sending + AROUND
+    }
+
+    fn failed(&self, folder: &Path, source: TrialError) -> LabError {
+        let trial = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        LabError::Trial { trial, folder: self.folder.clone(), source }
+    }
+}
+
+/// A seed that nobody can foresee, within what TOML can write down.
+pub fn drawn_seed() -> u64 {
+    RandomState::new().hash_one(utc_now()) >> 1
+}
+
+/// The settings of server and workload, as text.
+fn settings(combination: &Combination) -> String {
+    let all = combination.server.iter().chain(combination.workload.iter());
+    all.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")
+}
+
+fn name(levels: &[(&'static str, Value)]) -> String {
+    levels.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Copies the traces that an experiment reads into its folder, and has it read the copies.
+fn copy_traces(experiment: &mut Experiment, folder: &Path) -> Result<(), RecordError> {
+    for variable in &mut experiment.variables {
+        if variable.parameter.name != "trace" {
+            continue;
+        }
+        for (i, value) in variable.values.iter_mut().enumerate() {
+            let Value::Word(file) = value else { continue };
+            let from = experiment.folder.join(&*file);
+            let copy = format!("trace-{}.txt", i + 1);
+            fs::copy(&from, folder.join(&copy)).map_err(|source| RecordError::Read { path: from, source })?;
+            *file = copy;
+        }
+    }
+    experiment.folder = folder.into();
+    Ok(())
+}
+
+/// What the user sees while it runs: a bar with the time left on a terminal, a line a trial elsewhere.
+struct View {
+    bar: Option<ProgressBar>,
+    planned: usize,
+    /// The planned time of the trials that are done, in ms.
+    done_ms: Cell<u64>,
+}
+
+impl View {
+    fn new(planned: usize) -> Self {
+        let bar = io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{wide_bar} {percent:>3} %  {msg}  {prefix} left")
+                .expect("the template is valid");
+            ProgressBar::new(1).with_style(style)
+        });
+        Self { bar, planned, done_ms: Cell::new(0) }
+    }
+
+    fn plan(&self, expected: Duration) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(expected.as_millis() as u64);
+            bar.set_position(0);
+        }
+    }
+
+    fn say(&self, message: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(message.to_owned());
+        }
+    }
+
+    fn line(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(line),
+            None => eprintln!("{line}"),
+        }
+    }
+
+    /// Shows a trial while `work` runs.
     fn watch<T>(&self, trial: &Trial, name: &str, progress: &Progress, work: impl FnOnce() -> T) -> T {
         let Some(bar) = &self.bar else { return work() };
-        let (before, began, over) = (self.done_ms.get(), Instant::now(), AtomicBool::new(false));
+        let (before, planned) = (self.done_ms.get(), self.planned);
+        let (began, over) = (Instant::now(), AtomicBool::new(false));
         thread::scope(|scope| {
             let show = || {
                 while !over.load(Ordering::Relaxed) {
