@@ -18,6 +18,7 @@ mod schedule;
 mod server;
 mod system;
 mod trial;
+mod view;
 
 pub use analyse::analyse;
 pub use experiment::{Combination, Experiment, Model, Section, Variable};

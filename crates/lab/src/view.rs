@@ -1,0 +1,115 @@
+//! What the user sees while an experiment runs: a bar with the time left on a terminal, a line a trial elsewhere.
+
+use std::cell::Cell;
+use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use kendall_load::Progress;
+
+use crate::schedule::Trial;
+use crate::trial::{Measured, TrialResult};
+
+/// What the user sees while it runs: a bar with the time left on a terminal, a line a trial elsewhere.
+pub(crate) struct View {
+    bar: Option<ProgressBar>,
+    planned: usize,
+    /// The planned time of the trials that are done, in ms.
+    done_ms: Cell<u64>,
+}
+
+impl View {
+    pub(crate) fn new(planned: usize) -> Self {
+        let bar = io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{wide_bar} {percent:>3} %  {msg}  {prefix} left")
+                .expect("the template is valid");
+            ProgressBar::new(1).with_style(style)
+        });
+        Self { bar, planned, done_ms: Cell::new(0) }
+    }
+
+    pub(crate) fn plan(&self, expected: Duration) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(expected.as_millis() as u64);
+            bar.set_position(0);
+        }
+    }
+
+    pub(crate) fn say(&self, message: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(message.to_owned());
+        }
+    }
+
+    pub(crate) fn line(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(line),
+            None => eprintln!("{line}"),
+        }
+    }
+
+    /// Shows a trial while `work` runs.
+    pub(crate) fn watch<T>(
+        &self,
+        trial: &Trial,
+        name: &str,
+        progress: &Progress,
+        work: impl FnOnce() -> T,
+    ) -> T {
+        let Some(bar) = &self.bar else { return work() };
+        let (before, planned) = (self.done_ms.get(), self.planned);
+        let (began, over) = (Instant::now(), AtomicBool::new(false));
+        thread::scope(|scope| {
+            let show = || {
+                while !over.load(Ordering::Relaxed) {
+                    let sent = progress.sent.load(Ordering::Relaxed);
+                    let out = sent.saturating_sub(progress.ended.load(Ordering::Relaxed));
+                    bar.set_message(format!(
+                        "trial {}/{} {name}: {sent} sent, {out} out",
+                        trial.number, planned
+                    ));
+                    bar.set_position(before + began.elapsed().as_millis() as u64);
+                    let left_s = bar.length().unwrap_or(0).saturating_sub(bar.position()) as f64 / 1e3;
+                    bar.set_prefix(format!("{:.0}:{:02.0}", (left_s / 60.0).floor(), left_s % 60.0));
+                    thread::park_timeout(Duration::from_millis(200));
+                }
+            };
+            let shower = scope.spawn(show);
+            let result = work();
+            over.store(true, Ordering::Relaxed);
+            shower.thread().unpark();
+            result
+        })
+    }
+
+    pub(crate) fn done(&self, result: &TrialResult, expected: Duration) {
+        self.done_ms.update(|done_ms| done_ms + expected.as_millis() as u64);
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.done_ms.get());
+        }
+        let levels: Vec<String> =
+            result.levels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let mean = match &result.measured {
+            Measured::Answer(answer) => format!("mean response {:.3} ms", answer.response.mean_s.value * 1e3),
+            Measured::NoAnswer(why) => why.clone(),
+        };
+        let doubts: String = result.run.doubts.iter().map(|doubt| format!("; {doubt}")).collect();
+        self.line(&format!(
+            "trial {:>3}/{}  {}  {} sent, {mean}{doubts}",
+            result.number,
+            self.planned,
+            levels.join(", "),
+            result.run.sent
+        ));
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
