@@ -15,9 +15,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kendall_load::{
-    Connection, Exchange, LocalFuture, Plan, Progress, Request, Reuse, RunSummary, Stamps, Workload, run, tcp,
+    Connection, Exchange, LocalFuture, Plan, Progress, Request, RequestClass, Reuse, RunSummary, Stamps,
+    Workload, run, tcp,
 };
-use kendall_record::{Machine, Outcome, utc_now};
+use kendall_record::{Machine, Outcome, RequestRow, utc_now};
 use kendall_solve::{StopRule, simulate};
 use kendall_station::{Arrivals, Discipline, Law, Servers, Station};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -62,12 +63,14 @@ fn page() -> String {
 fn generator(page: &mut String) {
     let server = serve();
     page.push_str(
-        "\n## The generator\n\nSend lag: from the instant a request was due to the instant it was handed to the \
-         kernel; open loop, constant rate, 50 kept connections, a server on the same machine that answers 8 bytes \
-         to 49 at once. The other side is the same loop woken by tokio's own timer, as load generators built on an \
-         asynchronous runtime are.\n\n\
-         | rate, 1/s | lag p50, µs | lag p99, µs | tokio timer p50, µs | p99, µs | ratio p50 | ratio p99 | CPU per request, µs | rate reached |\n\
-         | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+        "\n## The generator\n\nOpen loop, constant rate, 50 kept connections, a server on the same machine that answers \
+         8 bytes to 49 at once. Lags count from the instant a request was due. *Begun*: until the generator came to \
+         it, for requests that found a free connection. *Sent*: until just before its first byte was handed to the \
+         kernel, for all requests, with any wait for a connection and the opening of the first ones. The other side \
+         is a loop woken by tokio's own timer, as load generators built on an asynchronous runtime are; it only wakes \
+         and sends nothing, and the ratios are to the lag of *sent*.\n\n\
+         | rate, 1/s | begun p50, µs | p99, µs | sent p50, µs | p99, µs | tokio timer p50, µs | p99, µs | ratio p50 | ratio p99 | waited for a connection | CPU per request, µs | rate reached |\n\
+         | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
     );
     for rate_per_s in RATES_PER_S {
         let mut ours = Vec::new();
@@ -77,38 +80,59 @@ fn generator(page: &mut String) {
             theirs.push(tokio_lags_ns(rate_per_s));
         }
         let us = |ns: f64| ns / 1e3;
-        let ours_of = |value: fn(&RunSummary) -> f64| median(ours.iter().map(value));
-        let (p50, p99) = (ours_of(|run| run.lag.p50_ns as f64), ours_of(|run| run.lag.p99_ns as f64));
-        let (t50, t99) = (median(theirs.iter().map(|lags| lags.0)), median(theirs.iter().map(|lags| lags.1)));
-        let cpu_us = ours_of(|run| run.generator_cpu_s * 1e6 / run.sent as f64);
-        let reached = ours_of(|run| run.count(Outcome::Answered) as f64 / run.wall_s) / rate_per_s;
+        let run_of = |value: fn(&RunSummary) -> f64| median(ours.iter().map(|(run, _)| value(run)));
+        let (b50, b99) = (run_of(|run| run.lag.p50_ns as f64), run_of(|run| run.lag.p99_ns as f64));
+        let (s50, s99) = medians(ours.iter().map(|(_, sent)| *sent));
+        let (t50, t99) = medians(theirs.into_iter());
         let _ = writeln!(
             page,
-            "| {rate_per_s} | {:.1} | {:.1} | {:.0} | {:.0} | 1 : {:.0} | 1 : {:.0} | {cpu_us:.1} | {:.1} % |",
-            us(p50),
-            us(p99),
+            "| {rate_per_s} | {:.1} | {:.1} | {:.1} | {:.1} | {:.0} | {:.0} | 1 : {:.0} | 1 : {:.0} | {:.2} % | {:.1} | {:.1} % |",
+            us(b50),
+            us(b99),
+            us(s50),
+            us(s99),
             us(t50),
             us(t99),
-            t50 / p50,
-            t99 / p99,
-            reached * 100.0,
+            t50 / s50,
+            t99 / s99,
+            run_of(|run| run.waited_for_connection as f64 / run.sent as f64) * 100.0,
+            run_of(|run| run.generator_cpu_s * 1e6 / run.sent as f64),
+            run_of(|run| run.count(Outcome::Answered) as f64 / run.wall_s) / rate_per_s * 100.0,
         );
     }
 }
 
-fn send(server: SocketAddr, rate_per_s: f64, seed: u64) -> RunSummary {
+/// One run, and the lags of what it sent.
+fn send(server: SocketAddr, rate_per_s: f64, seed: u64) -> (RunSummary, Lags) {
     let plan = Plan { connections: 50, ..Plan::lasting(Arrivals::constant(rate_per_s), ROUND, seed) };
     // The generator gets a thread of its own, as it has in an experiment.
     let ping = Ping(server);
-    let run =
-        thread::spawn(move || run(&plan, &ping, &mut |_| {}, &Progress::default(), &AtomicBool::new(false)));
-    let run = run.join().expect("the generator does not panic").expect("the generator can be set up");
+    let generator = thread::spawn(move || {
+        let mut lags_ns = Vec::with_capacity((rate_per_s * ROUND.as_secs_f64()) as usize);
+        let mut sink = |row: RequestRow| lags_ns.extend(row.send_lag_ns().map(|ns| ns as f64));
+        let run = run(&plan, &ping, &mut sink, &Progress::default(), &AtomicBool::new(false));
+        (run.expect("the generator can be set up"), lags(lags_ns))
+    });
+    let (run, lags) = generator.join().expect("the generator does not panic");
     assert_eq!(run.count(Outcome::Answered), run.sent, "the server answers everything");
-    run
+    (run, lags)
 }
 
-/// Median and 99th percentile of how late tokio's timer wakes, in nanoseconds.
-fn tokio_lags_ns(rate_per_s: f64) -> (f64, f64) {
+/// Median and 99th percentile, in nanoseconds.
+type Lags = (f64, f64);
+
+fn lags(mut lags_ns: Vec<f64>) -> Lags {
+    lags_ns.sort_by(f64::total_cmp);
+    (lags_ns[lags_ns.len() / 2], lags_ns[lags_ns.len() * 99 / 100])
+}
+
+/// The median of each over the rounds.
+fn medians(rounds: impl Iterator<Item = Lags> + Clone) -> Lags {
+    (median(rounds.clone().map(|lags| lags.0)), median(rounds.map(|lags| lags.1)))
+}
+
+/// How late tokio's timer wakes.
+fn tokio_lags_ns(rate_per_s: f64) -> Lags {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
     runtime.block_on(async {
@@ -120,8 +144,7 @@ fn tokio_lags_ns(rate_per_s: f64) -> (f64, f64) {
             tokio::time::sleep_until(due).await;
             lags_ns.push(due.elapsed().as_nanos() as f64);
         }
-        lags_ns.sort_by(f64::total_cmp);
-        (lags_ns[lags_ns.len() / 2], lags_ns[lags_ns.len() * 99 / 100])
+        lags(lags_ns)
     })
 }
 
@@ -204,8 +227,8 @@ impl Workload for Ping {
         Request { class: 0, bytes }
     }
 
-    fn classes(&self) -> Vec<String> {
-        vec!["all".into()]
+    fn classes(&self) -> Vec<RequestClass> {
+        vec![RequestClass { name: "all".into(), weight: 1.0 }]
     }
 
     fn connect(&self) -> LocalFuture<'_, io::Result<Box<dyn Connection>>> {
@@ -235,14 +258,10 @@ impl Connection for PingConnection {
     ) -> LocalFuture<'a, Exchange> {
         Box::pin(async move {
             let mut answer = [0; ANSWER_BYTES];
-            let result = tcp::exchange(&mut self.stream, &request.bytes, &mut answer, stamps).await;
-            match result {
-                Ok(()) if answer == request.bytes[..ANSWER_BYTES] => {
-                    Exchange { outcome: Outcome::Answered, reuse: Reuse::Keep }
-                }
-                Ok(()) => Exchange { outcome: Outcome::Wrong, reuse: Reuse::Keep },
-                Err(_) => Exchange { outcome: Outcome::Refused, reuse: Reuse::Close },
-            }
+            let right = |answer: &[u8]| answer == &request.bytes[..ANSWER_BYTES];
+            let outcome = tcp::ask(&mut self.stream, &request.bytes, &mut answer, stamps, right).await;
+            let reuse = if outcome == Outcome::Refused { Reuse::Close } else { Reuse::Keep };
+            Exchange { outcome, reuse }
         })
     }
 }

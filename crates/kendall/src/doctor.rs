@@ -19,12 +19,14 @@ pub(crate) fn doctor(options: &Options) -> anyhow::Result<ExitCode> {
         print::json(&offers)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let mut lines = String::new();
     for offer in &offers {
         let mark = if offer.advice.is_some() { "!" } else { " " };
-        println!("{mark} {:<12} {}", offer.name, offer.found);
+        lines += &format!("{mark} {:<12} {}\n", offer.name, offer.found);
         if let Some(advice) = &offer.advice {
-            println!("  {:<12} {advice}", "");
+            lines += &format!("  {:<12} {advice}\n", "");
         }
     }
+    print::out(&lines)?;
     Ok(ExitCode::SUCCESS)
 }

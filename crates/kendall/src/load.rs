@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, bail};
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use kendall_lab::{LOAD, Load, Parameter, Schedule, Settings, Value};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use kendall_lab::{LOAD, Load, Schedule, Settings};
 use kendall_load::{Progress, RunSummary};
-use kendall_record::{Outcome, RequestRow, TrialWriter};
-use kendall_solve::{ClientSide, NotMeasured, Trial, measured};
-use kendall_station::{Answer, Estimate, Servers, Summary};
+use kendall_record::{Manifest, Outcome, RequestRow, TrialWriter, write_json};
+use kendall_solve::{ClientSide, Trial, client_side};
 use serde::Serialize;
 
+use crate::options::{options, settings};
 use crate::target::Target;
 use crate::{INTERRUPTED, print};
 
@@ -31,7 +31,7 @@ pub(crate) struct Options {
     #[arg(long)]
     seed: Option<u64>,
 
-    /// Keep the record, requests.parquet and latency.hlog, in this folder
+    /// Keep the record in this new folder: requests.parquet, latency.hlog, answer.json, manifest.json
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
 
@@ -45,14 +45,7 @@ struct LoadOptions(Settings);
 
 impl Args for LoadOptions {
     fn augment_args(command: Command) -> Command {
-        let option = |parameter: &'static Parameter| {
-            let default =
-                parameter.default.map_or_else(String::new, |default| format!(" [default: {default}]"));
-            let read = move |text: &str| parameter.kind.read(text);
-            let arg = Arg::new(parameter.name).long(parameter.name).value_name("VALUE").value_parser(read);
-            arg.help(format!("{}{default}", sentence(parameter.help)))
-        };
-        command.args(LOAD.iter().map(option))
+        command.args(options(LOAD))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -62,25 +55,13 @@ impl Args for LoadOptions {
 
 impl FromArgMatches for LoadOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let mut settings = Settings::defaults(LOAD);
-        for parameter in LOAD {
-            if let Some(value) = matches.get_one::<Value>(parameter.name) {
-                settings.set(parameter.name, value.clone());
-            }
-        }
-        Ok(Self(settings))
+        Ok(Self(settings(LOAD, matches)))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
-}
-
-/// With a capital, as the other options' help has it.
-fn sentence(help: &str) -> String {
-    let mut letters = help.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// What a load run found.
@@ -90,31 +71,8 @@ pub(crate) struct Found {
     pub(crate) seed: u64,
     pub(crate) offered_per_s: Option<f64>,
     pub(crate) run: RunSummary,
-    /// What the clients saw; `None` where nothing was answered.
-    pub(crate) clients: Option<Seen>,
-}
-
-/// What the clients saw.
-#[derive(Serialize)]
-pub(crate) struct Seen {
-    pub(crate) response: Summary,
-    pub(crate) throughput_per_s: Estimate,
-    pub(crate) in_system: Estimate,
-    pub(crate) lost: Estimate,
-}
-
-impl From<ClientSide> for Seen {
-    fn from(side: ClientSide) -> Self {
-        let ClientSide { response, throughput_per_s, in_system, lost } = side;
-        Self { response, throughput_per_s, in_system, lost }
-    }
-}
-
-impl From<Answer> for Seen {
-    fn from(answer: Answer) -> Self {
-        let Answer { response, throughput_per_s, in_system, lost, .. } = answer;
-        Self { response, throughput_per_s, in_system, lost }
-    }
+    /// What the clients saw, or why there is nothing.
+    pub(crate) clients: Result<ClientSide, String>,
 }
 
 pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
@@ -130,6 +88,9 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
     let workload =
         (target.system.load)(target.address, &target.workload, seed).map_err(anyhow::Error::msg)?;
     let plan = load.plan(capacity_per_s, seed);
+    if let Some(folder) = options.record.as_deref().filter(|folder| folder.exists()) {
+        bail!("{} is there already; name a new folder for the record", folder.display());
+    }
     let mut writer = options.record.as_deref().map(TrialWriter::create).transpose()?;
     let mut failed = None;
     let mut rows: Vec<RequestRow> = Vec::new();
@@ -152,23 +113,19 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
         seed,
         offered_per_s: plan.arrivals.rate_per_s(),
         run,
-        clients: seen(&rows, &load, &workload.classes()),
+        clients: client_side(&[Trial { rows: &rows, warmup_ns: load.warmup.as_nanos() as i64 }])
+            .map_err(|why| why.to_string()),
     };
+    if let Some(folder) = &options.record {
+        Manifest::here(&options.target, seed).write(folder)?;
+        write_json(&folder.join("answer.json"), &found)?;
+    }
     if options.json {
         print::json(&found)?
     } else {
-        print::found(&found)
+        print::found(&found)?
     }
     Ok(status(&found, cancel.load(Ordering::Relaxed)))
-}
-
-fn seen(rows: &[RequestRow], load: &Load, classes: &[String]) -> Option<Seen> {
-    let trial = Trial { rows, warmup_ns: load.warmup.as_nanos() as i64 };
-    match measured(&[trial], Servers::MIN, classes) {
-        Ok(answer) => Some(answer.into()),
-        Err(NotMeasured::NoStamps(side)) => Some((*side).into()),
-        Err(NotMeasured::Empty { .. } | NotMeasured::NothingAnswered { .. }) => None,
-    }
 }
 
 /// Success where at least one request was answered.

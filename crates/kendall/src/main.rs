@@ -2,6 +2,7 @@
 
 mod doctor;
 mod load;
+mod options;
 mod print;
 mod report;
 mod run;
@@ -48,7 +49,7 @@ enum Command {
     Load(load::Options),
     /// Serve one of the systems that kendall ships
     #[command(subcommand)]
-    Serve(serve::System),
+    Serve(serve::Served),
     /// Say what this machine offers for measuring, and what to mend
     Doctor(doctor::Options),
     /// Print completions for a shell; put them where it looks for them
@@ -66,7 +67,7 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&options),
         Command::Report(options) => report::report(&options),
         Command::Load(options) => load::load(&options),
-        Command::Serve(system) => serve::serve(system),
+        Command::Serve(served) => serve::serve(served),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "kendall", &mut io::stdout());
@@ -74,9 +75,22 @@ fn main() -> ExitCode {
         }
     };
     result.unwrap_or_else(|error| {
-        eprintln!("kendall: {error:#}");
+        print::note(&format!("kendall: {}", words(&error)));
         ExitCode::FAILURE
     })
+}
+
+/// An error and its causes, without the causes that the error's own words name.
+fn words(error: &anyhow::Error) -> String {
+    let mut words = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if words.is_empty() {
+            words = cause;
+        } else if !words.contains(&cause) {
+            words += &format!(": {cause}");
+        }
+    }
+    words
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use anyhow::Context;
 use kendall_record::Outcome;
 use kendall_report::terminal::{self, Style};
 use kendall_report::{Modelling, Report, number};
@@ -10,55 +11,73 @@ use serde::Serialize;
 
 use crate::load::Found;
 
+/// Writes to standard output. Whoever closed the other end has seen enough, which is no error.
+pub(crate) fn out(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write the output")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a line to standard error, if it can be.
+pub(crate) fn note(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
 /// Prints a value as indented JSON.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, value)?;
-    Ok(writeln!(out)?)
+    out(&(serde_json::to_string_pretty(value)? + "\n"))
 }
 
 /// Prints the report of an experiment.
-pub(crate) fn report(report: &Report) {
-    let out = io::stdout();
-    let style = if out.is_terminal() { Style::Bold } else { Style::Plain };
+pub(crate) fn report(report: &Report) -> anyhow::Result<()> {
+    let style = if io::stdout().is_terminal() { Style::Bold } else { Style::Plain };
     let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
-    print!("{}", terminal::render(report, width, style));
+    out(&terminal::render(report, width, style))
 }
 
 /// Prints what formula and simulation say of a station.
-pub(crate) fn answers(station: &Station, formula: &Modelling, simulation: &Modelling) {
-    println!("{station}");
-    if let Some(rho) = station.offered_utilisation() {
-        println!("offered utilisation {}", number::percent(rho));
-    }
-    println!();
-    println!("{:<24} {:>14}   simulation", "", "formula");
+pub(crate) fn answers(station: &Station, formula: &Modelling, simulation: &Modelling) -> anyhow::Result<()> {
+    let mut lines = vec![station.to_string()];
+    lines.extend(station.offered_utilisation().map(|rho| format!("offered utilisation {}", percent(rho))));
+    lines.push(format!("\n{:<24} {:>14}   simulation", "", "formula"));
     let ways = [formula.answer(), simulation.answer()];
-    let share =
-        |estimate: Estimate| shown(estimate, |share| format!("{} %", number::significant(share * 100.0, 3)));
+    let share = |estimate: Estimate| shown(estimate, percent);
     let count = |estimate: Estimate| shown(estimate, |value| number::significant(value, 4));
-    row("utilisation", ways, |answer| Some(share(answer.utilisation)));
-    row("response time, mean", ways, |answer| Some(interval(answer.response.mean_s)));
+    let mut row = |name: &str, value: &dyn Fn(&Answer) -> Option<String>| {
+        let cell = |way: Option<&Answer>| way.and_then(value).unwrap_or_else(|| "–".into());
+        lines.push(format!("{name:<24} {:>14}   {}", cell(ways[0]), cell(ways[1])));
+    };
+    row("utilisation", &|answer| Some(share(answer.utilisation)));
+    row("response time, mean", &|answer| Some(interval(answer.response.mean_s)));
     for (name, p) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)] {
-        row(&format!("response time, {name}"), ways, |answer| answer.response.quantile(p).map(interval));
+        row(&format!("response time, {name}"), &|answer| answer.response.quantile(p).map(interval));
     }
-    row("waiting time, mean", ways, |answer| Some(interval(answer.waiting.mean_s)));
-    row("P(wait)", ways, |answer| Some(share(answer.p_wait)));
-    row("in the station, mean", ways, |answer| Some(count(answer.in_system)));
-    row("throughput, 1/s", ways, |answer| Some(count(answer.throughput_per_s)));
-    row("lost", ways, |answer| Some(share(answer.lost)));
-    println!();
+    row("waiting time, mean", &|answer| Some(interval(answer.waiting.mean_s)));
+    row("P(wait)", &|answer| Some(share(answer.p_wait)));
+    row("in the station, mean", &|answer| Some(count(answer.in_system)));
+    row("throughput, 1/s", &|answer| Some(count(answer.throughput_per_s)));
+    row("lost", &|answer| Some(share(answer.lost)));
+    lines.push(String::new());
     for (name, way) in [("formula", formula), ("simulation", simulation)] {
-        match way {
-            Modelling::Answer(answer) => println!("{name}: {}", by(answer)),
-            Modelling::NoAnswer(why) => println!("{name}: no answer. {why}"),
-        }
+        lines.push(match way {
+            Modelling::Answer(answer) => format!("{name}: {}", by(answer)),
+            Modelling::NoAnswer(why) => format!("{name}: no answer. {why}"),
+        });
     }
+    out(&(lines.join("\n") + "\n"))
 }
 
-fn row(name: &str, ways: [Option<&Answer>; 2], value: impl Fn(&Answer) -> Option<String>) {
-    let cell = |way: Option<&Answer>| way.and_then(&value).unwrap_or_else(|| "–".into());
-    println!("{name:<24} {:>14}   {}", cell(ways[0]), cell(ways[1]));
+/// A share in per cent to three digits, never rounded up to all.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    match number::significant(percent, 3).as_str() {
+        "100" if percent < 100.0 => "just under 100 %".to_owned(),
+        text => format!("{text} %"),
+    }
 }
 
 fn shown(estimate: Estimate, value: impl Fn(f64) -> String) -> String {
@@ -84,55 +103,65 @@ fn by(answer: &Answer) -> String {
 }
 
 /// Prints what a load run found.
-pub(crate) fn found(found: &Found) {
+pub(crate) fn found(found: &Found) -> anyhow::Result<()> {
     let run = &found.run;
-    println!("{}", found.target);
     let offered = found
         .offered_per_s
         .map_or_else(String::new, |rate| format!(", offered {}/s", number::significant(rate, 4)));
-    println!("{} requests in {:.2} s{offered}, seed {}", run.sent, run.wall_s, found.seed);
     let ended = Outcome::ALL.iter().map(|&outcome| format!("{} {}", run.count(outcome), outcome.name()));
-    println!("{}", ended.collect::<Vec<_>>().join(", "));
-    println!();
+    let mut lines = vec![
+        found.target.clone(),
+        format!("{} requests in {:.2} s{offered}, seed {}", run.sent, run.wall_s, found.seed),
+        ended.collect::<Vec<_>>().join(", ") + "\n",
+    ];
     match &found.clients {
-        None => println!("Nothing was answered after the warm-up, so there is no response time."),
-        Some(seen) => {
-            times("response time", &seen.response);
-            println!(
-                "{:<24} {}",
-                "throughput, 1/s",
-                shown(seen.throughput_per_s, |value| number::significant(value, 4))
-            );
-            println!(
-                "{:<24} {}",
-                "out at once, mean",
-                shown(seen.in_system, |value| number::significant(value, 3))
-            );
-            println!("{:<24} {}", "lost", shown(seen.lost, number::percent));
+        Err(why) => lines.push(format!("No response time: {why}.")),
+        Ok(seen) => {
+            let row = |name: &str, value: String| format!("{name:<24} {value}");
+            lines.extend(times("response time", &seen.response));
+            let rate = |value| number::significant(value, 4);
+            lines.push(row("throughput, 1/s", shown(seen.throughput_per_s, rate)));
+            lines
+                .push(row("out at once, mean", shown(seen.in_system, |value| number::significant(value, 3))));
+            lines.push(row("lost", shown(seen.lost, percent)));
         }
     }
     let ns = |ns: u64| number::time(ns as f64 / 1e9);
-    println!(
-        "{:<24} p50 {}, p99 {}, at most {}",
-        "send lag",
-        ns(run.lag.p50_ns),
-        ns(run.lag.p99_ns),
-        ns(run.lag.max_ns)
-    );
-    println!();
-    if run.doubts.is_empty() {
-        println!("The generator kept its schedule.");
+    let lag = run.lag;
+    let lag = format!("p50 {}, p99 {}, at most {}", ns(lag.p50_ns), ns(lag.p99_ns), ns(lag.max_ns));
+    lines.push(format!("{:<24} {lag}\n", "send lag"));
+    let doubts = doubts(found);
+    if doubts.is_empty() {
+        lines.push("The generator kept its schedule, and every request was answered.".into());
     }
-    for doubt in &run.doubts {
-        println!("Doubt: {doubt}.");
-    }
+    lines.extend(doubts.iter().map(|doubt| format!("Doubt: {doubt}.")));
+    out(&(lines.join("\n") + "\n"))
 }
 
-fn times(name: &str, summary: &Summary) {
-    println!("{:<24} {}", format!("{name}, mean"), interval(summary.mean_s));
-    for quantile in summary.quantiles.iter().filter(|quantile| quantile.p >= 0.5) {
-        // Rounded to six digits, so that 0.99 · 100 is written as 99.
-        let name = format!("{name}, p{}", (quantile.p * 1e8).round() / 1e6);
-        println!("{name:<24} {}", interval(quantile.value_s));
+/// Every reason to doubt what a load run found.
+fn doubts(found: &Found) -> Vec<String> {
+    let run = &found.run;
+    let answered = run.count(Outcome::Answered);
+    let missing = run.sent - answered - run.count(Outcome::Wrong);
+    let share = |count: u64| percent(count as f64 / run.sent.max(1) as f64);
+    let mut doubts: Vec<String> = run.doubts.iter().map(ToString::to_string).collect();
+    if missing > 0 {
+        doubts.push(format!(
+            "{} of the requests had no answer; the times are of those that had one",
+            share(missing)
+        ));
     }
+    if run.count(Outcome::Wrong) > 0 {
+        doubts.push(format!("{} of the answers were wrong", share(run.count(Outcome::Wrong))));
+    }
+    doubts
+}
+
+fn times(name: &str, summary: &Summary) -> Vec<String> {
+    let mean = (format!("{name}, mean"), interval(summary.mean_s));
+    // Rounded to six digits, so that 0.99 · 100 is written as 99.
+    let quantile = |p: f64| format!("{name}, p{}", (p * 1e8).round() / 1e6);
+    let quantiles = summary.quantiles.iter().filter(|quantile| quantile.p >= 0.5);
+    let quantiles = quantiles.map(|one| (quantile(one.p), interval(one.value_s)));
+    std::iter::once(mean).chain(quantiles).map(|(name, value)| format!("{name:<24} {value}")).collect()
 }

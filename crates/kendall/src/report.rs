@@ -41,13 +41,13 @@ pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
 /// Analyses a run, prints it, writes its page, and returns the page's path.
 pub(crate) fn show(folder: &Path, form: Form) -> anyhow::Result<PathBuf> {
     let report = kendall_lab::analyse(folder, SYSTEMS)?;
+    match form {
+        Form::Table => print::report(&report)?,
+        Form::Json => print::out(&(report.to_json() + "\n"))?,
+    }
     let page = folder.join("report.html");
     fs::write(&page, kendall_report::page(&report))
         .with_context(|| format!("cannot write {}", page.display()))?;
-    match form {
-        Form::Table => print::report(&report),
-        Form::Json => println!("{}", report.to_json()),
-    }
-    eprintln!("Report: {}", page.display());
+    print::note(&format!("Report: {}", page.display()));
     Ok(page)
 }

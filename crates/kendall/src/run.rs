@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, value_parser};
 use kendall_lab::{Ended, Lab};
 
 use crate::systems::SYSTEMS;
-use crate::{INTERRUPTED, report};
+use crate::{INTERRUPTED, print, report};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -22,11 +22,11 @@ pub(crate) struct Options {
     results: PathBuf,
 
     /// Go on with an interrupted run, given its folder; what is done is kept
-    #[arg(long, value_name = "FOLDER", conflicts_with = "experiment")]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["experiment", "seed"])]
     resume: Option<PathBuf>,
 
     /// Seed of all random numbers; drawn and recorded if neither this nor the file names one
-    #[arg(long)]
+    #[arg(long, value_parser = value_parser!(u64).range(..=i64::MAX as u64))]
     seed: Option<u64>,
 
     /// Open the report in a browser when done
@@ -49,11 +49,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         }
         (None, None) => unreachable!("the command line requires one of them"),
     };
-    eprintln!("Results go to {}", lab.folder().display());
+    print::note(&format!("Results go to {}", lab.folder().display()));
     let cancel = crate::load::ctrl_c()?;
     let ended = lab.run(&program, &cancel)?;
     if ended == Ended::Interrupted {
-        eprintln!("Interrupted; go on with: kendall run --resume {}", lab.folder().display());
+        print::note(&format!("Interrupted; go on with: kendall run --resume {}", lab.folder().display()));
         if lab.trials_done() == 0 {
             return Ok(ExitCode::from(INTERRUPTED));
         }

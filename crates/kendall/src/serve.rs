@@ -1,46 +1,28 @@
-//! `kendall serve`.
+//! `kendall serve`: a subcommand for each row of the table of systems.
 
-use std::io::{self, Read, Write};
-use std::net::SocketAddr;
-use std::num::NonZeroUsize;
+use std::io::{self, Write};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
 
-use clap::{Args, Subcommand};
-use kendall_station::Discipline;
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use kendall_lab::{Serving, Settings, System};
 use rustix::process::{Signal, getpid, kill_process};
 
-#[derive(Subcommand)]
-pub(crate) enum System {
-    /// Find the 64-bit integer behind a SHA-256 digest, by search within a range
-    Reverse(Reverse),
-}
-
-#[derive(Args)]
-pub(crate) struct Reverse {
-    #[command(flatten)]
-    common: Common,
-
-    /// Threads that search; all cores if left out
-    #[arg(long, value_name = "N")]
-    workers: Option<NonZeroUsize>,
-
-    /// Order of service: fifo, lifo, priority, preemptive-priority, processor-sharing, shortest-remaining, cmu,
-    /// gittins
-    #[arg(long, value_name = "NAME", default_value = "gittins")]
-    discipline: Discipline,
-}
+use crate::options::{loopback, options, settings};
+use crate::systems::SYSTEMS;
 
 /// What every server takes.
 #[derive(Args)]
 struct Common {
-    /// Listen on this address; port 0 takes a free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:5003")]
-    listen: SocketAddr,
+    /// Listen on this address; port 0 takes a free one [default: 127.0.0.1 and the system's own port]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    listen: Option<SocketAddr>,
 
     /// Answer GET /metrics in Prometheus' text format on this address
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     metrics: Option<SocketAddr>,
 
     /// Write the server's own stamps of each request to this file
@@ -52,38 +34,76 @@ struct Common {
     until_stdin_ends: bool,
 }
 
-pub(crate) fn serve(system: System) -> anyhow::Result<ExitCode> {
-    match system {
-        System::Reverse(reverse) => {
-            reverse.common.prepare();
-            let mut options = kendall_reverse::Options {
-                discipline: reverse.discipline,
-                metrics: reverse.common.metrics,
-                stamps: reverse.common.stamps,
-                ..kendall_reverse::Options::new(reverse.common.listen)
-            };
-            options.workers = reverse.workers.unwrap_or(options.workers);
-            kendall_reverse::serve(options, ready)?;
-        }
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let mut addresses = text.to_socket_addrs().map_err(|_| "write HOST:PORT, such as 127.0.0.1:5003")?;
+    addresses.next().ok_or_else(|| "the host has no address".into())
+}
+
+/// A system and how it is to be served.
+pub(crate) struct Served {
+    system: &'static System,
+    settings: Settings,
+    common: Common,
+}
+
+impl Subcommand for Served {
+    fn augment_subcommands(command: Command) -> Command {
+        let subcommand = |system: &'static System| {
+            let own = Command::new(system.name).about(format!("Serve {}: {}", system.name, system.about));
+            Common::augment_args(own.args(options(system.server)))
+        };
+        command.subcommands(SYSTEMS.iter().map(subcommand)).subcommand_required(true)
     }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        SYSTEMS.iter().any(|system| system.name == name)
+    }
+}
+
+impl FromArgMatches for Served {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let (name, own) =
+            matches.subcommand().ok_or_else(|| clap::Error::new(ErrorKind::MissingSubcommand))?;
+        let system = SYSTEMS.iter().find(|system| system.name == name).expect("clap knows only these");
+        Ok(Self { system, settings: settings(system.server, own), common: Common::from_arg_matches(own)? })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+pub(crate) fn serve(served: Served) -> anyhow::Result<ExitCode> {
+    let Served { system, settings, common } = served;
+    if common.until_stdin_ends {
+        stop_when_stdin_ends();
+    }
+    let serving = Serving {
+        listen: common.listen.unwrap_or_else(|| loopback(system.default_port)),
+        metrics: common.metrics,
+        stamps: common.stamps,
+        ready,
+    };
+    (system.serve)(&settings, serving).map_err(anyhow::Error::msg)?;
     Ok(ExitCode::SUCCESS)
 }
 
-impl Common {
-    fn prepare(&self) {
-        if self.until_stdin_ends {
-            thread::spawn(|| {
-                // Ends at end of file, and as well where it cannot be read.
-                drop(io::copy(&mut io::stdin().lock().by_ref(), &mut io::sink()));
-                let _ = kill_process(getpid(), Signal::TERM);
-            });
-        }
-    }
+fn stop_when_stdin_ends() {
+    thread::spawn(|| {
+        // Ends at end of file, and as well where it cannot be read.
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        let _ = kill_process(getpid(), Signal::TERM);
+    });
 }
 
 /// Says where the server listens; the laboratory waits for this line.
 fn ready(address: SocketAddr) {
     let mut out = io::stdout().lock();
     // Whoever closed standard output does not want to know.
-    drop(writeln!(out, "{}{address}", kendall_lab::LISTENING).and_then(|()| out.flush()));
+    let _ = writeln!(out, "{}{address}", kendall_lab::LISTENING).and_then(|()| out.flush());
 }

@@ -5,10 +5,13 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::Args;
 use kendall_report::Modelling;
-use kendall_solve::{NoFormula, StopRule, formula, simulate};
+use kendall_solve::{NoFormula, SimulationError, StopRule, formula, simulate};
 use kendall_station::{Discipline, Law, Notation, Station};
 
 use crate::{UNSTABLE, print};
+
+/// More servers or users than this do not fit into memory and patience.
+const MOST: u32 = 1_000_000;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -60,22 +63,25 @@ pub(crate) struct Options {
 
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
-        _ => Err("must be a positive number".into()),
+        Ok(value) if (1e-12..=1e12).contains(&value) => Ok(value),
+        _ => Err("must be a positive number, from 1e-12 to 1e12".into()),
     }
 }
 
 fn not_negative(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
-        _ => Err("must be zero or a positive number".into()),
+        Ok(value) if (0.0..=1e6).contains(&value) => Ok(value),
+        _ => Err("must be a number from 0 to 1e6".into()),
     }
 }
 
 impl Options {
     fn station(&self) -> anyhow::Result<Station> {
         let mut notation = self.station.clone();
-        notation.discipline = self.discipline.unwrap_or(notation.discipline);
+        notation.discipline = self.discipline.or(notation.discipline);
+        if notation.servers.get() > MOST || notation.population.is_some_and(|population| population > MOST) {
+            bail!("{notation} is too large to simulate; at most {MOST} servers or users can be");
+        }
         let gap_s = match (notation.population, self.think_time, self.arrival_rate) {
             (Some(_), Some(think_s), _) => think_s,
             (None, _, Some(rate_per_s)) => 1.0 / rate_per_s,
@@ -100,9 +106,10 @@ impl Options {
 pub(crate) fn solve(options: &Options) -> anyhow::Result<ExitCode> {
     let station = options.station()?;
     let by_formula = formula(&station);
-    let unstable = matches!(by_formula, Err(NoFormula::Unstable { .. }));
     let stop = StopRule { max_customers: options.customers, ..StopRule::default() };
     let by_simulation = simulate(&station, stop, options.seed);
+    let unstable = matches!(by_formula, Err(NoFormula::Unstable { .. }))
+        || matches!(by_simulation, Err(SimulationError::Unstable { .. }));
     let (by_formula, by_simulation) = (Modelling::from(by_formula), Modelling::from(by_simulation));
     if options.json {
         print::json(&serde_json::json!({
@@ -113,7 +120,7 @@ pub(crate) fn solve(options: &Options) -> anyhow::Result<ExitCode> {
             "simulation": by_simulation,
         }))?;
     } else {
-        print::answers(&station, &by_formula, &by_simulation);
+        print::answers(&station, &by_formula, &by_simulation)?;
     }
     Ok(ExitCode::from(if unstable { UNSTABLE } else { 0 }))
 }

@@ -1,7 +1,10 @@
 //! The table of systems: the one place that names them.
 
-use kendall_lab::{Kind, Parameter, System};
-use kendall_reverse::{Parameters, ReverseWorkload};
+use std::num::NonZeroUsize;
+use std::thread;
+
+use kendall_lab::{Kind, Parameter, Serving, Settings, System};
+use kendall_reverse::{Options, Parameters, ReverseWorkload};
 use kendall_station::{Discipline, Servers};
 
 /// Every system that kendall ships.
@@ -12,16 +15,16 @@ pub(crate) static SYSTEMS: &[System] = &[System {
     server: &[
         Parameter {
             name: "workers",
-            help: "threads that search; the servers of the station",
+            help: "threads that search, which are the servers of the station; as many as cores if left out",
             kind: Kind::Whole { least: 1, most: 1024 },
-            default: Some("1"),
+            default: None,
         },
         Parameter {
             name: "discipline",
             help: "order of service: fifo, lifo, priority, preemptive-priority, processor-sharing, \
                    shortest-remaining, cmu or gittins",
             kind: Kind::Word(check_discipline),
-            default: Some("fifo"),
+            default: Some("gittins"),
         },
     ],
     workload: &[
@@ -51,12 +54,7 @@ pub(crate) static SYSTEMS: &[System] = &[System {
             default: None,
         },
     ],
-    station: |server| {
-        let workers = server.whole("workers").expect("workers has a default");
-        let discipline = server.word("discipline").expect("discipline has a default");
-        let servers = u32::try_from(workers).ok().and_then(Servers::new).expect("at least one worker");
-        (servers, discipline.parse().expect("its kind checked it"))
-    },
+    station,
     load: |address, workload, seed| {
         let parameters = Parameters {
             difficulty: workload.whole("difficulty").expect("difficulty has a default"),
@@ -67,7 +65,22 @@ pub(crate) static SYSTEMS: &[System] = &[System {
         let workload = ReverseWorkload::new(address, parameters, seed).map_err(|error| error.to_string())?;
         Ok(Box::new(workload))
     },
+    serve: |server, Serving { listen, metrics, stamps, ready }| {
+        let (servers, discipline) = station(server);
+        let workers = NonZeroUsize::new(servers.get() as usize).expect("at least one server");
+        let options = Options { workers, discipline, metrics, stamps, ..Options::new(listen) };
+        kendall_reverse::serve(options, ready).map_err(|error| error.to_string())
+    },
 }];
+
+/// The servers and the order of a system with the parameters `workers` and `discipline`.
+fn station(server: &Settings) -> (Servers, Discipline) {
+    let cores = || thread::available_parallelism().map_or(1, usize::from) as u64;
+    let workers = server.whole("workers").unwrap_or_else(cores);
+    let servers = u32::try_from(workers).ok().and_then(Servers::new).expect("at least one worker");
+    let discipline = server.word("discipline").expect("discipline has a default");
+    (servers, discipline.parse().expect("its kind checked it"))
+}
 
 fn check_discipline(name: &str) -> Result<(), String> {
     name.parse::<Discipline>().map(drop).map_err(|error| error.to_string())
@@ -75,8 +88,6 @@ fn check_discipline(name: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use kendall_lab::Settings;
-
     use super::*;
 
     #[test]

@@ -30,11 +30,13 @@ impl Target {
             bail!("{text:?} names no host; write {}://127.0.0.1:{}", system.name, system.default_port);
         };
         let port = url.port().unwrap_or(system.default_port);
-        let address = (host.trim_matches(['[', ']']), port)
+        let addresses: Vec<SocketAddr> = (host.trim_matches(['[', ']']), port)
             .to_socket_addrs()
             .with_context(|| format!("cannot find the host {host:?}"))?
-            .next()
-            .with_context(|| format!("the host {host:?} has no address"))?;
+            .collect();
+        // Of a name that has both, such as localhost, the address that servers listen on by default.
+        let address = addresses.iter().find(|address| address.is_ipv4()).or_else(|| addresses.first());
+        let address = *address.with_context(|| format!("the host {host:?} has no address"))?;
         let mut workload = Settings::defaults(system.workload);
         for (key, value) in url.query_pairs() {
             let Some(parameter) = system.workload.iter().find(|parameter| parameter.name == key) else {

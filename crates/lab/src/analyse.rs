@@ -2,50 +2,47 @@
 
 use std::path::Path;
 
-use kendall_record::{Manifest, RequestRow, read_json, read_trial};
-use kendall_report::{Counts, Curve, Growth, Modelled, Modelling, Point, Report, ServiceSeen, TrialLine};
-use kendall_solve::{self as solve, StopRule, formula, simulate};
+use kendall_record::{Manifest, RecordError, RequestRow, read_json, read_trial};
+use kendall_report::{Counts, Curve, Growth, Point, Report, TrialLine};
+use kendall_solve as solve;
 use kendall_station::random::{Purpose, derive};
-use kendall_station::{Answer, Arrivals, Kind, Law, Notation, Station};
+use kendall_station::{Answer, Arrivals, Class, Notation};
 
 use crate::axis::Axis;
 use crate::experiment::Combination;
 use crate::lab::{Capacity, Lab, LabError};
+use crate::model::{Observed, label, thinned};
 use crate::system::System;
-use crate::trial::TrialResult;
+use crate::trial::{TrialResult, names};
 
 /// Response times that a report draws for each point; more are thinned evenly.
 const DRAWN_RESPONSES: usize = 2_000;
-/// Service times that a model's empirical law keeps; more are thinned evenly.
-const KEPT_SERVICES: usize = 20_000;
-/// Places on a formula's curve.
-const CURVE_STEPS: u32 = 60;
 
 /// Reads a run and lays measurement, formula and simulation side by side, for the trials that are done.
 ///
 /// # Errors
-/// Fails where the folder holds no run or a record cannot be read.
+/// Fails where the folder holds no run. A trial that was cut off or cannot be read is left out, with a doubt.
 pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabError> {
     let lab = Lab::resume(folder, systems)?;
     let manifest = Manifest::read(folder)?;
     let capacities = lab.capacities()?;
     let axis = Axis::of(&lab, &capacities);
-    let seed = lab.experiment().seed.unwrap_or_default();
-    let mut points = Vec::new();
-    let mut trials = Vec::new();
-    let mut measurements = Vec::new();
+    let (mut points, mut trials, mut measurements) = (Vec::new(), Vec::new(), Vec::new());
     for (index, combination) in lab.combinations().iter().enumerate() {
-        let sample = Sample::read(&lab, index)?;
-        let measurement = Measurement::of(&lab, combination, &capacities, &sample);
-        let point = measurement.as_ref().map(|_| points.len());
-        trials.extend(sample.trials.iter().map(|trial| trial.line(point)));
-        if let Some(measurement) = measurement {
-            let seed = derive(seed, Purpose::Trial, index as u64);
-            points.push(measurement.point(&lab, &axis, combination, &sample, index, seed));
+        let sample = Sample::read(&lab, index);
+        trials.extend(sample.left_out.clone());
+        if sample.trials.is_empty() {
+            continue;
+        }
+        let measurement = Measurement::of(&lab, index, &capacities, &sample);
+        let point = measurement.as_ref().ok().map(|_| points.len());
+        trials.extend(sample.trials.iter().map(|trial| trial.line(point, measurement.as_ref().err())));
+        if let Ok(measurement) = measurement {
+            points.push(measurement.point(&lab, &axis, index, &sample));
             measurements.push((combination, measurement));
         }
     }
-    trials.sort_by(|a, b| a.id.cmp(&b.id));
+    trials.sort_by_key(|(number, _)| *number);
     Ok(Report {
         name: lab.experiment().name.clone(),
         question: lab.experiment().question.clone(),
@@ -54,7 +51,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         machine: machine(&manifest),
         factors: axis.factors(&lab),
         points,
-        trials,
+        trials: trials.into_iter().map(|(_, line)| line).collect(),
         planned_trials: lab.trials_planned(),
         curves: curves(&lab, &axis, &measurements),
         experiment_toml: lab.experiment().to_toml(),
@@ -69,11 +66,14 @@ struct Tried {
 }
 
 impl Tried {
-    fn line(&self, point: Option<usize>) -> TrialLine {
+    /// Its number and its line. `why` says why its combination has no answer, if it has none.
+    fn line(&self, point: Option<usize>, why: Option<&String>) -> (usize, TrialLine) {
         let Self { id, result, rows } = self;
         let mut counts = Counts::default();
         rows.iter().for_each(|row| counts.add(row.outcome));
-        TrialLine {
+        // The report judges the send lag itself.
+        let doubts = result.run.doubts.iter().filter(|doubt| !doubt.is_late()).map(ToString::to_string);
+        let line = TrialLine {
             id: id.clone(),
             point,
             seed: result.seed,
@@ -81,34 +81,55 @@ impl Tried {
             little_gap: solve::little(rows).map(|check| check.relative_gap),
             send_lag_p99_s: Some(result.run.lag.p99_ns as f64 / 1e9),
             server_cpu_cores: Some(result.server.cpu_s / result.run.wall_s),
-            // The report judges the send lag itself.
-            doubts: result
-                .run
-                .doubts
-                .iter()
-                .filter(|doubt| !doubt.is_late())
-                .map(ToString::to_string)
-                .collect(),
-        }
+            doubts: doubts.chain(why.cloned()).collect(),
+        };
+        (result.number, line)
     }
 }
 
-/// The trials of one combination that are done.
+/// The answer of a trial; `None` where it was cut off before there was one.
+fn read_answer(folder: &Path) -> Result<Option<TrialResult>, RecordError> {
+    let file = folder.join("answer.json");
+    if file.exists() { read_json(&file).map(Some) } else { Ok(None) }
+}
+
+/// The line of a trial that is in no answer, and why.
+fn cut_off(id: String, seed: u64, rows: &[RequestRow], doubt: String) -> TrialLine {
+    let mut counts = Counts::default();
+    rows.iter().for_each(|row| counts.add(row.outcome));
+    let (point, little_gap, send_lag_p99_s, server_cpu_cores) = (None, None, None, None);
+    TrialLine { id, point, seed, counts, little_gap, send_lag_p99_s, server_cpu_cores, doubts: vec![doubt] }
+}
+
+/// The trials of one combination.
 struct Sample {
+    /// Those that are done.
     trials: Vec<Tried>,
+    /// Number and line of those that were cut off or cannot be read.
+    left_out: Vec<(usize, TrialLine)>,
     warmup_ns: i64,
 }
 
 impl Sample {
-    fn read(lab: &Lab, combination: usize) -> Result<Self, LabError> {
-        let mut trials = Vec::new();
-        for (folder, _) in lab.done().filter(|(_, trial)| trial.combination == combination) {
+    fn read(lab: &Lab, combination: usize) -> Self {
+        let (mut trials, mut left_out) = (Vec::new(), Vec::new());
+        for (folder, trial) in lab.begun().filter(|(_, trial)| trial.combination == combination) {
             let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let result = read_json(&folder.join("answer.json"))?;
-            trials.push(Tried { id, result, rows: read_trial(&folder)? });
+            let (rows, doubt) = match (read_trial(&folder), read_answer(&folder)) {
+                (Ok(rows), Ok(Some(result))) => {
+                    trials.push(Tried { id, result, rows });
+                    continue;
+                }
+                (Ok(rows), Ok(None)) => {
+                    (rows, "it was cut off; what it had by then is kept, and not in the answers".to_owned())
+                }
+                (Ok(rows), Err(error)) => (rows, error.to_string()),
+                (Err(error), _) => (Vec::new(), error.to_string()),
+            };
+            let line = cut_off(id, trial.seed, &rows, doubt);
+            left_out.push((trial.number, line));
         }
-        let warmup = lab.load(&lab.combinations()[combination]).warmup;
-        Ok(Self { trials, warmup_ns: warmup.as_nanos() as i64 })
+        Self { trials, left_out, warmup_ns: lab.load(combination).warmup.as_nanos() as i64 }
     }
 
     /// The rows after the warm-up.
@@ -116,210 +137,122 @@ impl Sample {
         let after = |row: &&RequestRow| row.scheduled >= self.warmup_ns;
         self.trials.iter().flat_map(move |trial| trial.rows.iter().filter(after))
     }
+
+    /// Times of the rows after the warm-up, ascending, in seconds.
+    fn sorted_s(&self, of: impl Fn(&RequestRow) -> Option<i64>) -> Vec<f64> {
+        sorted(self.rows().filter_map(|row| Some(of(row)? as f64 / 1e9)))
+    }
+
+    /// The classes that came, with the shares in which they came; none where there is only one.
+    fn classes(&self) -> Vec<Class> {
+        let known = &self.trials[0].result.classes;
+        let mut counts = vec![0u64; known.len()];
+        for row in self.rows() {
+            if let Some(count) = counts.get_mut(row.class as usize) {
+                *count += 1;
+            }
+        }
+        let all: u64 = counts.iter().sum();
+        let classes: Vec<Class> = known
+            .iter()
+            .zip(counts)
+            .filter(|(_, count)| *count > 0)
+            .map(|(class, count)| Class {
+                name: class.name.clone(),
+                share: count as f64 / all as f64,
+                weight: class.weight,
+                service: None,
+            })
+            .collect();
+        if classes.len() > 1 { classes } else { Vec::new() }
+    }
+
+    /// How response times grew after the warm-up, if they did in most trials.
+    fn growth(&self) -> Option<Growth> {
+        let grows =
+            |trial: &&Tried| solve::trend(&trial.rows, self.warmup_ns).is_some_and(|trend| trend.grows);
+        if 2 * self.trials.iter().filter(grows).count() <= self.trials.len() {
+            return None;
+        }
+        let mut halves = [(0.0, 0u64); 2];
+        for trial in &self.trials {
+            let last = trial.rows.iter().map(|row| row.scheduled).max().unwrap_or(0);
+            let counted = trial.rows.iter().filter(|row| row.scheduled >= self.warmup_ns);
+            for (row, response_ns) in counted.filter_map(|row| Some((row, row.response_ns()?))) {
+                let half = &mut halves[usize::from(row.scheduled > (self.warmup_ns + last) / 2)];
+                *half = (half.0 + response_ns as f64 / 1e9, half.1 + 1);
+            }
+        }
+        let [first, second] = halves.map(|(sum, n)| (n > 0).then(|| sum / n as f64));
+        Some(Growth { first_half_s: first?, second_half_s: second? })
+    }
 }
 
 /// What was measured in one combination, over all its trials.
 struct Measurement {
     answer: Answer,
-    /// Ascending.
     services_s: Vec<f64>,
     delay_s: f64,
     arrivals: Arrivals,
+    classes: Vec<Class>,
 }
 
 impl Measurement {
-    /// `None` where no trial is done, or none has an answer.
-    fn of(lab: &Lab, combination: &Combination, capacities: &[Capacity], sample: &Sample) -> Option<Self> {
-        let system = lab.experiment().system;
-        let (servers, _) = (system.station)(&combination.server);
-        let views: Vec<solve::Trial<'_>> = sample
-            .trials
-            .iter()
-            .map(|trial| solve::Trial { rows: &trial.rows, warmup_ns: sample.warmup_ns })
-            .collect();
-        let classes = &sample.trials.first()?.result.classes;
-        let answer = solve::measured(&views, servers, classes).ok()?;
-        let services_s = sorted(sample.rows().filter_map(|row| Some(row.service? as f64 / 1e9)));
-        let outside =
-            |row: &RequestRow| Some((row.response_ns()? - (row.finished? - row.queued?)) as f64 / 1e9);
-        let (sum, n) = sample.rows().filter_map(outside).fold((0.0, 0u64), |(sum, n), s| (sum + s, n + 1));
-        let arrivals = lab.load(combination).arrivals(lab.capacity_of(combination, capacities));
-        Some(Self { answer, services_s, delay_s: if n == 0 { 0.0 } else { sum / n as f64 }, arrivals })
+    /// Fails, in words, where nothing of it makes an answer.
+    fn of(lab: &Lab, index: usize, capacities: &[Capacity], sample: &Sample) -> Result<Self, String> {
+        let combination = &lab.combinations()[index];
+        let (servers, _) = (lab.experiment().system.station)(&combination.server);
+        let trials = sample.trials.iter();
+        let views: Vec<solve::Trial<'_>> =
+            trials.map(|trial| solve::Trial { rows: &trial.rows, warmup_ns: sample.warmup_ns }).collect();
+        let names = names(&sample.trials[0].result.classes);
+        let answer = solve::measured(&views, servers, &names).map_err(|why| why.to_string())?;
+        // The usual delay: what comes on top now and then is for the measurement to show, not for the models.
+        let outside = sample.sorted_s(|row| Some(row.response_ns()? - (row.finished? - row.queued?)));
+        Ok(Self {
+            answer,
+            services_s: sample.sorted_s(|row| row.service),
+            delay_s: outside.get(outside.len() / 2).copied().unwrap_or(0.0),
+            arrivals: lab.load(index).arrivals(lab.capacity_of(combination, capacities)),
+            classes: sample.classes(),
+        })
     }
 
-    fn point(
-        &self,
-        lab: &Lab,
-        axis: &Axis,
-        combination: &Combination,
-        sample: &Sample,
-        index: usize,
-        seed: u64,
-    ) -> Point {
-        let service = self.service();
-        let (servers, _) = (lab.experiment().system.station)(&combination.server);
+    fn observed(&self, lab: &Lab, combination: &Combination) -> Observed<'_> {
+        let (servers, discipline) = (lab.experiment().system.station)(&combination.server);
+        let Self { arrivals, services_s, classes, delay_s, .. } = self;
+        Observed { arrivals, services_s, classes, servers, discipline, delay_s: *delay_s }
+    }
+
+    fn point(&self, lab: &Lab, axis: &Axis, index: usize, sample: &Sample) -> Point {
+        let combination = &lab.combinations()[index];
+        let observed = self.observed(lab, combination);
+        let notations = observed.notations(&lab.experiment().models);
+        let seed = derive(lab.experiment().seed.unwrap_or_default(), Purpose::Trial, index as u64);
+        let service = observed.service();
         let offered_per_s = self.arrivals.rate_per_s();
         Point {
             settings: axis.settings(combination),
-            x: axis.x(combination, index as f64),
+            x: axis.x(lab, combination),
             offered_per_s,
             measured: self.answer.clone(),
             delay_s: self.delay_s,
-            models: self.models(lab, combination, seed),
-            responses_s: thinned(
-                &sorted(sample.rows().filter_map(|row| Some(row.response_ns()? as f64 / 1e9))),
-                DRAWN_RESPONSES,
-            ),
+            models: observed.answers(&notations, seed),
+            responses_s: thinned(&sample.sorted_s(RequestRow::response_ns), DRAWN_RESPONSES),
             service,
             utilisation_offered: offered_per_s
                 .zip(service)
-                .map(|(rate_per_s, service)| rate_per_s * service.mean_s / f64::from(servers.get())),
-            growing: growth(sample),
+                .map(|(rate_per_s, service)| rate_per_s * service.mean_s / f64::from(observed.servers.get())),
+            growing: sample.growth(),
         }
     }
-
-    fn service(&self) -> Option<ServiceSeen> {
-        let n = self.services_s.len();
-        if n == 0 {
-            return None;
-        }
-        let mean_s = self.services_s.iter().sum::<f64>() / n as f64;
-        let variance = self.services_s.iter().map(|s| (s - mean_s).powi(2)).sum::<f64>() / n as f64;
-        Some(ServiceSeen { mean_s, scv: variance / (mean_s * mean_s), n: n as u64 })
-    }
-
-    fn models(&self, lab: &Lab, combination: &Combination, seed: u64) -> Vec<Modelled> {
-        let answer_of = |notation: &Notation| {
-            let station = self.station(lab, combination, notation, Precision::Full);
-            let ask = |way: &dyn Fn(&Station) -> Modelling| match &station {
-                Ok(station) => delayed(way(station), self.delay_s),
-                Err(why) => Modelling::NoAnswer(why.clone()),
-            };
-            Modelled {
-                notation: notation.to_string(),
-                formula: ask(&|station| formula(station).into()),
-                simulation: ask(&|station| simulate(station, StopRule::default(), seed).into()),
-            }
-        };
-        notations(lab, combination, &self.arrivals).iter().map(answer_of).collect()
-    }
-
-    /// The station that a notation means here: arrivals as they were set, service times as they were measured.
-    fn station(
-        &self,
-        lab: &Lab,
-        combination: &Combination,
-        notation: &Notation,
-        precision: Precision,
-    ) -> Result<Station, String> {
-        let service = self.service().ok_or("the server did not tell its service times")?;
-        let (mean_s, scv) = (service.mean_s, service.scv);
-        let service = match (notation.service, precision) {
-            (Kind::General, Precision::Full) => {
-                Law::empirical(thinned(&self.services_s, KEPT_SERVICES)).map_err(|error| error.to_string())?
-            }
-            (kind, _) => kind.law(mean_s, needed(kind, scv)).map_err(|error| error.to_string())?,
-        };
-        let gap = match (&self.arrivals, notation.population) {
-            (Arrivals::Closed { think, .. }, Some(_)) => think.clone(),
-            (Arrivals::Closed { .. }, None) => {
-                return Err(format!("{notation} is an open station, and the load was a closed population"));
-            }
-            (_, Some(_)) => {
-                return Err(format!("{notation} has a population, and the load was an open stream"));
-            }
-            (Arrivals::Open { gap }, None) => {
-                let gap_scv = gap.scv();
-                let kind = notation.arrivals;
-                kind.law(gap.mean_s(), needed(kind, gap_scv)).map_err(|error| error.to_string())?
-            }
-            (Arrivals::Trace { .. }, None) => Law::Constant { mean_s: 1.0 },
-        };
-        let mut station = notation.station(gap, service);
-        if let Arrivals::Trace { .. } = self.arrivals {
-            station.arrivals = self.arrivals.clone();
-        }
-        // A notation that names no order is of the order in which the system serves.
-        let (_, discipline) = (lab.experiment().system.station)(&combination.server);
-        if notation.discipline == kendall_station::Discipline::Fifo {
-            station.discipline = discipline;
-        }
-        Ok(station)
-    }
-}
-
-/// How closely a model's service law follows the measured one.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Precision {
-    /// The samples themselves.
-    Full,
-    /// A law with their mean and variance, for formulas that need no more.
-    TwoMoments,
-}
-
-/// The squared coefficient of variation, for kinds that do not imply one.
-fn needed(kind: Kind, scv: f64) -> Option<f64> {
-    match kind {
-        Kind::Exponential | Kind::Constant | Kind::Erlang(_) => None,
-        Kind::Uniform | Kind::General | Kind::Hyperexponential | Kind::LogNormal | Kind::Pareto => Some(scv),
-    }
-}
-
-/// The stations to compare with: those of the file, or the one that the settings describe.
-fn notations(lab: &Lab, combination: &Combination, arrivals: &Arrivals) -> Vec<Notation> {
-    let population = match arrivals {
-        Arrivals::Closed { population, .. } => Some(*population),
-        Arrivals::Open { .. } | Arrivals::Trace { .. } => None,
-    };
-    let named = &lab.experiment().models;
-    if !named.is_empty() {
-        let fill = |notation: &Notation| Notation {
-            population: notation.population.or(population),
-            ..notation.clone()
-        };
-        return named.iter().map(|model| fill(&model.station)).collect();
-    }
-    let (servers, discipline) = (lab.experiment().system.station)(&combination.server);
-    let arrivals = arrivals.letter().parse().unwrap_or(Kind::General);
-    vec![Notation { arrivals, service: Kind::General, servers, capacity: None, population, discipline }]
-}
-
-/// A model's answer with the delay outside the station added to its response times.
-fn delayed(modelling: Modelling, delay_s: f64) -> Modelling {
-    match modelling {
-        Modelling::Answer(mut answer) => {
-            answer.response = answer.response.shifted(delay_s);
-            Modelling::Answer(answer)
-        }
-        Modelling::NoAnswer(why) => Modelling::NoAnswer(why),
-    }
-}
-
-/// How response times grew, if they did in most trials.
-fn growth(sample: &Sample) -> Option<Growth> {
-    let grows = |trial: &&Tried| solve::trend(&trial.rows).is_some_and(|trend| trend.grows);
-    let growing = sample.trials.iter().filter(grows).count();
-    if 2 * growing <= sample.trials.len() {
-        return None;
-    }
-    let mut halves = [(0.0, 0u64); 2];
-    for trial in &sample.trials {
-        let last = trial.rows.iter().map(|row| row.scheduled).max().unwrap_or(0);
-        let counted = trial.rows.iter().filter(|row| row.scheduled >= sample.warmup_ns);
-        for (row, response_ns) in counted.filter_map(|row| Some((row, row.response_ns()?))) {
-            let half = &mut halves[usize::from(row.scheduled > (sample.warmup_ns + last) / 2)];
-            *half = (half.0 + response_ns as f64 / 1e9, half.1 + 1);
-        }
-    }
-    let [first, second] = halves.map(|(sum, n)| sum / n.max(1) as f64);
-    Some(Growth { first_half_s: first, second_half_s: second })
 }
 
 /// The later factors' values, and the points that have them.
 type Group<'a> = (Vec<(String, String)>, Vec<&'a (&'a Combination, Measurement)>);
 
 /// The formulas' lines along the rate, up to where they have no answer. For a group of points whose service
-/// times differ a little, the line takes their mean.
+/// times differ a little, the line takes all of them together.
 fn curves(lab: &Lab, axis: &Axis, measured: &[(&Combination, Measurement)]) -> Vec<Curve> {
     if !axis.is_rate() {
         return Vec::new();
@@ -332,58 +265,27 @@ fn curves(lab: &Lab, axis: &Axis, measured: &[(&Combination, Measurement)]) -> V
             None => groups.push((group, vec![point])),
         }
     }
-    let mut curves = Vec::new();
-    for (group, points) in groups {
+    let curves_of = |(group, points): &Group<'_>| {
         let (combination, first) = points[0];
-        for notation in notations(lab, combination, &first.arrivals) {
-            let Ok(station) = pooled(&points).station(lab, combination, &notation, Precision::TwoMoments)
-            else {
-                continue;
-            };
-            let delay_s = points.iter().map(|(_, point)| point.delay_s).sum::<f64>() / points.len() as f64;
-            let most = points.iter().filter_map(|(_, point)| point.arrivals.rate_per_s()).fold(0.0, f64::max);
-            let mean_response_s = line(&station, most * 1.05, delay_s);
-            curves.push(Curve { notation: notation.to_string(), group: group.clone(), mean_response_s });
-        }
-    }
-    curves
-}
-
-/// One measurement from all of a group, for its service times.
-fn pooled(points: &[&(&Combination, Measurement)]) -> Measurement {
-    let (_, first) = points[0];
-    Measurement {
-        answer: first.answer.clone(),
-        services_s: sorted(points.iter().flat_map(|(_, point)| point.services_s.iter().copied())),
-        delay_s: first.delay_s,
-        arrivals: first.arrivals.clone(),
-    }
-}
-
-/// Rate and mean response time of a station, from a fiftieth of `most_per_s` to there.
-fn line(station: &Station, most_per_s: f64, delay_s: f64) -> Vec<(f64, f64)> {
-    let Arrivals::Open { gap } = &station.arrivals else { return Vec::new() };
-    let at = |step: u32| {
-        let rate_per_s = most_per_s * f64::from(step) / f64::from(CURVE_STEPS);
-        let station =
-            Station { arrivals: Arrivals::Open { gap: gap.with_mean(1.0 / rate_per_s) }, ..station.clone() };
-        Some((rate_per_s, formula(&station).ok()?.response.mean_s.value + delay_s))
+        let services_s = sorted(points.iter().flat_map(|(_, point)| point.services_s.iter().copied()));
+        let delay_s = points.iter().map(|(_, point)| point.delay_s).sum::<f64>() / points.len() as f64;
+        let observed = Observed { services_s: &services_s, delay_s, ..first.observed(lab, combination) };
+        let rates = points.iter().filter_map(|(_, point)| point.arrivals.rate_per_s());
+        let most_per_s = 1.05 * rates.fold(0.0, f64::max);
+        let curve = |notation: &Notation| Curve {
+            notation: label(notation, observed.arrivals),
+            group: group.clone(),
+            mean_response_s: observed.curve(notation, most_per_s),
+        };
+        observed.notations(&lab.experiment().models).iter().map(curve).collect::<Vec<_>>()
     };
-    (1..=CURVE_STEPS).map_while(at).collect()
+    groups.iter().flat_map(curves_of).filter(|curve| !curve.mean_response_s.is_empty()).collect()
 }
 
 fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values
-}
-
-/// At most `most` of the values, evenly by rank, with both extremes.
-fn thinned(sorted: &[f64], most: usize) -> Vec<f64> {
-    if sorted.len() <= most {
-        return sorted.to_vec();
-    }
-    (0..most).map(|i| sorted[i * (sorted.len() - 1) / (most - 1)]).collect()
 }
 
 fn machine(manifest: &Manifest) -> Vec<(String, String)> {
@@ -399,17 +301,4 @@ fn machine(manifest: &Manifest) -> Vec<(String, String)> {
     ];
     lines.extend(git_revision.clone().map(|revision| ("revision", revision)));
     lines.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thinning_keeps_the_extremes_and_the_order() {
-        let values: Vec<f64> = (0..1001).map(f64::from).collect();
-        let few = thinned(&values, 11);
-        assert_eq!(few, [0.0, 100.0, 200.0, 300.0, 400.0, 500.0, 600.0, 700.0, 800.0, 900.0, 1000.0]);
-        assert_eq!(thinned(&values[..5], 11).len(), 5);
-    }
 }

@@ -2,7 +2,7 @@
 
 use kendall_report::Factor;
 
-use crate::experiment::{Combination, Section};
+use crate::experiment::{Combination, Section, Variable};
 use crate::lab::{Capacity, Lab};
 use crate::parameter::Value;
 
@@ -65,8 +65,8 @@ impl Axis {
         self.names.iter().map(|&name| (name.to_owned(), text(name))).collect()
     }
 
-    /// The place of a combination on the axis; `otherwise` where the first factor's value is a word.
-    pub(crate) fn x(&self, combination: &Combination, otherwise: f64) -> f64 {
+    /// The place of a combination on the axis; for words, that of the word in the list of them.
+    pub(crate) fn x(&self, lab: &Lab, combination: &Combination) -> f64 {
         let first = self.names.first().and_then(|&name| self.value(combination, name));
         match (first, self.capacity_per_s) {
             (Some(Value::Share(share)), Some(capacity)) => share * capacity,
@@ -74,7 +74,13 @@ impl Axis {
             (Some(Value::Whole(number)), _) => *number as f64,
             (Some(Value::Number(number)), _) => *number,
             (Some(Value::Time(time)), _) => time.as_secs_f64(),
-            (Some(Value::Word(_)) | None, _) => otherwise,
+            (Some(word @ Value::Word(_)), _) => {
+                let own = |factor: &&Variable| Some(&factor.parameter.name) == self.names.first();
+                let factor = lab.experiment().factors().find(own);
+                factor.and_then(|factor| factor.values.iter().position(|value| value == word)).unwrap_or(0)
+                    as f64
+            }
+            (None, _) => 0.0,
         }
     }
 

@@ -165,13 +165,6 @@ impl Experiment {
         lines.extend(self.models.iter().map(model));
         lines.join("\n") + "\n"
     }
-
-    /// Whether any combination's rate is a share of the capacity, which then has to be found first.
-    pub fn needs_capacity(&self) -> bool {
-        let is_share = |value: &Value| matches!(value, Value::Share(_));
-        let given = self.variables.iter().any(|variable| variable.parameter.name == "capacity");
-        !given && self.variables.iter().any(|variable| variable.values.iter().any(is_share))
-    }
 }
 
 fn as_toml(value: &Value) -> String {
@@ -184,6 +177,6 @@ fn as_toml(value: &Value) -> String {
 }
 
 fn quoted(text: &str) -> String {
-    // JSON's escapes are a subset of those of TOML's basic strings.
-    serde_json::Value::from(text).to_string()
+    // JSON's escapes are a subset of those of TOML's basic strings, which take no raw DEL.
+    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

@@ -99,6 +99,19 @@ impl Reader<'_> {
             models: find("model").map_or(Ok(Vec::new()), |item| self.models(item))?,
             folder,
         };
+        let fits = |name: &str| {
+            !name.is_empty()
+                && name != "."
+                && name != ".."
+                && !name.contains(['/', '\\'])
+                && !name.contains(char::is_control)
+        };
+        if let (Some(item), false) = (find("name"), fits(&experiment.name)) {
+            return Err(self.fault(
+                item.span(),
+                "name becomes a folder's name: it must not be empty, nor hold slashes or control characters",
+            ));
+        }
         self.check(&experiment, find("load"))?;
         Ok(experiment)
     }
@@ -117,9 +130,11 @@ impl Reader<'_> {
         };
         let wanted = self.text_of("name", name)?;
         let Some(system) = self.systems.iter().find(|system| system.name == wanted) else {
-            let hint = nearest(&wanted, known())
-                .map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
-            let message = format!("unknown system {wanted:?}{hint} Known are {}", list());
+            let hint = match nearest(&wanted, known()) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => format!("known are {}", list()),
+            };
+            let message = format!("unknown system {wanted:?}; {hint}");
             return Err(self.fault(name.span(), message));
         };
         Ok((system, self.section(Section::System, system, Some(item))?))
@@ -214,7 +229,8 @@ impl Reader<'_> {
     fn check(&self, experiment: &Experiment, load: Option<&Spanned<DeValue<'_>>>) -> Result<(), Fault> {
         let end = self.text.len()..self.text.len();
         let section = load.map_or(end, Spanned::span);
-        let count = experiment.factors().map(|factor| factor.values.len()).product::<usize>();
+        let count =
+            experiment.factors().fold(1usize, |count, factor| count.saturating_mul(factor.values.len()));
         if count > MOST_COMBINATIONS {
             let message =
                 format!("{count} combinations are too many; at most {MOST_COMBINATIONS} can be run");

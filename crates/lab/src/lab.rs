@@ -1,8 +1,9 @@
 //! A run of an experiment: its folder, its trials in order, what is done and what is left.
 
 use std::collections::hash_map::RandomState;
-use std::fs;
+use std::fs::{self, File};
 use std::hash::BuildHasher;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -36,6 +37,10 @@ pub enum LabError {
     Record(#[from] RecordError),
     #[error("trial {trial}: {source}\nWhat is done is kept; go on with: kendall run --resume {}", folder.display())]
     Trial { trial: String, folder: PathBuf, source: TrialError },
+    #[error("{name}: {why}")]
+    Load { name: &'static str, why: String },
+    #[error("another kendall is running in {}; wait for it, or stop it", .0.display())]
+    Busy(PathBuf),
     #[error("{} holds no run: it has no experiment.toml", .0.display())]
     NoRun(PathBuf),
 }
@@ -64,6 +69,8 @@ pub struct Lab {
     experiment: Experiment,
     folder: PathBuf,
     combinations: Vec<Combination>,
+    /// The load of each combination.
+    loads: Vec<Load>,
     trials: Vec<Trial>,
 }
 
@@ -75,18 +82,12 @@ impl Lab {
     /// Fails where the folder cannot be written.
     pub fn create(mut experiment: Experiment, results: &Path) -> Result<Self, LabError> {
         let seed = *experiment.seed.get_or_insert_with(drawn_seed);
-        let mut folder = results.join(&experiment.name).join(folder_stamp());
-        let mut attempt = 1;
-        while folder.exists() {
-            attempt += 1;
-            folder = results.join(&experiment.name).join(format!("{}-{attempt}", folder_stamp()));
-        }
-        fs::create_dir_all(&folder).map_err(|source| RecordError::Write { path: folder.clone(), source })?;
+        let folder = new_folder(&results.join(&experiment.name))?;
         copy_traces(&mut experiment, &folder)?;
         let file = folder.join("experiment.toml");
         fs::write(&file, experiment.to_toml()).map_err(|source| RecordError::Write { path: file, source })?;
         Manifest::here(&experiment.name, seed).write(&folder)?;
-        Ok(Self::of(experiment, folder))
+        Self::of(experiment, folder)
     }
 
     /// Takes up a run that was interrupted, or looks at one that is done.
@@ -98,14 +99,17 @@ impl Lab {
         if !file.exists() {
             return Err(LabError::NoRun(folder.into()));
         }
-        Ok(Self::of(read(&file, systems)?, folder.into()))
+        Self::of(read(&file, systems)?, folder.into())
     }
 
-    fn of(experiment: Experiment, folder: PathBuf) -> Self {
+    fn of(experiment: Experiment, folder: PathBuf) -> Result<Self, LabError> {
         let combinations = experiment.combinations();
+        let load = |combination| experiment.load(combination);
+        let loads = combinations.iter().map(load).collect::<Result<_, _>>();
+        let loads = loads.map_err(|(name, why)| LabError::Load { name, why })?;
         let seed = experiment.seed.unwrap_or_default();
         let trials = schedule(combinations.len(), experiment.repeats, seed);
-        Self { experiment, folder, combinations, trials }
+        Ok(Self { experiment, folder, combinations, loads, trials })
     }
 
     /// Where its results are.
@@ -132,8 +136,10 @@ impl Lab {
         self.trials.iter().filter(|trial| self.is_done(trial)).count()
     }
 
-    pub(crate) fn done(&self) -> impl Iterator<Item = (PathBuf, Trial)> {
-        self.trials.iter().filter(|trial| self.is_done(trial)).map(|trial| (self.trial_folder(trial), *trial))
+    /// The trials of which there is a record, if only of their beginning.
+    pub(crate) fn begun(&self) -> impl Iterator<Item = (PathBuf, Trial)> {
+        let folders = self.trials.iter().map(|trial| (self.trial_folder(trial), *trial));
+        folders.filter(|(folder, _)| folder.exists())
     }
 
     fn is_done(&self, trial: &Trial) -> bool {
@@ -147,21 +153,23 @@ impl Lab {
         self.folder.join("trials").join(trial_folder(trial.number, &levels))
     }
 
-    pub(crate) fn load(&self, combination: &Combination) -> Load {
-        self.experiment.load(combination).expect("the file's reader has made every load once")
+    pub(crate) fn load(&self, combination: usize) -> &Load {
+        &self.loads[combination]
     }
 
-    /// Runs every trial that is not done. `program` is what serves the system; setting `cancel` stops after the
-    /// trial at hand, which is then not done.
+    /// Runs every trial that is not done. `program` is what serves the system; setting `cancel` stops at
+    /// once; the trial at hand is then not done.
     ///
     /// # Errors
     /// Fails where a server or the record fails; what is done is kept.
     pub fn run(&self, program: &Path, cancel: &AtomicBool) -> Result<Ended, LabError> {
+        let _alone = self.alone()?;
         let bench = Bench { program, system: self.experiment.system };
         let left: Vec<&Trial> = self.trials.iter().filter(|trial| !self.is_done(trial)).collect();
         let view = View::new(self.trials.len());
         let capacities = self.calibrate(bench, &left, &view, cancel)?;
-        view.plan(left.iter().map(|trial| self.expected(trial, &capacities)).sum());
+        let expected = left.iter().map(|trial| self.expected(trial, &capacities));
+        view.plan(expected.fold(Duration::ZERO, Duration::saturating_add));
         for trial in left {
             if cancel.load(Ordering::Relaxed) {
                 return Ok(Ended::Interrupted);
@@ -172,8 +180,8 @@ impl Lab {
             // What an interrupted trial left behind.
             drop(fs::remove_dir_all(&folder));
             let progress = Progress::default();
-            let load = self.load(combination);
-            let task = Task { trial, combination, load: &load, capacity_per_s, folder: &folder };
+            let load = self.load(trial.combination);
+            let task = Task { trial, combination, load, capacity_per_s, folder: &folder };
             let result = view.watch(trial, &name(&combination.levels), &progress, || {
                 bench.trial(&task, &progress, cancel)
             });
@@ -190,6 +198,14 @@ impl Lab {
         Ok(Ended::Complete)
     }
 
+    /// Holds the run's folder for this process, until the file is closed.
+    fn alone(&self) -> Result<File, LabError> {
+        let path = self.folder.join("lock");
+        let file = File::create(&path).map_err(|source| RecordError::Write { path, source })?;
+        file.try_lock().map_err(|_| LabError::Busy(self.folder.clone()))?;
+        Ok(file)
+    }
+
     /// Finds the capacity for each way of serving and asking whose rate is a share of it, once a run.
     fn calibrate(
         &self,
@@ -202,7 +218,7 @@ impl Lab {
         let mut capacities = self.capacities()?;
         for trial in left {
             let combination = &self.combinations[trial.combination];
-            let asks = matches!(self.load(combination).schedule, Schedule::Share(..));
+            let asks = matches!(self.load(trial.combination).schedule, Schedule::Share(..));
             if !asks || self.capacity_of(combination, &capacities).is_some() || cancel.load(Ordering::Relaxed)
             {
                 continue;
@@ -240,17 +256,33 @@ impl Lab {
 
     fn expected(&self, trial: &Trial, capacities: &[Capacity]) -> Duration {
         let combination = &self.combinations[trial.combination];
-        let load = self.load(combination);
+        let load = self.load(trial.combination);
         let capacity = self.capacity_of(combination, capacities);
         let known = capacity.is_some() || !matches!(load.schedule, Schedule::Share(..));
         let sending = if known { load.expected(capacity) } else { load.duration.unwrap_or(CALIBRATION) };
-        sending + AROUND
+        sending.saturating_add(AROUND)
     }
 
     fn failed(&self, folder: &Path, source: TrialError) -> LabError {
         let trial = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         LabError::Trial { trial, folder: self.folder.clone(), source }
     }
+}
+
+/// A folder of its own for a run that begins now, even if another begins in the same second.
+fn new_folder(parent: &Path) -> Result<PathBuf, RecordError> {
+    let failed = |path: &Path, source| RecordError::Write { path: path.into(), source };
+    fs::create_dir_all(parent).map_err(|source| failed(parent, source))?;
+    let stamp = folder_stamp();
+    let names = std::iter::once(stamp.clone()).chain((2..).map(|i| format!("{stamp}-{i}")));
+    for folder in names.map(|name| parent.join(name)) {
+        match fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(source) => return Err(failed(&folder, source)),
+        }
+    }
+    unreachable!("the names do not end")
 }
 
 /// A seed that nobody can foresee, within what TOML can write down.
@@ -265,7 +297,7 @@ fn settings(combination: &Combination) -> String {
 }
 
 fn name(levels: &[(&'static str, Value)]) -> String {
-    levels.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
+    levels.iter().map(|(name, value)| format!(" {name}={value}")).collect::<Vec<_>>().join(",")
 }
 
 /// Copies the traces that an experiment reads into its folder, and has it read the copies.
@@ -277,7 +309,8 @@ fn copy_traces(experiment: &mut Experiment, folder: &Path) -> Result<(), RecordE
         for (i, value) in variable.values.iter_mut().enumerate() {
             let Value::Word(file) = value else { continue };
             let from = experiment.folder.join(&*file);
-            let copy = format!("trace-{}.txt", i + 1);
+            let name = from.file_name().unwrap_or_default().to_string_lossy();
+            let copy = format!("trace-{}-{name}", i + 1);
             fs::copy(&from, folder.join(&copy)).map_err(|source| RecordError::Read { path: from, source })?;
             *file = copy;
         }

@@ -130,14 +130,22 @@ impl Load {
     /// Names the parameter that is missing or does not fit, and says what is wrong with it.
     pub fn new(settings: &Settings, folder: &Path) -> Result<Self, (&'static str, String)> {
         let arrivals = settings.word("arrivals").expect("arrivals has a default");
+        let foreign: &[&str] = match arrivals {
+            "closed" => &["rate", "capacity", "arrivals-scv", "trace"],
+            "trace" => &["rate", "capacity", "arrivals-scv", "users"],
+            _ => &["users", "trace"],
+        };
+        if let Some((name, _)) = settings.iter().find(|(name, _)| foreign.contains(name)) {
+            return Err((name, format!("means nothing with {arrivals} arrivals; leave it out")));
+        }
         let schedule = match arrivals {
             "closed" => Schedule::Fixed(closed(settings)?),
             "trace" => Schedule::Fixed(trace(settings, folder)?),
             law => {
                 let kind = gap_kind(law).map_err(|message| ("arrivals", message))?;
-                let gap = kind
-                    .law(1.0, settings.number("arrivals-scv"))
-                    .map_err(|error| ("arrivals", format!("{error}: set arrivals-scv")))?;
+                let scv = settings.number("arrivals-scv").filter(|_| kind.takes_scv());
+                let gap =
+                    kind.law(1.0, scv).map_err(|error| ("arrivals", format!("{error}; see arrivals-scv")))?;
                 match settings.get("rate") {
                     Some(Value::Share(share)) => Schedule::Share(*share, gap),
                     Some(Value::Number(rate_per_s)) => Schedule::Rate(*rate_per_s, gap),
@@ -156,6 +164,9 @@ impl Load {
             return Err(("duration", "nothing says when to stop; set duration or requests".into()));
         }
         let warmup = settings.time("warmup").expect("warmup has a default");
+        if duration.is_some_and(|duration| duration.is_zero()) {
+            return Err(("duration", "must be longer than nothing".into()));
+        }
         if duration.is_some_and(|duration| warmup >= duration) {
             return Err(("warmup", "must be shorter than the duration".into()));
         }
@@ -307,6 +318,12 @@ mod tests {
         assert_eq!(missing(&[("arrivals", "trace"), ("duration", "1s")]), "trace");
         assert_eq!(missing(&[("arrivals", "pareto"), ("rate", "5"), ("duration", "1s")]), "arrivals");
         assert_eq!(missing(&[("rate", "5"), ("duration", "1s"), ("warmup", "1s")]), "warmup");
+        assert_eq!(missing(&[("rate", "5"), ("duration", "0s")]), "duration");
+        assert_eq!(missing(&[("rate", "5"), ("users", "3"), ("duration", "1s")]), "users");
+        assert_eq!(
+            missing(&[("arrivals", "closed"), ("users", "3"), ("rate", "5"), ("duration", "1s")]),
+            "rate"
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The system under test as a child process of its own, so that its CPU time and memory are its own.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::net::SocketAddr;
@@ -30,6 +31,8 @@ pub enum ServerError {
     NotReady { how: String, log: PathBuf, tail: String },
     #[error("the server ended during the trial ({status}); its log, {}, ends with:\n{tail}", log.display())]
     Ended { status: ExitStatus, log: PathBuf, tail: String },
+    #[error("the server did not stop in good order ({status}), so its stamps may be incomplete; its log, {}, ends with:\n{tail}", log.display())]
+    Stop { status: ExitStatus, log: PathBuf, tail: String },
     #[error("cannot watch the server: {0}")]
     Watch(io::Error),
 }
@@ -59,7 +62,7 @@ impl Server {
     ///
     /// # Errors
     /// Fails where the program cannot be started, ends early, or says nothing for 20 seconds.
-    pub(crate) fn start(program: &Path, arguments: &[String], log: &Path) -> Result<Self, ServerError> {
+    pub(crate) fn start(program: &Path, arguments: &[OsString], log: &Path) -> Result<Self, ServerError> {
         let start = |source| ServerError::Start { program: program.into(), source };
         let mut process = Command::new(program)
             .args(arguments)
@@ -103,27 +106,39 @@ impl Server {
         Ok(Usage { cpu_s: cpu_s(&read("stat")?), peak_memory_bytes: peak_memory_bytes(&read("status")?) })
     }
 
-    /// Asks it to stop, waits until it has, and kills it if it will not.
+    /// Asks it to stop, and waits until it has.
     ///
     /// # Errors
-    /// Fails if it cannot be waited for.
-    pub(crate) fn stop(mut self) -> Result<ExitStatus, ServerError> {
-        let pid = Pid::from_child(&self.process);
+    /// Fails if it ends with another status than success, or does not end within ten seconds and is killed.
+    pub(crate) fn stop(mut self) -> Result<(), ServerError> {
         // It may have ended by itself; then waiting says so.
-        let _ = kill_process(pid, Signal::TERM);
-        let deadline = Instant::now() + STOP_WITHIN;
-        while Instant::now() < deadline {
-            if let Some(status) = self.process.try_wait().map_err(ServerError::Watch)? {
-                return Ok(status);
+        let _ = kill_process(Pid::from_child(&self.process), Signal::TERM);
+        let status = match self.ended_within(STOP_WITHIN)? {
+            Some(status) => status,
+            None => {
+                self.process.kill().map_err(ServerError::Watch)?;
+                self.process.wait().map_err(ServerError::Watch)?
             }
-            thread::sleep(Duration::from_millis(5));
+        };
+        if status.success() {
+            return Ok(());
         }
-        self.process.kill().map_err(ServerError::Watch)?;
-        self.process.wait().map_err(ServerError::Watch)
+        Err(ServerError::Stop { status, log: self.log.clone(), tail: tail(&self.log) })
+    }
+
+    fn ended_within(&mut self, limit: Duration) -> Result<Option<ExitStatus>, ServerError> {
+        let deadline = Instant::now() + limit;
+        loop {
+            match self.process.try_wait().map_err(ServerError::Watch)? {
+                None if Instant::now() < deadline => thread::sleep(Duration::from_millis(5)),
+                ended => return Ok(ended),
+            }
+        }
     }
 
     fn not_ready(&mut self, how: &str) -> ServerError {
-        let how = match self.process.try_wait() {
+        // Its pipes close a moment before it can be waited for.
+        let how = match self.ended_within(Duration::from_secs(1)) {
             Ok(Some(status)) => format!("it ended with {status}"),
             _ => how.into(),
         };
@@ -167,17 +182,27 @@ mod tests {
 
     fn shell(script: &str) -> (Result<Server, ServerError>, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
-        let arguments = ["-c".to_owned(), script.to_owned()];
+        let arguments = ["-c", script].map(OsString::from);
         (Server::start(Path::new("/bin/sh"), &arguments, &folder.path().join("log")), folder)
     }
 
     #[test]
     fn a_server_is_started_watched_and_stopped() {
-        let (server, _folder) = shell("echo listening on 127.0.0.1:4711; read line");
+        let (server, _folder) =
+            shell("trap 'exit 0' TERM; echo listening on 127.0.0.1:4711; while :; do sleep 0.01; done");
         let mut server = server.unwrap();
         assert_eq!(server.address(), ([127, 0, 0, 1], 4711).into());
         assert!(server.usage().unwrap().peak_memory_bytes > 100_000);
-        assert!(!server.stop().unwrap().success());
+        server.stop().unwrap();
+    }
+
+    #[test]
+    fn a_server_that_does_not_stop_in_good_order_is_an_error() {
+        let (server, _folder) = shell(
+            "trap 'echo disk full >&2; exit 3' TERM; echo listening on 127.0.0.1:1; while :; do sleep 0.01; done",
+        );
+        let message = server.unwrap().stop().unwrap_err().to_string();
+        assert!(message.contains("exit status: 3") && message.contains("disk full"), "{message}");
     }
 
     #[test]

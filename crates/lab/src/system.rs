@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use kendall_load::Workload;
@@ -29,6 +30,21 @@ pub struct System {
     pub station: fn(&Settings) -> (Servers, Discipline),
     /// Makes its workload: the requests to send to a server, drawn from a seed.
     pub load: fn(SocketAddr, &Settings, u64) -> LoadResult,
+    /// Serves it until a signal asks to stop, or says in words why it cannot.
+    pub serve: fn(&Settings, Serving) -> Result<(), String>,
+}
+
+/// How any system is served.
+#[derive(Debug)]
+pub struct Serving {
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Where to answer requests for metrics, if anywhere.
+    pub metrics: Option<SocketAddr>,
+    /// Where to write the server's own stamps of each request, if anywhere.
+    pub stamps: Option<PathBuf>,
+    /// To be called with the address once connections are accepted.
+    pub ready: fn(SocketAddr),
 }
 
 /// The values of some parameters, by name. Readers state the type that the parameter's kind guarantees.

@@ -1,10 +1,11 @@
 //! One trial: a server is started, loaded, and stopped, and its record written.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kendall_load::{LoadError, Plan, Progress, RunSummary, run};
+use kendall_load::{LoadError, Plan, Progress, RequestClass, RunSummary, run};
 use kendall_record::{RecordError, RequestRow, TrialWriter, stamps};
 use kendall_solve as solve;
 use kendall_station::{Answer, Arrivals, Law};
@@ -16,9 +17,11 @@ use crate::schedule::Trial;
 use crate::server::{Server, ServerError, Usage};
 use crate::system::System;
 
-/// How long the search for the capacity loads the server, and how much of its beginning is left out.
-const CALIBRATE: Duration = Duration::from_millis(2000);
-const CALIBRATE_WARMUP_NS: i64 = 400_000_000;
+/// How long the search for the capacity loads the server: at first, and at most where requests are few.
+const CALIBRATE: Duration = Duration::from_secs(2);
+const CALIBRATE_AT_MOST: Duration = Duration::from_secs(32);
+/// So many answers tell the capacity to about 5 %, for service times that vary like exponential ones or less.
+const ENOUGH: u64 = 400;
 
 /// Why a trial could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -49,8 +52,8 @@ pub struct TrialResult {
     pub repeat: u32,
     /// The seed of its requests and arrivals.
     pub seed: u64,
-    /// The names of its requests' classes.
-    pub classes: Vec<String>,
+    /// Its requests' classes.
+    pub classes: Vec<RequestClass>,
     /// The rate it was to be loaded at; `None` for a closed population.
     pub offered_per_s: Option<f64>,
     /// What the generator says.
@@ -95,10 +98,10 @@ impl Bench<'_> {
     fn serve(&self, combination: &Combination, folder: &Path) -> Result<(Server, PathBuf), ServerError> {
         let stamps = folder.join("stamps.bin");
         let fixed = ["serve", self.system.name, "--listen", "127.0.0.1:0", "--until-stdin-ends", "--stamps"];
-        let mut arguments: Vec<String> = fixed.map(str::to_owned).into();
-        arguments.push(stamps.display().to_string());
+        let mut arguments: Vec<OsString> = fixed.map(OsString::from).into();
+        arguments.push(stamps.clone().into());
         for (name, value) in combination.server.iter() {
-            arguments.extend([format!("--{name}"), value.to_string()]);
+            arguments.extend([format!("--{name}").into(), value.to_string().into()]);
         }
         Ok((Server::start(self.program, &arguments, &folder.join("server.log"))?, stamps))
     }
@@ -129,17 +132,30 @@ impl Bench<'_> {
         let (servers, _) = (self.system.station)(&combination.server);
         let population = servers.get().saturating_mul(4);
         let arrivals = Arrivals::Closed { population, think: Law::Constant { mean_s: 0.0 } };
-        let plan = Plan { connections: population, ..Plan::lasting(arrivals, CALIBRATE, seed) };
-        let end_ns = CALIBRATE.as_nanos() as i64;
-        let mut answered = 0u64;
-        let mut count = |row: RequestRow| {
-            let completed = row.response_ns().and(row.completed).unwrap_or(0);
-            answered += u64::from((CALIBRATE_WARMUP_NS..end_ns).contains(&completed));
-        };
-        run(&plan, &*workload, &mut count, &Progress::default(), cancel)?;
-        server.stop()?;
-        let seconds = (end_ns - CALIBRATE_WARMUP_NS) as f64 / 1e9;
-        if answered == 0 { Err(TrialError::NoCapacity { seconds }) } else { Ok(answered as f64 / seconds) }
+        let mut length = CALIBRATE;
+        loop {
+            let plan = Plan { connections: population, ..Plan::lasting(arrivals.clone(), length, seed) };
+            // The first fifth fills the server.
+            let end_ns = length.as_nanos() as i64;
+            let counted = end_ns / 5..end_ns;
+            let mut answered = 0;
+            let mut count = |row: RequestRow| {
+                let completed = row.response_ns().and(row.completed);
+                answered += u64::from(completed.is_some_and(|completed| counted.contains(&completed)));
+            };
+            run(&plan, &*workload, &mut count, &Progress::default(), cancel)?;
+            length *= 2;
+            if answered >= ENOUGH || length > CALIBRATE_AT_MOST || cancel.load(Ordering::Relaxed) {
+                server.stop()?;
+                let seconds = (counted.end - counted.start) as f64 / 1e9;
+                let capacity_per_s = answered as f64 / seconds;
+                return if answered == 0 {
+                    Err(TrialError::NoCapacity { seconds })
+                } else {
+                    Ok(capacity_per_s)
+                };
+            }
+        }
     }
 
     /// Runs one trial and writes its record, but for `answer.json`.
@@ -175,7 +191,7 @@ impl Bench<'_> {
         let (servers, _) = (self.system.station)(&combination.server);
         let view = solve::Trial { rows: &rows, warmup_ns: load.warmup.as_nanos() as i64 };
         let classes = workload.classes();
-        let measured = match solve::measured(&[view], servers, &classes) {
+        let measured = match solve::measured(&[view], servers, &names(&classes)) {
             Ok(answer) => Measured::Answer(Box::new(answer)),
             Err(why) => Measured::NoAnswer(why.to_string()),
         };
@@ -196,4 +212,9 @@ impl Bench<'_> {
             measured,
         })
     }
+}
+
+/// The names of classes.
+pub(crate) fn names(classes: &[RequestClass]) -> Vec<String> {
+    classes.iter().map(|class| class.name.clone()).collect()
 }

@@ -1,7 +1,7 @@
 //! What the user sees while an experiment runs: a bar with the time left on a terminal, a line a trial elsewhere.
 
 use std::cell::Cell;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -46,7 +46,8 @@ impl View {
     pub(crate) fn line(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.println(line),
-            None => eprintln!("{line}"),
+            // Whoever closed standard error does not want to know.
+            None => drop(writeln!(io::stderr(), "{line}")),
         }
     }
 
@@ -67,20 +68,18 @@ impl View {
                     let sent = progress.sent.load(Ordering::Relaxed);
                     let out = sent.saturating_sub(progress.ended.load(Ordering::Relaxed));
                     bar.set_message(format!(
-                        "trial {}/{} {name}: {sent} sent, {out} out",
+                        "trial {}/{}{name}: {sent} sent, {out} out",
                         trial.number, planned
                     ));
                     bar.set_position(before + began.elapsed().as_millis() as u64);
-                    let left_s = bar.length().unwrap_or(0).saturating_sub(bar.position()) as f64 / 1e3;
-                    bar.set_prefix(format!("{:.0}:{:02.0}", (left_s / 60.0).floor(), left_s % 60.0));
+                    let left_s = bar.length().unwrap_or(0).saturating_sub(bar.position()).div_ceil(1000);
+                    bar.set_prefix(format!("{}:{:02}", left_s / 60, left_s % 60));
                     thread::park_timeout(Duration::from_millis(200));
                 }
             };
-            let shower = scope.spawn(show);
-            let result = work();
-            over.store(true, Ordering::Relaxed);
-            shower.thread().unpark();
-            result
+            // Also where the work panics: the scope waits for its threads.
+            let _over = Over(&over, scope.spawn(show).thread().clone());
+            work()
         })
     }
 
@@ -111,5 +110,15 @@ impl Drop for View {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// Ends the thread that shows a trial.
+struct Over<'a>(&'a AtomicBool, thread::Thread);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        self.1.unpark();
     }
 }

@@ -25,6 +25,7 @@ static SYSTEMS: [System; 1] = [System {
         (Servers::new(settings.whole("workers").unwrap() as u32).unwrap(), Discipline::Fifo)
     },
     load: |_, _, _| Err("not loaded in these tests".into()),
+    serve: |_, _| Err("not served in these tests".into()),
 }];
 
 const GOOD: &str = r#"
@@ -65,7 +66,6 @@ fn a_list_is_a_factor_and_every_combination_is_made() {
     assert_eq!(combinations[0].levels, [("workers", Value::Whole(1)), ("rate", Value::Share(0.2))]);
     assert_eq!(combinations[5].levels, [("workers", Value::Whole(2)), ("rate", Value::Number(30.0))]);
     assert_eq!(combinations[5].workload.whole("difficulty"), Some(1000));
-    assert!(experiment.needs_capacity());
     assert_eq!((experiment.repeats, experiment.seed, experiment.models.len()), (4, Some(7), 2));
 }
 
@@ -85,7 +85,6 @@ fn a_file_that_says_little_gets_defaults() {
     let experiment = read("[system]\nname = \"search\"\n[load]\nrate = 5\nrequests = 10\n").unwrap();
     assert_eq!((experiment.name.as_str(), experiment.repeats, experiment.seed), ("x", 3, None));
     assert_eq!(experiment.combinations().len(), 1);
-    assert!(!experiment.needs_capacity());
 }
 
 /// Each fault: the file with one thing changed, the line it must name, and what it must say.
@@ -115,6 +114,7 @@ fn faults_name_their_line_and_the_nearest_key() {
             "line 22",
             &["did you mean \"station\"?"],
         ),
+        ("\"sweep\"", "\"../sweep\"", "line 2", &["folder's name"]),
         ("seed = 7", "seed = -7", "line 5", &["seed must be a whole number"]),
         ("seed = 7", "seed = ", "line 5", &[]),
         (

@@ -1,6 +1,7 @@
 //! The generator: one thread that begins each request when it is due and hands on what became of it.
 
 use std::collections::VecDeque;
+use std::future::ready;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -8,18 +9,23 @@ use std::time::Duration;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use kendall_record::clock::now_ns;
 use kendall_record::{Outcome, RequestRow};
+use rustix::process::{getpriority_process, setpriority_process};
 use rustix::time::{ClockId, clock_gettime};
-use tokio::sync::Notify;
+use tokio::sync::Semaphore;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::plan::Plan;
-use crate::schedule::{Due, Schedule};
+use crate::schedule::{Due, Schedule, THINK_UNANSWERED_NS};
 use crate::summary::{RunSummary, Span, Tally};
 use crate::timer::Timer;
 use crate::workload::{Connection, Exchange, LocalFuture, Request, Reuse, Stamps, Workload};
 
 /// How often the generator looks whether it is to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The most requests that wait for a connection, at 32 bytes each. A server that is so far behind is overloaded by
+/// any measure, and the generator must not run out of memory over it.
+const WAITING_AT_MOST: usize = 1_000_000;
 
 /// How far a run is, for whoever watches it from another thread.
 #[derive(Debug, Default)]
@@ -58,12 +64,13 @@ pub fn run(
         return Err(LoadError::NoConnection);
     }
     raise_open_files();
-    go_first();
+    let _first = GoneFirst::new();
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(LoadError::Setup)?;
     runtime.block_on(async {
         let timer = Timer::new().map_err(LoadError::Setup)?;
-        let give_up = Notify::new();
+        // Never has a permit; closed, it ends every attempt, those included that look only then.
+        let give_up = Semaphore::new(0);
         Generator::new(plan, workload, progress, &give_up)
             .run(timer, sink, cancel)
             .await
@@ -79,62 +86,90 @@ fn raise_open_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// Puts this thread before others of this machine, where that is permitted. A server that computes would else keep
-/// it waiting for whole slices of time, and what is sent late is measured wrong.
-fn go_first() {
-    // Refused without CAP_SYS_NICE; the lag that this leaves is measured and reported.
-    let _ = rustix::process::setpriority_process(None, -20);
+/// Puts this thread before others of this machine, where that is permitted, for as long as it is held. A server
+/// that computes would else keep it waiting for whole slices of time, and what is sent late is measured wrong.
+/// Held no longer, because what this thread starts afterwards would inherit it.
+struct GoneFirst {
+    nice_before: rustix::io::Result<i32>,
+}
+
+impl GoneFirst {
+    fn new() -> Self {
+        let nice_before = getpriority_process(None);
+        if nice_before.is_ok() {
+            // Refused without CAP_SYS_NICE; the lag that this leaves is measured and reported.
+            let _ = setpriority_process(None, -20);
+        }
+        Self { nice_before }
+    }
+}
+
+impl Drop for GoneFirst {
+    fn drop(&mut self) {
+        if let Ok(nice) = self.nice_before {
+            // Needs no privilege: it only gives way, or changes nothing.
+            let _ = setpriority_process(None, nice);
+        }
+    }
 }
 
 struct Generator<'a> {
     plan: &'a Plan,
     workload: &'a dyn Workload,
     progress: &'a Progress,
-    give_up: &'a Notify,
+    give_up: &'a Semaphore,
     schedule: Schedule<'a>,
     start_ns: i64,
     last_due_ns: i64,
-    /// The request with the next number, made before it is due.
-    prepared: Option<(u64, Request)>,
+    /// The request with the schedule's next number, made before it is due.
+    prepared: Option<Request>,
     out: FuturesUnordered<LocalFuture<'a, Attempt>>,
     /// Requests that are due and for which every allowed connection is taken.
-    waiting: VecDeque<(Due, Request)>,
+    waiting: VecDeque<Due>,
     idle: Vec<Box<dyn Connection>>,
     /// Connections that are open or being opened, idle ones included.
     connections: u32,
     tally: Tally,
 }
 
-/// A request that was begun, as it ended.
+/// A request, as it ended.
 struct Attempt {
     due: Due,
     class: u32,
+    /// When it was begun, unless it had to wait for a connection.
+    at_once_ns: Option<i64>,
     connection: Option<Box<dyn Connection>>,
     port: u16,
-    start: Start,
     stamps: Stamps,
     outcome: Outcome,
     reuse: Reuse,
     failure: Failure,
 }
 
-/// How a request set out.
-#[derive(Clone, Copy)]
-enum Start {
-    /// As soon as the generator came to it, which was at this instant.
-    AtOnce(i64),
-    /// After waiting for a connection.
-    AfterWaiting,
+impl Attempt {
+    /// One of which nothing is known yet.
+    fn new(due: Due, class: u32) -> Self {
+        Self {
+            due,
+            class,
+            at_once_ns: None,
+            connection: None,
+            port: 0,
+            stamps: Stamps::default(),
+            outcome: Outcome::Unanswered,
+            reuse: Reuse::Close,
+            failure: Failure::NotOurs,
+        }
+    }
 }
 
-impl Start {
-    fn at_once() -> Self {
-        Self::AtOnce(now_ns())
-    }
-
-    fn after_waiting() -> Self {
-        Self::AfterWaiting
-    }
+/// How a request sets out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// As soon as the generator comes to it.
+    AtOnce,
+    /// After waiting for a connection.
+    AfterWaiting,
 }
 
 /// Whose fault a failed connection was.
@@ -147,7 +182,12 @@ enum Failure {
 }
 
 impl<'a> Generator<'a> {
-    fn new(plan: &'a Plan, workload: &'a dyn Workload, progress: &'a Progress, give_up: &'a Notify) -> Self {
+    fn new(
+        plan: &'a Plan,
+        workload: &'a dyn Workload,
+        progress: &'a Progress,
+        give_up: &'a Semaphore,
+    ) -> Self {
         Self {
             plan,
             workload,
@@ -156,7 +196,7 @@ impl<'a> Generator<'a> {
             schedule: Schedule::new(plan),
             start_ns: 0,
             last_due_ns: 0,
-            prepared: Some((0, workload.request(0))),
+            prepared: Some(workload.request(0)),
             out: FuturesUnordered::new(),
             waiting: VecDeque::new(),
             idle: Vec::new(),
@@ -182,7 +222,7 @@ impl<'a> Generator<'a> {
             if stop || self.schedule.is_over(now) && self.out.is_empty() && self.waiting.is_empty() {
                 break;
             }
-            self.begin_due(now);
+            self.begin_due(now, sink);
             if self.schedule.is_over(now) && drain_until_ns == i64::MAX {
                 let drain_ns = i64::try_from(self.plan.drain.as_nanos()).unwrap_or(i64::MAX);
                 drain_until_ns = now.saturating_add(drain_ns);
@@ -192,6 +232,10 @@ impl<'a> Generator<'a> {
                 biased;
                 Some(attempt) = self.out.next(), if !self.out.is_empty() => self.end(attempt, sink),
                 fired = timer.until(self.start_ns.saturating_add(next_ns)) => fired?,
+                // All that is due is on its way by now, so making a request keeps none of them.
+                () = ready(()), if self.prepared.is_none() && self.has_room() => {
+                    self.prepared = Some(self.workload.request(self.schedule.next_index()));
+                }
                 _ = look.tick() => {}
             }
         }
@@ -205,29 +249,34 @@ impl<'a> Generator<'a> {
         Ok(self.tally.summary(&span))
     }
 
-    /// Begins every request that is due by now, then makes the next one ready.
-    fn begin_due(&mut self, now_ns: i64) {
+    /// Begins every request that is due by now, or lets it wait for a connection.
+    fn begin_due(&mut self, now_ns: i64, sink: &mut dyn FnMut(RequestRow)) {
         while self.schedule.next_ns().is_some_and(|at_ns| at_ns <= now_ns) {
             let due = self.schedule.take().expect("one is due");
-            let request = match self.prepared.take() {
-                Some((index, request)) if index == due.index => request,
-                _ => self.workload.request(due.index),
-            };
+            let prepared = self.prepared.take();
             self.last_due_ns = due.at_ns;
             self.tally.sent += 1;
             self.progress.sent.store(self.tally.sent, Ordering::Relaxed);
-            if self.idle.is_empty() && self.connections >= self.plan.connections {
+            if self.has_room() {
+                let request = prepared.unwrap_or_else(|| self.workload.request(due.index));
+                self.begin(due, request, Start::AtOnce);
+            } else if self.waiting.len() < WAITING_AT_MOST {
                 self.tally.waited_for_connection += 1;
-                self.waiting.push_back((due, request));
+                self.waiting.push_back(due);
             } else {
-                self.begin(due, request, Start::at_once);
+                self.tally.turned_away += 1;
+                self.forgo(due, sink);
             }
-            self.prepared = Some((due.index + 1, self.workload.request(due.index + 1)));
         }
     }
 
+    /// Whether a request can have a connection now.
+    fn has_room(&self) -> bool {
+        !self.idle.is_empty() || self.connections < self.plan.connections
+    }
+
     /// Begins one request on an idle connection or a new one, for which there must be room.
-    fn begin(&mut self, due: Due, request: Request, start: fn() -> Start) {
+    fn begin(&mut self, due: Due, request: Request, start: Start) {
         let connection = self.idle.pop();
         self.connections += u32::from(connection.is_none());
         let (workload, limit, give_up) = (self.workload, self.plan.timeout, self.give_up);
@@ -236,7 +285,17 @@ impl<'a> Generator<'a> {
     }
 
     /// Counts a request that has ended, and gives its connection to the next one that waits for one.
-    fn end(&mut self, mut attempt: Attempt, sink: &mut dyn FnMut(RequestRow)) {
+    fn end(&mut self, attempt: Attempt, sink: &mut dyn FnMut(RequestRow)) {
+        self.settle(attempt, sink);
+        while self.has_room()
+            && let Some(due) = self.waiting.pop_front()
+        {
+            self.begin(due, self.workload.request(due.index), Start::AfterWaiting);
+        }
+    }
+
+    /// Counts a request that has ended, and takes its connection back.
+    fn settle(&mut self, mut attempt: Attempt, sink: &mut dyn FnMut(RequestRow)) {
         match attempt.connection.take() {
             Some(connection) if attempt.reuse == Reuse::Keep => self.idle.push(connection),
             _ => self.connections -= 1,
@@ -245,37 +304,22 @@ impl<'a> Generator<'a> {
             self.tally.own_failures += 1;
         }
         self.report(attempt, sink);
-        while !self.waiting.is_empty() && (!self.idle.is_empty() || self.connections < self.plan.connections)
-        {
-            let (due, request) = self.waiting.pop_front().expect("one is waiting");
-            self.begin(due, request, Start::after_waiting);
+    }
+
+    /// Ends everything that is still out or waiting, unanswered.
+    async fn abandon(&mut self, sink: &mut dyn FnMut(RequestRow)) {
+        self.give_up.close();
+        while let Some(attempt) = self.out.next().await {
+            self.settle(attempt, sink);
+        }
+        for due in std::mem::take(&mut self.waiting) {
+            self.forgo(due, sink);
         }
     }
 
-    /// Ends everything that is still out, unanswered.
-    async fn abandon(&mut self, sink: &mut dyn FnMut(RequestRow)) {
-        let waiting = std::mem::take(&mut self.waiting);
-        // A request that was begun and not yet polled waits for the notice only from its first poll on.
-        while !self.out.is_empty() {
-            self.give_up.notify_waiters();
-            if let Ok(Some(attempt)) = timeout(Duration::from_millis(1), self.out.next()).await {
-                self.report(attempt, sink);
-            }
-        }
-        for (due, request) in waiting {
-            let attempt = Attempt {
-                due,
-                class: request.class,
-                connection: None,
-                port: 0,
-                start: Start::AfterWaiting,
-                stamps: Stamps::default(),
-                outcome: Outcome::Unanswered,
-                reuse: Reuse::Close,
-                failure: Failure::NotOurs,
-            };
-            self.report(attempt, sink);
-        }
+    /// Ends a request that was never begun.
+    fn forgo(&mut self, due: Due, sink: &mut dyn FnMut(RequestRow)) {
+        self.report(Attempt::new(due, self.workload.request(due.index).class), sink);
     }
 
     fn report(&mut self, attempt: Attempt, sink: &mut dyn FnMut(RequestRow)) {
@@ -297,14 +341,16 @@ impl<'a> Generator<'a> {
             bytes_out: stamps.bytes_out,
             bytes_in: stamps.bytes_in,
         };
-        if let Start::AtOnce(began_ns) = attempt.start {
+        if let Some(began_ns) = attempt.at_once_ns {
             self.tally.lag(began_ns - self.start_ns - due.at_ns);
         }
-        self.tally.end(outcome, row.response_ns());
+        let response_ns = row.response_ns();
+        self.tally.end(outcome, response_ns);
         self.progress.ended.fetch_add(1, Ordering::Relaxed);
         if let Some(user) = due.user {
             let now = row.completed.unwrap_or_else(|| now_ns() - self.start_ns);
-            self.schedule.think(user, now);
+            let at_least_ns = if response_ns.is_some() { 0 } else { THINK_UNANSWERED_NS };
+            self.schedule.think(user, now, at_least_ns);
         }
         sink(row);
     }
@@ -315,29 +361,20 @@ async fn attempt(
     workload: &dyn Workload,
     due: Due,
     request: Request,
-    start: fn() -> Start,
+    start: Start,
     connection: Option<Box<dyn Connection>>,
     limit: Duration,
-    give_up: &Notify,
+    give_up: &Semaphore,
 ) -> Attempt {
-    let mut attempt = Attempt {
-        due,
-        class: request.class,
-        port: 0,
-        start: start(),
-        connection: None,
-        stamps: Stamps::default(),
-        outcome: Outcome::Unanswered,
-        reuse: Reuse::Close,
-        failure: Failure::NotOurs,
-    };
+    let mut attempt = Attempt::new(due, request.class);
+    attempt.at_once_ns = (start == Start::AtOnce).then(now_ns);
     tokio::select! {
         biased;
         ended = timeout(limit, converse(workload, connection, &request, &mut attempt)) => if ended.is_err() {
             attempt.outcome = Outcome::TimedOut;
             attempt.stamps.completed = Some(now_ns());
         },
-        () = give_up.notified() => {}
+        _ = give_up.acquire() => {}
     }
     attempt
 }

@@ -18,4 +18,4 @@ mod workload;
 pub use generator::{LoadError, Progress, run};
 pub use plan::Plan;
 pub use summary::{Doubt, Lag, RunSummary};
-pub use workload::{Connection, Exchange, LocalFuture, Request, Reuse, Stamps, Workload};
+pub use workload::{Connection, Exchange, LocalFuture, Request, RequestClass, Reuse, Stamps, Workload};

@@ -7,7 +7,7 @@ use kendall_station::Arrivals;
 /// What a run is to do: when requests are due, when to stop, and how far to go for each.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// When requests are due.
+    /// When requests are due. A user of a closed population whose request got no answer thinks for at least 1 ms.
     pub arrivals: Arrivals,
     /// The seed of the arrivals; the workload has its own.
     pub seed: u64,
@@ -20,6 +20,7 @@ pub struct Plan {
     /// After the last request, how long to wait for what is still out.
     pub drain: Duration,
     /// No more connections than this at once, and at least 1; further requests wait for one.
+    /// At most 1,000,000 wait; those beyond end unanswered at once.
     pub connections: u32,
 }
 

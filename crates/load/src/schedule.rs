@@ -8,6 +8,10 @@ use kendall_station::{Arrivals, Instants, Law};
 
 use crate::plan::Plan;
 
+/// What a user thinks at least after a request without an answer, in nanoseconds. Without it, users who do not
+/// think would ask a port that nobody listens on as fast as the machine can, and leave it no time for the server.
+pub(crate) const THINK_UNANSWERED_NS: i64 = 1_000_000;
+
 /// A request that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Due {
@@ -65,6 +69,11 @@ impl<'a> Schedule<'a> {
         at_ns.filter(|&at_ns| self.next_index < self.last_index && at_ns < self.last_ns)
     }
 
+    /// The number of the next request, due or not.
+    pub(crate) fn next_index(&self) -> u64 {
+        self.next_index
+    }
+
     /// Takes the next request.
     pub(crate) fn take(&mut self) -> Option<Due> {
         let at_ns = self.next_ns()?;
@@ -81,9 +90,10 @@ impl<'a> Schedule<'a> {
     }
 
     /// A user has an answer, or has given up, and begins to think.
-    pub(crate) fn think(&mut self, user: usize, now_ns: i64) {
+    pub(crate) fn think(&mut self, user: usize, now_ns: i64, at_least_ns: i64) {
         if let Source::Closed { think, users, due } = &mut self.source {
-            due.push(Reverse((now_ns + nanoseconds(think.sample(&mut users[user])), user)));
+            let think_ns = nanoseconds(think.sample(&mut users[user])).max(at_least_ns);
+            due.push(Reverse((now_ns.saturating_add(think_ns), user)));
         }
     }
 
@@ -140,7 +150,7 @@ mod tests {
         assert!(schedule.take().is_some());
         assert_eq!(schedule.take(), None);
         assert!(!schedule.is_over(0));
-        schedule.think(first.user.unwrap(), 250_000_000);
+        schedule.think(first.user.unwrap(), 250_000_000, 0);
         assert_eq!(schedule.take(), Some(Due { index: 2, at_ns: 350_000_000, user: first.user }));
         assert!(schedule.is_over(1_000_000_000));
     }

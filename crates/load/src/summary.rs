@@ -70,6 +70,11 @@ pub enum Doubt {
         /// Of how many.
         sent: u64,
     },
+    /// So many requests waited for a connection that others were given up unsent.
+    TurnedAway {
+        /// How many were given up.
+        count: u64,
+    },
     /// Connections failed for want of ports or files on this side.
     OwnFailures {
         /// How many.
@@ -108,6 +113,12 @@ impl fmt::Display for Doubt {
                     "{waited} of {sent} requests waited for a free connection; allow more with connections"
                 )
             }
+            Self::TurnedAway { count } => {
+                write!(
+                    f,
+                    "{count} requests were given up unsent, because too many waited for a connection already"
+                )
+            }
             Self::OwnFailures { count } => {
                 write!(f, "{count} connections failed for want of ports or open files on this machine")
             }
@@ -126,6 +137,7 @@ pub(crate) struct Tally {
     pub(crate) sent: u64,
     pub(crate) ended: [u64; 5],
     pub(crate) waited_for_connection: u64,
+    pub(crate) turned_away: u64,
     pub(crate) own_failures: u64,
     pub(crate) max_in_flight: u64,
     lag: Histogram<u64>,
@@ -147,6 +159,7 @@ impl Tally {
             sent: 0,
             ended: [0; 5],
             waited_for_connection: 0,
+            turned_away: 0,
             own_failures: 0,
             max_in_flight: 0,
             lag: histogram(),
@@ -181,6 +194,7 @@ impl Tally {
             (core_share > 0.8).then_some(Doubt::Busy { core_share }),
             (self.waited_for_connection > 0)
                 .then_some(Doubt::Connections { waited: self.waited_for_connection, sent: self.sent }),
+            (self.turned_away > 0).then_some(Doubt::TurnedAway { count: self.turned_away }),
             (self.own_failures > 0).then_some(Doubt::OwnFailures { count: self.own_failures }),
             (unanswered > 0).then_some(Doubt::Unanswered { count: unanswered }),
         ];

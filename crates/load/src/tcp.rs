@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use kendall_record::Outcome;
 use kendall_record::clock::now_ns;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -17,6 +18,22 @@ pub async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     Ok(stream)
+}
+
+/// Sends a request, fills `answer` and judges it: [`Outcome::Answered`], [`Outcome::Wrong`], or
+/// [`Outcome::Refused`] where the connection did not last until the answer was complete.
+pub async fn ask(
+    stream: &mut TcpStream,
+    request: &[u8],
+    answer: &mut [u8],
+    stamps: &mut Stamps,
+    right: impl FnOnce(&[u8]) -> bool,
+) -> Outcome {
+    match exchange(stream, request, answer, stamps).await {
+        Ok(()) if right(answer) => Outcome::Answered,
+        Ok(()) => Outcome::Wrong,
+        Err(_) => Outcome::Refused,
+    }
 }
 
 /// Sends a request and fills `answer`, setting every stamp on the way.

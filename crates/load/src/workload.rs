@@ -5,6 +5,7 @@ use std::io;
 use std::pin::Pin;
 
 use kendall_record::Outcome;
+use serde::{Deserialize, Serialize};
 
 /// A future that stays on the generator's thread.
 pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
@@ -18,14 +19,23 @@ pub struct Request {
     pub bytes: Vec<u8>,
 }
 
+/// A class of requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RequestClass {
+    /// What it is called.
+    pub name: String,
+    /// Its priority: what a second of its delay costs, beside that of the other classes.
+    pub weight: f64,
+}
+
 /// The requests of a client, and the way to a server that answers them. The one trait to write for a new system.
 pub trait Workload: Send + Sync {
     /// The request with this number: a pure function of the workload's seed and the number, so that any request
     /// can be made again alone.
     fn request(&self, index: u64) -> Request;
 
-    /// The names of the classes; one for a workload without classes.
-    fn classes(&self) -> Vec<String>;
+    /// The classes; one for a workload without classes.
+    fn classes(&self) -> Vec<RequestClass>;
 
     /// Opens a connection. Called within a tokio runtime of one thread.
     fn connect(&self) -> LocalFuture<'_, io::Result<Box<dyn Connection>>>;

@@ -1,17 +1,22 @@
 //! Whole runs against small servers that answer, refuse, reset, hang, lie and die.
 
+use std::future::poll_fn;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::task::Poll;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kendall_load::{
-    Connection, Exchange, LocalFuture, Plan, Progress, Request, Reuse, RunSummary, Stamps, Workload, run, tcp,
+    Connection, Doubt, Exchange, LocalFuture, Plan, Progress, Request, RequestClass, Reuse, RunSummary,
+    Stamps, Workload, run, tcp,
 };
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Arrivals, Law};
+use rustix::io::Errno;
+use rustix::process::getpriority_process;
 
 /// Sends the request's number, and wants it back.
 struct Echo {
@@ -24,8 +29,8 @@ impl Workload for Echo {
         Request { class: 0, bytes: index.to_be_bytes().to_vec() }
     }
 
-    fn classes(&self) -> Vec<String> {
-        vec!["all".into()]
+    fn classes(&self) -> Vec<RequestClass> {
+        vec![RequestClass { name: "all".into(), weight: 1.0 }]
     }
 
     fn connect(&self) -> LocalFuture<'_, io::Result<Box<dyn Connection>>> {
@@ -56,13 +61,10 @@ impl Connection for EchoConnection {
     ) -> LocalFuture<'a, Exchange> {
         Box::pin(async move {
             let mut answer = [0; 8];
-            match tcp::exchange(&mut self.stream, &request.bytes, &mut answer, stamps).await {
-                Ok(()) if u64::from_be_bytes(answer) == index => {
-                    Exchange { outcome: Outcome::Answered, reuse: self.reuse }
-                }
-                Ok(()) => Exchange { outcome: Outcome::Wrong, reuse: self.reuse },
-                Err(_) => Exchange { outcome: Outcome::Refused, reuse: Reuse::Close },
-            }
+            let right = |answer: &[u8]| answer == index.to_be_bytes();
+            let outcome = tcp::ask(&mut self.stream, &request.bytes, &mut answer, stamps, right).await;
+            let reuse = if outcome == Outcome::Refused { Reuse::Close } else { self.reuse };
+            Exchange { outcome, reuse }
         })
     }
 }
@@ -127,11 +129,9 @@ fn every_request_to_a_good_server_is_answered_and_stamped_in_order() {
         assert_eq!(summary.count(Outcome::Answered), summary.sent);
         let mut lags: Vec<i64> = rows.iter().filter_map(RequestRow::send_lag_ns).collect();
         lags.sort_unstable();
-        // A request on a kept connection is sent as it begins, but for the first ones, which connect.
-        if reuse == Reuse::Keep {
-            let ratio = summary.lag.p50_ns as f64 / lags[lags.len() / 2] as f64;
-            assert!((0.5..1.1).contains(&ratio), "the lag of the summary is that of the rows: {ratio}");
-        }
+        // Each is sent after it was begun. The summary's quantiles have three digits.
+        let (begun, sent) = (summary.lag.p50_ns as f64, lags[lags.len() / 2] as f64);
+        assert!(begun > 0.0 && begun <= sent * 1.01 + 1.0, "begun {begun} ns late, sent {sent} ns late");
         for row in &rows {
             let stamps = [Some(row.scheduled), row.sent, row.first_byte, row.completed];
             assert!(stamps.is_sorted() && stamps[3].is_some(), "{row:?}");
@@ -264,14 +264,18 @@ fn cancelling_stops_at_once_and_keeps_the_books() {
     assert_eq!((summary.sent, summary.count(Outcome::Unanswered)), (rows, rows));
 }
 
-/// A server that stands still for 400 ms under 500 requests a second: of a second's requests, 200 wait for up to
-/// that long, evenly, so the 80th percentile of all is 200 ms. A tool that sends late would see none of them.
+/// A server that stands still for about 400 ms under 500 requests a second: of a second's requests, 200 wait for
+/// up to that long, evenly, so the 80th percentile of all is half of it. A tool that sends late would see none of
+/// them. How long it stood still the server says itself, as sleep may last longer on a loaded machine.
 #[test]
 fn a_stall_of_the_server_is_seen_whole() {
-    let stall = AtomicBool::new(false);
+    let stall_ns = Arc::new(AtomicU64::new(0));
+    let stalled_ns = stall_ns.clone();
     let address = server(move |stream, index| {
-        if index == 200 && !stall.swap(true, Ordering::SeqCst) {
+        if index == 200 {
+            let before = Instant::now();
             thread::sleep(Duration::from_millis(400));
+            stalled_ns.store(before.elapsed().as_nanos() as u64, Ordering::Relaxed);
         }
         stream.write_all(&index.to_be_bytes())
     });
@@ -280,8 +284,85 @@ fn a_stall_of_the_server_is_seen_whole() {
     let mut responses: Vec<i64> = rows.iter().filter_map(RequestRow::response_ns).collect();
     assert_eq!(responses.len() as u64, summary.sent);
     responses.sort_unstable();
-    let p80_ms = responses[responses.len() * 8 / 10] as f64 / 1e6;
-    assert!((150.0..350.0).contains(&p80_ms), "{p80_ms} ms");
+    let p80 = responses[responses.len() * 8 / 10] as f64;
+    let share = p80 / stall_ns.load(Ordering::Relaxed) as f64;
+    assert!((0.3..0.7).contains(&share), "80 % waited for at most {share} of the stall");
+}
+
+#[test]
+fn the_thread_has_its_old_priority_back_after_a_run() {
+    let nice = || getpriority_process(None).unwrap();
+    let (before, mut during) = (nice(), i32::MAX);
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let one = Plan { requests: Some(1), ..plan(Arrivals::constant(1000.0), 100) };
+    let never = AtomicBool::new(false);
+    run(&one, &keep(address), &mut |_| during = nice(), &Progress::default(), &never).unwrap();
+    // It is lower during the run where that is permitted.
+    assert!(during <= before, "{during} instead of {before}");
+    assert_eq!(nice(), before);
+}
+
+#[test]
+fn users_who_do_not_think_pause_before_they_ask_a_dead_port_again() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let arrivals = Arrivals::Closed { population: 2, think: Law::Constant { mean_s: 0.0 } };
+    let (rows, summary) = rows(&plan(arrivals, 500), &keep(address));
+    assert_eq!(summary.count(Outcome::Refused), summary.sent);
+    // Each of the two asks at 0 ms, and then at most once in each of the 500 ms.
+    assert!((3..=1000).contains(&rows.len()), "{}", rows.len());
+}
+
+/// With all requests due at once, one goes out, a million wait, and the rest are given up.
+#[test]
+fn there_is_an_end_to_how_many_wait_for_a_connection() {
+    const BEYOND: u64 = 9;
+    let address = server(|_, _| Ok(()));
+    let arrivals = Arrivals::Trace { instants_s: vec![0.0; 1_000_001 + BEYOND as usize].into() };
+    let flood = Plan { connections: 1, drain: Duration::from_millis(1), ..plan(arrivals, 1000) };
+    let never = AtomicBool::new(false);
+    let mut rows = 0;
+    let summary = run(&flood, &keep(address), &mut |_| rows += 1, &Progress::default(), &never).unwrap();
+    assert_eq!((summary.sent, summary.count(Outcome::Unanswered)), (rows, rows));
+    assert_eq!(summary.waited_for_connection, 1_000_000);
+    assert!(summary.doubts.contains(&Doubt::TurnedAway { count: BEYOND }), "{:?}", summary.doubts);
+}
+
+/// Cannot connect for want of ports, but finds that out only when the run is cancelled.
+struct NoPorts<'a>(&'a AtomicBool);
+
+impl Workload for NoPorts<'_> {
+    fn request(&self, _: u64) -> Request {
+        Request { class: 0, bytes: Vec::new() }
+    }
+
+    fn classes(&self) -> Vec<RequestClass> {
+        vec![RequestClass { name: "all".into(), weight: 1.0 }]
+    }
+
+    fn connect(&self) -> LocalFuture<'_, io::Result<Box<dyn Connection>>> {
+        Box::pin(poll_fn(|_| match self.0.load(Ordering::Relaxed) {
+            true => Poll::Ready(Err(Errno::ADDRNOTAVAIL.into())),
+            false => Poll::Pending,
+        }))
+    }
+}
+
+#[test]
+fn failures_of_this_side_count_to_the_very_end_of_a_run() {
+    let cancel = AtomicBool::new(false);
+    let workload = NoPorts(&cancel);
+    let some = Plan { requests: Some(20), ..plan(Arrivals::constant(1000.0), 1000) };
+    let (mut rows, progress) = (0, Progress::default());
+    let summary = thread::scope(|scope| {
+        let run = scope.spawn(|| run(&some, &workload, &mut |_| rows += 1, &progress, &cancel).unwrap());
+        while progress.sent.load(Ordering::Relaxed) < 10 {
+            thread::yield_now();
+        }
+        cancel.store(true, Ordering::Relaxed);
+        run.join().unwrap()
+    });
+    assert!(rows >= 10);
+    assert_eq!((summary.sent, summary.count(Outcome::Refused), summary.own_failures), (rows, rows, rows));
 }
 
 /// Little's law holds for the books of a drained run exactly: both sides are the same sum.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use judge::findings;
 
-use crate::number::{list, percent, significant, time, time_with_interval};
+use crate::number::{few, list, percent, significant, time, time_with_interval};
 
 /// What a finding means to the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -319,7 +319,7 @@ impl Finding {
                 write!(
                     f,
                     "The generator sent late at {}: at {worst} one request in a hundred left {lag} or more ",
-                    list(places)
+                    few(places)
                 )?;
                 write!(f, "after it was due, where the mean response is {response}.")
             }

@@ -104,6 +104,11 @@ pub(crate) fn difference(predicted: f64, measured: f64) -> Option<String> {
     Some(format!("{sign}{}", percent(relative.abs())))
 }
 
+/// The words as a list, or how many points they are where they are more than three.
+pub(crate) fn few(words: &[String]) -> String {
+    if words.len() > 3 { format!("{} points", words.len()) } else { list(words) }
+}
+
 /// "a", "a and b", "a, b and c".
 pub(crate) fn list(words: &[String]) -> String {
     match words {

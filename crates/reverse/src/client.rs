@@ -4,7 +4,6 @@ use std::io;
 use std::net::SocketAddr;
 
 use kendall_load::{Connection, Exchange, LocalFuture, Request as LoadRequest, Reuse, Stamps, tcp};
-use kendall_record::Outcome;
 use tokio::net::TcpStream;
 
 use crate::protocol::{ANSWER_BYTES, Request, decode_answer};
@@ -34,18 +33,6 @@ impl Client {
         let port = stream.local_addr()?.port();
         Ok(Self { stream, port, stage: Stage::Settled })
     }
-
-    /// Sends a request and reads the answer, right or wrong. Sets the stamps as things happen.
-    ///
-    /// # Errors
-    /// Fails if the connection is lost before the answer is complete.
-    pub async fn ask(&mut self, request: &Request, stamps: &mut Stamps) -> io::Result<u64> {
-        let mut answer = [0; ANSWER_BYTES];
-        self.stage = Stage::Waiting;
-        let exchanged = tcp::exchange(&mut self.stream, &request.encode(), &mut answer, stamps).await;
-        self.stage = Stage::Settled;
-        exchanged.map(|()| decode_answer(answer))
-    }
 }
 
 impl Drop for Client {
@@ -65,16 +52,18 @@ impl Connection for Client {
     fn exchange<'a>(
         &'a mut self,
         _index: u64,
-        request: &'a LoadRequest,
+        sent: &'a LoadRequest,
         stamps: &'a mut Stamps,
     ) -> LocalFuture<'a, Exchange> {
         Box::pin(async move {
-            let request = Request::decode(&request.bytes).expect("the workload encodes whole requests");
-            let outcome = match self.ask(&request, stamps).await {
-                Ok(answer) if request.is_answered_by(answer) => Outcome::Answered,
-                Ok(_) => Outcome::Wrong,
-                Err(_) => Outcome::Refused,
+            let request = Request::decode(&sent.bytes).expect("the workload encodes whole requests");
+            let right = |answer: &[u8]| {
+                request.is_answered_by(decode_answer(answer.try_into().expect("it fills the buffer")))
             };
+            let mut answer = [0; ANSWER_BYTES];
+            self.stage = Stage::Waiting;
+            let outcome = tcp::ask(&mut self.stream, &sent.bytes, &mut answer, stamps, right).await;
+            self.stage = Stage::Settled;
             Exchange { outcome, reuse: Reuse::Close }
         })
     }

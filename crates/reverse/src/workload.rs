@@ -8,7 +8,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use kendall_load::{Connection, LocalFuture, Request as LoadRequest, Workload};
+use kendall_load::{Connection, LocalFuture, Request as LoadRequest, RequestClass, Workload};
 use kendall_station::Law;
 use kendall_station::random::{Purpose, Rng, stream};
 use rand::RngExt as _;
@@ -129,12 +129,14 @@ impl Workload for ReverseWorkload {
         LoadRequest { class, bytes: request.encode().to_vec() }
     }
 
-    /// One class for each priority, if there are priorities.
-    fn classes(&self) -> Vec<String> {
+    /// One class for each priority, which is its weight, if there are priorities.
+    fn classes(&self) -> Vec<RequestClass> {
         if self.parameters.priority_lambda == 0.0 {
-            vec!["all".into()]
+            vec![RequestClass { name: "all".into(), weight: 1.0 }]
         } else {
-            (1..=MAX_PRIORITY).map(|priority| format!("priority {priority}")).collect()
+            let class =
+                |priority| RequestClass { name: format!("priority {priority}"), weight: f64::from(priority) };
+            (1..=MAX_PRIORITY).map(class).collect()
         }
     }
 
@@ -235,12 +237,15 @@ mod tests {
     #[test]
     fn classes_are_the_priorities_if_there_are_any() {
         let plain = workload(PLAIN, 1);
-        assert_eq!((plain.classes(), plain.request(4).class), (vec!["all".to_owned()], 0));
+        let all = RequestClass { name: "all".into(), weight: 1.0 };
+        assert_eq!((plain.classes(), plain.request(4).class), (vec![all], 0));
         let urgent = workload(Parameters { priority_lambda: 0.3, ..PLAIN }, 1);
         assert_eq!(urgent.classes().len(), 16);
         for i in 0..200 {
             let (request, class) = (urgent.reverse_request(i), urgent.request(i).class);
-            assert_eq!(urgent.classes()[class as usize], format!("priority {}", request.priority));
+            let class = &urgent.classes()[class as usize];
+            assert_eq!(class.name, format!("priority {}", request.priority));
+            assert_eq!(class.weight, f64::from(request.priority));
         }
     }
 

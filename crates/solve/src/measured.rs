@@ -10,6 +10,7 @@ mod window;
 
 use kendall_record::RequestRow;
 use kendall_station::{Answer, By, ClassAnswer, Estimate, QUANTILES, Quantile, Servers, Summary};
+use serde::Serialize;
 
 pub use drained::{Trend, little, trend};
 use window::Window;
@@ -26,7 +27,7 @@ pub struct Trial<'a> {
 }
 
 /// What the clients alone saw, where the server told nothing of its own.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClientSide {
     /// From the instant a request was due until its answer is complete.
     pub response: Summary,
@@ -41,12 +42,12 @@ pub struct ClientSide {
 /// Why the rows make no answer.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NotMeasured {
-    /// There is no trial, or one whose requests after the warm-up span no time.
+    /// There is no trial, or none whose requests after the warm-up span any time.
     #[error(
         "trial {trial} holds fewer than two requests after its warm-up; run longer, or shorten the warm-up"
     )]
     Empty {
-        /// Which trial, counted from 1.
+        /// The first such trial, counted from 1.
         trial: usize,
     },
     /// No request was answered.
@@ -63,32 +64,21 @@ pub enum NotMeasured {
     NoStamps(Box<ClientSide>),
 }
 
-/// Makes an answer of the trials of one combination. Rows of class i belong to `classes[i]`; with fewer than two classes
+/// Makes an answer of the trials of one combination; those that are empty after their warm-up are left out. Rows of class i belong to `classes[i]`; with fewer than two classes
 /// there are no answers by class.
 ///
 /// The waiting time of a request is `started − queued` plus, where service was interrupted, the interruptions; without
 /// those stamps it is the response time less the service time.
 ///
 /// # Errors
-/// Fails where nothing was due or answered, and, with what the clients saw, where the server sent no stamps.
+/// Fails where nothing was due or answered in any trial, and, with what the clients saw, where the server sent no stamps.
 pub fn measured(trials: &[Trial<'_>], servers: Servers, classes: &[String]) -> Result<Answer, NotMeasured> {
-    let windows = trials.iter().map(Window::new).collect::<Option<Vec<_>>>();
-    let Some(windows) = windows.filter(|windows| !windows.is_empty()) else {
-        let empty = trials.iter().position(|trial| Window::new(trial).is_none()).unwrap_or(0);
-        return Err(NotMeasured::Empty { trial: empty + 1 });
-    };
+    let windows = windows(trials)?;
+    let client = seen_by_clients(&windows)?;
     let due = windows.iter().map(|window| window.rows.len() as u64).sum();
     let of_class =
         |class: Option<usize>| move |row: &&RequestRow| class.is_none_or(|class| row.class as usize == class);
     let response = |class| times(&windows, of_class(class), |row| row.response_ns());
-    let Some(all) = response(None) else { return Err(NotMeasured::NothingAnswered { requests: due }) };
-    let lost = rate(&windows, |window, from, to| window.lost_share(from, to));
-    let client = ClientSide {
-        response: all,
-        throughput_per_s: rate(&windows, |window, from, to| window.throughput_per_s(from, to)),
-        in_system: rate(&windows, |window, from, to| window.in_system(from, to)),
-        lost,
-    };
     let waiting = |class| times(&windows, of_class(class), waiting_ns);
     let Some(waiting_all) = waiting(None) else { return Err(NotMeasured::NoStamps(Box::new(client))) };
     let by_class = |(class, name): (usize, &String)| {
@@ -103,7 +93,7 @@ pub fn measured(trials: &[Trial<'_>], servers: Servers, classes: &[String]) -> R
     };
     let several = if classes.len() > 1 { classes } else { &[] };
     Ok(Answer {
-        by: By::Measurement { requests: due, trials: trials.len() as u64 },
+        by: By::Measurement { requests: due, trials: windows.len() as u64 },
         p_wait: rate(&windows, |window, from, to| window.delayed_share(servers, from, to)),
         utilisation: rate(&windows, |window, from, to| window.utilisation(servers, from, to)),
         waiting: waiting_all,
@@ -112,6 +102,31 @@ pub fn measured(trials: &[Trial<'_>], servers: Servers, classes: &[String]) -> R
         in_system: client.in_system,
         lost: client.lost,
         classes: several.iter().enumerate().filter_map(by_class).collect(),
+    })
+}
+
+/// What the clients alone saw of the trials of one combination, whatever the server told.
+///
+/// # Errors
+/// Fails where nothing was due or answered in any trial.
+pub fn client_side(trials: &[Trial<'_>]) -> Result<ClientSide, NotMeasured> {
+    seen_by_clients(&windows(trials)?)
+}
+
+/// The trials without their warm-ups; those in which nothing is left are left out, unless that is all.
+fn windows<'a>(trials: &[Trial<'a>]) -> Result<Vec<Window<'a>>, NotMeasured> {
+    let windows: Vec<_> = trials.iter().filter_map(Window::new).collect();
+    if windows.is_empty() { Err(NotMeasured::Empty { trial: 1 }) } else { Ok(windows) }
+}
+
+fn seen_by_clients(windows: &[Window<'_>]) -> Result<ClientSide, NotMeasured> {
+    let requests = windows.iter().map(|window| window.rows.len() as u64).sum();
+    let response = times(windows, |_| true, |row| row.response_ns());
+    Ok(ClientSide {
+        response: response.ok_or(NotMeasured::NothingAnswered { requests })?,
+        throughput_per_s: rate(windows, |window, from, to| window.throughput_per_s(from, to)),
+        in_system: rate(windows, |window, from, to| window.in_system(from, to)),
+        lost: rate(windows, |window, from, to| window.lost_share(from, to)),
     })
 }
 

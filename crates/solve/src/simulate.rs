@@ -63,6 +63,9 @@ pub enum SimulationError {
 /// The warm-up is cut by MSER-5, except from a trace, which is a run as a whole. Intervals of means are by batch
 /// means, of quantiles by sectioning. An interrupted service is resumed where it stopped.
 ///
+/// The simulation knows the true service time of every customer, which shortest-remaining is told at each arrival; a live
+/// server under that discipline may know no more than a range. Gittins and cµ know the law of the class alone.
+///
 /// # Errors
 /// Fails on an impossible station, on one that never settles, and on a trace that is too short.
 pub fn simulate(station: &Station, stop: StopRule, seed: u64) -> Result<Answer, SimulationError> {

@@ -3,7 +3,7 @@
 //! Seeds are fixed. Where a random number is compared, twice the half-width of its 95 % interval is allowed.
 
 use kendall_record::{Outcome, RequestRow};
-use kendall_solve::{NotMeasured, Trial, formula, little, measured, trend};
+use kendall_solve::{NotMeasured, Trial, client_side, formula, little, measured, trend};
 use kendall_station::random::{Purpose, stream};
 use kendall_station::{Arrivals, By, Estimate, Law, Servers, Station};
 
@@ -119,8 +119,36 @@ fn without_stamps_only_the_clients_side_stands() {
     let error = measured(&[trial(&rows)], station.servers, &[]).unwrap_err();
     assert!(error.to_string().contains("response time and throughput stand"));
     let NotMeasured::NoStamps(client) = error else { panic!("{error}") };
+    assert_eq!(client_side(&[trial(&rows)]).as_ref(), Ok(&*client));
     near("throughput", client.throughput_per_s, 100.0);
     assert_eq!(client.response.mean_s, by_service.response.mean_s);
+}
+
+#[test]
+fn what_the_clients_saw_is_in_the_answer_as_well() {
+    let rows = run(&station(100.0, 2), 5000, 7);
+    let answer = measured(&[trial(&rows)], Servers::new(2).unwrap(), &[]).unwrap();
+    let client = client_side(&[trial(&rows)]).unwrap();
+    assert_eq!(client.response, answer.response);
+    assert_eq!(
+        (client.throughput_per_s, client.in_system, client.lost),
+        (answer.throughput_per_s, answer.in_system, answer.lost)
+    );
+    assert_eq!(client_side(&[]), Err(NotMeasured::Empty { trial: 1 }));
+}
+
+#[test]
+fn a_trial_without_requests_after_its_warm_up_is_left_out() {
+    let station = station(100.0, 2);
+    let runs = [1, 2].map(|seed| run(&station, 5000, seed));
+    let (first, second) = (trial(&runs[0]), trial(&runs[1]));
+    let cut_short = Trial { rows: &runs[0], warmup_ns: i64::MAX };
+    let never_begun = Trial { rows: &[], warmup_ns: 0 };
+    let found = measured(&[cut_short, first, never_begun, second], station.servers, &[]);
+    assert_eq!(found, measured(&[first, second], station.servers, &[]));
+    assert!(found.is_ok());
+    let none = measured(&[cut_short, never_begun], station.servers, &[]);
+    assert_eq!(none, Err(NotMeasured::Empty { trial: 1 }));
 }
 
 #[test]
@@ -162,10 +190,23 @@ fn littles_law_holds_in_a_whole_record_and_shows_a_hole_in_it() {
 #[test]
 fn only_a_queue_that_grows_is_said_to_grow() {
     let alarms =
-        (0..200).filter(|&seed| trend(&run(&station(160.0, 2), 10_000, seed)).unwrap().grows).count();
+        (0..200).filter(|&seed| trend(&run(&station(160.0, 2), 10_000, seed), 0).unwrap().grows).count();
     assert!(alarms <= 2, "{alarms} of 200");
-    let overload = trend(&run(&station(260.0, 2), 10_000, 6)).unwrap();
+    let overload = trend(&run(&station(260.0, 2), 10_000, 6), 0).unwrap();
     assert!(overload.grows);
     assert!((overload.growth_per_s / 60.0 - 1.0).abs() < 0.2, "{overload:?}");
-    assert_eq!(trend(&run(&station(260.0, 2), 50, 6)), None);
+    assert_eq!(trend(&run(&station(260.0, 2), 50, 6), 0), None);
+}
+
+/// 500 requests a second that stay for 2 s each, in a run of 4 s: the first 2 s fill the station, and then it is steady.
+#[test]
+fn filling_from_empty_is_growth_only_if_the_warm_up_counts() {
+    let rows: Vec<_> =
+        (0..2000).map(|i| row(i, i as i64 * 2_000_000, i as i64 * 2_000_000, 2e9 as i64)).collect();
+    assert!(trend(&rows, 0).unwrap().grows);
+    let steady = trend(&rows, 2e9 as i64).unwrap();
+    assert!(!steady.grows);
+    assert!(steady.growth_per_s.abs() < 5.0, "those from before are still counted as present: {steady:?}");
+    assert_eq!(trend(&rows, 3.9e9 as i64), None, "50 requests say nothing");
+    assert_eq!(trend(&rows, i64::MAX), None);
 }

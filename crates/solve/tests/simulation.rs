@@ -82,7 +82,7 @@ fn classes(row: &Row, services: impl Fn(usize) -> Law) -> (f64, Vec<Class>) {
     let class = |(i, rate): (usize, &f64)| Class {
         name: i.to_string(),
         share: rate / total,
-        weight: -(i as f64),
+        weight: 1.0 / (1.0 + i as f64),
         service: Some(services(i)),
     };
     (total, rates.iter().enumerate().map(class).collect())

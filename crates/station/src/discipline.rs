@@ -22,7 +22,9 @@ pub enum Discipline {
     PreemptivePriority,
     /// All requests share the servers equally, none more than one server (Kleinrock 1967).
     ProcessorSharing,
-    /// The shortest expected remaining service time first, interrupting (Schrage 1968).
+    /// The shortest expected remaining service time first, interrupting (Schrage 1968). Expected by what is known of
+    /// the size: the simulator knows true sizes, while a live server may know no more than a range, so that it does
+    /// worse than its simulation.
     ShortestRemaining,
     /// The largest weight over expected service time first; whoever is in service finishes (Cox and Smith 1961).
     CMu,

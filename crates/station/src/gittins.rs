@@ -6,6 +6,10 @@ use crate::law::Law;
 const QUANTILES: usize = 256;
 /// And at how many ages in geometric steps.
 const STEPS: usize = 1024;
+/// Indices this near to each other, relatively, are one. An index is a quotient of differences, in which the law's own
+/// rounding is magnified to as much as 1e-10, and an f32 is off by up to 6e-8; a memoryless job that seemed to lose
+/// even that much would yield to its equals.
+const ROUNDING: f64 = 1e-7;
 
 /// The Gittins index of a job whose service time follows a law (Gittins 1989; Aalto, Ayesta and Righter 2009):
 ///
@@ -20,6 +24,8 @@ pub struct GittinsTable {
     law: Law,
     /// Received service and the index there, ascending in the former.
     points: Vec<(f64, f64)>,
+    /// `lowest[k][i]` is the least index of the 2ᵏ points from i on.
+    lowest: Vec<Vec<f64>>,
 }
 
 impl GittinsTable {
@@ -38,18 +44,24 @@ impl GittinsTable {
         }
         // The hull's vertices from the right; the last is "served to the end".
         let mut hull = vec![(law.mean_s(), 1.0)];
-        let mut points = Vec::with_capacity(ages.len());
+        let mut points: Vec<(f64, f64)> = Vec::with_capacity(ages.len());
         for &age in ages.iter().rev() {
             let here = (law.limited_mean_s(age), 1.0 - law.survival(age));
             let slope = |to: &(f64, f64)| (to.1 - here.1) / (to.0 - here.0).max(f64::MIN_POSITIVE);
             while hull.len() > 1 && slope(&hull[hull.len() - 1]) <= slope(&hull[hull.len() - 2]) {
                 hull.pop();
             }
-            points.push((age, slope(hull.last().expect("the hull ends in its first vertex"))));
+            let exact = slope(hull.last().expect("the hull ends in its first vertex"));
+            let index = match points.last() {
+                Some(&(_, next)) if (exact / next - 1.0).abs() < ROUNDING => next,
+                _ => f64::from((exact as f32).min(f32::MAX)),
+            };
+            points.push((age, index));
             hull.push(here);
         }
         points.reverse();
-        Self { law: law.clone(), points }
+        let lowest = minima(points.iter().map(|point| point.1).collect());
+        Self { law: law.clone(), points, lowest }
     }
 
     /// The index after `age` of service, per unit of time; interpolated between tabulated ages.
@@ -75,15 +87,92 @@ impl GittinsTable {
         }
     }
 
-    /// The tabulated ages above `age`.
-    pub(crate) fn ages_after(&self, age: f64) -> impl Iterator<Item = f64> {
-        self.points[self.points.partition_point(|point| point.0 <= age)..].iter().map(|point| point.0)
+    /// The first tabulated age above `age` at which the index, times a weight that is not negative, is less than
+    /// `limit`. Takes logarithmic time.
+    pub(crate) fn falls_below(&self, age: f64, weight: f64, limit: f64) -> Option<f64> {
+        let mut at = self.points.partition_point(|point| point.0 <= age);
+        // As many points as are not below, in descending powers of two.
+        for (k, lowest) in self.lowest.iter().enumerate().rev() {
+            if lowest.get(at).is_some_and(|least| weight * least >= limit) {
+                at += 1 << k;
+            }
+        }
+        self.points.get(at).map(|point| point.0)
     }
+}
+
+/// The sparse table of the minima of all runs of 2ᵏ numbers, by k and by where the run begins.
+fn minima(numbers: Vec<f64>) -> Vec<Vec<f64>> {
+    let mut lowest = vec![numbers];
+    for half in (0..).map(|k| 1 << k) {
+        let runs = &lowest[lowest.len() - 1];
+        if runs.len() <= half {
+            break;
+        }
+        let twice = runs.iter().zip(&runs[half..]).map(|(left, right)| left.min(*right)).collect();
+        lowest.push(twice);
+    }
+    lowest
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// To the bit, at any age: the least difference would make it yield to its equals.
+    #[test]
+    fn a_memoryless_job_keeps_its_index_exactly() {
+        for mean_s in [1.0, 0.25, 1.0 / 4.2] {
+            let table = GittinsTable::new(&Law::Exponential { mean_s });
+            for i in 0..20_000 {
+                let age = f64::from(i) * mean_s * 1e-3;
+                assert_eq!(table.index(age).to_bits(), table.index(0.0).to_bits(), "{mean_s} {age}");
+            }
+        }
+    }
+
+    /// Laws whose index falls, rises, stays, or does both.
+    fn laws() -> impl Strategy<Value = Law> {
+        prop_oneof![
+            (0.01..9.0f64).prop_map(|mean_s| Law::Exponential { mean_s }),
+            (0.05..0.95f64, 0.01..1.0f64, 1.0..20.0f64)
+                .prop_map(|(p, a, b)| Law::Hyperexponential { parts: vec![(p, a), (1.0 - p, b)] }),
+            (0.1..9.0f64).prop_map(|scv| Law::LogNormal { mean_s: 1.0, scv }),
+            (0.01..1.0f64, 0.1..4.0f64)
+                .prop_map(|(low_s, width)| Law::Uniform { low_s, high_s: low_s + width }),
+            prop::collection::vec(0.1..9.0f64, 1..6).prop_map(|samples_s| Law::empirical(samples_s).unwrap()),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn the_search_finds_what_a_scan_finds(
+            law in laws(),
+            weight in 0.1..4.0f64,
+            queries in prop::collection::vec((0.0..1.0f64, any::<prop::sample::Index>(), 0.5..1.5f64), 30),
+        ) {
+            let table = GittinsTable::new(&law);
+            for (share, at, factor) in queries {
+                let age = share * share * law.quantile_s(1.0 - 1e-6);
+                let index = table.points[at.index(table.points.len())].1;
+                // An index itself and what lies next to it: where less and not less part.
+                for limit in [weight * index, weight * index * factor, 0.0, f64::INFINITY] {
+                    let below = |point: &&(f64, f64)| point.0 > age && weight * point.1 < limit;
+                    let scanned = table.points.iter().find(below).map(|point| point.0);
+                    prop_assert_eq!(table.falls_below(age, weight, limit), scanned);
+                }
+            }
+        }
+
+        #[test]
+        fn every_memoryless_law_has_one_index(mean_s in 1e-6..1e6f64) {
+            let table = GittinsTable::new(&Law::Exponential { mean_s });
+            prop_assert!(table.points.iter().all(|point| point.1 == table.index(0.0)));
+        }
+    }
 
     #[test]
     fn a_memoryless_job_keeps_its_index() {

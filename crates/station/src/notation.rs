@@ -45,8 +45,8 @@ pub struct Notation {
     pub capacity: Option<u64>,
     /// Users of a closed population; `None` for an open stream.
     pub population: Option<u32>,
-    /// The order of service.
-    pub discipline: Discipline,
+    /// The order of service; `None` where it is not named, which is FIFO unless the context says otherwise.
+    pub discipline: Option<Discipline>,
 }
 
 /// Why a text is not a station.
@@ -70,6 +70,14 @@ pub enum NotationError {
 }
 
 impl Kind {
+    /// Whether a law of this kind takes a squared coefficient of variation beside its mean.
+    pub fn takes_scv(self) -> bool {
+        match self {
+            Self::Exponential | Self::Constant | Self::Erlang(_) => false,
+            Self::Hyperexponential | Self::Uniform | Self::LogNormal | Self::Pareto | Self::General => true,
+        }
+    }
+
     /// The law of this kind with the given mean. `scv`, the squared coefficient of variation, is needed for H2,
     /// LN, Pa and G, may be given for U (1/3 if not: from 0 to twice the mean), and must fit the others.
     ///
@@ -116,11 +124,12 @@ impl Kind {
                 _ => return refuse("it must be above 1"),
             },
             Self::General => match need? {
-                0.0 => Law::Constant { mean_s },
+                // Below that an Erlang law would have tens of thousands of stages.
+                scv if (0.0..1e-4).contains(&scv) => Law::Constant { mean_s },
                 1.0 => Law::Exponential { mean_s },
                 scv if scv > 1.0 && scv.is_finite() => balanced_hyperexponential(mean_s, scv),
                 scv if (1e-4..1.0).contains(&scv) => mixed_erlang(mean_s, scv),
-                _ => return refuse("it must be 0, or from 0.0001 on"),
+                _ => return refuse("it must be zero or more, and finite"),
             },
         })
     }
@@ -150,6 +159,11 @@ fn mixed_erlang(mean_s: f64, scv: f64) -> Law {
 }
 
 impl Notation {
+    /// The order of service: the one named, or FIFO.
+    pub fn order(&self) -> Discipline {
+        self.discipline.unwrap_or_default()
+    }
+
     /// The station that this notation and its laws describe. `gap` is the law of the gaps between arrivals, or
     /// of the think time where the notation names a population.
     pub fn station(&self, gap: Law, service: Law) -> Station {
@@ -162,7 +176,7 @@ impl Notation {
             service,
             servers: self.servers,
             capacity: self.capacity,
-            discipline: self.discipline,
+            discipline: self.order(),
             classes: Vec::new(),
         }
     }
@@ -215,9 +229,9 @@ impl FromStr for Notation {
         let discipline = match parts[3..].last().and_then(|last| last.parse().ok()) {
             Some(discipline) => {
                 parts.pop();
-                discipline
+                Some(discipline)
             }
-            None => Discipline::Fifo,
+            None => None,
         };
         if parts.len() > 5 {
             return Err(NotationError::TooLong(text.into()));
@@ -248,22 +262,32 @@ fn limit(part: Option<&&str>) -> Result<Option<u64>, NotationError> {
     }
 }
 
-/// Without the parts at its end that are at their default.
+/// Without the parts at its end that are not named.
 impl fmt::Display for Notation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.arrivals, self.service, self.servers)?;
-        match (self.capacity, self.population) {
-            (Some(capacity), _) => write!(f, "/{capacity}")?,
-            (None, Some(_)) => write!(f, "/∞")?,
-            (None, None) => {}
-        }
-        if let Some(population) = self.population {
-            write!(f, "/{population}")?;
-        }
-        if self.discipline != Discipline::Fifo {
-            write!(f, "/{}", self.discipline.notation())?;
-        }
-        Ok(())
+        write_tail(f, self.capacity, self.population, self.discipline)
+    }
+}
+
+/// The parts /K/N/D, each of which stands only where it says something.
+pub(crate) fn write_tail(
+    f: &mut fmt::Formatter<'_>,
+    capacity: Option<u64>,
+    population: Option<u32>,
+    discipline: Option<Discipline>,
+) -> fmt::Result {
+    match (capacity, population) {
+        (Some(capacity), _) => write!(f, "/{capacity}")?,
+        (None, Some(_)) => write!(f, "/∞")?,
+        (None, None) => {}
+    }
+    if let Some(population) = population {
+        write!(f, "/{population}")?;
+    }
+    match discipline {
+        Some(discipline) => write!(f, "/{}", discipline.notation()),
+        None => Ok(()),
     }
 }
 
@@ -274,14 +298,26 @@ mod tests {
 
     #[test]
     fn common_stations_read_and_print_back() {
-        for text in ["M/M/6", "M/G/2/50", "D/M/1", "M/M/4/∞/20", "E3/H2/2", "LN/Pa/1/PS", "M/M/4/9/20/SRPT"]
-        {
+        for text in [
+            "M/M/6",
+            "M/G/2/50",
+            "D/M/1",
+            "M/M/4/∞/20",
+            "E3/H2/2",
+            "LN/Pa/1/PS",
+            "M/M/1/FIFO",
+            "M/M/4/9/20/SRPT",
+        ] {
             assert_eq!(text.parse::<Notation>().unwrap().to_string(), text);
         }
         let read = |text: &str| text.parse::<Notation>().unwrap();
-        assert_eq!(read("m/m/4/inf/20/fcfs"), read("M/M/4/∞/20"));
-        assert_eq!(read("M/GI/1/gittins").discipline, Discipline::Gittins);
+        assert_eq!(read("m/m/4/inf/20/fcfs"), read("M/M/4/∞/20/FIFO"));
+        assert_eq!(read("M/GI/1/gittins").discipline, Some(Discipline::Gittins));
         assert_eq!(read("M/M/1//PS"), read("M/M/1/PS"));
+        let (named, silent) = (read("M/M/1/FIFO"), read("M/M/1"));
+        assert_eq!((named.discipline, silent.discipline), (Some(Discipline::Fifo), None));
+        assert_eq!((named.order(), silent.order()), (Discipline::Fifo, Discipline::Fifo));
+        assert_eq!(read("M/M/1/LIFO").order(), Discipline::Lifo);
     }
 
     #[test]
@@ -317,6 +353,22 @@ mod tests {
         assert!(matches!(Kind::General.law(1.0, None), Err(NotationError::NeedsScv(Kind::General))));
         assert!(Kind::Exponential.law(1.0, Some(2.0)).unwrap_err().to_string().contains("leave it out"));
         assert!(Kind::Hyperexponential.law(1.0, Some(0.5)).is_err());
+        for scv in [0.0, 1e-9, 9.9e-5] {
+            assert_eq!(Kind::General.law(1.0, Some(scv)), Ok(Law::Constant { mean_s: 1.0 }));
+        }
+        for scv in [-1e-9, f64::NAN, f64::INFINITY] {
+            assert!(Kind::General.law(1.0, Some(scv)).is_err(), "{scv}");
+        }
+    }
+
+    #[test]
+    fn a_kind_takes_the_variation_that_it_does_not_imply() {
+        for text in ["M", "D", "E2", "H2", "U", "LN", "Pa", "G"] {
+            let kind: Kind = text.parse().unwrap();
+            // 2 for those above 1, 0.2 for U: what a kind takes, it has.
+            let law = [2.0, 0.2].into_iter().find_map(|scv| kind.law(1.0, Some(scv)).ok());
+            assert_eq!(kind.takes_scv(), law.is_some(), "{kind}");
+        }
     }
 
     fn kinds() -> impl Strategy<Value = Kind> {
@@ -339,7 +391,7 @@ mod tests {
             servers in 1u32..100_000,
             capacity in prop::option::of(1u64..1000),
             population in prop::option::of(1u32..1000),
-            discipline in prop::sample::select(Discipline::ALL.to_vec()),
+            discipline in prop::option::of(prop::sample::select(Discipline::ALL.to_vec())),
         ) {
             let servers = Servers::new(servers).unwrap();
             let notation = Notation { arrivals, service, servers, capacity, population, discipline };

@@ -27,6 +27,18 @@ pub enum Size {
     Law(Arc<GittinsTable>),
 }
 
+impl Size {
+    /// The expected service still needed after some.
+    fn remaining(&self, attained: f64) -> f64 {
+        match self {
+            Self::Unknown => 1.0,
+            Self::Exactly(size) => (size - attained).max(0.0),
+            Self::UniformUpTo(limit) => (limit - attained).max(0.0) / 2.0,
+            Self::Law(table) => table.residual_mean(attained),
+        }
+    }
+}
+
 /// What a discipline may know of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
@@ -44,21 +56,11 @@ impl Job {
         Self { weight: 1.0, size: Size::Unknown, attained: 0.0 }
     }
 
-    /// The expected service still needed.
-    fn expected_remaining(&self) -> f64 {
-        match &self.size {
-            Size::Unknown => 1.0,
-            Size::Exactly(size) => (size - self.attained).max(0.0),
-            Size::UniformUpTo(limit) => (limit - self.attained).max(0.0) / 2.0,
-            Size::Law(table) => table.residual_mean(self.attained),
-        }
-    }
-
     /// The Gittins index: for a known size and for a uniform one, one over the expected remaining service.
     fn gittins(&self) -> f64 {
         match &self.size {
             Size::Law(table) => table.index(self.attained),
-            _ => 1.0 / self.expected_remaining(),
+            size => 1.0 / size.remaining(self.attained),
         }
     }
 }
@@ -136,6 +138,11 @@ impl<T> Queue<T> {
         self.insert(entry, turn)
     }
 
+    /// The receipt of the job that is to be served next.
+    pub fn head(&self) -> Option<Ticket> {
+        self.waiting.first_key_value().map(|(key, _)| Ticket(*key))
+    }
+
     /// Takes the job that is to be served next.
     pub fn pop(&mut self) -> Option<Entry<T>> {
         self.waiting.pop_first().map(|(_, entry)| entry)
@@ -166,15 +173,9 @@ impl<T> Queue<T> {
     /// else arrive. `None` if that cannot be before the job ends. Only laws with a falling hazard rate are
     /// overtaken so; the answer is then exact to the grid of [`GittinsTable`].
     pub fn overtaken_after(&self, running: &Job) -> Option<f64> {
-        let (Discipline::Gittins | Discipline::ShortestRemaining, Size::Law(table)) =
-            (self.discipline, &running.size)
-        else {
-            return None;
-        };
+        let (Discipline::Gittins, Size::Law(table)) = (self.discipline, &running.size) else { return None };
         let (head, _) = self.waiting.first_key_value()?;
-        let overtaken =
-            |&attained: &f64| head.rank < rank(self.discipline, &Job { attained, ..running.clone() });
-        let age = table.ages_after(running.attained).find(overtaken)?;
+        let age = table.falls_below(running.attained, running.weight, -head.rank.value())?;
         Some(age - running.attained)
     }
 
@@ -208,8 +209,8 @@ fn rank(discipline: Discipline, job: &Job) -> Ordered {
     Ordered::new(match discipline {
         Discipline::Fifo | Discipline::Lifo | Discipline::ProcessorSharing => 0.0,
         Discipline::Priority | Discipline::PreemptivePriority => -job.weight,
-        Discipline::ShortestRemaining => job.expected_remaining(),
-        Discipline::CMu => -job.weight / Job { attained: 0.0, ..job.clone() }.expected_remaining(),
+        Discipline::ShortestRemaining => job.size.remaining(job.attained),
+        Discipline::CMu => -job.weight / job.size.remaining(0.0),
         Discipline::Gittins => -job.weight * job.gittins(),
     })
 }
@@ -223,6 +224,11 @@ impl Ordered {
         // The usual trick: flip all bits of negative numbers and the sign of the others; +0.0 folds −0.0 in.
         let bits = (value + 0.0).to_bits();
         Self(if bits >> 63 == 1 { !bits } else { bits | 1 << 63 })
+    }
+
+    /// The number itself.
+    fn value(self) -> f64 {
+        f64::from_bits(if self.0 >> 63 == 1 { self.0 & !(1 << 63) } else { !self.0 })
     }
 }
 
@@ -322,6 +328,35 @@ mod tests {
         assert!(queue.outranks(&Job { attained: after, ..running }));
     }
 
+    /// However much service it has received, and whichever of the two waits.
+    #[test]
+    fn a_memoryless_job_never_makes_way_for_its_like() {
+        for mean_s in [1.0, 0.25, 1.0 / 4.2] {
+            let size = Size::Law(Arc::new(GittinsTable::new(&Law::Exponential { mean_s })));
+            let aged =
+                |i: u32| Job { weight: 1.5, size: size.clone(), attained: f64::from(i) * mean_s * 0.01 };
+            for i in 0..2000 {
+                for (waiting, running) in [(aged(0), aged(i)), (aged(i), aged(0))] {
+                    let mut queue = Queue::new(Discipline::Gittins);
+                    queue.push(waiting, ());
+                    assert!(!queue.outranks(&running), "{mean_s} {i}");
+                    assert_eq!(queue.overtaken_after(&running), None);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_head_is_the_ticket_of_who_is_next() {
+        let mut queue = Queue::new(Discipline::ShortestRemaining);
+        assert_eq!(queue.head(), None);
+        let long = queue.push(job(1.0, 5.0), "long");
+        let short = queue.push(job(1.0, 2.0), "short");
+        assert_eq!(queue.head(), Some(short));
+        queue.pop();
+        assert_eq!(queue.head(), Some(long));
+    }
+
     #[test]
     fn a_waiting_job_can_be_taken_back_once() {
         let mut queue = Queue::new(Discipline::Gittins);
@@ -351,6 +386,7 @@ mod tests {
         fn numbers_keep_their_order(a in any::<f64>(), b in any::<f64>()) {
             prop_assume!(!a.is_nan() && !b.is_nan());
             prop_assert_eq!(Ordered::new(a).cmp(&Ordered::new(b)), (a + 0.0).total_cmp(&(b + 0.0)));
+            prop_assert_eq!(Ordered::new(a).value(), a);
         }
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::arrivals::Arrivals;
 use crate::discipline::Discipline;
 use crate::law::{Law, LawError, Part, ServiceTime};
+use crate::notation;
 
 /// The number of identical servers.
 pub type Servers = NonZeroU32;
@@ -60,6 +61,8 @@ pub enum StationError {
     NoUsers,
     #[error("the shares of the classes add up to {0}; they must be positive and add up to 1")]
     Shares(f64),
+    #[error("class {0:?} has the weight {1}; a weight must be positive and finite")]
+    Weight(String, f64),
 }
 
 impl Station {
@@ -71,7 +74,8 @@ impl Station {
     /// Says what is impossible about the station, if anything is.
     ///
     /// # Errors
-    /// Fails on impossible laws, room for fewer requests than servers, no users, and shares that do not add up.
+    /// Fails on impossible laws, room for fewer requests than servers, no users, shares that do not add up, and
+    /// weights that are not positive numbers.
     pub fn validate(&self) -> Result<(), StationError> {
         match &self.arrivals {
             Arrivals::Open { gap } => {
@@ -97,6 +101,10 @@ impl Station {
         let sum: f64 = self.classes.iter().map(|class| class.share).sum();
         if (sum - 1.0).abs() > 1e-9 || self.classes.iter().any(|class| class.share <= 0.0) {
             return Err(StationError::Shares(sum));
+        }
+        let sound = |class: &&Class| class.weight > 0.0 && class.weight.is_finite();
+        if let Some(class) = self.classes.iter().find(|class| !sound(class)) {
+            return Err(StationError::Weight(class.name.clone(), class.weight));
         }
         let mut own = self.classes.iter().filter_map(|class| class.service.as_ref());
         own.try_for_each(ServiceTime::validate).map_err(StationError::Service)
@@ -131,18 +139,8 @@ impl fmt::Display for Station {
         };
         let service = self.service_overall().letter();
         write!(f, "{}/{service}/{}", self.arrivals.letter(), self.servers)?;
-        match (self.capacity, population) {
-            (Some(capacity), _) => write!(f, "/{capacity}")?,
-            (None, Some(_)) => write!(f, "/∞")?,
-            (None, None) => {}
-        }
-        if let Some(population) = population {
-            write!(f, "/{population}")?;
-        }
-        if self.discipline != Discipline::Fifo {
-            write!(f, "/{}", self.discipline.notation())?;
-        }
-        Ok(())
+        let named = Some(self.discipline).filter(|&discipline| discipline != Discipline::Fifo);
+        notation::write_tail(f, self.capacity, population, named)
     }
 }
 
@@ -181,6 +179,11 @@ mod tests {
         let nobody = Arrivals::Closed { population: 0, think: Law::Constant { mean_s: 1.0 } };
         assert!(refused(Station { arrivals: nobody, ..m_m(1) }).contains("at least one user"));
         assert!(refused(Station { arrivals: Arrivals::poisson(-1.0), ..m_m(1) }).starts_with("arrivals:"));
+        for weight in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let odd = Class { name: "odd".into(), share: 1.0, weight, service: None };
+            let why = refused(Station { classes: vec![odd], ..m_m(1) });
+            assert!(why.contains(&format!("\"odd\" has the weight {weight};")), "{why}");
+        }
         let half = Class { name: "half".into(), share: 0.5, weight: 1.0, service: None };
         assert!(refused(Station { classes: vec![half], ..m_m(1) }).contains("add up to 0.5"));
     }

@@ -48,19 +48,22 @@ pub struct Trend {
     pub grows: bool,
 }
 
-/// Fits a line to the mean number present in 20 slices, from the first request due to the last one due. `None` for a
-/// trial too short to say.
-pub fn trend(rows: &[RequestRow]) -> Option<Trend> {
-    let from = rows.iter().map(|row| row.scheduled).min()?;
+/// Fits a line to the mean number present in 20 slices, from `from_ns` or the first request due, if that is later, to
+/// the last one due. The start leaves out the warm-up, in which the station fills from empty. `None` for a trial too
+/// short to say.
+pub fn trend(rows: &[RequestRow], from_ns: i64) -> Option<Trend> {
+    let from = rows.iter().map(|row| row.scheduled).min()?.max(from_ns);
     let to = rows.iter().map(|row| row.scheduled).max()?;
-    if rows.len() < 5 * SLICES || to - from < SLICES as i64 {
+    let counted = rows.iter().filter(|row| row.scheduled >= from).count();
+    if counted < 5 * SLICES || to - from < SLICES as i64 {
         return None;
     }
     let width = (to - from) / SLICES as i64;
     let mut present = vec![0.0; SLICES];
     for row in rows {
         let end = row.completed.unwrap_or(i64::MAX);
-        let first = ((row.scheduled - from) / width) as usize;
+        // Whoever came before may still be here.
+        let first = ((row.scheduled - from) / width).max(0) as usize;
         for (i, number) in present.iter_mut().enumerate().skip(first) {
             let (low, high) = (from + width * i as i64, from + width * (i as i64 + 1));
             if low >= end {

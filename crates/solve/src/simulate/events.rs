@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use kendall_station::{Discipline, Entry, GittinsTable, Job, Queue, Size, Station};
+use kendall_station::{Discipline, Entry, GittinsTable, Job, Queue, Size, Station, Ticket};
 
 use super::Instant;
 use super::arriving::{Arriving, Customer};
@@ -24,6 +24,8 @@ struct Running {
     since_s: f64,
     /// The received service at which something happens: the end, or the point where it may be overtaken.
     until: Until,
+    /// The first one waiting when that was planned. Looked at only where service can make somebody less urgent.
+    planned_for: Option<Ticket>,
 }
 
 #[derive(Clone, Copy)]
@@ -46,7 +48,7 @@ struct Floor {
     events: BinaryHeap<Reverse<(Instant, usize, u64)>>,
     /// What the discipline may know of a customer of each class at its arrival.
     jobs: Vec<Job>,
-    /// Whether service can make a customer of some class less urgent.
+    /// Whether service can make a customer of some class less urgent, which only Gittins minds.
     ages: bool,
     now_s: f64,
     present: u64,
@@ -61,7 +63,7 @@ pub(super) fn run(station: &Station, mut arriving: Arriving<'_>, observer: &mut 
         servers: (0..servers).map(|_| Server { running: None, plan: 0 }).collect(),
         idle: (0..servers).rev().collect(),
         events: BinaryHeap::with_capacity(servers),
-        ages: jobs.iter().any(loses_urgency),
+        ages: station.discipline == Discipline::Gittins && jobs.iter().any(loses_urgency),
         jobs,
         now_s: 0.0,
         present: 0,
@@ -233,7 +235,8 @@ impl Floor {
 
     fn start_next(&mut self, server: usize) {
         let entry = self.queue.pop().expect("somebody waits");
-        self.servers[server].running = Some(Running { entry, since_s: self.now_s, until: Until::Done });
+        let running = Running { entry, since_s: self.now_s, until: Until::Done, planned_for: None };
+        self.servers[server].running = Some(running);
         self.plan(server);
     }
 
@@ -252,24 +255,26 @@ impl Floor {
         let running = slot.running.as_mut().expect("only a busy server has plans");
         let job = &running.entry.job;
         let left_s = (running.entry.item.customer.service_s - job.attained).max(0.0);
-        let overtaken = if self.ages { self.queue.overtaken_after(job) } else { None };
+        let (head, overtaken) =
+            if self.ages { (self.queue.head(), self.queue.overtaken_after(job)) } else { (None, None) };
         let overtaken = overtaken.filter(|after_s| *after_s < left_s);
         let (until, after_s) = match overtaken {
             Some(after_s) => (Until::Overtaken { attained_s: job.attained + after_s }, after_s),
             None => (Until::Done, left_s),
         };
-        running.until = until;
+        (running.until, running.planned_for) = (until, head);
         slot.plan += 1;
         self.events.push(Reverse((Instant(self.now_s + after_s), server, slot.plan)));
     }
 
-    /// Under Gittins a change in the queue may change when a customer in service is overtaken.
+    /// Another first one waiting may change when a customer in service is overtaken.
     fn look_ahead(&mut self) {
-        if !self.ages || self.queue.discipline() != Discipline::Gittins {
+        if !self.ages {
             return;
         }
+        let head = self.queue.head();
         for server in 0..self.servers.len() {
-            if self.servers[server].running.is_some() {
+            if self.servers[server].running.as_ref().is_some_and(|running| running.planned_for != head) {
                 self.bring_up_to_date(server);
                 self.plan(server);
             }
