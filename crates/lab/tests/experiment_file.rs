@@ -118,8 +118,8 @@ fn faults_name_their_line_and_the_nearest_key() {
         ("seed = 7", "seed = -7", "line 5", &["seed must be a whole number"]),
         ("seed = 7", "seed = ", "line 5", &[]),
         (
-            "[load]",
-            "[load]\narrivals = \"trace\"\ntrace = \"no-such-file.txt\"",
+            "rate = [\"20%\", \"95%\", 30]",
+            "arrivals = \"trace\"\ntrace = \"no-such-file.txt\"",
             "line 16",
             &["no-such-file.txt"],
         ),
