@@ -95,8 +95,16 @@ fn by(answer: &Answer) -> String {
     use kendall_station::By;
     match &answer.by {
         By::Formula { source } => source.clone(),
-        By::Simulation { customers, seed } => {
-            format!("{customers} customers after the warm-up, seed {seed}; 95 % intervals")
+        By::Simulation { customers, seed, needed } => {
+            let run = format!("{customers} customers after the warm-up, seed {seed}; 95 % intervals");
+            let doubt = needed.map(|needed| {
+                format!(
+                    ".\nDoubt: so near its limit the station needs some {} customers to settle, so these numbers are of one \
+                     that is still filling; give --customers",
+                    number::significant(needed as f64, 2)
+                )
+            });
+            run + &doubt.unwrap_or_default()
         }
         By::Measurement { requests, trials } => format!("{requests} requests in {trials} trials"),
     }

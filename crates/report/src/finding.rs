@@ -358,11 +358,11 @@ impl Finding {
             }
             Self::TooWide { places, worst_relative } => {
                 let worst = percent(*worst_relative);
-                write!(f, "At {} the interval of the mean response is wide, up to ±{worst}: ", list(places))?;
+                write!(f, "At {} the interval of the mean response is wide, up to ±{worst}: ", few(places))?;
                 f.write_str("it hardly tells models apart there. More or longer trials narrow it.")
             }
             Self::NoInterval { places } => {
-                write!(f, "At {} there is no interval: it takes at least two trials.", list(places))
+                write!(f, "At {} there is no interval: it takes at least two trials.", few(places))
             }
             Self::Unfinished { done, planned } => {
                 write!(f, "{done} of {planned} trials were run: the experiment was interrupted.")

@@ -36,6 +36,13 @@ impl Estimate {
         Self { value: self.value + by, interval: self.interval.map(|(low, high)| (low + by, high + by)) }
     }
 
+    /// The same estimate kept within what the quantity can be, such as a share between 0 and 1.
+    #[must_use]
+    pub fn within_bounds(self, low: f64, high: f64) -> Self {
+        let keep = |value: f64| value.clamp(low, high);
+        Self { value: keep(self.value), interval: self.interval.map(|(from, to)| (keep(from), keep(to))) }
+    }
+
     /// Whether `value` lies inside the interval; an exact number contains only itself.
     pub fn contains(&self, value: f64) -> bool {
         let (low, high) = self.interval.unwrap_or((self.value, self.value));
@@ -98,6 +105,10 @@ pub enum By {
         customers: u64,
         /// The seed of its random streams.
         seed: u64,
+        /// How many customers a run needs to settle at this utilisation, where that is more than were run: the
+        /// numbers are then of a station that was still filling.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        needed: Option<u64>,
     },
     /// A real server in real time.
     Measurement {

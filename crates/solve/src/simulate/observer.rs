@@ -19,7 +19,9 @@ const FINE: usize = super::section::FINE;
 /// An answer needs so many sections, or it has no interval.
 const FEWEST_SECTIONS: usize = 10;
 /// The first look at the precision comes when each section has at least so many customers.
-const FIRST_LOOK: u64 = 256;
+const FIRST_LOOK: u64 = 512;
+/// A run settles within so many relaxation times of the station.
+const RELAXATIONS: f64 = 20.0;
 
 /// A customer that leaves the station served.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +45,8 @@ pub(super) struct Observer {
     batch_left: u64,
     units_per_s: f64,
     classes: usize,
+    /// Customers that a run needs to settle.
+    settling: u64,
 }
 
 /// Whether the run has a steady state to wait for, or is itself the whole.
@@ -76,6 +80,7 @@ impl Observer {
             batch_left: batch_customers,
             units_per_s,
             classes,
+            settling: settling_customers(station),
         }
     }
 
@@ -150,10 +155,12 @@ impl Observer {
         }
         if self.whole == Whole::Endless {
             let longest = 2 * self.customers() > self.stop.max_customers;
-            let precise = self.stop.relative_half_width.is_some_and(|wanted| {
-                let found = estimate(self.steady(), |s| s.all.response.sum_s, |s| s.all.count as f64);
-                found.interval.is_some() && found.half_width() <= wanted * found.value
-            });
+            let settled = self.customers() >= self.settling;
+            let precise = settled
+                && self.stop.relative_half_width.is_some_and(|wanted| {
+                    let found = estimate(self.steady(), |s| s.all.response.sum_s, |s| s.all.count as f64);
+                    found.interval.is_some() && found.half_width() <= wanted * found.value
+                });
             if longest || precise {
                 return ControlFlow::Break(());
             }
@@ -194,7 +201,11 @@ impl Observer {
         }
         let servers = f64::from(station.servers.get());
         let per_second = |of: fn(&Section) -> f64| estimate(sections, of, Section::span_s);
-        let share = |of: fn(&Section) -> f64, among: fn(&Section) -> f64| estimate(sections, of, among);
+        let share = |of: fn(&Section) -> f64, among: fn(&Section) -> f64| {
+            estimate(sections, of, among).within_bounds(0.0, 1.0)
+        };
+        let run = self.customers();
+        let needed = (self.whole == Whole::Endless && run < self.settling).then_some(self.settling);
         let classes = station.classes.iter().enumerate().map(|(i, class)| ClassAnswer {
             name: class.name.clone(),
             response: Ledger::summary(sections, self.units_per_s, |s| &s.classes[i], |l| &l.response),
@@ -202,17 +213,38 @@ impl Observer {
             throughput_per_s: estimate(sections, |s| s.classes[i].count as f64, Section::span_s),
         });
         Ok(Answer {
-            by: By::Simulation { customers, seed },
+            by: By::Simulation { customers, seed, needed },
             response: Ledger::summary(sections, self.units_per_s, |s| &s.all, |l| &l.response),
             waiting: Ledger::summary(sections, self.units_per_s, |s| &s.all, |l| &l.waiting),
             p_wait: share(|s| s.delayed as f64, |s| s.all.count as f64),
             throughput_per_s: per_second(|s| s.all.count as f64),
-            utilisation: scaled(per_second(|s| s.busy_s), 1.0 / servers),
+            utilisation: scaled(per_second(|s| s.busy_s), 1.0 / servers).within_bounds(0.0, 1.0),
             in_system: per_second(|s| s.present_s),
             lost: share(|s| s.lost as f64, |s| s.customers() as f64),
             classes: classes.collect(),
         })
     }
+}
+
+/// How many customers a run needs to forget that it began empty: some relaxation times of the station, each of about
+/// (c_a² + c_s²)/2 · ρ/(1 − √ρ)² customers in M/M/m (Morse 1958; Cohen 1982, chapter III.7) and by the heavy-traffic
+/// scaling elsewhere, and at least those that fill the servers. A station with a limit on its customers relaxes sooner.
+fn settling_customers(station: &Station) -> u64 {
+    let servers = f64::from(station.servers.get());
+    let filling = match station.arrivals {
+        Arrivals::Closed { population, .. } => f64::from(population),
+        _ => servers,
+    };
+    let limited = station.capacity.is_some() || station.offered_utilisation().is_none();
+    let rho = station.offered_utilisation().unwrap_or(0.0).min(1.0 - 1e-9);
+    let relaxation = match &station.arrivals {
+        Arrivals::Open { gap } if !limited => {
+            let variation = (gap.scv() + station.service_overall().scv()) / 2.0;
+            variation.clamp(0.0, 1e6) * rho / (1.0 - rho.sqrt()).powi(2)
+        }
+        _ => 0.0,
+    };
+    (RELAXATIONS * relaxation.max(filling)) as u64
 }
 
 /// A ratio of totals, with the interval of the ratios of the sections.
