@@ -198,13 +198,13 @@ fn only_a_queue_that_grows_is_said_to_grow() {
     assert_eq!(trend(&run(&station(260.0, 2), 50, 6), 0), None);
 }
 
-/// 500 requests a second that stay for 2 s each, in a run of 4 s: the first 2 s fill the station, and then it is steady.
+/// 500 requests a second that stay for 3 s each, in a run of 4 s: the first 3 s fill the station, and then it is steady.
 #[test]
 fn filling_from_empty_is_growth_only_if_the_warm_up_counts() {
-    let rows: Vec<_> =
-        (0..2000).map(|i| row(i, i as i64 * 2_000_000, i as i64 * 2_000_000, 2e9 as i64)).collect();
+    let due = |i: u64| i as i64 * 2_000_000;
+    let rows: Vec<_> = (0..2000).map(|i| row(i, due(i), due(i), 3e9 as i64)).collect();
     assert!(trend(&rows, 0).unwrap().grows);
-    let steady = trend(&rows, 2e9 as i64).unwrap();
+    let steady = trend(&rows, 3e9 as i64).unwrap();
     assert!(!steady.grows);
     assert!(steady.growth_per_s.abs() < 5.0, "those from before are still counted as present: {steady:?}");
     assert_eq!(trend(&rows, 3.9e9 as i64), None, "50 requests say nothing");
