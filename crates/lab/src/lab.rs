@@ -200,7 +200,7 @@ impl Lab {
 
     /// Holds the run's folder for this process, until the file is closed.
     fn alone(&self) -> Result<File, LabError> {
-        let path = self.folder.join("lock");
+        let path = self.folder.join(".lock");
         let file = File::create(&path).map_err(|source| RecordError::Write { path, source })?;
         file.try_lock().map_err(|_| LabError::Busy(self.folder.clone()))?;
         Ok(file)
