@@ -1,0 +1,85 @@
+//! The instruction sets there are kernels for, and the choice among them.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// An instruction set that there are kernels for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// Plain Rust, on any processor: the truth that the others are tested against.
+    Portable,
+    /// The SHA extensions of x86-64, several candidates interleaved.
+    ShaNi,
+    /// AVX2 of x86-64, 8 candidates a vector.
+    Avx2,
+    /// AVX-512 of x86-64, 16 candidates a vector.
+    Avx512,
+    /// NEON of 64-bit Arm, 4 candidates a vector.
+    Neon,
+    /// The SHA-2 extension of 64-bit Arm, several candidates interleaved.
+    ArmSha2,
+}
+
+impl Engine {
+    /// All engines, of any processor.
+    pub const ALL: [Self; 6] =
+        [Self::Portable, Self::ShaNi, Self::Avx2, Self::Avx512, Self::Neon, Self::ArmSha2];
+
+    /// The engines that run on this machine.
+    pub fn available() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|engine| engine.is_available())
+    }
+
+    /// Whether this machine has the instructions.
+    pub fn is_available(self) -> bool {
+        match self {
+            Self::Portable => true,
+            #[cfg(target_arch = "x86_64")]
+            Self::ShaNi => {
+                is_x86_feature_detected!("sha")
+                    && is_x86_feature_detected!("sse4.1")
+                    && is_x86_feature_detected!("ssse3")
+            }
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => is_x86_feature_detected!("avx2"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw"),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => true,
+            #[cfg(target_arch = "aarch64")]
+            Self::ArmSha2 => std::arch::is_aarch64_feature_detected!("sha2"),
+            _ => false,
+        }
+    }
+
+    /// Its name, also in `KENDALL_DIGEST`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            Self::ShaNi => "sha-ni",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+            Self::Neon => "neon",
+            Self::ArmSha2 => "arm-sha2",
+        }
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// No engine has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown engine {0:?}; known are portable, sha-ni, avx2, avx512, neon and arm-sha2")]
+pub struct UnknownEngine(pub String);
+
+impl FromStr for Engine {
+    type Err = UnknownEngine;
+
+    fn from_str(name: &str) -> Result<Self, UnknownEngine> {
+        Self::ALL.into_iter().find(|engine| engine.name() == name).ok_or_else(|| UnknownEngine(name.into()))
+    }
+}

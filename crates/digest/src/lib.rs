@@ -1,0 +1,20 @@
+//! Searches ranges of candidates for those behind digests, at the limit of the processor.
+//!
+//! The formulas of a digest are written once, in portable Rust over a trait of vector lanes; each instruction
+//! set fills the trait in, and the portable kernel is the truth that all others are tested against.
+//!
+//! ```
+//! use kendall_digest::{Engine, Interrupt, sha256};
+//!
+//! let targets = sha256::Targets::one(sha256::digest(123_456));
+//! let found = sha256::scan(Engine::Portable, &targets, 100_000..200_000, &Interrupt::new());
+//! assert_eq!(found, sha256::Outcome::Found { value: 123_456, target: 0 });
+//! ```
+
+mod engine;
+mod interrupt;
+mod lane;
+pub mod sha256;
+
+pub use engine::{Engine, UnknownEngine};
+pub use interrupt::Interrupt;
