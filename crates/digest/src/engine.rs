@@ -25,6 +25,9 @@ impl Engine {
     pub const ALL: [Self; 6] =
         [Self::Portable, Self::ShaNi, Self::Avx2, Self::Avx512, Self::Neon, Self::ArmSha2];
 
+    /// The environment variable that names the engine to use.
+    pub const VARIABLE: &str = "KENDALL_DIGEST";
+
     /// The engines that run on this machine.
     pub fn available() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|engine| engine.is_available())

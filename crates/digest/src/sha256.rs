@@ -89,6 +89,17 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// How far the scan of a range came: no candidate below is behind any target.
+    pub fn reached(self, range: &Range<u64>) -> u64 {
+        match self {
+            Self::Found { value, .. } => value,
+            Self::Absent => range.end,
+            Self::Stopped { at } => at,
+        }
+    }
+}
+
 /// A piece of work for a kernel: whole groups of candidates that share their upper 32 bits.
 pub(crate) struct Sweep<'a> {
     pub(crate) block: &'a Block<u32>,
