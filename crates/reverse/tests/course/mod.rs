@@ -65,14 +65,13 @@ impl Scenario {
 
     /// Sends them all, a thread for each, and waits for every answer.
     pub(crate) fn run(&self, server: SocketAddr) -> Results {
-        let requests = self.requests();
-        let mut threads = Vec::new();
-        for drawn in requests.iter().copied() {
-            threads.push(thread::spawn(move || drawn.send(server)));
+        let mut sent = Vec::new();
+        for drawn in self.requests() {
+            sent.push((drawn, thread::spawn(move || drawn.send(server))));
             sleep(self.delay);
         }
         let (mut correct, mut weighted_us, mut priorities) = (0u64, 0, [0; 16]);
-        for (drawn, thread) in requests.iter().zip(threads) {
+        for (drawn, thread) in sent {
             let (right, latency_us) = thread.join().unwrap();
             correct += u64::from(right);
             weighted_us += u64::from(drawn.priority) * latency_us;
