@@ -32,7 +32,7 @@ pub const LOAD: &[Parameter] = &[
     },
     Parameter {
         name: "gap",
-        help: "mean time between two requests, instead of a rate",
+        help: "mean time between two requests, such as \"600ms\", instead of a rate",
         kind: Kind::Time,
         default: None,
     },
