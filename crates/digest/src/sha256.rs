@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use sha2::{Digest as _, Sha256};
 
+#[cfg(target_arch = "aarch64")]
+use crate::arm;
 use crate::engine::Engine;
 use crate::interrupt::Interrupt;
 
@@ -109,6 +111,10 @@ pub(crate) type Kernel = fn(&Sweep<'_>) -> u32;
 /// The kernel of an engine.
 pub(crate) fn kernel(engine: Engine) -> Kernel {
     match engine {
+        #[cfg(target_arch = "aarch64")]
+        Engine::Neon => arm::neon::sweep,
+        #[cfg(target_arch = "aarch64")]
+        Engine::ArmSha2 if engine.is_available() => arm::sha2::sweep,
         _ => portable::sweep,
     }
 }
