@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use sha2::{Digest as _, Sha256};
 
+#[cfg(target_arch = "aarch64")]
+use crate::arm;
 use crate::engine::Engine;
 use crate::interrupt::Interrupt;
 
@@ -120,6 +122,10 @@ pub(crate) type Kernel = fn(&Sweep<'_>) -> u32;
 /// The kernel of an engine.
 pub(crate) fn kernel(engine: Engine) -> Kernel {
     match engine {
+        #[cfg(target_arch = "aarch64")]
+        Engine::Neon => arm::neon::sweep,
+        #[cfg(target_arch = "aarch64")]
+        Engine::ArmSha2 if engine.is_available() => arm::sha2::sweep,
         _ => portable::sweep,
     }
 }
@@ -160,4 +166,48 @@ pub fn scan(engine: Engine, targets: &Targets, range: Range<u64>, interrupt: &In
         };
     }
     Outcome::Absent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A scan would hide that a kernel stops where nothing matches: it looks, finds nothing and goes on.
+    #[test]
+    fn every_kernel_stops_before_the_group_that_matches_and_nowhere_else() {
+        const GROUPS: u32 = 5;
+        let interrupt = Interrupt::new();
+        for upper in [0, 7, u32::MAX] {
+            let block = Block::new(upper);
+            let residue = |candidate: u32| formula::residue(&block, candidate.swap_bytes());
+            for from in [0, 0x1230, 0_u32.wrapping_sub(GROUPS * GROUP)] {
+                for engine in Engine::available() {
+                    let tested = |wanted: &[u32]| {
+                        let interrupt = &interrupt;
+                        kernel(engine)(&Sweep { block: &block, from, groups: GROUPS, wanted, interrupt })
+                    };
+                    let absent = residue(from.wrapping_sub(1));
+                    assert_eq!(tested(&[absent]), GROUPS, "{engine}, {upper}, {from}");
+                    for at in 0..GROUPS * GROUP {
+                        let stopped = tested(&[absent, residue(from + at)]);
+                        assert_eq!(stopped, at / GROUP, "{engine}, {upper}, {from} + {at}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_kernel_stops_when_it_is_interrupted() {
+        let interrupt = Interrupt::new();
+        interrupt.raise();
+        let block = Block::new(0);
+        // Of none of the candidates.
+        let wanted = [formula::residue(&block, u32::MAX)];
+        for engine in Engine::available() {
+            let groups = 1 << 12;
+            let sweep = Sweep { block: &block, from: 0, groups, wanted: &wanted, interrupt: &interrupt };
+            assert!(kernel(engine)(&sweep) < groups, "{engine}");
+        }
+    }
 }
