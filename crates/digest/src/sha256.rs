@@ -9,6 +9,8 @@ use crate::interrupt::Interrupt;
 
 pub(crate) mod formula;
 mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 use formula::{Block, wanted};
 
@@ -109,6 +111,10 @@ pub(crate) type Kernel = fn(&Sweep<'_>) -> u32;
 /// The kernel of an engine.
 pub(crate) fn kernel(engine: Engine) -> Kernel {
     match engine {
+        #[cfg(target_arch = "x86_64")]
+        Engine::Avx2 => x86::avx2,
+        #[cfg(target_arch = "x86_64")]
+        Engine::Avx512 => x86::avx512,
         _ => portable::sweep,
     }
 }
