@@ -10,6 +10,8 @@ use crate::interrupt::Interrupt;
 pub(crate) mod formula;
 mod portable;
 #[cfg(target_arch = "x86_64")]
+mod sha_ni;
+#[cfg(target_arch = "x86_64")]
 mod x86;
 
 use formula::{Block, wanted};
@@ -111,6 +113,8 @@ pub(crate) type Kernel = fn(&Sweep<'_>) -> u32;
 /// The kernel of an engine.
 pub(crate) fn kernel(engine: Engine) -> Kernel {
     match engine {
+        #[cfg(target_arch = "x86_64")]
+        Engine::ShaNi => sha_ni::sweep,
         #[cfg(target_arch = "x86_64")]
         Engine::Avx2 => x86::avx2,
         #[cfg(target_arch = "x86_64")]

@@ -37,7 +37,7 @@ pub(crate) fn graph() -> Graph {
 pub(crate) fn tuning(isa: Isa) -> Tuning {
     match isa {
         Isa::Avx512 => Tuning { cuts: &[0.37, 0.70], window: 40 },
-        Isa::Avx2 => Tuning { cuts: &[0.5], window: 40 },
+        Isa::Avx2 => Tuning { cuts: &[0.4], window: 20 },
     }
 }
 

@@ -26,9 +26,9 @@ pub(crate) const K: [u32; 64] = [
 ];
 
 /// The third word of the message block: the one bit that ends the message (section 5.1.1).
-const END_BIT: u32 = 0x8000_0000;
+pub(crate) const END_BIT: u32 = 0x8000_0000;
 /// The last word of the message block: the length of the message in bits.
-const LENGTH: u32 = 64;
+pub(crate) const LENGTH: u32 = 64;
 
 /// What is the same for all candidates whose upper 32 bits are the same. Kernels in machine code find the words
 /// by their offset.
