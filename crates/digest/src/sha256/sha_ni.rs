@@ -8,8 +8,9 @@
 #![allow(unsafe_code, reason = "vector instructions")]
 
 use std::arch::x86_64::{
-    __m128i, _mm_add_epi32, _mm_alignr_epi8, _mm_extract_epi32, _mm_setr_epi32, _mm_setzero_si128,
-    _mm_sha256msg1_epu32, _mm_sha256msg2_epu32, _mm_sha256rnds2_epu32, _mm_shuffle_epi32,
+    __m128i, _mm_add_epi32, _mm_alignr_epi8, _mm_cmpeq_epi32, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi32,
+    _mm_setr_epi32, _mm_setzero_si128, _mm_sha256msg1_epu32, _mm_sha256msg2_epu32, _mm_sha256rnds2_epu32,
+    _mm_shuffle_epi32, _mm_sub_epi32, _mm_unpackhi_epi32, _mm_unpackhi_epi64,
 };
 
 use super::formula::{Block, END_BIT, INITIAL, K, LENGTH};
@@ -145,7 +146,17 @@ fn each(stream: impl FnMut(usize) -> __m128i) -> Streams {
 /// The first stream with a match.
 #[target_feature(enable = "sse4.1")]
 fn first_match(abef: Streams, wanted: &[u32]) -> Option<u64> {
-    let a = abef.map(|abef| _mm_extract_epi32::<3>(abef).cast_unsigned().wrapping_sub(K[56]));
-    let place = a.iter().position(|a| wanted.contains(a))?;
-    Some(place as u64)
+    let a_of = |[p, q, r, s]: [usize; 4]| {
+        let pairs = [[p, q], [r, s]].map(|[x, y]| _mm_unpackhi_epi32(abef[x], abef[y]));
+        _mm_sub_epi32(_mm_unpackhi_epi64(pairs[0], pairs[1]), _mm_set1_epi32(K[56].cast_signed()))
+    };
+    let judged = [a_of([0, 1, 2, 3]), a_of([4, 5, 4, 5])];
+    let none = _mm_setzero_si128();
+    let equal = wanted.iter().fold([none; 2], |equal, wanted| {
+        let wanted = _mm_set1_epi32(wanted.cast_signed());
+        [0, 1].map(|i| _mm_or_si128(equal[i], _mm_cmpeq_epi32(judged[i], wanted)))
+    });
+    let [low, high] = equal.map(|equal| u64::from(_mm_movemask_epi8(equal).cast_unsigned()));
+    let bytes = low | high << 16;
+    (bytes != 0).then(|| u64::from(bytes.trailing_zeros() / 4))
 }
