@@ -18,7 +18,9 @@ use generator::isa::Isa;
 use sha256::assembly;
 
 fn main() -> std::io::Result<()> {
-    for source in ["build.rs", "src/generator", "src/lane.rs", "src/sha256/assembly.rs", "src/sha256/formula.rs"] {
+    for source in
+        ["build.rs", "src/generator", "src/lane.rs", "src/sha256/assembly.rs", "src/sha256/formula.rs"]
+    {
         println!("cargo::rerun-if-changed={source}");
     }
     let folder = env::var_os("OUT_DIR").expect("cargo names the folder");

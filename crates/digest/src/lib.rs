@@ -11,10 +11,14 @@
 //! assert_eq!(found, sha256::Outcome::Found { value: 123_456, target: 0 });
 //! ```
 
+mod choice;
 mod engine;
+#[cfg(test)]
+mod generator;
 mod interrupt;
 mod lane;
 pub mod sha256;
 
+pub use choice::NoChoice;
 pub use engine::{Engine, UnknownEngine};
 pub use interrupt::Interrupt;

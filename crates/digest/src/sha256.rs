@@ -7,6 +7,8 @@ use sha2::{Digest as _, Sha256};
 use crate::engine::Engine;
 use crate::interrupt::Interrupt;
 
+#[cfg(test)]
+mod assembly;
 pub(crate) mod formula;
 mod portable;
 #[cfg(target_arch = "x86_64")]
@@ -123,6 +125,19 @@ pub(crate) fn kernel(engine: Engine) -> Kernel {
     }
 }
 
+/// How many cycles a candidate takes at least on this engine, as long as its vector units can begin four
+/// operations a cycle, or one `sha256rnds2` every second cycle: what kernels are measured against. Nothing where
+/// such a bound is not known.
+pub fn least_cycles(engine: Engine) -> Option<f64> {
+    match engine {
+        // 28 times two rounds.
+        Engine::ShaNi => Some(28.0 * 2.0),
+        Engine::Avx2 => Some(2564.0 / 4.0 / 8.0),
+        Engine::Avx512 => Some(1259.0 / 4.0 / 16.0),
+        _ => None,
+    }
+}
+
 /// The first candidate in `range` that is behind one of the targets.
 pub fn scan(engine: Engine, targets: &Targets, range: Range<u64>, interrupt: &Interrupt) -> Outcome {
     let kernel = kernel(engine);
@@ -159,4 +174,57 @@ pub fn scan(engine: Engine, targets: &Targets, range: Range<u64>, interrupt: &In
         };
     }
     Outcome::Absent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No candidate's digest, but one that kernels take for that of `value`.
+    fn decoy(value: u64) -> Digest {
+        let mut decoy = digest(value);
+        let right = wanted(&decoy);
+        decoy[0] ^= 1;
+        // The last word of the state goes into the wanted word as it is.
+        let last = u32::from_be_bytes(decoy[28..].try_into().unwrap());
+        let last = last.wrapping_add(right).wrapping_sub(wanted(&decoy));
+        decoy[28..].copy_from_slice(&last.to_be_bytes());
+        assert_eq!(wanted(&decoy), right);
+        decoy
+    }
+
+    #[test]
+    fn a_candidate_that_only_matches_does_not_end_the_scan() {
+        let start = (5 << 32) - 100;
+        for engine in Engine::available() {
+            for false_at in start..start + 40 {
+                let scan = |digests: &[Digest]| {
+                    let targets = Targets::new(digests).unwrap();
+                    scan(engine, &targets, start..start + 300, &Interrupt::new())
+                };
+                assert_eq!(scan(&[decoy(false_at)]), Outcome::Absent, "{engine}");
+                for answer in [start, false_at, false_at + 1, false_at + 20, start + 299] {
+                    let found = scan(&[decoy(false_at), digest(answer)]);
+                    assert_eq!(found, Outcome::Found { value: answer, target: 1 }, "{engine}, {false_at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn kernels_stop_before_the_group_with_the_match_and_test_no_group_beyond() {
+        let block = Block::new(0);
+        let interrupt = Interrupt::new();
+        for engine in Engine::available() {
+            for matching in 0..70 {
+                let wanted = [wanted(&digest(64 + matching))];
+                let group = matching as u32 / GROUP;
+                for groups in 1..6 {
+                    let sweep =
+                        Sweep { block: &block, from: 64, groups, wanted: &wanted, interrupt: &interrupt };
+                    assert_eq!(kernel(engine)(&sweep), group.min(groups), "{engine}, {matching} of {groups}");
+                }
+            }
+        }
+    }
 }

@@ -19,9 +19,16 @@ pub(crate) enum Place {
 /// One instruction; at most one of its places is in memory.
 #[derive(Clone, Debug)]
 pub(crate) enum Instruction {
-    Move { to: Place, from: Place },
+    Move {
+        to: Place,
+        from: Place,
+    },
     /// The operands are in the order of the operation's arguments.
-    Compute { op: Op, to: Register, from: Vec<Place> },
+    Compute {
+        op: Op,
+        to: Register,
+        from: Vec<Place>,
+    },
 }
 
 /// The instructions of a turn.
@@ -204,7 +211,8 @@ impl<'a> Allocator<'a> {
         let to = self.register_for(value, inherited, op, place, arguments);
         if self.isa.overwrites_an_operand(op) && !from.contains(&Place::Register(to)) {
             // A copy is what is overwritten.
-            let original = *from.iter().find(|from| matches!(from, Place::Register(_))).expect("one is folded");
+            let original =
+                *from.iter().find(|from| matches!(from, Place::Register(_))).expect("one is folded");
             self.instructions.push(Instruction::Move { to: Place::Register(to), from: original });
             let from = from.iter().map(|&from| if from == original { Place::Register(to) } else { from });
             self.instructions.push(Instruction::Compute { op, to, from: from.collect() });
@@ -263,7 +271,8 @@ impl<'a> Allocator<'a> {
             Home::Register(register) if of == value && self.held[register].is_none() => Some(register),
             _ => None,
         });
-        let preferred = if self.isa.overwrites_an_operand(op) { inherited.or(home) } else { home.or(inherited) };
+        let preferred =
+            if self.isa.overwrites_an_operand(op) { inherited.or(home) } else { home.or(inherited) };
         preferred.unwrap_or_else(|| self.vacate(place, locked))
     }
 
@@ -293,7 +302,9 @@ impl<'a> Allocator<'a> {
 
     /// Stores a value that is in a register, unless memory has it.
     fn store(&mut self, value: Value) {
-        let Whereabouts { register: Some(register), slot, stored } = self.whereabouts[value.0] else { return };
+        let Whereabouts { register: Some(register), slot, stored } = self.whereabouts[value.0] else {
+            return;
+        };
         if stored || self.graph.is_read(value) {
             return;
         }

@@ -106,7 +106,8 @@ impl Graph {
         matches!(self.op(value), Op::Read(_))
     }
 
-    /// The operations that take a vector slot.
+    /// How many operations take a vector slot.
+    #[cfg(test)]
     pub(crate) fn operations(&self) -> usize {
         self.nodes.iter().filter(|node| !matches!(node.op, Op::Read(_) | Op::Copy)).count()
     }

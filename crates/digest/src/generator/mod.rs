@@ -21,6 +21,8 @@
 
 pub(crate) mod allocate;
 pub(crate) mod graph;
+#[cfg(test)]
+pub(crate) mod interpret;
 pub(crate) mod isa;
 pub(crate) mod print;
 mod schedule;
@@ -35,14 +37,14 @@ use stages::Staged;
 #[derive(Clone, Debug)]
 pub(crate) struct Tuning {
     /// Where stages end, as shares of the longest chain of operations; empty for one stage.
-    pub(crate) cuts: &'static [f64],
+    pub(crate) cuts: Vec<f64>,
     /// How many operations ahead the scheduler looks.
     pub(crate) window: usize,
 }
 
 /// One turn of the loop that evaluates the formula, for the caller to wrap.
 pub(crate) fn turn(graph: &Graph, isa: Isa, tuning: &Tuning) -> Turn {
-    let staged = Staged::new(isa.lower(graph), tuning.cuts);
+    let staged = Staged::new(isa.lower(graph), &tuning.cuts);
     let order = schedule::schedule(&staged, tuning.window);
     allocate::allocate(&staged, &order, isa)
 }

@@ -30,15 +30,9 @@ impl Staged {
         let stage: Vec<usize> = start.iter().map(|&share| stage_of(share)).collect();
         let due = stage.iter().zip(&start);
         let due = due.map(|(&stage, share)| (share - bounds[stage]) / (bounds[stage + 1] - bounds[stage]));
-        let mut staged =
-            Self { due: due.collect(), stage, result: Value(graph.nodes.len() - 1), graph };
+        let mut staged = Self { due: due.collect(), stage, result: Value(graph.nodes.len() - 1), graph };
         staged.pass_on();
         staged
-    }
-
-    /// The number of stages.
-    pub(crate) fn stages(&self) -> usize {
-        self.stage[self.result.0] + 1
     }
 
     /// Whether `value` reaches `user` from the turn before.

@@ -36,8 +36,8 @@ pub(crate) fn graph() -> Graph {
 /// The cuts and the window that were fastest on Zen 5.
 pub(crate) fn tuning(isa: Isa) -> Tuning {
     match isa {
-        Isa::Avx512 => Tuning { cuts: &[0.37, 0.70], window: 40 },
-        Isa::Avx2 => Tuning { cuts: &[0.4], window: 20 },
+        Isa::Avx512 => Tuning { cuts: vec![0.37, 0.70], window: 40 },
+        Isa::Avx2 => Tuning { cuts: vec![0.4], window: 20 },
     }
 }
 
@@ -116,4 +116,83 @@ pub(crate) fn kernel(isa: Isa, tuning: &Tuning) -> String {
 {places}",
         shift = split.ilog2(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::engine::Engine;
+    use crate::generator::interpret::Machine;
+
+    /// Compares what a turn computes, vector by vector, with the portable formula.
+    fn check(isa: Isa, tuning: &Tuning, upper: u32, lower: u32) {
+        let turn = turn(&graph(), isa, tuning);
+        let block = Block::new(upper);
+        let fill = tuning.cuts.len();
+        let first = |turn: usize| lower.wrapping_add(turn as u32).swap_bytes();
+        let mut machine = Machine::new(isa, &turn);
+        for index in 0..fill + 4 {
+            let result = machine.run(&turn, |source| match source {
+                LANES => 0,
+                BASE => first(index),
+                Source::Word(address) => word(&block, address.offset),
+                Source::Vector(_) => unreachable!("there is one vector in memory"),
+            });
+            if index >= fill {
+                assert_eq!(result, residue(&block, first(index - fill)), "{isa:?} {tuning:?}, turn {index}");
+            }
+        }
+    }
+
+    /// The word of a block at an offset in bytes.
+    fn word(block: &Block<u32>, offset: usize) -> u32 {
+        let Block { initial, first, early, k, w } = block;
+        let words: Vec<u32> = [&initial[..], first, early, k, w].concat();
+        words[offset / size_of::<u32>()]
+    }
+
+    #[test]
+    fn the_kernels_in_use_compute_the_formula() {
+        for isa in [Isa::Avx2, Isa::Avx512] {
+            check(isa, &tuning(isa), 0x89ab_cdef, 0x0123_4567);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn any_stages_and_any_order_compute_the_formula(
+            wide: bool,
+            mut cuts in prop::collection::vec(0.05..0.95, 0..5),
+            window in 1usize..200,
+            upper: u32,
+            lower: u32,
+        ) {
+            cuts.sort_by(f64::total_cmp);
+            let isa = if wide { Isa::Avx512 } else { Isa::Avx2 };
+            check(isa, &Tuning { cuts, window }, upper, lower);
+        }
+    }
+
+    #[test]
+    fn the_bounds_are_those_of_the_operations() {
+        for (isa, engine) in [(Isa::Avx2, Engine::Avx2), (Isa::Avx512, Engine::Avx512)] {
+            let operations = isa.lower(&graph()).operations() + 1;
+            let lanes = isa.vector_bytes() / size_of::<u32>();
+            let cycles = operations as f64 / 4.0 / lanes as f64;
+            assert_eq!(super::super::least_cycles(engine), Some(cycles), "{operations} operations");
+        }
+    }
+
+    #[test]
+    fn a_kernel_is_one_loop_that_fits_the_instruction_cache() {
+        for isa in [Isa::Avx2, Isa::Avx512] {
+            let text = kernel(isa, &tuning(isa));
+            // 7 bytes are more than the average instruction takes.
+            assert!(text.lines().count() * 7 < 28 << 10, "{} lines", text.lines().count());
+            assert_eq!(text.matches("jl 2b").count(), 1);
+        }
+    }
 }

@@ -8,9 +8,9 @@
 #![allow(unsafe_code, reason = "vector instructions")]
 
 use std::arch::x86_64::{
-    __m128i, _mm_add_epi32, _mm_alignr_epi8, _mm_cmpeq_epi32, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi32,
-    _mm_setr_epi32, _mm_setzero_si128, _mm_sha256msg1_epu32, _mm_sha256msg2_epu32, _mm_sha256rnds2_epu32,
-    _mm_shuffle_epi32, _mm_sub_epi32, _mm_unpackhi_epi32, _mm_unpackhi_epi64,
+    __m128i, _mm_add_epi32, _mm_alignr_epi8, _mm_cmpeq_epi32, _mm_movemask_epi8, _mm_or_si128,
+    _mm_set1_epi32, _mm_setr_epi32, _mm_setzero_si128, _mm_sha256msg1_epu32, _mm_sha256msg2_epu32,
+    _mm_sha256rnds2_epu32, _mm_shuffle_epi32, _mm_sub_epi32, _mm_unpackhi_epi32, _mm_unpackhi_epi64,
 };
 
 use super::formula::{Block, END_BIT, INITIAL, K, LENGTH};

@@ -7,7 +7,8 @@ use super::formula::Block;
 use crate::engine::Engine;
 
 /// What the build script writes: `(block, wanted, wanted_end, interrupt, from, groups) -> groups`.
-type Assembly = unsafe extern "sysv64" fn(*const Block<u32>, *const u32, *const u32, *const u32, u32, u32) -> u32;
+type Assembly =
+    unsafe extern "sysv64" fn(*const Block<u32>, *const u32, *const u32, *const u32, u32, u32) -> u32;
 
 macro_rules! assembly {
     ($name:ident, $file:literal) => {
