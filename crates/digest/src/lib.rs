@@ -13,10 +13,14 @@
 
 #[cfg(target_arch = "aarch64")]
 mod arm;
+mod choice;
 mod engine;
+#[cfg(test)]
+mod generator;
 mod interrupt;
 mod lane;
 pub mod sha256;
 
+pub use choice::NoChoice;
 pub use engine::{Engine, UnknownEngine};
 pub use interrupt::Interrupt;

@@ -202,7 +202,7 @@ impl<L: Lane> State<L> {
     #[inline(always)]
     fn round(self, sum: L) -> Self {
         let Self { a, b, c, d, e, f, g, .. } = self;
-        let t1 = sum.plus(big1(e)).plus(e.choose(f, g));
+        let t1 = sum.plus(e.choose(f, g)).plus(big1(e));
         let t2 = big0(a).plus(L::majority(a, b, c));
         Self { a: t1.plus(t2), b: a, c: b, d: c, e: d.plus(t1), f: e, g: f, h: g }
     }
