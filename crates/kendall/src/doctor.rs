@@ -4,7 +4,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::print;
+use kendall_digest::Engine;
+use kendall_lab::Offer;
+
+use crate::{print, systems};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -14,7 +17,8 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn doctor(options: &Options) -> anyhow::Result<ExitCode> {
-    let offers = kendall_lab::inspect();
+    let mut offers = kendall_lab::inspect();
+    offers.push(search_engine());
     if options.json {
         print::json(&offers)?;
         return Ok(ExitCode::SUCCESS);
@@ -29,4 +33,14 @@ pub(crate) fn doctor(options: &Options) -> anyhow::Result<ExitCode> {
     }
     print::out(&lines)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What `serve reverse` would search with.
+fn search_engine() -> Offer {
+    let available: Vec<_> = Engine::available().map(Engine::name).collect();
+    let (found, advice) = match systems::engine() {
+        Ok(engine) => (format!("{engine}, of {}", available.join(", ")), None),
+        Err(error) => (format!("none: {error}"), Some("unset the variable, and the fastest is taken".into())),
+    };
+    Offer { name: "digests", found, advice }
 }

@@ -3,6 +3,8 @@
 mod peer;
 mod running;
 
+use std::time::Duration;
+
 use kendall_reverse::{Execution, Memory, Options, Sharing};
 use kendall_station::Discipline;
 use peer::{Peer, ask, digest, endless, request, request_for};
@@ -88,6 +90,23 @@ fn the_same_question_is_searched_once() {
         blockers.into_iter().for_each(Peer::reset);
         same.into_iter().for_each(|peer| assert_eq!(peer.answer(), 600));
         server.check_conservation();
+    }
+}
+
+#[test]
+fn nobody_searches_on_for_a_client_that_has_gone() {
+    for options in on_threads() {
+        let server = Running::new(options);
+        let hashed = || server.metric("kendall_reverse_candidates_total");
+        let peer = Peer::send(server.address, &endless(1));
+        wait_until("the search is under way", || hashed() > 0);
+        peer.reset();
+        wait_until("it is cancelled", || server.requests("cancelled") == 1 && server.busy() == 0);
+        wait_until("nothing is hashed any more", || {
+            let before = hashed();
+            std::thread::sleep(Duration::from_millis(50));
+            hashed() == before
+        });
     }
 }
 

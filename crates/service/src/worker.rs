@@ -96,6 +96,8 @@ fn serve<H: Handler>(
             };
             let waiters = pool.leave(worker, &entry.item);
             tell(shared, stamps, waiters, &end, service);
+            // What it holds is given back now, and not when the next request comes.
+            drop(entry);
             return pool.take(worker);
         }
         before_ns = now;
