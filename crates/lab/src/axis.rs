@@ -26,7 +26,7 @@ impl Axis {
             let set = |name: &&'static str| {
                 experiment.variables.iter().any(|variable| variable.parameter.name == *name)
             };
-            names.extend(["rate", "users", "trace"].into_iter().find(set));
+            names.extend(["rate", "gap", "users", "trace"].into_iter().find(set));
         }
         let given = lab.combinations()[0].load.number("capacity");
         let capacity_per_s = match (given, capacities) {

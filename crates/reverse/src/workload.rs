@@ -150,7 +150,8 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::search::search;
+    use kendall_digest::sha256::{Outcome, Targets, scan};
+    use kendall_digest::{Engine, Interrupt};
 
     const PLAIN: Parameters =
         Parameters { difficulty: 1000, repeat_percent: 0.0, priority_lambda: 0.0, start: None };
@@ -183,7 +184,9 @@ mod tests {
         for i in 0..n {
             let request = workload.reverse_request(i as u64);
             assert_eq!(request.candidates(), difficulty);
-            let answer = search(&request.digest, request.start, request.end).unwrap();
+            let targets = Targets::one(request.digest);
+            let found = scan(Engine::Portable, &targets, request.start..request.end, &Interrupt::new());
+            let Outcome::Found { value: answer, .. } = found else { panic!("{found:?}") };
             counts[((answer - request.start) / 16) as usize] += 1;
         }
         assert!(counts.iter().all(|&count| agrees(count, n, 0.25)), "{counts:?}");

@@ -6,13 +6,15 @@
 //! than any that did, so a quantile above their share is left out rather than made up; means are of those that did.
 
 mod drained;
+mod score;
 mod window;
 
 use kendall_record::RequestRow;
 use kendall_station::{Answer, By, ClassAnswer, Estimate, QUANTILES, Quantile, Servers, Summary};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use drained::{Trend, little, trend};
+pub use score::{ClassScore, Score};
 use window::Window;
 
 use crate::statistics;
@@ -27,7 +29,7 @@ pub struct Trial<'a> {
 }
 
 /// What the clients alone saw, where the server told nothing of its own.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClientSide {
     /// From the instant a request was due until its answer is complete.
     pub response: Summary,

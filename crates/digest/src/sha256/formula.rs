@@ -174,7 +174,14 @@ fn first_rounds<L: Lane>(block: &Block<L::Word>, first: L) -> State<L> {
     let (a4, e4) = early_round(3, [a3, a2, a1], [e3, e2, e1]);
 
     let state = State { a: a4, b: a3, c: a2, d: a1, e: e4, f: e3, g: e2, h: first };
-    k[4..16].iter().fold(state, |state, &k| state.round(state.h.plus_word(k)))
+    // Written out: the compiler may leave a loop a loop, and then moves all variables in each turn.
+    macro_rules! rounds {
+        ($($t:literal)*) => {{
+            $(let state = state.round(state.h.plus_word(k[$t]));)*
+            state
+        }};
+    }
+    rounds!(4 5 6 7 8 9 10 11 12 13 14 15)
 }
 
 /// The eight working variables (section 6.2.2).
