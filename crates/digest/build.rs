@@ -23,6 +23,9 @@ fn main() -> std::io::Result<()> {
     {
         println!("cargo::rerun-if-changed={source}");
     }
+    if env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|target| target != "x86_64") {
+        return Ok(());
+    }
     let folder = env::var_os("OUT_DIR").expect("cargo names the folder");
     for (isa, name) in [(Isa::Avx2, "sha256_avx2.s"), (Isa::Avx512, "sha256_avx512.s")] {
         fs::write(Path::new(&folder).join(name), assembly::kernel(isa, &assembly::tuning(isa)))?;

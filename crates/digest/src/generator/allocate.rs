@@ -209,23 +209,27 @@ impl<'a> Allocator<'a> {
             }
         }
         let to = self.register_for(value, inherited, op, place, arguments);
-        if self.isa.overwrites_an_operand(op) && !from.contains(&Place::Register(to)) {
-            // A copy is what is overwritten.
-            let original =
-                *from.iter().find(|from| matches!(from, Place::Register(_))).expect("one is folded");
-            self.instructions.push(Instruction::Move { to: Place::Register(to), from: original });
-            let from = from.iter().map(|&from| if from == original { Place::Register(to) } else { from });
-            self.instructions.push(Instruction::Compute { op, to, from: from.collect() });
-        } else if op == Op::Copy {
-            self.instructions.push(Instruction::Move { to: Place::Register(to), from: from[0] });
-        } else {
-            self.instructions.push(Instruction::Compute { op, to, from });
-        }
+        self.emit(op, to, from);
         for argument in dying {
             self.release(argument);
         }
         self.whereabouts[value.0].stored = false;
         self.hold(to, value);
+    }
+
+    fn emit(&mut self, op: Op, to: Register, mut from: Vec<Place>) {
+        let target = Place::Register(to);
+        if op == Op::Copy {
+            self.instructions.push(Instruction::Move { to: target, from: from[0] });
+            return;
+        }
+        if self.isa.overwrites_an_operand(op) && !from.contains(&target) {
+            // A copy is what is overwritten.
+            let operand = from.iter_mut().find(|place| matches!(place, Place::Register(_)));
+            let original = std::mem::replace(operand.expect("at most one is folded"), target);
+            self.instructions.push(Instruction::Move { to: target, from: original });
+        }
+        self.instructions.push(Instruction::Compute { op, to, from });
     }
 
     /// The argument, if any, that the instruction reads from memory by itself: the one whose next use is farthest.
