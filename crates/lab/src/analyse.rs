@@ -13,7 +13,7 @@ use crate::experiment::Combination;
 use crate::lab::{Capacity, Lab, LabError};
 use crate::model::{Observed, label, thinned};
 use crate::system::System;
-use crate::trial::{TrialResult, names};
+use crate::trial::{TrialResult, row_classes};
 
 /// Response times that a report draws for each point; more are thinned evenly.
 const DRAWN_RESPONSES: usize = 2_000;
@@ -205,8 +205,8 @@ impl Measurement {
         let trials = sample.trials.iter();
         let views: Vec<solve::Trial<'_>> =
             trials.map(|trial| solve::Trial { rows: &trial.rows, warmup_ns: sample.warmup_ns }).collect();
-        let names = names(&sample.trials[0].result.classes);
-        let answer = solve::measured(&views, servers, &names).map_err(|why| why.to_string())?;
+        let classes = row_classes(&sample.trials[0].result.classes);
+        let answer = solve::measured(&views, servers, &classes).map_err(|why| why.to_string())?;
         // The usual delay: what comes on top now and then is for the measurement to show, not for the models.
         let outside = sample.sorted_s(|row| Some(row.response_ns()? - (row.finished? - row.queued?)));
         Ok(Self {

@@ -81,9 +81,7 @@ impl Observed<'_> {
         };
         let mut station = notation.station(Law::Constant { mean_s: 0.0 }, law);
         station.arrivals = self.arrivals(notation)?;
-        if matters(station.discipline) {
-            station.classes = self.classes.to_vec();
-        }
+        station.classes = self.classes.to_vec();
         Ok(station)
     }
 
@@ -122,7 +120,7 @@ impl Observed<'_> {
         let answer_of = |notation: &Notation| {
             let station = self.station(notation, Precision::Full);
             let ask = |way: &dyn Fn(&Station) -> Modelling| match &station {
-                Ok(station) => delayed(way(station), self.delay_s),
+                Ok(station) => delayed(way(station), self.delay_s, station.mean_weight()),
                 Err(why) => Modelling::NoAnswer(why.clone()),
             };
             Modelled {
@@ -157,17 +155,6 @@ pub(crate) fn label(notation: &Notation, arrivals: &Arrivals) -> String {
     parts.join("/")
 }
 
-/// Whether an order of service looks at the classes' weights.
-fn matters(discipline: Discipline) -> bool {
-    match discipline {
-        Discipline::Priority | Discipline::PreemptivePriority | Discipline::CMu | Discipline::Gittins => true,
-        Discipline::Fifo
-        | Discipline::Lifo
-        | Discipline::ProcessorSharing
-        | Discipline::ShortestRemaining => false,
-    }
-}
-
 /// A law of a kind with a measured mean and variation, as far as the kind has room for the latter.
 fn law(kind: Kind, mean_s: f64, scv: f64) -> Result<Law, String> {
     let scv = match kind {
@@ -179,12 +166,9 @@ fn law(kind: Kind, mean_s: f64, scv: f64) -> Result<Law, String> {
 }
 
 /// A model's answer with the delay outside the station added to its response times.
-fn delayed(modelling: Modelling, delay_s: f64) -> Modelling {
+fn delayed(modelling: Modelling, delay_s: f64, mean_weight: f64) -> Modelling {
     match modelling {
-        Modelling::Answer(mut answer) => {
-            answer.response = answer.response.shifted(delay_s);
-            Modelling::Answer(answer)
-        }
+        Modelling::Answer(answer) => Modelling::Answer(Box::new(answer.delayed(delay_s, mean_weight))),
         Modelling::NoAnswer(why) => Modelling::NoAnswer(why),
     }
 }
@@ -237,14 +221,15 @@ mod tests {
     }
 
     #[test]
-    fn classes_are_modelled_where_the_order_looks_at_them() {
+    fn classes_are_modelled_in_every_order() {
         let class = |name: &str, share, weight| Class { name: name.into(), share, weight, service: None };
         let classes = [class("1", 0.7, 1.0), class("2", 0.3, 2.0)];
         let poisson = Arrivals::poisson(2.0);
         let seen = observed(&poisson, Discipline::Priority, &classes);
         let station = |text: &str| seen.station(&seen.notations(&[model(text)])[0], Precision::Full).unwrap();
         assert_eq!(station("M/G/1").classes.len(), 2);
-        assert_eq!(station("M/G/1/FIFO").classes.len(), 0);
+        // FIFO does not look at them, but its weighted response does.
+        assert_eq!(station("M/G/1/FIFO").classes.len(), 2);
     }
 
     #[test]

@@ -261,6 +261,17 @@ impl Report {
         later.map(word).collect::<Vec<_>>().join(", ")
     }
 
+    /// Whether requests were of different weight, so that their weighted response is worth showing.
+    pub fn is_weighted(&self) -> bool {
+        let differs = |point: &Point| {
+            let weighted_s = point.measured.weighted_response_s.map(|weighted| weighted.value);
+            weighted_s.is_some_and(|weighted_s| {
+                (weighted_s / point.measured.response.mean_s.value - 1.0).abs() > 1e-6
+            })
+        };
+        self.points.iter().any(differs)
+    }
+
     /// The trials of a point.
     pub fn trials_of(&self, point: usize) -> impl Iterator<Item = &TrialLine> {
         self.trials.iter().filter(move |trial| trial.point == Some(point))

@@ -28,7 +28,7 @@ pub fn page(report: &Report) -> String {
         sentences,
         response: figure::response(report),
         ecdf: figure::ecdf(report),
-        quantities: QUANTITIES.map(|quantity| quantity.name),
+        quantities: quantities(report).map(|quantity| quantity.name).collect(),
         place_head: figure::place_head(report),
         rows: rows(report),
         trials: trials(report),
@@ -45,7 +45,7 @@ struct View<'a> {
     sentences: Sentences,
     response: Figure,
     ecdf: Figure,
-    quantities: [&'static str; 4],
+    quantities: Vec<&'static str>,
     place_head: Vec<String>,
     rows: Vec<Row>,
     trials: Table,
@@ -79,12 +79,22 @@ struct Quantity {
     text: fn(Option<Estimate>) -> String,
 }
 
-const QUANTITIES: [Quantity; 4] = [
+const QUANTITIES: [Quantity; 5] = [
+    Quantity { name: WEIGHTED, of: |answer| answer.weighted_response_s, text: time_cell },
     Quantity { name: "mean response", of: |answer| Some(answer.response.mean_s), text: time_cell },
     Quantity { name: "mean waiting", of: |answer| Some(answer.waiting.mean_s), text: time_cell },
     Quantity { name: "p99 response", of: |answer| answer.response.quantile(0.99), text: plain_time_cell },
     Quantity { name: "utilisation", of: |answer| Some(answer.utilisation), text: share_cell },
 ];
+
+/// The quantity that is shown only where weights differ.
+const WEIGHTED: &str = "weighted response";
+
+/// The quantities that a report shows.
+fn quantities(report: &Report) -> impl Iterator<Item = &'static Quantity> {
+    let weighted = report.is_weighted();
+    QUANTITIES.iter().filter(move |quantity| weighted || quantity.name != WEIGHTED)
+}
 
 /// A time without its interval, where the column has no room for it.
 fn plain_time_cell(estimate: Option<Estimate>) -> String {
@@ -117,8 +127,8 @@ fn rows(report: &Report) -> Vec<Row> {
     for point in &report.points {
         let from = rows.len();
         match point.models.as_slice() {
-            [] => rows.push(row(point, None)),
-            models => rows.extend(models.iter().map(|model| row(point, Some(model)))),
+            [] => rows.push(row(report, point, None)),
+            models => rows.extend(models.iter().map(|model| row(report, point, Some(model)))),
         }
         rows[from].place = figure::place_cells(report, point);
         // What the first row says the others need not repeat.
@@ -134,7 +144,7 @@ fn rows(report: &Report) -> Vec<Row> {
 }
 
 /// What one model says beside the measurement; its place is the caller's.
-fn row(point: &Point, model: Option<&Modelled>) -> Row {
+fn row(report: &Report, point: &Point, model: Option<&Modelled>) -> Row {
     let cells = |quantity: &Quantity| {
         let measured = (quantity.of)(&point.measured);
         let modelled = |modelling: Option<&Modelling>| {
@@ -155,7 +165,7 @@ fn row(point: &Point, model: Option<&Modelled>) -> Row {
         ]
     };
     let notation = model.map_or_else(String::new, |model| model.notation.clone());
-    Row { place: Vec::new(), notation, cells: QUANTITIES.iter().map(cells).collect(), reasons: Vec::new() }
+    Row { place: Vec::new(), notation, cells: quantities(report).map(cells).collect(), reasons: Vec::new() }
 }
 
 /// Why models have no formula at a point: each reason once, with the models that it holds for.

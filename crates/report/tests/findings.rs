@@ -17,6 +17,7 @@ fn answer(mean_s: Estimate) -> Answer {
         utilisation: Estimate::exact(0.5),
         in_system: Estimate::exact(1.0),
         lost: Estimate::exact(0.0),
+        weighted_response_s: None,
         classes: vec![],
     }
 }

@@ -217,3 +217,17 @@ fn json_reads_back_as_written() {
     let back: Vec<Finding> = serde_json::from_str(&text).expect("reads back");
     assert_eq!(back, found);
 }
+
+/// The score of priority workloads is shown where weights differ, and only there.
+#[test]
+fn the_weighted_response_is_shown_where_weights_differ() {
+    let mut report = sample::report();
+    for point in &mut report.points {
+        point.measured.weighted_response_s = Some(point.measured.response.mean_s);
+    }
+    let renderings = |report: &Report| [page(report), terminal::render(report, 160, terminal::Style::Plain)];
+    assert!(renderings(&report).iter().all(|text| !text.contains("weighted")));
+    report.points[2].measured.weighted_response_s = Some(Estimate::within(7.125, 0.25));
+    assert!(renderings(&report).iter().all(|text| text.contains("weighted")));
+    assert!(page(&report).contains("7.12 ± 0.25 s"), "to three digits, ties to even");
+}

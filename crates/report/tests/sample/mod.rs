@@ -126,6 +126,7 @@ fn answer(by: By, rate_per_s: f64, response: Summary, waiting: Summary) -> Answe
         utilisation: Estimate::exact(utilisation),
         in_system,
         lost: Estimate::exact(0.0),
+        weighted_response_s: None,
         classes: vec![],
     }
 }
