@@ -11,7 +11,7 @@ use kendall_station::{Answer, Arrivals, Class, Notation};
 use crate::axis::Axis;
 use crate::experiment::Combination;
 use crate::lab::{Capacity, Lab, LabError};
-use crate::model::{Observed, label, thinned};
+use crate::model::{Observed, Order, label, thinned};
 use crate::system::System;
 use crate::trial::{TrialResult, row_classes};
 
@@ -28,7 +28,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
     let capacities = lab.capacities()?;
     let axis = Axis::of(&lab, &capacities);
     let (mut points, mut trials, mut measurements) = (Vec::new(), Vec::new(), Vec::new());
-    for (index, combination) in lab.combinations().iter().enumerate() {
+    for (index, combination) in axis.in_order(&lab) {
         let sample = Sample::read(&lab, index);
         trials.extend(sample.left_out.clone());
         if sample.trials.is_empty() {
@@ -233,11 +233,11 @@ impl Measurement {
         let offered_per_s = self.arrivals.rate_per_s();
         Point {
             settings: axis.settings(combination),
-            x: axis.x(lab, combination),
+            x: axis.x(combination),
             offered_per_s,
             measured: self.answer.clone(),
             delay_s: self.delay_s,
-            models: observed.answers(&notations, seed),
+            models: observed.answers(&notations, order(lab), seed),
             responses_s: thinned(&sample.sorted_s(RequestRow::response_ns), DRAWN_RESPONSES),
             service,
             utilisation_offered: offered_per_s
@@ -246,6 +246,14 @@ impl Measurement {
             growing: sample.growth(),
         }
     }
+}
+
+/// Whether the combinations differ in their order of service.
+fn order(lab: &Lab) -> Order {
+    let of = |combination: &Combination| (lab.experiment().system.station)(&combination.server).1;
+    let mut all = lab.combinations().iter().map(of);
+    let first = all.next();
+    if all.all(|discipline| Some(discipline) == first) { Order::Same } else { Order::Varied }
 }
 
 /// The later factors' values, and the points that have them.
@@ -273,7 +281,7 @@ fn curves(lab: &Lab, axis: &Axis, measured: &[(&Combination, Measurement)]) -> V
         let rates = points.iter().filter_map(|(_, point)| point.arrivals.rate_per_s());
         let most_per_s = 1.05 * rates.fold(0.0, f64::max);
         let curve = |notation: &Notation| Curve {
-            notation: label(notation, observed.arrivals),
+            notation: label(notation, observed.arrivals, order(lab)),
             group: group.clone(),
             mean_response_s: observed.curve(notation, most_per_s),
         };

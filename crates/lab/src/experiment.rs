@@ -23,6 +23,8 @@ pub struct Experiment {
     pub system: &'static System,
     /// Every parameter that has a value, in the order in which it is written out.
     pub variables: Vec<Variable>,
+    /// Values that belong together, under a name: with more than one case, these are a factor too.
+    pub cases: Vec<Case>,
     /// The stations that its measurements are compared with; empty for the one that the settings describe.
     pub models: Vec<Model>,
     /// The folder that the files it names are relative to.
@@ -74,6 +76,36 @@ pub struct Variable {
     pub values: Vec<Value>,
 }
 
+/// Values that belong together. What a case does not set is as in the experiment at large.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Its name: a level of the factor [`CASE`].
+    pub name: String,
+    /// What it sets.
+    pub values: Vec<(Section, &'static Parameter, Value)>,
+}
+
+/// The name of the factor whose levels are the cases.
+pub const CASE: &str = "case";
+
+/// Something that is varied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Factor {
+    /// Its name: that of a parameter, or [`CASE`].
+    pub name: &'static str,
+    /// Where its parameter stands; `None` for the cases.
+    pub section: Option<Section>,
+    /// Its levels.
+    pub values: Vec<Value>,
+}
+
+impl Factor {
+    /// Whether its levels are words, which have no places on a line of numbers.
+    pub fn is_of_words(&self) -> bool {
+        self.values.iter().any(|value| matches!(value, Value::Word(_)))
+    }
+}
+
 /// A station to compare with, as `[[model]]` names it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
@@ -82,7 +114,7 @@ pub struct Model {
 }
 
 /// One value for each parameter.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Combination {
     /// How the system is served.
     pub server: Settings,
@@ -94,29 +126,57 @@ pub struct Combination {
     pub levels: Vec<(&'static str, Value)>,
 }
 
+impl Combination {
+    fn set(&mut self, section: Section, name: &'static str, value: Value) {
+        match section {
+            Section::System => self.server.set(name, value),
+            Section::Workload => self.workload.set(name, value),
+            Section::Load => self.load.set(name, value),
+        }
+    }
+}
+
 impl Experiment {
-    /// The parameters with more than one value, the first varying slowest.
-    pub fn factors(&self) -> impl Iterator<Item = &Variable> {
-        self.variables.iter().filter(|variable| variable.values.len() > 1)
+    /// What is varied, the first varying slowest: the cases, and the parameters with more than one value.
+    pub fn factors(&self) -> Vec<Factor> {
+        let names = self.cases.iter().map(|case| Value::Word(case.name.clone())).collect();
+        let cases = Factor { name: CASE, section: None, values: names };
+        let variables = self.variables.iter().map(|Variable { section, parameter, values }| Factor {
+            name: parameter.name,
+            section: Some(*section),
+            values: values.clone(),
+        });
+        std::iter::once(cases).chain(variables).filter(|factor| factor.values.len() > 1).collect()
     }
 
     /// Every combination of the factors' values, in the order of the file.
     pub fn combinations(&self) -> Vec<Combination> {
-        let empty = Combination {
-            server: Settings::default(),
-            workload: Settings::default(),
-            load: Settings::default(),
-            levels: Vec::new(),
+        if self.cases.is_empty() {
+            return self.combinations_from(Combination::default());
+        }
+        let of_case = |case: &Case| {
+            let mut named = Combination::default();
+            if self.cases.len() > 1 {
+                named.levels.push((CASE, Value::Word(case.name.clone())));
+            }
+            let mut all = self.combinations_from(named);
+            for combination in &mut all {
+                for (section, parameter, value) in &case.values {
+                    combination.set(*section, parameter.name, value.clone());
+                }
+            }
+            all
         };
-        let mut all = vec![empty];
+        self.cases.iter().flat_map(of_case).collect()
+    }
+
+    /// Every combination of the variables' values, added to one that has none of them.
+    fn combinations_from(&self, start: Combination) -> Vec<Combination> {
+        let mut all = vec![start];
         for variable in &self.variables {
             let name = variable.parameter.name;
             let with = |mut combination: Combination, value: &Value| {
-                match variable.section {
-                    Section::System => combination.server.set(name, value.clone()),
-                    Section::Workload => combination.workload.set(name, value.clone()),
-                    Section::Load => combination.load.set(name, value.clone()),
-                }
+                combination.set(variable.section, name, value.clone());
                 if variable.values.len() > 1 {
                     combination.levels.push((name, value.clone()));
                 }
@@ -159,6 +219,12 @@ impl Experiment {
                     [value] => format!("{} = {value}", variable.parameter.name),
                     _ => format!("{} = [{}]", variable.parameter.name, values.join(", ")),
                 }
+            }));
+        }
+        for case in &self.cases {
+            lines.push(format!("\n[[case]]\nname = {}", quoted(&case.name)));
+            lines.extend(case.values.iter().map(|(section, parameter, value)| {
+                format!("{}.{} = {}", section.name(), parameter.name, as_toml(value))
             }));
         }
         let model = |model: &Model| format!("\n[[model]]\nstation = {}", quoted(&model.station.to_string()));

@@ -116,7 +116,7 @@ impl Observed<'_> {
     }
 
     /// What each station answers, by formula and by simulation, with the delay outside it added.
-    pub(crate) fn answers(&self, notations: &[Notation], seed: u64) -> Vec<Modelled> {
+    pub(crate) fn answers(&self, notations: &[Notation], order: Order, seed: u64) -> Vec<Modelled> {
         let answer_of = |notation: &Notation| {
             let station = self.station(notation, Precision::Full);
             let ask = |way: &dyn Fn(&Station) -> Modelling| match &station {
@@ -124,7 +124,7 @@ impl Observed<'_> {
                 Err(why) => Modelling::NoAnswer(why.clone()),
             };
             Modelled {
-                notation: label(notation, self.arrivals),
+                notation: label(notation, self.arrivals, order),
                 formula: ask(&|station| formula(station).into()),
                 simulation: ask(&|station| simulate(station, StopRule::default(), seed).into()),
             }
@@ -146,8 +146,18 @@ impl Observed<'_> {
     }
 }
 
-/// How a model is called in a report: along an axis of users it is one model, with N for their number.
-pub(crate) fn label(notation: &Notation, arrivals: &Arrivals) -> String {
+/// Whether the order of service is the same throughout an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Same,
+    Varied,
+}
+
+/// How a model is called in a report. Along an axis of users it is one model, with N for their number; where the order
+/// of service varies it is one model too, of whatever order its point has.
+pub(crate) fn label(notation: &Notation, arrivals: &Arrivals, order: Order) -> String {
+    let discipline = notation.discipline.filter(|_| order == Order::Same);
+    let notation = Notation { discipline, ..notation.clone() };
     let mut parts: Vec<String> = notation.to_string().split('/').map(str::to_owned).collect();
     if let (Arrivals::Closed { .. }, Some(population)) = (arrivals, parts.get_mut(4)) {
         *population = "N".into();
@@ -258,7 +268,10 @@ mod tests {
         let think = Law::Exponential { mean_s: 1.5 };
         let station = seen.station(notation, Precision::Full).unwrap();
         assert_eq!(station.arrivals, Arrivals::Closed { population: 5, think });
-        assert_eq!(label(notation, &closed), "M/M/1/∞/N");
+        assert_eq!(label(notation, &closed, Order::Same), "M/M/1/∞/N");
+        let gittins: Notation = "M/M/1/∞/5/Gittins".parse().unwrap();
+        assert_eq!(label(&gittins, &closed, Order::Same), "M/M/1/∞/N/Gittins");
+        assert_eq!(label(&gittins, &closed, Order::Varied), "M/M/1/∞/N");
         assert!(
             seen.station(&"M/M/1/∞/7".parse().unwrap(), Precision::Full).unwrap_err().contains("5 users")
         );

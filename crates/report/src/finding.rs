@@ -43,6 +43,8 @@ pub enum Way {
 pub enum Finding {
     /// The range of the measured mean response time, over the points where it does not grow.
     Range { group: String, from: String, from_s: f64, to: String, to_s: f64 },
+    /// The least and the largest measured mean response time over categories.
+    Extremes { least: String, least_s: f64, most: String, most_s: f64 },
     /// A model that predicts the measured mean response time.
     Agreement { model: String, ways: Vec<Way>, agreeing: usize, of: usize, untold: usize },
     /// A model that does not, at its worst point.
@@ -149,6 +151,7 @@ impl Finding {
     pub fn severity(&self) -> Severity {
         match self {
             Self::Range { .. }
+            | Self::Extremes { .. }
             | Self::Agreement { .. }
             | Self::Miss { .. }
             | Self::Unstable { .. }
@@ -217,6 +220,13 @@ impl Finding {
                     return write!(f, "{the} mean response time is {from_s} at {from}.");
                 }
                 write!(f, "{the} mean response time goes from {from_s} at {from} to {to_s} at {to}.")
+            }
+            Self::Extremes { least, least_s, most, most_s } => {
+                let (least_s, most_s) = (time(*least_s), time(*most_s));
+                write!(
+                    f,
+                    "The mean response time is least at {least}, {least_s}, and most at {most}, {most_s}."
+                )
             }
             Self::Agreement { model, ways, agreeing, of, untold } => {
                 let ways = match ways.as_slice() {

@@ -16,5 +16,7 @@ mod svg;
 pub mod terminal;
 
 pub use finding::{Answers, AssumedLaw, Finding, Reason, Severity, Trend, Way, findings};
-pub use model::{Counts, Curve, Factor, Growth, Modelled, Modelling, Point, Report, ServiceSeen, TrialLine};
+pub use model::{
+    Counts, Curve, Factor, FactorKind, Growth, Modelled, Modelling, Point, Report, ServiceSeen, TrialLine,
+};
 pub use page::page;

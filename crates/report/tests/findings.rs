@@ -1,8 +1,8 @@
 //! Each finding from a report that is made to have it, word by word; and none from a calm one.
 
 use kendall_report::{
-    Counts, Factor, Finding, Growth, Modelled, Modelling, Point, Report, ServiceSeen, Severity, TrialLine,
-    findings,
+    Counts, Factor, FactorKind, Finding, Growth, Modelled, Modelling, Point, Report, ServiceSeen, Severity,
+    TrialLine, findings,
 };
 use kendall_station::{Answer, By, Estimate, Summary};
 
@@ -60,7 +60,12 @@ fn calm() -> Report {
         started_utc: "2026-01-01 00:00:00".to_owned(),
         command: "kendall run calm.toml".to_owned(),
         machine: vec![],
-        factors: vec![Factor { name: "rate".to_owned(), unit: "/s".to_owned(), values: vec![] }],
+        factors: vec![Factor {
+            name: "rate".to_owned(),
+            unit: "/s".to_owned(),
+            kind: FactorKind::Number,
+            values: vec![],
+        }],
         points: [(40.0, 6.25e-3), (80.0, 8.3e-3), (120.0, 12.5e-3)].map(point).to_vec(),
         trials: (0..3).map(trial).collect(),
         planned_trials: 3,

@@ -2,7 +2,7 @@
 //! models M/M/2 and M/G/2. The last rate is more than the servers can do.
 
 use kendall_report::{
-    Counts, Curve, Factor, Growth, Modelled, Modelling, Point, Report, ServiceSeen, TrialLine,
+    Counts, Curve, Factor, FactorKind, Growth, Modelled, Modelling, Point, Report, ServiceSeen, TrialLine,
 };
 use kendall_station::{Answer, By, Estimate, Law, QUANTILES, Quantile, Summary, random};
 
@@ -29,6 +29,7 @@ pub(crate) fn report() -> Report {
         factors: vec![Factor {
             name: "rate".to_owned(),
             unit: "/s".to_owned(),
+            kind: FactorKind::Number,
             values: rates.iter().map(f64::to_string).collect(),
         }],
         points: rates.iter().zip(&runs).map(|(&rate, runs)| point(rate, runs)).collect(),
@@ -44,7 +45,12 @@ pub(crate) fn report() -> Report {
 /// The sample with a second factor.
 pub(crate) fn grouped() -> Report {
     let mut report = report();
-    report.factors.push(Factor { name: "length".to_owned(), unit: "kB".to_owned(), values: vec![] });
+    report.factors.push(Factor {
+        name: "length".to_owned(),
+        unit: "kB".to_owned(),
+        kind: FactorKind::Number,
+        values: vec![],
+    });
     report.curves.clear();
     let doubled = |point: &Point, length: &str, factor: f64| {
         let mut point = point.clone();
