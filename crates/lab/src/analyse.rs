@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use kendall_record::{Manifest, RecordError, RequestRow, read_json, read_trial};
-use kendall_report::{Counts, Curve, Growth, Point, Report, TrialLine};
+use kendall_report::{Counts, Curve, Growth, Point, Published, PublishedRow, Report, TrialLine};
 use kendall_solve as solve;
 use kendall_station::random::{Purpose, derive};
-use kendall_station::{Answer, Arrivals, Class, Notation};
+use kendall_station::{Answer, Arrivals, Class, Estimate, Notation};
 
 use crate::axis::Axis;
-use crate::experiment::Combination;
+use crate::experiment::{self, Combination};
 use crate::lab::{Capacity, Lab, LabError};
 use crate::model::{Observed, Order, label, thinned};
 use crate::system::System;
@@ -46,6 +46,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
     Ok(Report {
         name: lab.experiment().name.clone(),
         question: lab.experiment().question.clone(),
+        notes: lab.experiment().notes.clone(),
         started_utc: manifest.started_utc.replace('T', " ").replace('Z', ""),
         command: format!("kendall run {}", folder.join("experiment.toml").display()),
         machine: machine(&manifest),
@@ -54,8 +55,42 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         trials: trials.into_iter().map(|(_, line)| line).collect(),
         planned_trials: lab.trials_planned(),
         curves: curves(&lab, &axis, &measurements),
+        published: published(&lab, &axis),
         experiment_toml: lab.experiment().to_toml(),
     })
+}
+
+/// The published figures, with levels as the axis writes them.
+fn published(lab: &Lab, axis: &Axis) -> Vec<Published> {
+    let row = |row: &experiment::PublishedRow| {
+        let of = |combination: &&Combination| {
+            let has = |level| combination.levels.contains(level) || !is_factor(level, combination);
+            row.levels.iter().all(has)
+        };
+        let combination = lab.combinations().iter().find(of)?;
+        Some(PublishedRow { settings: axis.settings(combination), value: row.value })
+    };
+    let baseline = |levels: &[experiment::Level]| {
+        let of = |combination: &&Combination| {
+            levels.iter().all(|level| combination.levels.contains(level) || !is_factor(level, combination))
+        };
+        let settings = lab.combinations().iter().find(of).map(|combination| axis.settings(combination));
+        let named = |(name, _): &(String, String)| levels.iter().any(|level| level.0 == name);
+        settings.unwrap_or_default().into_iter().filter(named).collect()
+    };
+    let table = |table: &experiment::Published| Published {
+        source: table.source.clone(),
+        measure: table.measure.clone(),
+        unit: table.unit.clone(),
+        baseline: baseline(&table.baseline),
+        rows: table.rows.iter().filter_map(row).collect(),
+    };
+    lab.experiment().published.iter().map(table).collect()
+}
+
+/// Whether a level is of something that varies.
+fn is_factor((name, _): &experiment::Level, combination: &Combination) -> bool {
+    combination.levels.iter().any(|(factor, _)| factor == name)
 }
 
 /// A trial, read back.
@@ -167,6 +202,22 @@ impl Sample {
         if classes.len() > 1 { classes } else { Vec::new() }
     }
 
+    /// From the first request due to the last answer of a trial, over the trials in which there was one.
+    fn total_time_s(&self) -> Option<Estimate> {
+        let total_s = |trial: &Tried| {
+            let first = trial.rows.iter().map(|row| row.scheduled).min()?;
+            let last =
+                trial.rows.iter().filter(|row| row.response_ns().is_some()).filter_map(|row| row.completed);
+            Some((last.max()? - first) as f64 / 1e9)
+        };
+        let totals_s: Vec<f64> = self.trials.iter().filter_map(total_s).collect();
+        match (totals_s.as_slice(), solve::statistics::t_interval(&totals_s)) {
+            (_, Some((mean_s, half_width))) => Some(Estimate::within(mean_s, half_width)),
+            (&[only_s], None) => Some(Estimate::exact(only_s)),
+            _ => None,
+        }
+    }
+
     /// How response times grew after the warm-up, if they did in most trials.
     fn growth(&self) -> Option<Growth> {
         let grows =
@@ -244,6 +295,7 @@ impl Measurement {
                 .zip(service)
                 .map(|(rate_per_s, service)| rate_per_s * service.mean_s / f64::from(observed.servers.get())),
             growing: sample.growth(),
+            total_time_s: sample.total_time_s(),
         }
     }
 }

@@ -1,7 +1,10 @@
 //! An experiment: what its file says, with every default filled in and every value checked.
 
+mod written;
+
 use std::path::PathBuf;
 
+use kendall_report::Measure;
 use kendall_station::Notation;
 
 use crate::load::{LOAD, Load};
@@ -15,6 +18,8 @@ pub struct Experiment {
     pub name: String,
     /// What it asks, in a sentence.
     pub question: String,
+    /// What explains it, in plain paragraphs; empty for nothing.
+    pub notes: String,
     /// How often each combination is tried.
     pub repeats: u32,
     /// Where all its random numbers come from; drawn by the laboratory if the file names none.
@@ -27,6 +32,8 @@ pub struct Experiment {
     pub cases: Vec<Case>,
     /// The stations that its measurements are compared with; empty for the one that the settings describe.
     pub models: Vec<Model>,
+    /// Figures that others published of it.
+    pub published: Vec<Published>,
     /// The folder that the files it names are relative to.
     pub folder: PathBuf,
 }
@@ -113,6 +120,33 @@ pub struct Model {
     pub station: Notation,
 }
 
+/// A factor or parameter and one of its values.
+pub type Level = (&'static str, Value);
+
+/// A table of figures that others published, as `[[published]]` has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Published {
+    /// Where they stand in print.
+    pub source: String,
+    /// What they measure.
+    pub measure: Measure,
+    /// Their unit: one of the measure's.
+    pub unit: String,
+    /// The levels that the others are put in relation to; empty for none.
+    pub baseline: Vec<Level>,
+    /// The figures.
+    pub rows: Vec<PublishedRow>,
+}
+
+/// One published figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PublishedRow {
+    /// What it holds for: a value of every factor, at least.
+    pub levels: Vec<Level>,
+    /// The figure, in the unit of its table.
+    pub value: f64,
+}
+
 /// One value for each parameter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Combination {
@@ -197,52 +231,4 @@ impl Experiment {
     pub fn load(&self, combination: &Combination) -> Result<Load, (&'static str, String)> {
         Load::new(&combination.load, &self.folder)
     }
-
-    /// The experiment as a file again, with every default written out.
-    pub fn to_toml(&self) -> String {
-        let mut lines = vec![
-            "# As run: every default is written out.".to_owned(),
-            format!("name = {}", quoted(&self.name)),
-            format!("question = {}", quoted(&self.question)),
-            format!("repeats = {}", self.repeats),
-        ];
-        lines.extend(self.seed.map(|seed| format!("seed = {seed}")));
-        for section in Section::ALL {
-            lines.push(format!("\n[{}]", section.name()));
-            if section == Section::System {
-                lines.push(format!("name = {}", quoted(self.system.name)));
-            }
-            let own = self.variables.iter().filter(|variable| variable.section == section);
-            lines.extend(own.map(|variable| {
-                let values: Vec<String> = variable.values.iter().map(as_toml).collect();
-                match values.as_slice() {
-                    [value] => format!("{} = {value}", variable.parameter.name),
-                    _ => format!("{} = [{}]", variable.parameter.name, values.join(", ")),
-                }
-            }));
-        }
-        for case in &self.cases {
-            lines.push(format!("\n[[case]]\nname = {}", quoted(&case.name)));
-            lines.extend(case.values.iter().map(|(section, parameter, value)| {
-                format!("{}.{} = {}", section.name(), parameter.name, as_toml(value))
-            }));
-        }
-        let model = |model: &Model| format!("\n[[model]]\nstation = {}", quoted(&model.station.to_string()));
-        lines.extend(self.models.iter().map(model));
-        lines.join("\n") + "\n"
-    }
-}
-
-fn as_toml(value: &Value) -> String {
-    match value {
-        // Larger whole numbers do not fit TOML's signed integers.
-        Value::Whole(number) if i64::try_from(*number).is_ok() => number.to_string(),
-        Value::Number(number) => number.to_string(),
-        _ => quoted(&value.to_string()),
-    }
-}
-
-fn quoted(text: &str) -> String {
-    // JSON's escapes are a subset of those of TOML's basic strings, which take no raw DEL.
-    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

@@ -2,6 +2,7 @@
 //! files are faults that name the line, and the nearest valid key.
 
 mod case;
+mod published;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -67,8 +68,19 @@ type Item<'a> = (&'a str, Range<usize>, &'a Spanned<DeValue<'a>>);
 
 impl Reader<'_> {
     fn experiment(&self, top: &DeTable<'_>, stem: &str, folder: PathBuf) -> Result<Experiment, Fault> {
-        const KEYS: [&str; 9] =
-            ["name", "question", "repeats", "seed", "system", "workload", "load", "case", "model"];
+        const KEYS: [&str; 11] = [
+            "name",
+            "question",
+            "notes",
+            "repeats",
+            "seed",
+            "system",
+            "workload",
+            "load",
+            "case",
+            "model",
+            "published",
+        ];
         let items = in_order(top);
         for (key, place, _) in &items {
             if !KEYS.contains(key) {
@@ -92,17 +104,22 @@ impl Reader<'_> {
             variables.extend(self.section(section, system, find(section.name()))?);
         }
         let cases = find("case").map_or(Ok(Vec::new()), |item| self.cases(item, system, &variables))?;
-        let experiment = Experiment {
+        let mut experiment = Experiment {
             name: word("name", stem)?,
             question: word("question", "")?,
+            notes: word("notes", "")?,
             repeats: whole("repeats", 1, 1000)?.unwrap_or(3) as u32,
             seed: whole("seed", 0, i64::MAX as u64)?,
             system,
             variables,
             cases,
             models: find("model").map_or(Ok(Vec::new()), |item| self.models(item))?,
+            published: Vec::new(),
             folder,
         };
+        if let Some(item) = find("published") {
+            experiment.published = self.published(item, &experiment)?;
+        }
         let fits = |name: &str| {
             !name.is_empty()
                 && name != "."

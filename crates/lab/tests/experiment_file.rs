@@ -220,3 +220,72 @@ fn faults_of_cases_name_their_line_and_the_nearest_key() {
         ],
     );
 }
+
+const PUBLISHED: &str = r#"
+notes = """
+Why it is so.
+
+And what follows."""
+
+[system]
+name = "search"
+workers = [1, 2]
+
+[load]
+rate = 5
+requests = 10
+
+[[case]]
+name = "easy"
+
+[[case]]
+name = "hard"
+workload.difficulty = 900
+
+[[published]]
+source = "a report, table 2"
+measure = "mean-response"
+unit = "ms"
+baseline = { workers = 1 }
+rows = [
+  { case = "easy", workers = 1, value = 6.71 },
+  { case = "hard", workers = 1, value = 3765.03 },
+  { case = "hard", workers = 2, value = 1_976_092 },
+]
+"#;
+
+#[test]
+fn published_figures_name_levels_of_the_experiment() {
+    let experiment = read(PUBLISHED).unwrap();
+    assert_eq!(experiment.notes, "Why it is so.\n\nAnd what follows.");
+    let table = &experiment.published[0];
+    assert_eq!((table.measure.name(), table.unit.as_str()), ("mean-response", "ms"));
+    assert_eq!(table.baseline, [("workers", Value::Whole(1))]);
+    let hard = ("case", Value::Word("hard".to_owned()));
+    assert_eq!(table.rows[2].levels, [hard, ("workers", Value::Whole(2))]);
+    assert_eq!(table.rows[2].value, 1_976_092.0);
+
+    let written = experiment.to_toml();
+    let again = read(&written).unwrap();
+    assert_eq!((&again.published, &again.notes), (&experiment.published, &experiment.notes));
+    assert_eq!(again.to_toml(), written);
+}
+
+#[test]
+fn faults_of_published_figures_name_their_line() {
+    let faults: &[(&str, &str, &str, &[&str])] = &[
+        ("source =", "sauce =", "line 23", &["in [[published]]", "did you mean \"source\"?"]),
+        ("\"mean-response\"", "\"mean-respone\"", "line 24", &["did you mean \"mean-response\"?"]),
+        ("\"ms\"", "\"/s\"", "line 25", &["its units are \"s\", \"ms\""]),
+        ("\"mean-response\"", "\"idle\"\nclass = \"a\"", "line 25", &["no idle of a class"]),
+        ("{ workers = 1 }", "{ workers = 3 }", "line 26", &["this experiment has no workers 3; it has 1, 2"]),
+        ("case = \"hard\"", "case = \"hrad\"", "line 29", &["no case hrad; did you mean \"hard\"?"]),
+        ("case = \"hard\", ", "", "line 29", &["does not say for which case"]),
+        ("workers = 2, value", "wokers = 2, value", "line 30", &["did you mean \"workers\"?"]),
+        (", value = 3765.03", "", "line 29", &["a row needs a value"]),
+        ("3765.03", "0", "line 29", &["more than 0"]),
+        ("\"a report, table 2\"", "3", "line 23", &["source must be a text"]),
+        ("unit = \"ms\"\n", "", "line 22", &["need a unit"]),
+    ];
+    faulty(PUBLISHED, faults);
+}

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use judge::findings;
 
-use crate::number::{few, list, percent, significant, time, time_with_interval};
+use crate::number::{few, percent, significant, time, time_with_interval};
 
 /// What a finding means to the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -389,7 +389,7 @@ fn the(group: &str) -> String {
 
 /// The same at other places.
 fn write_also(f: &mut fmt::Formatter<'_>, also: &[String]) -> fmt::Result {
-    if also.is_empty() { Ok(()) } else { write!(f, " So it is at {}.", list(also)) }
+    if also.is_empty() { Ok(()) } else { write!(f, " So it is at {}.", few(also)) }
 }
 
 /// "1 trial", "2 trials".

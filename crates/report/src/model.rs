@@ -5,8 +5,10 @@
 use std::fmt;
 
 use kendall_record::Outcome;
-use kendall_station::Answer;
+use kendall_station::{Answer, Estimate};
 use serde::{Deserialize, Serialize};
+
+use crate::published::Published;
 
 /// Everything a report shows of one experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,6 +17,9 @@ pub struct Report {
     pub name: String,
     /// What the experiment asks, as one sentence.
     pub question: String,
+    /// What explains it, in plain paragraphs with an empty line between them.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub notes: String,
     /// When its first trial started, in UTC, as "2026-11-21 04:15:00".
     pub started_utc: String,
     /// The command that runs it again.
@@ -32,6 +37,9 @@ pub struct Report {
     /// Smooth lines of formulas, for the figure; without them the figure joins the formula's answers at the points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curves: Vec<Curve>,
+    /// Figures that others published of the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
     /// The experiment as run, every default written out.
     pub experiment_toml: String,
 }
@@ -84,6 +92,9 @@ pub struct Point {
     pub utilisation_offered: Option<f64>,
     /// Set where response times grow while the trials run, so that their mean depends on how long that is.
     pub growing: Option<Growth>,
+    /// From the first request due to the last answer of a trial, over the trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_time_s: Option<Estimate>,
 }
 
 /// One model beside the measurement: a station, answered by formula and by simulation.

@@ -8,6 +8,7 @@ use askama::Template;
 use kendall_record::Outcome;
 use kendall_station::{Answer, Estimate};
 
+use crate::comparison::{Comparison, comparisons};
 use crate::figure::{self, Figure, Table, time_cell};
 use crate::finding::{Finding, Severity, findings};
 use crate::model::{Modelled, Modelling, Point, Report, TrialLine};
@@ -32,6 +33,8 @@ pub fn page(report: &Report) -> String {
         quantities: quantities(report).map(|quantity| quantity.name).collect(),
         place_head: figure::place_head(report),
         rows: rows(report),
+        notes: paragraphs(&report.notes),
+        comparisons: comparisons(report),
         trials: trials(report),
     };
     view.render().expect("rendering to a string fails only where a value's Display does")
@@ -50,7 +53,14 @@ struct View<'a> {
     quantities: Vec<&'static str>,
     place_head: Vec<String>,
     rows: Vec<Row>,
+    notes: Vec<&'a str>,
+    comparisons: Vec<Comparison>,
     trials: Table,
+}
+
+/// What stands between empty lines.
+fn paragraphs(text: &str) -> Vec<&str> {
+    text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty()).collect()
 }
 
 /// The findings in words, by where they stand on the page.
@@ -141,6 +151,11 @@ fn rows(report: &Report) -> Vec<Row> {
             }
         }
         rows.last_mut().expect("a point has a row").reasons = reasons(point);
+    }
+    // What holds at every point need not be said at each.
+    if report.points.windows(2).all(|pair| reasons(&pair[0]) == reasons(&pair[1])) {
+        let last = rows.len().saturating_sub(1);
+        rows[..last].iter_mut().for_each(|row| row.reasons.clear());
     }
     rows
 }

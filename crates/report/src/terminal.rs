@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use kendall_station::{Answer, Estimate};
 
+use crate::comparison::{Comparison, comparisons};
 use crate::figure;
 use crate::finding::{Severity, findings};
 use crate::model::{Modelled, Modelling, Point, Report};
@@ -53,7 +54,23 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
         }
         write_wrapped(&mut out, &finding.to_string(), width);
     }
+    for comparison in comparisons(report) {
+        write_comparison(&mut out, &comparison, width, style);
+    }
     out
+}
+
+/// A published table beside ours.
+fn write_comparison(out: &mut String, comparison: &Comparison, width: usize, style: Style) {
+    out.push('\n');
+    line(out, &bold(&comparison.title, style));
+    let head = comparison.table.head.clone();
+    let rows = [vec![String::new(); head.len()], head].into_iter().chain(comparison.table.rows.clone());
+    let table = Table { rows: rows.collect(), gap: 2 };
+    table.write(out, style);
+    for sentence in &comparison.sentences {
+        write_wrapped(out, sentence, width);
+    }
 }
 
 fn heading(severity: Severity) -> &'static str {

@@ -43,6 +43,8 @@ fn calm() -> Report {
         service: Some(ServiceSeen { mean_s: 5e-3, scv: 1.0, n: 1000 }),
         utilisation_offered: Some(rate * 5e-3),
         growing: None,
+
+        total_time_s: None,
     };
     let trial = |at: usize| TrialLine {
         id: format!("00{at}"),
@@ -57,6 +59,7 @@ fn calm() -> Report {
     Report {
         name: "calm".to_owned(),
         question: "How long?".to_owned(),
+        notes: String::new(),
         started_utc: "2026-01-01 00:00:00".to_owned(),
         command: "kendall run calm.toml".to_owned(),
         machine: vec![],
@@ -70,6 +73,7 @@ fn calm() -> Report {
         trials: (0..3).map(trial).collect(),
         planned_trials: 3,
         curves: vec![],
+        published: vec![],
         experiment_toml: String::new(),
     }
 }

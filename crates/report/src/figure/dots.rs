@@ -3,7 +3,7 @@
 
 use kendall_station::{Answer, Estimate};
 
-use super::response::{RISING_CAPTION, is_over, legend, rising, table};
+use super::response::{RISING_CAPTION, is_over, legend, table};
 use super::{Figure, LOG_FROM, Panel, answer, line_class, marker_class, shape};
 use crate::chart::{Quantity, Scale, ScaleLaw};
 use crate::finding::Way;
@@ -162,6 +162,10 @@ fn row(svg: &mut Svg, report: &Report, point: &Point, shown: Shown, scale: &Scal
     }
     match point.is_steady() {
         true => svg.marker("measured", Marker::Disc, (x, y)),
-        false => rising(svg, (x, y)),
+        false => {
+            svg.polyline("rising-arrow", &[(x + 4.0, y - 9.0), (x + 18.0, y - 9.0)]);
+            svg.polyline("rising-arrow", &[(x + 13.0, y - 12.5), (x + 18.0, y - 9.0), (x + 13.0, y - 5.5)]);
+            svg.marker("measured rising", Marker::Ring, (x, y));
+        }
     }
 }

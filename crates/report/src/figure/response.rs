@@ -223,7 +223,7 @@ impl<'a> Drawing<'a> {
 }
 
 /// A ring with an arrow: a mean that was still rising.
-pub(super) fn rising(svg: &mut Svg, (x, y): (f64, f64)) {
+fn rising(svg: &mut Svg, (x, y): (f64, f64)) {
     svg.line("rising-arrow", (x, y - 4.0), (x, y - 18.0));
     svg.polyline("rising-arrow", &[(x - 3.5, y - 13.0), (x, y - 18.0), (x + 3.5, y - 13.0)]);
     svg.marker("measured rising", Marker::Ring, (x, y));
