@@ -302,18 +302,17 @@ fn name(levels: &[(&'static str, Value)]) -> String {
 
 /// Copies the traces that an experiment reads into its folder, and has it read the copies.
 fn copy_traces(experiment: &mut Experiment, folder: &Path) -> Result<(), RecordError> {
-    for variable in &mut experiment.variables {
-        if variable.parameter.name != "trace" {
-            continue;
-        }
-        for (i, value) in variable.values.iter_mut().enumerate() {
-            let Value::Word(file) = value else { continue };
-            let from = experiment.folder.join(&*file);
-            let name = from.file_name().unwrap_or_default().to_string_lossy();
-            let copy = format!("trace-{}-{name}", i + 1);
-            fs::copy(&from, folder.join(&copy)).map_err(|source| RecordError::Read { path: from, source })?;
-            *file = copy;
-        }
+    let varied = experiment.variables.iter_mut().filter(|variable| variable.parameter.name == "trace");
+    let varied = varied.flat_map(|variable| &mut variable.values);
+    let of_cases = experiment.cases.iter_mut().flat_map(|case| &mut case.values);
+    let of_cases = of_cases.filter(|(_, parameter, _)| parameter.name == "trace").map(|(.., value)| value);
+    for (i, value) in varied.chain(of_cases).enumerate() {
+        let Value::Word(file) = value else { continue };
+        let from = experiment.folder.join(&*file);
+        let name = from.file_name().unwrap_or_default().to_string_lossy();
+        let copy = format!("trace-{}-{name}", i + 1);
+        fs::copy(&from, folder.join(&copy)).map_err(|source| RecordError::Read { path: from, source })?;
+        *file = copy;
     }
     experiment.folder = folder.into();
     Ok(())

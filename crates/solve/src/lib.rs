@@ -17,6 +17,6 @@ pub use formula::{
     servers_for_response, waiting_survival,
 };
 pub use measured::{
-    ClassScore, ClientSide, NotMeasured, Score, Trend, Trial, client_side, little, measured, trend,
+    ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,
 };
 pub use simulate::{SimulationError, StopRule, simulate};

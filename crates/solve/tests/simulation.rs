@@ -307,3 +307,32 @@ fn the_interval_covers_as_often_as_it_says() {
         .count();
     assert!(hits >= 50, "{hits} of 60");
 }
+
+/// Where the order does not look at weights, requests of all classes wait alike; where it does, the weighted response is
+/// the classes' own, each by its share and weight.
+#[test]
+fn the_weighted_response_adds_up_over_the_classes() {
+    let class = |name: &str, share, weight| Class { name: name.into(), share, weight, service: None };
+    let classes = vec![class("1", 0.7, 1.0), class("5", 0.3, 5.0)];
+    let exponential = Law::Exponential { mean_s: 0.5 };
+    for discipline in [Discipline::Fifo, Discipline::PreemptivePriority] {
+        let station = Station {
+            classes: classes.clone(),
+            discipline,
+            ..station(Arrivals::poisson(1.6), exponential.clone(), 1)
+        };
+        assert!((station.mean_weight() - 2.2).abs() < 1e-12);
+        let answer = run(&station, 12);
+        let weighted_s = answer.weighted_response_s.unwrap();
+        let share = |i: usize| answer.classes[i].throughput_per_s.value / answer.throughput_per_s.value;
+        let cost = |i: usize| share(i) * classes[i].weight * answer.classes[i].response.mean_s.value;
+        assert!((weighted_s.value / (cost(0) + cost(1)) - 1.0).abs() < 1e-9);
+        match formula(&station) {
+            Ok(exact) => near("weighted", weighted_s, exact.weighted_response_s.unwrap().value),
+            Err(_) => assert!(weighted_s.value < 0.9 * 2.2 * answer.response.mean_s.value),
+        }
+        let beyond = answer.clone().delayed(0.25, station.mean_weight());
+        let moved_s = beyond.weighted_response_s.unwrap().value - weighted_s.value;
+        assert!((moved_s - 0.25 * 2.2).abs() < 1e-12);
+    }
+}

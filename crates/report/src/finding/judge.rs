@@ -25,7 +25,8 @@ const SCV_OFF: f64 = 0.2;
 /// All findings of a report: answers first, in the order in which they are worth reading, then notes and doubts.
 pub fn findings(report: &Report) -> Vec<Finding> {
     // Of several groups the first one's range stands for the others on the first screen, where the models matter.
-    let mut ranges = ranges(report).into_iter();
+    let ranges = if report.is_categorical() { extremes(report) } else { ranges(report) };
+    let mut ranges = ranges.into_iter();
     let mut found: Vec<Finding> = ranges.by_ref().take(1).collect();
     let mut verdicts: Vec<_> =
         report.notations().into_iter().flat_map(|notation| verdicts(report, notation)).collect();
@@ -64,6 +65,25 @@ fn ranges(report: &Report) -> Vec<Finding> {
         })
     };
     report.groups().into_iter().filter_map(range).collect()
+}
+
+/// The same for categories, which have no order to go along. All count: what they differ in may be that they are steady.
+fn extremes(report: &Report) -> Vec<Finding> {
+    let mean_s = |point: &Point| point.measured.response.mean_s.value;
+    let mut points: Vec<&Point> = report.points.iter().collect();
+    points.sort_by(|a, b| mean_s(a).total_cmp(&mean_s(b)));
+    let (Some(least), Some(most)) = (points.first(), points.last()) else { return Vec::new() };
+    if points.len() == 1 {
+        let (place, mean_s) = (report.place(least), mean_s(least));
+        let (from, to) = (place.clone(), place);
+        return vec![Finding::Range { group: String::new(), from, from_s: mean_s, to, to_s: mean_s }];
+    }
+    vec![Finding::Extremes {
+        least: report.place(least),
+        least_s: mean_s(least),
+        most: report.place(most),
+        most_s: mean_s(most),
+    }]
 }
 
 /// What a comparison of one prediction with the measurement says.
@@ -193,7 +213,8 @@ fn utilisation(point: &Point) -> f64 {
 
 fn notes(report: &Report) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (_, points) in report.groups() {
+    // Categories may differ in what is asked, and so in their service.
+    for (_, points) in report.groups().into_iter().filter(|_| !report.is_categorical()) {
         found.extend(load_dependence(report, &points));
     }
     found.extend(nearly_full(report));

@@ -44,6 +44,8 @@ pub(super) struct Observer {
     /// Customers still to come in the current fine batch.
     batch_left: u64,
     units_per_s: f64,
+    /// The weight of each class; one entry without classes.
+    weights: Vec<f64>,
     classes: usize,
     /// Customers that a run needs to settle.
     settling: u64,
@@ -68,6 +70,10 @@ impl Observer {
         }
         let batch_customers = section_customers.div_ceil(FINE as u64);
         let classes = station.classes.len();
+        let weights = match station.classes.as_slice() {
+            [] => vec![1.0],
+            classes => classes.iter().map(|class| class.weight).collect(),
+        };
         // The unit is a millionth of the mean service time: far below what any quantile resolves.
         let units_per_s = 1e6 / station.service_overall().mean_s().max(1e-300);
         Self {
@@ -79,6 +85,7 @@ impl Observer {
             batch_customers,
             batch_left: batch_customers,
             units_per_s,
+            weights,
             classes,
             settling: settling_customers(station),
         }
@@ -104,6 +111,7 @@ impl Observer {
         if let Some(class) = self.current.classes.get_mut(customer.class) {
             class.add(&customer, self.units_per_s);
         }
+        self.current.weighted_s += self.weights[customer.class] * customer.response_s;
         self.current.add_to_batch(customer.response_s);
         self.count(now_s)
     }
@@ -221,6 +229,7 @@ impl Observer {
             utilisation: scaled(per_second(|s| s.busy_s), 1.0 / servers).within_bounds(0.0, 1.0),
             in_system: per_second(|s| s.present_s),
             lost: share(|s| s.lost as f64, |s| s.customers() as f64),
+            weighted_response_s: Some(estimate(sections, |s| s.weighted_s, |s| s.all.count as f64)),
             classes: classes.collect(),
         })
     }
