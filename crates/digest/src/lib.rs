@@ -12,6 +12,7 @@
 //! ```
 
 mod engine;
+pub mod gpu;
 mod interrupt;
 mod lane;
 pub mod sha256;
