@@ -46,7 +46,7 @@ enum Opcode {
     LoadParameter64,
     ToGlobal,
     Load,
-    ReduceMinimum,
+    AtomicMinimum,
     Branch,
     Return,
 }
@@ -192,11 +192,10 @@ impl Run<'_> {
                     let address = address();
                     self.memory.load(address)
                 }
-                Opcode::ReduceMinimum => {
+                Opcode::AtomicMinimum => {
                     let (address, word) = (address(), word(2));
                     let least = self.memory.word(address);
-                    *least = word.min(*least);
-                    continue;
+                    std::mem::replace(least, word.min(*least))
                 }
                 Opcode::Branch => {
                     thread.next = value(0) as usize;

@@ -105,11 +105,11 @@ DONE:
 ret;
 
 MATCH:
-red.global.min.u32 [%outcome+{first}], %index;
+atom.global.min.u32 %seen, [%outcome+{first}], %index;
 ret;
 
 CUT:
-red.global.min.u32 [%outcome+{cut}], %index;
+atom.global.min.u32 %seen, [%outcome+{cut}], %index;
 ret;
 }}
 "

@@ -54,7 +54,7 @@ fn form(opcode: &str) -> Option<(Opcode, &'static [Kind])> {
         "ld.param.u64" => (Opcode::LoadParameter64, &[To(Bits64), Parameter(8)]),
         "cvta.to.global.u64" => (Opcode::ToGlobal, &[To(Bits64), From(Bits64)]),
         "ld.volatile.global.u32" => (Opcode::Load, &[To(Bits32), Address]),
-        "red.global.min.u32" => (Opcode::ReduceMinimum, &[Address, From(Bits32)]),
+        "atom.global.min.u32" => (Opcode::AtomicMinimum, &[To(Bits32), Address, From(Bits32)]),
         "bra" => (Opcode::Branch, &[Label]),
         "ret" => (Opcode::Return, &[]),
         _ => return None,
@@ -285,9 +285,10 @@ impl Reader {
             let target = *self.labels.get(label).ok_or_else(|| format!("there is no label {label}"))?;
             self.instructions[*at].push(Source::Number(target as u64));
         }
-        for label in self.labels.keys().filter(|label| !self.branches.iter().any(|(_, used)| used == *label))
+        // A label that is only fallen into could be there for the reader; none of ours is.
+        if let Some(label) =
+            self.labels.keys().find(|label| !self.branches.iter().any(|(_, to)| to == *label))
         {
-            // One that is only fallen into is there for the reader; none of ours is.
             return Err(format!("nothing jumps to {label}"));
         }
         for (place, (register, _)) in self.registers.iter().enumerate() {
