@@ -25,6 +25,8 @@ use std::ops::Range;
 pub use device::{Device, UnknownDevice};
 pub use ptx::Sums;
 
+use scan::Card as _;
+
 use crate::interrupt::Interrupt;
 use crate::sha256::{Outcome, Targets};
 
@@ -34,6 +36,9 @@ pub enum GpuAbsent {
     /// The driver's library cannot be loaded.
     #[error("no driver of NVIDIA is installed (its library libcuda was not found)")]
     NoDriver,
+    /// The driver does not know what the kernel is written in.
+    #[error("the driver of NVIDIA is too old; the kernel needs one of 2020 or later (CUDA 11.0)")]
+    OldDriver,
     /// The driver knows of no card.
     #[error("the driver of NVIDIA is installed but finds no card")]
     NoCard,
@@ -85,6 +90,12 @@ impl Gpu {
     /// What the card is called.
     pub fn name(&self) -> &str {
         self.0.name()
+    }
+
+    /// How many candidates keep the card busy for some milliseconds. A scan should be given several times as many:
+    /// beginning and ending it costs about a tenth of a millisecond.
+    pub fn batch(&self) -> u32 {
+        self.0.batch()
     }
 
     /// The first candidate in `range` that is behind one of the targets, as [`crate::sha256::scan`] finds it. An

@@ -9,10 +9,10 @@ fn a_card_finds_what_there_is_and_its_absence_is_an_answer() {
     for sums in [Sums::Multiplier, Sums::Adder] {
         match Gpu::find(sums) {
             Ok(gpu) => search_on(gpu),
-            Err(absent @ (GpuAbsent::NoDriver | GpuAbsent::NoCard | GpuAbsent::TooOld { .. })) => {
-                eprintln!("not tried on a card: {absent}");
-            }
-            Err(other) => panic!("there is a card, but {other}"),
+            Err(GpuAbsent::Refused(why)) => panic!("the driver refuses the kernel: {why}"),
+            Err(GpuAbsent::Wrong { name }) => panic!("{name} misses answers"),
+            Err(GpuAbsent::Failed(why)) => panic!("{why}"),
+            Err(absent) => eprintln!("not tried on a card: {absent}"),
         }
     }
 }

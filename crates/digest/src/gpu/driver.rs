@@ -1,7 +1,7 @@
 //! A card by NVIDIA's driver, whose library is loaded at run time.
 //!
-//! The bindings panic where the library or a function of it is missing. So the library is looked for first, and
-//! nothing is called that drivers of the last ten years lack.
+//! The bindings panic where the library or a function of it is missing. So the library is looked for first, then
+//! its version is asked for, and nothing is called that a driver of that version lacks.
 #![allow(unsafe_code)] // The driver is a C library.
 
 use std::ffi::{CStr, CString, c_void};
@@ -18,6 +18,10 @@ use super::{GpuAbsent, GpuError};
 
 /// Candidates in a launch for each multiprocessor: 2 ms at 17 G/s on a card with 132 of them.
 const BATCH: u32 = 1 << 18;
+
+/// The version of CUDA that the driver must know: that of the kernel's text, PTX 7.0. It is also the first with all
+/// functions that are called here.
+const OLDEST_CUDA: i32 = 11_000;
 
 /// What a slot has on the card.
 struct Lane {
@@ -181,6 +185,12 @@ fn open() -> Result<Context, GpuAbsent> {
         CUresult::CUDA_ERROR_NO_DEVICE => GpuAbsent::NoCard,
         _ => failed("start")(DriverError(code)).into(),
     };
+    let mut version = 0;
+    // SAFETY: This one may be called before the start, and is in every driver.
+    unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().map_err(none)?;
+    if version < OLDEST_CUDA {
+        return Err(GpuAbsent::OldDriver);
+    }
     result::init().map_err(none)?;
     let device = match result::device::get_count().map_err(none)? {
         0 => return Err(GpuAbsent::NoCard),
