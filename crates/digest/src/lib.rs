@@ -17,6 +17,7 @@ mod choice;
 mod engine;
 #[cfg(test)]
 mod generator;
+pub mod gpu;
 mod interrupt;
 mod lane;
 pub mod sha256;

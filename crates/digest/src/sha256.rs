@@ -36,7 +36,7 @@ pub(crate) const GROUP: u32 = 16;
 pub struct Targets {
     digests: Vec<Digest>,
     /// For each digest, the word that tells almost all other candidates from it.
-    wanted: Vec<u32>,
+    pub(crate) wanted: Vec<u32>,
 }
 
 /// There must be at least one target, and no more than [`Targets::MOST`].
@@ -72,7 +72,7 @@ impl Targets {
     }
 
     /// Which of the targets this candidate is behind.
-    fn matched(&self, candidate: u64) -> Option<usize> {
+    pub(crate) fn matched(&self, candidate: u64) -> Option<usize> {
         let digest = digest(candidate);
         self.digests.iter().position(|target| *target == digest)
     }
