@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use kendall_digest::Engine;
+use kendall_digest::gpu::{Gpu, Sums};
 use kendall_lab::Offer;
 
 use crate::{print, systems};
@@ -18,7 +19,7 @@ pub(crate) struct Options {
 
 pub(crate) fn doctor(options: &Options) -> anyhow::Result<ExitCode> {
     let mut offers = kendall_lab::inspect();
-    offers.push(search_engine());
+    offers.extend([search_engine(), card()]);
     if options.json {
         print::json(&offers)?;
         return Ok(ExitCode::SUCCESS);
@@ -43,4 +44,13 @@ fn search_engine() -> Offer {
         Err(error) => (format!("none: {error}"), Some("unset the variable, and the fastest is taken".into())),
     };
     Offer { name: "digests", found, advice }
+}
+
+/// The graphics card that `serve reverse` would search on. That there is none is nothing amiss.
+fn card() -> Offer {
+    let found = match Gpu::find(Sums::default()) {
+        Ok(card) => format!("{}, of which known answers were asked", card.name()),
+        Err(absent) => format!("none: {absent}"),
+    };
+    Offer { name: "card", found, advice: None }
 }

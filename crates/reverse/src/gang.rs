@@ -20,6 +20,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use kendall_digest::gpu::{Gpu, GpuError};
 use kendall_digest::sha256::{self, Outcome, Targets};
 use kendall_digest::{Engine, Interrupt};
 use kendall_service::Counter;
@@ -35,6 +36,11 @@ const FIRST_PART: u64 = 16_384;
 const LEAST_PART: u64 = 2_048;
 /// The fewest candidates for which the others are woken.
 const WORTH_SHARING: u64 = 4 * LEAST_PART;
+/// The fewest candidates that are given to a graphics card: beginning and ending costs it as long as it needs for a
+/// million, and the processors test these within some milliseconds.
+const WORTH_A_LAUNCH: u64 = 5_000_000;
+/// How many of its batches a graphics card takes at a time.
+const CARD_BATCHES: u64 = 8;
 /// How many digests are looked for in one pass.
 const MOST_TARGETS: usize = 16;
 /// How many searches are looked at for some that may ride along.
@@ -94,7 +100,16 @@ struct Shared {
 #[derive(Debug)]
 struct Member {
     interrupt: Interrupt,
-    pace: Pace,
+    appetite: Appetite,
+}
+
+/// How much a member takes at a time.
+#[derive(Debug)]
+enum Appetite {
+    /// What a processor tests in the time of a part, learned from the parts before.
+    Processor(AtomicU64),
+    /// All there is, up to some batches of a graphics card, if it is worth the card's while.
+    Card { batch: u64 },
 }
 
 /// All searches, and what is done about them.
@@ -139,29 +154,48 @@ pub(crate) enum Turn {
 }
 
 impl Gang {
-    /// A gang of so many threads, the leader's own counted.
+    /// A gang of so many threads, the leader's own counted, and of a graphics card if there is one.
     pub(crate) fn new(
-        members: NonZeroUsize,
+        threads: NonZeroUsize,
+        card: Option<Gpu>,
         engine: Engine,
         sharing: Sharing,
         hashed: Counter,
     ) -> io::Result<Self> {
+        let processor = || Member::new(Appetite::Processor(AtomicU64::new(FIRST_PART)));
+        let mut members: Vec<Member> = (0..threads.get()).map(|_| processor()).collect();
+        members.extend(card.as_ref().map(|card| Member::new(Appetite::Card { batch: card.batch().into() })));
         let shared = Arc::new(Shared {
             engine,
             sharing,
             board: Mutex::default(),
             news: Condvar::new(),
             returned: Condvar::new(),
-            members: (0..members.get()).map(|_| Member::new()).collect(),
+            members,
             hashed,
         });
         let mut gang = Self { shared, followers: Vec::new() };
-        for member in LEADER + 1..members.get() {
-            let shared = Arc::clone(&gang.shared);
-            let follow = move || shared.follow(member);
-            gang.followers.push(thread::Builder::new().name(format!("gang-{member}")).spawn(follow)?);
+        for member in LEADER + 1..threads.get() {
+            gang.start(member, |shared, part, interrupt| Ok(shared.scan(part, interrupt)))?;
+        }
+        if let Some(mut card) = card {
+            let scan = move |_: &Shared, part: &Part, interrupt: &Interrupt| {
+                card.scan(&part.targets, part.range.clone(), interrupt)
+            };
+            gang.start(threads.get(), scan)?;
         }
         Ok(gang)
+    }
+
+    fn start(
+        &mut self,
+        member: usize,
+        scan: impl FnMut(&Shared, &Part, &Interrupt) -> Result<Outcome, GpuError> + Send + 'static,
+    ) -> io::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let follow = move || shared.follow(member, scan);
+        self.followers.push(thread::Builder::new().name(format!("gang-{member}")).spawn(follow)?);
+        Ok(())
     }
 
     /// Puts a search on the board.
@@ -197,7 +231,9 @@ impl Gang {
             board = match shared.take_part(&mut board, place.id, LEADER) {
                 Some(part) => {
                     drop(board);
-                    shared.test(part, LEADER)
+                    let begun = Instant::now();
+                    let outcome = shared.scan(&part, &leader.interrupt);
+                    shared.enter(part, outcome, LEADER, begun.elapsed())
                 }
                 // The last parts are in the hands of others.
                 None => shared.returned.wait(board).expect("nobody panics while holding the board"),
@@ -287,22 +323,40 @@ impl Shared {
     fn take_part(&self, board: &mut Board, id: u64, member: usize) -> Option<Part> {
         board.take_part(
             id,
-            |left| self.members[member].pace.candidates(left, self.members.len()),
+            |left| self.members[member].appetite.candidates(left, self.members.len()),
             self.sharing,
         )
     }
 
-    /// Works on whatever is current until the gang is dismissed.
-    fn follow(&self, member: usize) {
+    /// Works on whatever is current until the gang is dismissed, or what it scans with fails.
+    fn follow(
+        &self,
+        member: usize,
+        mut scan: impl FnMut(&Self, &Part, &Interrupt) -> Result<Outcome, GpuError>,
+    ) {
+        let interrupt = &self.members[member].interrupt;
         let mut board = self.board();
         while !board.dismissed {
             // Lowered before the look at the board: whoever changes the board raises it while he has the board.
-            self.members[member].interrupt.lower();
+            interrupt.lower();
             let current = board.current;
             board = match current.and_then(|current| self.take_part(&mut board, current, member)) {
                 Some(part) => {
                     drop(board);
-                    self.test(part, member)
+                    let begun = Instant::now();
+                    let start = part.range.start;
+                    let outcome = scan(self, &part, interrupt);
+                    let took = begun.elapsed();
+                    if let Err(error) = &outcome {
+                        tracing::error!(%error, "searching on without it");
+                    }
+                    let failed = outcome.is_err();
+                    let board =
+                        self.enter(part, outcome.unwrap_or(Outcome::Stopped { at: start }), member, took);
+                    if failed {
+                        return;
+                    }
+                    board
                 }
                 None => self.await_news(board, member),
             };
@@ -327,14 +381,17 @@ impl Shared {
         self.news.wait(board).expect("nobody panics while holding the board")
     }
 
-    /// Tests a part and enters on the board what came of it.
-    fn test(&self, part: Part, member: usize) -> MutexGuard<'_, Board> {
-        let Member { interrupt, pace } = &self.members[member];
-        let begun = Instant::now();
-        let outcome = sha256::scan(self.engine, &part.targets, part.range.clone(), interrupt);
-        self.hashed.inc_by(outcome.reached(&part.range) - part.range.start);
+    /// Tests a part on a processor.
+    fn scan(&self, part: &Part, interrupt: &Interrupt) -> Outcome {
+        sha256::scan(self.engine, &part.targets, part.range.clone(), interrupt)
+    }
+
+    /// Enters on the board what came of a part.
+    fn enter(&self, part: Part, outcome: Outcome, member: usize, took: Duration) -> MutexGuard<'_, Board> {
+        let Range { start, end } = part.range;
+        self.hashed.inc_by(outcome.reached(&part.range) - start);
         if outcome == Outcome::Absent {
-            pace.learn(part.range.end - part.range.start, begun.elapsed());
+            self.members[member].appetite.learn(end - start, took);
         }
         let mut board = self.board();
         if board.enter(part, outcome) == News::SomebodyEnded && member != LEADER {
@@ -358,10 +415,15 @@ impl Board {
     }
 
     /// The next part of a search, with those who ride along; `None` if nothing of it is left to hand out.
-    fn take_part(&mut self, id: u64, most: impl FnOnce(u64) -> u64, sharing: Sharing) -> Option<Part> {
+    fn take_part(
+        &mut self,
+        id: u64,
+        most: impl FnOnce(u64) -> Option<u64>,
+        sharing: Sharing,
+    ) -> Option<Part> {
         let search = self.searches.get(&id).filter(|search| search.ended().is_none())?;
         let start = search.next()?;
-        let end = start.saturating_add(most(search.left()));
+        let end = start.saturating_add(most(search.left())?);
         let (riders, end) = match sharing {
             Sharing::On => self.riders(id, start, end),
             Sharing::Off => (Vec::new(), end),
@@ -432,28 +494,32 @@ impl Board {
 }
 
 impl Member {
-    fn new() -> Self {
-        Self { interrupt: Interrupt::new(), pace: Pace(AtomicU64::new(FIRST_PART)) }
+    fn new(appetite: Appetite) -> Self {
+        Self { interrupt: Interrupt::new(), appetite }
     }
 }
 
-/// How many candidates a member tests in the time of a part, learned from the parts before.
-#[derive(Debug)]
-struct Pace(AtomicU64);
-
-impl Pace {
-    /// How many candidates to take, given how many are left: towards the end less, so that all members come to it
-    /// together.
-    fn candidates(&self, left: u64, members: usize) -> u64 {
-        let fair = left / (2 * members as u64);
-        self.0.load(Ordering::Relaxed).min(fair.max(LEAST_PART))
+impl Appetite {
+    /// How many candidates to take, given how many are left; a processor takes less towards the end, so that all
+    /// members come to it together.
+    fn candidates(&self, left: u64, members: usize) -> Option<u64> {
+        match self {
+            Self::Processor(pace) => {
+                let fair = left / (2 * members as u64);
+                Some(pace.load(Ordering::Relaxed).min(fair.max(LEAST_PART)))
+            }
+            Self::Card { .. } if left < WORTH_A_LAUNCH => None,
+            Self::Card { batch } => Some(left.min(CARD_BATCHES * batch)),
+        }
     }
 
-    /// A factor of two at most, for the member may have been held up.
+    /// Learns from a part that was tested in full. A factor of two at most, for the member may have been held up.
     fn learn(&self, candidates: u64, took: Duration) {
-        let before = self.0.load(Ordering::Relaxed);
-        let fitting = candidates as f64 * (PART.as_secs_f64() / took.as_secs_f64().max(1e-9));
-        self.0.store((fitting as u64).clamp(before / 2, before * 2).max(LEAST_PART), Ordering::Relaxed);
+        if let Self::Processor(pace) = self {
+            let before = pace.load(Ordering::Relaxed);
+            let fitting = candidates as f64 * (PART.as_secs_f64() / took.as_secs_f64().max(1e-9));
+            pace.store((fitting as u64).clamp(before / 2, before * 2).max(LEAST_PART), Ordering::Relaxed);
+        }
     }
 }
 
@@ -465,7 +531,7 @@ mod tests {
 
     fn gang(members: usize, sharing: Sharing) -> Gang {
         let members = NonZeroUsize::new(members).unwrap();
-        Gang::new(members, Engine::Portable, sharing, Counter::default()).unwrap()
+        Gang::new(members, None, Engine::Portable, sharing, Counter::default()).unwrap()
     }
 
     fn key(number: u64, start: u64, end: u64) -> Key {

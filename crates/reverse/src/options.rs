@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use kendall_digest::Engine;
+use kendall_digest::gpu::Device;
 use kendall_service::Config;
 use kendall_station::Discipline;
 
@@ -67,8 +68,10 @@ pub struct Options {
     pub memory_entries: NonZeroUsize,
     /// Whether requests may have their work done together.
     pub sharing: Sharing,
-    /// What searches.
+    /// What searches on the processors.
     pub engine: Engine,
+    /// Whether a graphics card searches, too. It joins the threads of [`Execution::SharedChunks`] only.
+    pub device: Device,
     /// With a process per request, the program to run: it calls [`crate::search_one`].
     pub program: PathBuf,
     /// With a process per request, the most processes at a time; further requests wait.
@@ -86,6 +89,7 @@ impl Options {
             memory_entries: NonZeroUsize::new(65_536).expect("it is not zero"),
             sharing: Sharing::default(),
             engine,
+            device: Device::default(),
             program: PathBuf::from("/proc/self/exe"),
             max_processes: NonZeroUsize::new(256).expect("it is not zero"),
         }

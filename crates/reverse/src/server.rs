@@ -4,9 +4,11 @@
 //! Every complete request gets exactly 8 bytes. The protocol has no error, and course clients wait for ever for
 //! an answer that does not come, so a request that finds nothing, or is turned away, is answered with 0.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use kendall_digest::gpu::{Device, Gpu, Sums};
 use kendall_digest::sha256::{Outcome, Targets, scan};
 use kendall_digest::{Engine, Interrupt};
 use kendall_service::{
@@ -104,10 +106,13 @@ impl Reverse {
         let threads = options.service.workers;
         let hashed = Counter::default();
         let searchers = match options.execution {
-            Execution::SharedChunks => Searchers::Gang(
-                Gang::new(threads, options.engine, options.sharing, hashed.clone())
-                    .map_err(|source| ServiceError::Start { what: "threads that search", source })?,
-            ),
+            Execution::SharedChunks => {
+                let card = card(options.device)?;
+                let gang = Gang::new(threads, card, options.engine, options.sharing, hashed.clone());
+                Searchers::Gang(
+                    gang.map_err(|source| ServiceError::Start { what: "threads that search", source })?,
+                )
+            }
             Execution::Sequential | Execution::ThreadPool => {
                 let workers = options.runtime().workers.get();
                 Searchers::Workers((0..workers).map(|_| Interrupt::new()).collect())
@@ -175,6 +180,26 @@ impl Reverse {
                 tracing::error!(%error, program = %program.display(), "a process for a request failed");
                 Awaited::Failed
             }
+        }
+    }
+}
+
+/// The graphics card, where one is wanted and found.
+fn card(device: Device) -> Result<Option<Gpu>, ServiceError> {
+    if device == Device::Cpu {
+        return Ok(None);
+    }
+    match (Gpu::find(Sums::default()), device) {
+        (Ok(card), _) => {
+            tracing::info!(card = card.name(), "a graphics card searches, too");
+            Ok(Some(card))
+        }
+        (Err(absent), Device::Gpu) => {
+            Err(ServiceError::Start { what: "search on a graphics card", source: io::Error::other(absent) })
+        }
+        (Err(absent), _) => {
+            tracing::info!(%absent, "no graphics card searches");
+            Ok(None)
         }
     }
 }

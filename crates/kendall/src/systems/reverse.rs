@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Instant;
 
 use kendall_digest::Engine;
+use kendall_digest::gpu::Device;
 use kendall_lab::{Kind, Parameter, Serving, Settings, System};
 use kendall_reverse::{
     Config, Execution, Memory, Options, Parameters, ReverseWorkload, Sharing, UnknownName,
@@ -59,6 +60,13 @@ pub(super) const REVERSE: System = System {
                    ranges in one pass: on or off",
             kind: Kind::Word(check::<Sharing>),
             default: Some("on"),
+        },
+        Parameter {
+            name: "device",
+            help: "where shared chunks are searched: auto (the processor, and a graphics card if one is found), \
+                   cpu or gpu (both; not to find a card is an error)",
+            kind: Kind::Word(|name| name.parse::<Device>().map(drop).map_err(|error| error.to_string())),
+            default: Some("auto"),
         },
         Parameter {
             name: "max-processes",
@@ -135,6 +143,7 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving)
         memory: word(server, "cache"),
         memory_entries: count("cache-entries"),
         sharing: word(server, "sharing"),
+        device: word(server, "device"),
         max_processes: count("max-processes"),
         ..Options::new(listen, engine()?)
     };
