@@ -11,7 +11,7 @@ use kendall_station::{Answer, Arrivals, Class, Estimate, Notation};
 use crate::axis::Axis;
 use crate::experiment::{self, Combination};
 use crate::lab::{Capacity, Lab, LabError};
-use crate::model::{Observed, Order, label, thinned};
+use crate::model::{Observed, Order, label, stop, thinned};
 use crate::system::System;
 use crate::trial::{TrialResult, row_classes};
 
@@ -246,6 +246,7 @@ struct Measurement {
     delay_s: f64,
     arrivals: Arrivals,
     classes: Vec<Class>,
+    stop: solve::StopRule,
 }
 
 impl Measurement {
@@ -266,13 +267,15 @@ impl Measurement {
             delay_s: outside.get(outside.len() / 2).copied().unwrap_or(0.0),
             arrivals: lab.load(index).arrivals(lab.capacity_of(combination, capacities)),
             classes: sample.classes(),
+            stop: stop(lab.load(index)),
         })
     }
 
     fn observed(&self, lab: &Lab, combination: &Combination) -> Observed<'_> {
         let (servers, discipline) = (lab.experiment().system.station)(&combination.server);
-        let Self { arrivals, services_s, classes, delay_s, .. } = self;
-        Observed { arrivals, services_s, classes, servers, discipline, delay_s: *delay_s }
+        let &Self { delay_s, stop, .. } = self;
+        let Self { arrivals, services_s, classes, .. } = self;
+        Observed { arrivals, services_s, classes, servers, discipline, delay_s, stop }
     }
 
     fn point(&self, lab: &Lab, axis: &Axis, index: usize, sample: &Sample) -> Point {

@@ -14,12 +14,12 @@ use crate::ratio::{Order, order, ratio, ratio_cell};
 /// Pairs that are told one by one; more are only counted.
 const TOLD: usize = 6;
 
-/// A published table beside ours.
+/// One table beside another, with what it says in words.
 pub(crate) struct Comparison {
-    /// Where the figures stand in print, and what they measure.
+    /// What is compared.
     pub(crate) title: String,
     pub(crate) table: Table,
-    /// Where the order agrees and where it does not.
+    /// Where they agree and where they do not.
     pub(crate) sentences: Vec<String>,
 }
 

@@ -170,7 +170,7 @@ fn measured(rate_per_s: f64, runs: &[Run]) -> Answer {
 
 fn simulated(rate_per_s: f64, service: &Law) -> Modelling {
     let runs: Vec<Run> = (10..13).map(|seed| run(rate_per_s, service, 40_000, seed)).collect();
-    let by = By::Simulation { customers: 120_000, seed: 10, needed: None };
+    let by = By::Simulation { customers: 120_000, runs: None, seed: 10, needed: None };
     let response = summary(|run| &run.response_s, &runs);
     Modelling::Answer(Box::new(answer(by, rate_per_s, response, summary(|run| &run.waiting_s, &runs))))
 }
