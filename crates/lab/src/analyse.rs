@@ -13,7 +13,7 @@ use crate::experiment::{self, Combination};
 use crate::lab::{Capacity, Lab, LabError};
 use crate::model::{Observed, Order, label, stop, thinned};
 use crate::system::System;
-use crate::trial::{TrialResult, row_classes};
+use crate::trial::{Measured, TrialResult, row_classes};
 
 /// Response times that a report draws for each point; more are thinned evenly.
 const DRAWN_RESPONSES: usize = 2_000;
@@ -108,10 +108,16 @@ impl Tried {
         rows.iter().for_each(|row| counts.add(row.outcome));
         // The report judges the send lag itself.
         let doubts = result.run.doubts.iter().filter(|doubt| !doubt.is_late()).map(ToString::to_string);
+        let answer = match &result.measured {
+            Measured::Answer(answer) => Some(answer),
+            Measured::NoAnswer(_) => None,
+        };
         let line = TrialLine {
             id: id.clone(),
             point,
             seed: result.seed,
+            response_s: answer.map(|answer| answer.response.mean_s.value),
+            weighted_response_s: answer.and_then(|answer| Some(answer.weighted_response_s?.value)),
             counts,
             little_gap: solve::little(rows).map(|check| check.relative_gap),
             send_lag_p99_s: Some(result.run.lag.p99_ns as f64 / 1e9),
@@ -132,8 +138,18 @@ fn read_answer(folder: &Path) -> Result<Option<TrialResult>, RecordError> {
 fn cut_off(id: String, seed: u64, rows: &[RequestRow], doubt: String) -> TrialLine {
     let mut counts = Counts::default();
     rows.iter().for_each(|row| counts.add(row.outcome));
-    let (point, little_gap, send_lag_p99_s, server_cpu_cores) = (None, None, None, None);
-    TrialLine { id, point, seed, counts, little_gap, send_lag_p99_s, server_cpu_cores, doubts: vec![doubt] }
+    TrialLine {
+        id,
+        point: None,
+        seed,
+        response_s: None,
+        weighted_response_s: None,
+        counts,
+        little_gap: None,
+        send_lag_p99_s: None,
+        server_cpu_cores: None,
+        doubts: vec![doubt],
+    }
 }
 
 /// The trials of one combination.
@@ -282,7 +298,7 @@ impl Measurement {
         let combination = &lab.combinations()[index];
         let observed = self.observed(lab, combination);
         let notations = observed.notations(&lab.experiment().models);
-        let seed = derive(lab.experiment().seed.unwrap_or_default(), Purpose::Trial, index as u64);
+        let seed = derive(lab.experiment().seed.unwrap_or_default(), Purpose::Trial, lab.asks(index) as u64);
         let service = observed.service();
         let offered_per_s = self.arrivals.rate_per_s();
         Point {

@@ -176,8 +176,14 @@ pub struct TrialLine {
     pub id: String,
     /// Its point, as an index into [`Report::points`]; `None` where nothing was answered, so that there is none.
     pub point: Option<usize>,
-    /// The seed of its workload and arrivals.
+    /// The seed of its workload and arrivals. Trials with the same seed were asked the same.
     pub seed: u64,
+    /// Its own mean response time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_s: Option<f64>,
+    /// Its own mean of weight × response time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weighted_response_s: Option<f64>,
     /// How its requests ended.
     pub counts: Counts,
     /// Mean number in the system over throughput × mean response, less 1 (Little's law says 0); `None` where the

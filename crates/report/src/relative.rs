@@ -7,10 +7,13 @@ use crate::comparison::Comparison;
 use crate::figure::{Table, place_cells, time_cell};
 use crate::model::{Modelled, Point, Report};
 use crate::number::percent;
-use crate::ratio::{Order, order, ratio, ratio_cell};
+use crate::published::Measure;
+use crate::ratio::{Order, measured_ratio, order, ratio, ratio_cell};
 
 /// Ratios this near to each other are called the same, whatever their intervals.
 const NEAR: f64 = 0.1;
+/// An interval that reaches to more than this many times the ratio tells nothing.
+const WIDE: f64 = 1.25;
 
 /// Each level relative to the first, for categories of which there are several; `None` for others.
 pub(crate) fn relative(report: &Report) -> Option<Comparison> {
@@ -19,12 +22,9 @@ pub(crate) fn relative(report: &Report) -> Option<Comparison> {
     if !report.is_categorical() || factor.values.len() < 2 {
         return None;
     }
-    let (what, of): (_, fn(&Answer) -> Option<Estimate>) = if report.is_weighted() {
-        ("weighted response", |answer| answer.weighted_response_s)
-    } else {
-        ("mean response", |answer| Some(answer.response.mean_s))
-    };
-    let lines = lines(report, (&factor.name, first), of);
+    let measure = if report.is_weighted() { Measure::WeightedResponse } else { Measure::MeanResponse };
+    let what = measure.words();
+    let lines = lines(report, (&factor.name, first), &measure);
     let notation = lines.iter().find_map(|line| Some(line.model?.notation.as_str())).unwrap_or("model");
     let mut head: Vec<String> = report.factors.iter().map(|factor| factor.name.clone()).collect();
     head.extend([
@@ -61,12 +61,12 @@ struct Line<'a> {
     simulated_ratio: Option<Estimate>,
 }
 
-fn lines<'a>(
-    report: &'a Report,
-    (factor, first): (&str, &str),
-    of: fn(&Answer) -> Option<Estimate>,
-) -> Vec<Line<'a>> {
+fn lines<'a>(report: &'a Report, (factor, first): (&str, &str), measure: &Measure) -> Vec<Line<'a>> {
     let model = |point: &'a Point| point.models.iter().find(|model| model.simulation.answer().is_some());
+    let of = |answer: &Answer| match measure {
+        Measure::WeightedResponse => answer.weighted_response_s,
+        _ => Some(answer.response.mean_s),
+    };
     let simulated = |point| of(model(point)?.simulation.answer()?);
     let mut lines = Vec::new();
     for (_, points) in report.headings() {
@@ -79,7 +79,7 @@ fn lines<'a>(
                 is_first: point.setting(factor) == first,
                 measured,
                 simulated: simulated(point),
-                measured_ratio: base.and_then(|base| Some(ratio(measured?, of(&base.measured)?))),
+                measured_ratio: base.and_then(|base| measured_ratio(report, measure, point, base)),
                 simulated_ratio: base.and_then(|base| Some(ratio(simulated(point)?, simulated(base)?))),
             }
         }));
@@ -93,21 +93,26 @@ fn sentences(report: &Report, lines: &[Line<'_>], first: &str) -> Vec<String> {
     let pairs: Vec<_> =
         ratios.filter_map(|line| Some((line, line.measured_ratio?, line.simulated_ratio?))).collect();
     let off = |measured: Estimate, simulated: Estimate| (measured.value / simulated.value).ln().abs();
-    let agrees = |&&(_, measured, simulated): &&(&Line<'_>, Estimate, Estimate)| {
-        let (low, high) = measured.interval.unwrap_or((measured.value, measured.value));
+    let told = |&(_, measured, simulated): &(&Line<'_>, Estimate, Estimate)| {
+        let (low, high) = measured.interval?;
         let near = (measured.value / simulated.value - 1.0).abs() <= NEAR;
-        near || (low..=high).contains(&simulated.value)
+        let inside = (low..=high).contains(&simulated.value);
+        // A wide interval that holds the simulated ratio holds many others.
+        (!inside || high <= WIDE * measured.value).then_some(near || inside)
     };
+    let count = |verdict| pairs.iter().filter(|pair| told(pair) == verdict).count();
     let Some((line, measured, simulated)) =
         pairs.iter().max_by(|a, b| off(a.1, a.2).total_cmp(&off(b.1, b.2)))
     else {
         return Vec::new();
     };
     let mut sentences = vec![format!(
-        "Relative to {first}, {} of {} measured ratios are those simulated, within 10 % or their interval. The furthest \
-         apart, at {}: measured {}, simulated {}.",
-        pairs.iter().filter(agrees).count(),
+        "Relative to {first}, {} of {} measured ratios are those simulated, within 10 % or their interval, {} are not, and \
+         of {} the interval is too wide to tell. The furthest apart, at {}: measured {}, simulated {}.",
+        count(Some(true)),
         pairs.len(),
+        count(Some(false)),
+        count(None),
         report.place(line.point),
         ratio_cell(Some(*measured)),
         ratio_cell(Some(*simulated)),

@@ -268,6 +268,8 @@ fn trials(rates: &[f64], runs: &[Vec<Run>]) -> Vec<TrialLine> {
                 id: format!("{:03}-rate={rate}", trials.len() + 1),
                 point: Some(point),
                 seed: 7 + trial,
+                response_s: None,
+                weighted_response_s: None,
                 counts: Counts { sent, answered: sent, ..Counts::default() },
                 little_gap: Some(1e-4),
                 send_lag_p99_s: Some(0.2e-3),
