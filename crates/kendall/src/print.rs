@@ -96,7 +96,7 @@ fn by(answer: &Answer) -> String {
     use kendall_station::By;
     match &answer.by {
         By::Formula { source } => source.clone(),
-        By::Simulation { customers, seed, needed } => {
+        By::Simulation { customers, seed, needed, .. } => {
             let run = format!("{customers} customers after the warm-up, seed {seed}; 95 % intervals");
             let doubt = needed.map(|needed| {
                 format!(

@@ -11,9 +11,9 @@ use kendall_station::{Answer, Arrivals, Class, Estimate, Notation};
 use crate::axis::Axis;
 use crate::experiment::{self, Combination};
 use crate::lab::{Capacity, Lab, LabError};
-use crate::model::{Observed, Order, label, thinned};
+use crate::model::{Observed, Order, label, stop, thinned};
 use crate::system::System;
-use crate::trial::{TrialResult, row_classes};
+use crate::trial::{Measured, TrialResult, row_classes};
 
 /// Response times that a report draws for each point; more are thinned evenly.
 const DRAWN_RESPONSES: usize = 2_000;
@@ -108,10 +108,16 @@ impl Tried {
         rows.iter().for_each(|row| counts.add(row.outcome));
         // The report judges the send lag itself.
         let doubts = result.run.doubts.iter().filter(|doubt| !doubt.is_late()).map(ToString::to_string);
+        let answer = match &result.measured {
+            Measured::Answer(answer) => Some(answer),
+            Measured::NoAnswer(_) => None,
+        };
         let line = TrialLine {
             id: id.clone(),
             point,
             seed: result.seed,
+            response_s: answer.map(|answer| answer.response.mean_s.value),
+            weighted_response_s: answer.and_then(|answer| Some(answer.weighted_response_s?.value)),
             counts,
             little_gap: solve::little(rows).map(|check| check.relative_gap),
             send_lag_p99_s: Some(result.run.lag.p99_ns as f64 / 1e9),
@@ -132,8 +138,18 @@ fn read_answer(folder: &Path) -> Result<Option<TrialResult>, RecordError> {
 fn cut_off(id: String, seed: u64, rows: &[RequestRow], doubt: String) -> TrialLine {
     let mut counts = Counts::default();
     rows.iter().for_each(|row| counts.add(row.outcome));
-    let (point, little_gap, send_lag_p99_s, server_cpu_cores) = (None, None, None, None);
-    TrialLine { id, point, seed, counts, little_gap, send_lag_p99_s, server_cpu_cores, doubts: vec![doubt] }
+    TrialLine {
+        id,
+        point: None,
+        seed,
+        response_s: None,
+        weighted_response_s: None,
+        counts,
+        little_gap: None,
+        send_lag_p99_s: None,
+        server_cpu_cores: None,
+        doubts: vec![doubt],
+    }
 }
 
 /// The trials of one combination.
@@ -246,6 +262,7 @@ struct Measurement {
     delay_s: f64,
     arrivals: Arrivals,
     classes: Vec<Class>,
+    stop: solve::StopRule,
 }
 
 impl Measurement {
@@ -266,20 +283,22 @@ impl Measurement {
             delay_s: outside.get(outside.len() / 2).copied().unwrap_or(0.0),
             arrivals: lab.load(index).arrivals(lab.capacity_of(combination, capacities)),
             classes: sample.classes(),
+            stop: stop(lab.load(index)),
         })
     }
 
     fn observed(&self, lab: &Lab, combination: &Combination) -> Observed<'_> {
         let (servers, discipline) = (lab.experiment().system.station)(&combination.server);
-        let Self { arrivals, services_s, classes, delay_s, .. } = self;
-        Observed { arrivals, services_s, classes, servers, discipline, delay_s: *delay_s }
+        let &Self { delay_s, stop, .. } = self;
+        let Self { arrivals, services_s, classes, .. } = self;
+        Observed { arrivals, services_s, classes, servers, discipline, delay_s, stop }
     }
 
     fn point(&self, lab: &Lab, axis: &Axis, index: usize, sample: &Sample) -> Point {
         let combination = &lab.combinations()[index];
         let observed = self.observed(lab, combination);
         let notations = observed.notations(&lab.experiment().models);
-        let seed = derive(lab.experiment().seed.unwrap_or_default(), Purpose::Trial, index as u64);
+        let seed = derive(lab.experiment().seed.unwrap_or_default(), Purpose::Trial, lab.asks(index) as u64);
         let service = observed.service();
         let offered_per_s = self.arrivals.rate_per_s();
         Point {

@@ -69,6 +69,8 @@ pub struct Lab {
     experiment: Experiment,
     folder: PathBuf,
     combinations: Vec<Combination>,
+    /// For each combination the first one that is asked the same.
+    asks: Vec<usize>,
     /// The load of each combination.
     loads: Vec<Load>,
     trials: Vec<Trial>,
@@ -108,8 +110,9 @@ impl Lab {
         let loads = combinations.iter().map(load).collect::<Result<_, _>>();
         let loads = loads.map_err(|(name, why)| LabError::Load { name, why })?;
         let seed = experiment.seed.unwrap_or_default();
-        let trials = schedule(combinations.len(), experiment.repeats, seed);
-        Ok(Self { experiment, folder, combinations, loads, trials })
+        let asks = asks(&combinations);
+        let trials = schedule(&asks, experiment.repeats, seed);
+        Ok(Self { experiment, folder, combinations, asks, loads, trials })
     }
 
     /// Where its results are.
@@ -124,6 +127,11 @@ impl Lab {
 
     pub(crate) fn combinations(&self) -> &[Combination] {
         &self.combinations
+    }
+
+    /// The first combination that is asked the same as this one.
+    pub(crate) fn asks(&self, combination: usize) -> usize {
+        self.asks[combination]
     }
 
     /// How many trials are planned.
@@ -267,6 +275,13 @@ impl Lab {
         let trial = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         LabError::Trial { trial, folder: self.folder.clone(), source }
     }
+}
+
+/// For each combination the first one with the same workload and load.
+fn asks(combinations: &[Combination]) -> Vec<usize> {
+    let same = |a: &Combination, b: &Combination| a.workload == b.workload && a.load == b.load;
+    let first = |this| combinations.iter().position(|other| same(this, other));
+    combinations.iter().map(|this| first(this).expect("each is asked as itself")).collect()
 }
 
 /// A folder of its own for a run that begins now, even if another begins in the same second.

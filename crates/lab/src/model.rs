@@ -5,9 +5,16 @@ use kendall_solve::{StopRule, formula, simulate};
 use kendall_station::{Arrivals, Class, Discipline, Kind, Law, Notation, Servers, Station};
 
 use crate::experiment::Model;
+use crate::load::{Load, Schedule};
 
 /// Service times that a model's empirical law keeps; more are thinned evenly.
 const KEPT_SERVICES: usize = 20_000;
+/// A trial of more requests than this is as good as one in a steady state.
+const LONGEST_RUN: u64 = 100_000;
+/// Requests to simulate in runs, and bounds of their number.
+const SIMULATED: u64 = 1_000_000;
+const FEWEST_RUNS: u64 = 30;
+const MOST_RUNS: u64 = 480;
 /// Places on a formula's curve.
 const CURVE_STEPS: u32 = 60;
 
@@ -25,6 +32,25 @@ pub(crate) struct Observed<'a> {
     pub(crate) discipline: Discipline,
     /// The part of the response time that passes outside the station.
     pub(crate) delay_s: f64,
+    /// How long to simulate, so that like is compared with like.
+    pub(crate) stop: StopRule,
+}
+
+/// How to simulate a load. An open stream that stops after so many requests, all of them counted, is simulated as what
+/// it is: so many requests to an empty server, and that many times. Others are taken for glimpses of a steady state.
+pub(crate) fn stop(load: &Load) -> StopRule {
+    let open = match &load.schedule {
+        Schedule::Rate(..) | Schedule::Share(..) => true,
+        Schedule::Fixed(_) => false,
+    };
+    match load.requests {
+        Some(customers)
+            if open && load.warmup.is_zero() && load.duration.is_none() && customers <= LONGEST_RUN =>
+        {
+            StopRule::Runs { customers, runs: (SIMULATED / customers).clamp(FEWEST_RUNS, MOST_RUNS) }
+        }
+        _ => StopRule::default(),
+    }
 }
 
 /// How closely a model's service law follows the measured one.
@@ -126,7 +152,7 @@ impl Observed<'_> {
             Modelled {
                 notation: label(notation, self.arrivals, order),
                 formula: ask(&|station| formula(station).into()),
-                simulation: ask(&|station| simulate(station, StopRule::default(), seed).into()),
+                simulation: ask(&|station| simulate(station, self.stop, seed).into()),
             }
         };
         notations.iter().map(answer_of).collect()
@@ -193,6 +219,8 @@ pub(crate) fn thinned(sorted: &[f64], most: usize) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn observed<'a>(arrivals: &'a Arrivals, discipline: Discipline, classes: &'a [Class]) -> Observed<'a> {
@@ -203,6 +231,7 @@ mod tests {
             servers: Servers::MIN,
             discipline,
             delay_s: 0.5,
+            stop: StopRule::default(),
         }
     }
 
@@ -283,6 +312,27 @@ mod tests {
         let poisson = Arrivals::poisson(0.5);
         let seen = Observed { services_s: &services_s, ..observed(&poisson, Discipline::Fifo, &[]) };
         assert!(seen.station(&"M/U/1".parse().unwrap(), Precision::Full).is_ok());
+    }
+
+    #[test]
+    fn a_trial_of_so_many_requests_is_simulated_as_one() {
+        let load = |requests, warmup_s, schedule| Load {
+            schedule,
+            requests,
+            duration: None,
+            warmup: Duration::from_secs(warmup_s),
+            timeout: Duration::MAX,
+            drain: Duration::ZERO,
+            connections: 1,
+        };
+        let open = || Schedule::Rate(5.0, Law::Constant { mean_s: 1.0 });
+        assert_eq!(stop(&load(Some(500), 0, open())), StopRule::Runs { customers: 500, runs: 480 });
+        assert_eq!(stop(&load(Some(100_000), 0, open())), StopRule::Runs { customers: 100_000, runs: 30 });
+        let closed =
+            Schedule::Fixed(Arrivals::Closed { population: 1, think: Law::Constant { mean_s: 1.0 } });
+        for steady in [load(None, 0, open()), load(Some(500), 1, open()), load(Some(500), 0, closed)] {
+            assert_eq!(stop(&steady), StopRule::default());
+        }
     }
 
     #[test]

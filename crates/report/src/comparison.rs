@@ -6,20 +6,20 @@
 use kendall_station::Estimate;
 
 use crate::figure::Table;
-use crate::model::{Report, with_unit};
+use crate::model::{Point, Report, with_unit};
 use crate::number::{NONE, list, significant};
 use crate::published::{Published, PublishedRow};
-use crate::ratio::{Order, order, ratio, ratio_cell};
+use crate::ratio::{Order, measured_ratio, order, ratio_cell};
 
 /// Pairs that are told one by one; more are only counted.
 const TOLD: usize = 6;
 
-/// A published table beside ours.
+/// One table beside another, with what it says in words.
 pub(crate) struct Comparison {
-    /// Where the figures stand in print, and what they measure.
+    /// What is compared.
     pub(crate) title: String,
     pub(crate) table: Table,
-    /// Where the order agrees and where it does not.
+    /// Where they agree and where they do not.
     pub(crate) sentences: Vec<String>,
 }
 
@@ -39,11 +39,12 @@ pub(crate) fn comparisons(report: &Report) -> Vec<Comparison> {
 /// A published row, what was measured of it, and the place of the row that it is put in relation to.
 struct Row<'a> {
     published: &'a PublishedRow,
+    point: Option<&'a Point>,
     ours: Option<Estimate>,
     baseline: Option<usize>,
 }
 
-fn rows<'a>(report: &Report, published: &'a Published) -> Vec<Row<'a>> {
+fn rows<'a>(report: &'a Report, published: &'a Published) -> Vec<Row<'a>> {
     let baseline = |row: &PublishedRow| {
         let level = |(name, value): &(String, String)| {
             let given = published.baseline.iter().find(|(factor, _)| factor == name);
@@ -52,9 +53,11 @@ fn rows<'a>(report: &Report, published: &'a Published) -> Vec<Row<'a>> {
         let wanted: Vec<_> = row.settings.iter().map(level).collect();
         published.rows.iter().position(|other| other.settings == wanted)
     };
+    let point = |row: &PublishedRow| report.points.iter().find(|point| point.settings == row.settings);
     let row = |row: &'a PublishedRow| Row {
         published: row,
-        ours: published.measured(row, &report.points),
+        point: point(row),
+        ours: point(row).and_then(|point| published.measured(point)),
         baseline: if published.baseline.is_empty() { None } else { baseline(row) },
     };
     published.rows.iter().map(row).collect()
@@ -81,7 +84,8 @@ fn table(report: &Report, published: &Published, rows: &[Row<'_>]) -> Table {
         if !published.baseline.is_empty() {
             let base = row.baseline.map(|at| &rows[at]);
             let claimed = base.map(|base| Estimate::exact(own / base.published.value));
-            let found = base.and_then(|base| Some(ratio(row.ours?, base.ours?)));
+            let found =
+                base.and_then(|base| measured_ratio(report, &published.measure, row.point?, base.point?));
             // A number relative to itself is no finding.
             let itself = base.is_some_and(|base| std::ptr::eq(base.published, row.published));
             cells.extend(if itself {
@@ -121,7 +125,7 @@ struct Pair {
     order: Order,
 }
 
-fn pairs(published: &Published, rows: &[Row<'_>]) -> Vec<Pair> {
+fn pairs(report: &Report, published: &Published, rows: &[Row<'_>]) -> Vec<Pair> {
     let varies = |name: &String| published.baseline.iter().any(|(factor, _)| factor == name);
     let part = |row: &Row<'_>, varying: bool| {
         let settings = row.published.settings.iter().filter(|(name, _)| varies(name) == varying);
@@ -130,8 +134,10 @@ fn pairs(published: &Published, rows: &[Row<'_>]) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for (at, second) in rows.iter().enumerate() {
         for first in rows[..at].iter().filter(|first| part(first, false) == part(second, false)) {
-            let Some((a, b)) = first.ours.zip(second.ours) else { continue };
-            let (claimed, found) = (second.published.value / first.published.value, ratio(b, a));
+            let points = second.point.zip(first.point);
+            let found = points.and_then(|(of, to)| measured_ratio(report, &published.measure, of, to));
+            let Some(found) = found else { continue };
+            let claimed = second.published.value / first.published.value;
             let place = part(second, false);
             pairs.push(Pair {
                 place: place
@@ -159,7 +165,7 @@ fn sentences(report: &Report, published: &Published, rows: &[Row<'_>]) -> Vec<St
     if published.baseline.is_empty() {
         return sentences;
     }
-    let pairs = pairs(published, rows);
+    let pairs = pairs(report, published, rows);
     let of = |order| pairs.iter().filter(move |pair: &&Pair| pair.order == order);
     let count = |order| of(order).count();
     let names: Vec<String> = published.baseline.iter().map(|(name, _)| name.clone()).collect();

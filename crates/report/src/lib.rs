@@ -15,6 +15,7 @@ pub mod number;
 mod page;
 mod published;
 mod ratio;
+mod relative;
 mod svg;
 pub mod terminal;
 

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use kendall_record::Outcome;
-use kendall_station::{Answer, Estimate};
+use kendall_station::{Answer, By, Estimate};
 use serde::{Deserialize, Serialize};
 
 use crate::published::Published;
@@ -176,8 +176,14 @@ pub struct TrialLine {
     pub id: String,
     /// Its point, as an index into [`Report::points`]; `None` where nothing was answered, so that there is none.
     pub point: Option<usize>,
-    /// The seed of its workload and arrivals.
+    /// The seed of its workload and arrivals. Trials with the same seed were asked the same.
     pub seed: u64,
+    /// Its own mean response time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_s: Option<f64>,
+    /// Its own mean of weight × response time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weighted_response_s: Option<f64>,
     /// How its requests ended.
     pub counts: Counts,
     /// Mean number in the system over throughput × mean response, less 1 (Little's law says 0); `None` where the
@@ -338,10 +344,21 @@ impl Point {
         self.growing.is_none() && self.utilisation_offered.is_none_or(|utilisation| utilisation < 1.0)
     }
 
+    /// Whether a model was simulated as the trials were run: so many requests, from an empty server. Its mean is to be
+    /// compared with theirs whether or not it is steady.
+    pub(crate) fn is_simulated_as_run(&self) -> bool {
+        self.models.iter().filter_map(|model| model.simulation.answer()).any(is_of_runs)
+    }
+
     /// What the model with this notation says here.
     pub fn model(&self, notation: &str) -> Option<&Modelled> {
         self.models.iter().find(|model| model.notation == notation)
     }
+}
+
+/// Whether an answer is of runs from an empty station.
+pub(crate) fn is_of_runs(answer: &Answer) -> bool {
+    matches!(answer.by, By::Simulation { runs: Some(_), .. })
 }
 
 /// The value of a factor among settings.

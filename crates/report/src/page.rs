@@ -13,6 +13,7 @@ use crate::figure::{self, Figure, Table, time_cell};
 use crate::finding::{Finding, Severity, findings};
 use crate::model::{Modelled, Modelling, Point, Report, TrialLine};
 use crate::number::{NONE, difference, list, percent, significant, time};
+use crate::relative::relative;
 
 /// How many sentences answer the question on the first screen.
 const ANSWER_SENTENCES: usize = 3;
@@ -34,6 +35,7 @@ pub fn page(report: &Report) -> String {
         place_head: figure::place_head(report),
         rows: rows(report),
         notes: paragraphs(&report.notes),
+        relative: relative(report),
         comparisons: comparisons(report),
         trials: trials(report),
     };
@@ -54,6 +56,7 @@ struct View<'a> {
     place_head: Vec<String>,
     rows: Vec<Row>,
     notes: Vec<&'a str>,
+    relative: Option<Comparison>,
     comparisons: Vec<Comparison>,
     trials: Table,
 }

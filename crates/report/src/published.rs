@@ -3,7 +3,7 @@
 use kendall_station::Estimate;
 use serde::{Deserialize, Serialize};
 
-use crate::model::Point;
+use crate::model::{Point, TrialLine};
 
 /// A table of figures that others published of the same experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -127,14 +127,22 @@ impl Measure {
             }
         }
     }
+
+    /// What was measured of it in one trial, if that is kept.
+    pub(crate) fn of_trial(&self, trial: &TrialLine) -> Option<f64> {
+        match self {
+            Self::MeanResponse => trial.response_s,
+            Self::WeightedResponse => trial.weighted_response_s,
+            _ => None,
+        }
+    }
 }
 
 impl Published {
-    /// What was measured of a row, in the unit of the table, if it was.
-    pub(crate) fn measured(&self, row: &PublishedRow, points: &[Point]) -> Option<Estimate> {
+    /// What was measured at the point of a row, in the unit of the table, if it was.
+    pub(crate) fn measured(&self, point: &Point) -> Option<Estimate> {
         let (_, per_unit) = self.measure.units().iter().find(|(unit, _)| *unit == self.unit)?;
-        let Estimate { value, interval } =
-            self.measure.of(points.iter().find(|point| point.settings == row.settings)?)?;
+        let Estimate { value, interval } = self.measure.of(point)?;
         let interval = interval.map(|(low, high)| (low / per_unit, high / per_unit));
         Some(Estimate { value: value / per_unit, interval })
     }

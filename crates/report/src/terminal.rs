@@ -11,6 +11,7 @@ use crate::figure;
 use crate::finding::{Severity, findings};
 use crate::model::{Modelled, Modelling, Point, Report};
 use crate::number::{NONE, TimeUnit, significant};
+use crate::relative::relative;
 
 /// Whether the text may carry escape codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +55,7 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
         }
         write_wrapped(&mut out, &finding.to_string(), width);
     }
-    for comparison in comparisons(report) {
+    for comparison in relative(report).into_iter().chain(comparisons(report)) {
         write_comparison(&mut out, &comparison, width, style);
     }
     out

@@ -50,6 +50,8 @@ fn calm() -> Report {
         id: format!("00{at}"),
         point: Some(at),
         seed: 1,
+        response_s: None,
+        weighted_response_s: None,
         counts: Counts { sent: 1000, answered: 1000, ..Counts::default() },
         little_gap: Some(0.001),
         send_lag_p99_s: Some(1e-4),

@@ -308,3 +308,38 @@ fn notes_are_paragraphs_of_plain_text() {
     let page = page(&report);
     assert!(page.contains("<p>First, a &#60; b.</p>") && page.contains("<p>Second.</p>"));
 }
+
+/// Each way to serve relative to the first under its heading, measured in pairs of trials and simulated.
+#[test]
+fn ways_to_serve_are_put_in_relation_to_the_first() {
+    let mut report = sample::categories();
+    for (at, point) in report.points.iter_mut().enumerate() {
+        point.models.truncate(1);
+        if let Modelling::Answer(answer) = &mut point.models[0].simulation {
+            answer.weighted_response_s = Some(Estimate::within([1.0, 0.8, 0.5][at % 3], 0.001));
+        }
+        point.models[0].formula = Modelling::NoAnswer("none".to_owned());
+    }
+    // Hard and easy trials, alike for all; priority is worth what is simulated, gittins half of that, and all but it
+    // noise in the second case.
+    for trial in &mut report.trials {
+        let point = trial.point.unwrap();
+        let hard = [1.0, 3.0, 9.0][trial.seed as usize - 7];
+        let noise = if point == 4 { [0.5, 1.5, 3.0][trial.seed as usize - 7] } else { 1.0 };
+        trial.weighted_response_s = Some(hard * noise * [1.0, 0.8, 0.25][point % 3]);
+    }
+    // The last point was not simulated: more work is offered there than the servers can do.
+    assert!(report.points[5].models[0].simulation.answer().is_none());
+    for text in [page(&report), terminal::render(&report, 400, terminal::Style::Plain)] {
+        for part in [
+            "weighted response by discipline, relative to fifo",
+            "0.800 [0.800, 0.800]",
+            "Relative to fifo, 1 of 3 measured ratios are those simulated, within 10 % or their interval, 1 are not, and of 1 \
+             the interval is too wide to tell.",
+            "At most there was 50 % to gain on fifo by simulation, at case many easy with discipline gittins; measured, it \
+             was 75 %.",
+        ] {
+            assert!(text.contains(part), "{part:?} is not in\n{text}");
+        }
+    }
+}

@@ -103,6 +103,9 @@ pub enum By {
     Simulation {
         /// Customers that left after the warm-up.
         customers: u64,
+        /// So many runs from an empty station, each until it is empty again, rather than one long run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        runs: Option<u64>,
         /// The seed of its random streams.
         seed: u64,
         /// How many customers a run needs to settle at this utilisation, where that is more than were run: the

@@ -3,7 +3,7 @@
 
 use kendall_station::{Answer, Estimate};
 
-use super::response::{RISING_CAPTION, is_over, legend, table};
+use super::response::{RISING_CAPTION, as_run_caption, is_over, legend, table};
 use super::{Figure, LOG_FROM, Panel, answer, line_class, marker_class, shape};
 use crate::chart::{Quantity, Scale, ScaleLaw};
 use crate::finding::Way;
@@ -57,6 +57,7 @@ pub(super) fn dots(report: &Report, shown: Shown) -> Figure {
             " Where more work comes than the servers can do, the mean is that of this many requests.",
         );
     }
+    caption.push_str(as_run_caption(report));
     Figure {
         title: format!("{}{} by {factor}", name[..1].to_uppercase(), &name[1..]),
         caption,

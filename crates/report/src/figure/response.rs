@@ -19,6 +19,15 @@ const LOG_X_FROM: f64 = 50.0;
 pub(super) const RISING_CAPTION: &str =
     " Rings with an arrow were not steady: a longer trial would have measured more.";
 
+/// How trials of so many requests were simulated, where they were.
+pub(super) fn as_run_caption(report: &Report) -> &'static str {
+    if report.points.iter().any(Point::is_simulated_as_run) {
+        " Trials of so many requests were simulated as such: as many requests from an empty server, many times over."
+    } else {
+        ""
+    }
+}
+
 /// Mean response time against the first factor: a panel for each group, all to one scale.
 pub(super) fn along(report: &Report) -> Figure {
     let groups = report.groups();
@@ -51,6 +60,7 @@ fn caption(report: &Report) -> String {
     if !report.points.iter().all(Point::is_steady) {
         caption.push_str(RISING_CAPTION);
     }
+    caption.push_str(as_run_caption(report));
     caption
 }
 

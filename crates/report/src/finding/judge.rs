@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kendall_station::{Answer, Estimate, Kind, Notation};
 
 use super::{Answers, AssumedLaw, Finding, Reason, Trend, Way};
-use crate::model::{Modelled, Modelling, Point, Report, ServiceSeen, TrialLine};
+use crate::model::{Modelled, Modelling, Point, Report, ServiceSeen, TrialLine, is_of_runs};
 
 /// A prediction this near the measurement serves for planning, however narrow the interval is.
 const NEAR: f64 = 0.05;
@@ -111,10 +111,12 @@ fn compare(measured: Estimate, predicted: Estimate) -> Verdict {
 fn verdicts(report: &Report, notation: &str) -> Vec<Finding> {
     let (mut agreeing, mut judged, mut untold, mut ways) = (0, 0, 0, Vec::new());
     let mut misses: Vec<(&Point, Way, f64)> = Vec::new();
-    for point in report.points.iter().filter(|point| point.is_steady()) {
+    for point in &report.points {
         let Some(model) = point.model(notation) else { continue };
+        let comparable: Vec<_> =
+            answers(model).filter(|(_, answer)| point.is_steady() || is_of_runs(answer)).collect();
         let (mut told, mut missed) = (false, false);
-        for (way, answer) in answers(model) {
+        for &(way, answer) in &comparable {
             match compare(point.measured.response.mean_s, answer.response.mean_s) {
                 Verdict::CannotTell => continue,
                 Verdict::Agrees => {}
@@ -129,7 +131,7 @@ fn verdicts(report: &Report, notation: &str) -> Vec<Finding> {
             }
         }
         judged += usize::from(told);
-        untold += usize::from(!told && answers(model).next().is_some());
+        untold += usize::from(!told && !comparable.is_empty());
         agreeing += usize::from(told && !missed);
     }
     let mut found = Vec::new();
@@ -282,7 +284,8 @@ fn doubts_of_points(report: &Report) -> Vec<Finding> {
             Some(_) => {}
         }
         // Above utilisation 1 it is bound to grow, and `Unstable` says so.
-        if let Some(growth) = point.growing.filter(|_| utilisation(point) < 1.0) {
+        let unforeseen = utilisation(point) < 1.0 && !point.is_simulated_as_run();
+        if let Some(growth) = point.growing.filter(|_| unforeseen) {
             let (first_half_s, second_half_s) = (growth.first_half_s, growth.second_half_s);
             found.push(Finding::Growing { place: report.place(point), first_half_s, second_half_s });
         }

@@ -170,7 +170,7 @@ fn measured(rate_per_s: f64, runs: &[Run]) -> Answer {
 
 fn simulated(rate_per_s: f64, service: &Law) -> Modelling {
     let runs: Vec<Run> = (10..13).map(|seed| run(rate_per_s, service, 40_000, seed)).collect();
-    let by = By::Simulation { customers: 120_000, seed: 10, needed: None };
+    let by = By::Simulation { customers: 120_000, runs: None, seed: 10, needed: None };
     let response = summary(|run| &run.response_s, &runs);
     Modelling::Answer(Box::new(answer(by, rate_per_s, response, summary(|run| &run.waiting_s, &runs))))
 }
@@ -268,6 +268,8 @@ fn trials(rates: &[f64], runs: &[Vec<Run>]) -> Vec<TrialLine> {
                 id: format!("{:03}-rate={rate}", trials.len() + 1),
                 point: Some(point),
                 seed: 7 + trial,
+                response_s: None,
+                weighted_response_s: None,
                 counts: Counts { sent, answered: sent, ..Counts::default() },
                 little_gap: Some(1e-4),
                 send_lag_p99_s: Some(0.2e-3),
