@@ -105,3 +105,23 @@ impl From<Words> for Report {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_match_counts_if_all_before_it_were_tested() {
+        for (first, cut, report) in [
+            (NONE, NONE, Report::Nothing),
+            (5, NONE, Report::Match(5)),
+            (NONE, 5, Report::Cut(5)),
+            (5, 6, Report::Match(5)),
+            (6, 5, Report::Cut(5)),
+            (0, 1, Report::Match(0)),
+            (1, 0, Report::Cut(0)),
+        ] {
+            assert_eq!(Report::from([first, cut, 1]), report);
+        }
+    }
+}
