@@ -11,11 +11,12 @@
 //! let turn = turn(&graph, Isa::Avx512, &Tuning { … });
 //! ```
 //!
-//! The caller wraps the printed turn in a loop. In turn `i` (from 0) the first stage begins vector `i`, so it
-//! must find that vector's inputs, and the result at the end of the turn, in register `turn.result`, is that of
-//! vector `i + 1 - stages`; in the first turns it is of no vector at all. The turn uses all vector registers, and
-//! the bytes above the stack pointer that [`frame_bytes`](isa::Isa::frame_bytes) says. At its end the last two
-//! vector registers (one of them holds the result) are the caller's. General registers are the caller's throughout.
+//! The caller wraps the printed turn in a loop; `sha256/assembly.rs` is the example. In turn `i` (from 0) the first
+//! stage begins vector `i`, so it must find that vector's inputs in memory, and the result in register
+//! `turn.result` is that of vector `i - cuts`; in the first turns it is of no vector at all. Between turns that
+//! register and the one before it are the caller's, who also owns the general registers and the mask registers
+//! throughout, and the first [`OWN_BYTES`](print::OWN_BYTES) at the stack pointer. All other vector registers, and
+//! the rest of the [frame](isa::Isa::frame_bytes), carry values from one turn to the next.
 //!
 //! This module is no part of the library: the build script runs it, and tests interpret what it writes.
 

@@ -1,14 +1,17 @@
 //! The vector kernels for x86-64, as text for the assembler. Used by the build script.
 //!
 //! A kernel is a function of the System V calling convention, `(block, wanted, wanted_end, interrupt, from,
-//! groups) -> groups`, with the meaning of [`super::Kernel`].
+//! groups) -> groups`, with the meaning of [`super::Kernel`]. It looks at the interrupt before each turn, which
+//! costs nothing.
 
 use std::mem::{offset_of, size_of};
 
 use super::formula::{Block, residue};
+use crate::generator::allocate::Register;
 use crate::generator::graph::{Address, Graph, Source, Symbol, record};
 use crate::generator::isa::Isa;
 use crate::generator::{Tuning, turn};
+use crate::lane::Lane;
 
 /// The first words of 16 candidates: the bits in which lanes differ …
 const LANES: Source = Source::Vector(Address { base: "rax", offset: 0 });
@@ -27,10 +30,7 @@ pub(crate) fn graph() -> Graph {
         k: words(offset_of!(Block<u32>, k)),
         w: words(offset_of!(Block<u32>, w)),
     };
-    record(|| {
-        use crate::lane::Lane;
-        residue(&block, Symbol::read(LANES).plus(Symbol::read(BASE)))
-    })
+    record(|| residue(&block, Symbol::read(LANES).plus(Symbol::read(BASE))))
 }
 
 /// The cuts and the window that were fastest on Zen 5.
@@ -45,29 +45,8 @@ pub(crate) fn tuning(isa: Isa) -> Tuning {
 pub(crate) fn kernel(isa: Isa, tuning: &Tuning) -> String {
     let turn = turn(&graph(), isa, tuning);
     let lanes = isa.vector_bytes() / size_of::<u32>();
-    let fill = tuning.cuts.len();
-    let frame = isa.frame_bytes(&turn);
-    let align = isa.vector_bytes();
-    let body = isa.print(&turn);
-    let result = isa.register(turn.result);
-    let compare = match isa {
-        Isa::Avx512 => format!(
-            "    vpcmpeqd k1, {result}, dword ptr [r11]{{1to16}}
-    kortestw k1, k1"
-        ),
-        Isa::Avx2 => {
-            let spare = isa.register(turn.result - 1);
-            format!(
-                "    vpbroadcastd {spare}, dword ptr [r11]
-    vpcmpeqd {spare}, {spare}, {result}
-    vptest {spare}, {spare}"
-            )
-        }
-    };
     // The place of a candidate in its vector is the top byte of its first word.
     let places: String = (0..lanes).map(|lane| format!("    .long {}\n", lane << 24)).collect();
-    // Vectors a group.
-    let split = 16 / lanes;
     format!(
         "    push rbp
     mov rbp, rsp
@@ -77,16 +56,20 @@ pub(crate) fn kernel(isa: Isa, tuning: &Tuning) -> String {
     mov r11d, r8d
     bswap r11d
     mov dword ptr [rsp], r11d
-    imul r9d, r9d, {split}
+    imul r9d, r9d, {vectors_a_group}
+    # The vector whose result a turn has. The first turns have none.
     mov r10d, -{fill}
     .p2align 6
 2:
     cmp dword ptr [rcx], 0
     jne 5f
-{body}    add r8d, {lanes}
+{body}
+    # The next turn's candidates.
+    add r8d, {lanes}
     mov r11d, r8d
     bswap r11d
     mov dword ptr [rsp], r11d
+    # The result against each wanted word.
     mov r11, rsi
 3:
 {compare}
@@ -102,20 +85,43 @@ pub(crate) fn kernel(isa: Isa, tuning: &Tuning) -> String {
     xor eax, eax
     test r10d, r10d
     cmovns eax, r10d
-    shr eax, {shift}
+    shr eax, {log_vectors_a_group}
     mov rsp, rbp
     pop rbp
     vzeroupper
     ret
 6:
+    # A match counts if it is one of a candidate.
     test r10d, r10d
-    js 4b
-    jmp 5b
+    jns 5b
+    jmp 4b
     .p2align 6
 9:
 {places}",
-        shift = split.ilog2(),
+        frame = isa.frame_bytes(&turn),
+        align = isa.vector_bytes(),
+        fill = tuning.cuts.len(),
+        body = isa.print(&turn),
+        compare = compare(isa, turn.result),
+        vectors_a_group = 16 / lanes,
+        log_vectors_a_group = (16 / lanes).ilog2(),
     )
+}
+
+/// Clears the zero flag if a word of the result is the one at `r11`.
+fn compare(isa: Isa, result: Register) -> String {
+    let [result, spare] = [result, result - 1].map(|register| isa.register(register));
+    match isa {
+        Isa::Avx512 => format!(
+            "    vpcmpeqd k1, {result}, dword ptr [r11]{{1to16}}
+    kortestw k1, k1"
+        ),
+        Isa::Avx2 => format!(
+            "    vpbroadcastd {spare}, dword ptr [r11]
+    vpcmpeqd {spare}, {spare}, {result}
+    vptest {spare}, {spare}"
+        ),
+    }
 }
 
 #[cfg(test)]
@@ -190,7 +196,7 @@ mod tests {
     fn a_kernel_is_one_loop_that_fits_the_instruction_cache() {
         for isa in [Isa::Avx2, Isa::Avx512] {
             let text = kernel(isa, &tuning(isa));
-            // 7 bytes are more than the average instruction takes.
+            // An instruction takes 7 bytes or less on average.
             assert!(text.lines().count() * 7 < 28 << 10, "{} lines", text.lines().count());
             assert_eq!(text.matches("jl 2b").count(), 1);
         }

@@ -43,13 +43,13 @@ pub(crate) fn section(page: &mut String) {
         let _ =
             writeln!(page, "| {name} | {m_per_s:.1} | {ghz:.2} | {m_per_s_per_ghz:.2} | {share} | {doubt} |");
     }
-    let alone = &speeds[Engine::available().position(|engine| engine == fastest).expect("it is available")];
-    let sha2 = speeds.last().expect("the crate is the last side");
-    others(page, fastest, alone.m_per_s_per_ghz / sha2.m_per_s_per_ghz);
+    let alone = Engine::available().position(|engine| engine == fastest).expect("it is available");
+    let sha2 = speeds.len() - 1;
+    others(page, fastest, &speeds[alone], &speeds[sha2]);
 }
 
 /// All processors against one, and the fastest engine against other programs.
-fn others(page: &mut String, fastest: Engine, against_sha2: f64) {
+fn others(page: &mut String, fastest: Engine, alone: &Speed, sha2: &Speed) {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let (mut one, mut all, mut openssl, mut hashcat) = (vec![], vec![], vec![], vec![]);
     for _ in 0..ROUNDS {
@@ -59,31 +59,32 @@ fn others(page: &mut String, fastest: Engine, against_sha2: f64) {
         hashcat.extend(hashcat_m_per_s());
     }
     let m_per_s = |runs: &[(f64, f64)]| median(runs.iter().map(|run| run.0));
+    let (one_m_per_s, all_m_per_s) = (m_per_s(&one), m_per_s(&all));
     let got = median(all.iter().map(|run| run.1));
     let doubt = (got < 0.97).then_some(Doubt::Shared { percent: got * 100.0 });
-    let _ = writeln!(
+    let _ = write!(
         page,
-        "\n{fastest} against others in {ROUNDS} rounds, each on as many threads as the other: {} M/s on one thread, \
-         {} M/s on {processors}{}.\n\n\
-         | | M/s | {fastest} is faster by |\n\
-         | --- | ---: | ---: |\n\
-         | {fastest} on one thread, by {processors} threads | | {:.2} |\n\
-         | crate sha2, one thread | | {against_sha2:.1} |",
-        m_per_s(&one) as u64,
-        m_per_s(&all) as u64,
+        "\n{processors} threads do {all_m_per_s:.0} M/s, {:.2} times what one does{}. Others, in the same rounds:\n\n\
+         | | threads | M/s | {fastest}, M/s | ratio |\n\
+         | --- | ---: | ---: | ---: | ---: |\n\
+         | crate sha2 | 1 | {:.1} | {:.1} | {:.1} |\n",
+        all_m_per_s / one_m_per_s,
         doubt.map_or(String::new(), |doubt| format!(" ({doubt})")),
-        m_per_s(&all) / m_per_s(&one),
+        sha2.m_per_s,
+        alone.m_per_s,
+        alone.m_per_s_per_ghz / sha2.m_per_s_per_ghz,
     );
     let peers = [
-        ("OpenSSL, one call a digest, one thread", openssl, m_per_s(&one)),
-        ("hashcat, all processors", hashcat, m_per_s(&all)),
+        // Like the slices, it counts only the time for which it had a processor.
+        ("OpenSSL, one call a digest", openssl, 1, alone.m_per_s),
+        ("hashcat", hashcat, processors, all_m_per_s),
     ];
-    for (name, theirs, ours) in peers {
+    for (name, theirs, threads, ours) in peers {
         let _ = if theirs.is_empty() {
-            writeln!(page, "| {name} | not installed | |")
+            writeln!(page, "| {name} | {threads} | not installed | {ours:.1} | |")
         } else {
             let theirs = median(theirs.into_iter());
-            writeln!(page, "| {name} | {theirs:.1} | {:.1} |", ours / theirs)
+            writeln!(page, "| {name} | {threads} | {theirs:.1} | {ours:.1} | {:.1} |", ours / theirs)
         };
     }
 }
