@@ -22,6 +22,8 @@ pub struct Experiment {
     pub notes: String,
     /// How often each combination is tried.
     pub repeats: u32,
+    /// Whose capacity 100 % is.
+    pub calibration: Calibration,
     /// Where all its random numbers come from; drawn by the laboratory if the file names none.
     pub seed: Option<u64>,
     /// The system that it serves and loads.
@@ -36,6 +38,26 @@ pub struct Experiment {
     pub published: Vec<Published>,
     /// The folder that the files it names are relative to.
     pub folder: PathBuf,
+}
+
+/// Whose capacity 100 % is, where rates are shares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Calibration {
+    /// That of each way of serving and asking.
+    #[default]
+    Each,
+    /// That of the first combination, for all: so that ways of serving are compared at one and the same rate.
+    Once,
+}
+
+impl Calibration {
+    /// Its name in the file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Each => "each",
+            Self::Once => "once",
+        }
+    }
 }
 
 /// The part of the file that a parameter belongs to.

@@ -11,7 +11,7 @@ use kendall_station::Notation;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::experiment::{Experiment, Model, Section, Variable};
+use crate::experiment::{Calibration, Experiment, Model, Section, Variable};
 use crate::fault::Fault;
 use crate::parameter::{Kind, Parameter, Value, nearest};
 use crate::system::System;
@@ -68,11 +68,12 @@ type Item<'a> = (&'a str, Range<usize>, &'a Spanned<DeValue<'a>>);
 
 impl Reader<'_> {
     fn experiment(&self, top: &DeTable<'_>, stem: &str, folder: PathBuf) -> Result<Experiment, Fault> {
-        const KEYS: [&str; 11] = [
+        const KEYS: [&str; 12] = [
             "name",
             "question",
             "notes",
             "repeats",
+            "calibrate",
             "seed",
             "system",
             "workload",
@@ -109,6 +110,7 @@ impl Reader<'_> {
             question: word("question", "")?,
             notes: word("notes", "")?,
             repeats: whole("repeats", 1, 1000)?.unwrap_or(3) as u32,
+            calibration: self.calibration(find("calibrate"))?,
             seed: whole("seed", 0, i64::MAX as u64)?,
             system,
             variables,
@@ -135,6 +137,13 @@ impl Reader<'_> {
         }
         self.check(&experiment, find("load"), find("case"))?;
         Ok(experiment)
+    }
+
+    fn calibration(&self, item: Option<&Spanned<DeValue<'_>>>) -> Result<Calibration, Fault> {
+        let Some(item) = item else { return Ok(Calibration::default()) };
+        let name = self.text_of("calibrate", item)?;
+        let known = [Calibration::Each, Calibration::Once].into_iter().find(|one| one.name() == name);
+        known.ok_or_else(|| self.fault(item.span(), format!("calibrate must be each or once, not {name:?}")))
     }
 
     /// The system, and the variables of its section.

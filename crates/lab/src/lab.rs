@@ -13,7 +13,7 @@ use kendall_record::{Manifest, RecordError, folder_stamp, read_json, trial_folde
 use kendall_station::random::{Purpose, derive};
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Combination, Experiment};
+use crate::experiment::{Calibration, Combination, Experiment};
 use crate::file::{ExperimentError, read};
 use crate::load::{Load, Schedule};
 use crate::parameter::Value;
@@ -234,17 +234,26 @@ impl Lab {
             view.say("finding what the machine can do …");
             let folder = self.folder.join(format!("calibration-{}", capacities.len() + 1));
             let seed = derive(self.experiment.seed.unwrap_or_default(), Purpose::Trial, u64::MAX);
-            let found = bench.capacity_per_s(combination, &folder, seed, cancel);
+            let calibrated = self.calibrated(combination);
+            let found = bench.capacity_per_s(calibrated, &folder, seed, cancel);
             if cancel.load(Ordering::Relaxed) {
                 break;
             }
             let capacity_per_s = found.map_err(|source| self.failed(&folder, source))?;
             drop(fs::remove_dir_all(&folder));
             view.line(&format!("The machine can do {capacity_per_s:.0} requests per second; that is 100 %."));
-            capacities.push(Capacity { settings: settings(combination), capacity_per_s });
+            capacities.push(Capacity { settings: settings(calibrated), capacity_per_s });
             write_json(&file, &capacities)?;
         }
         Ok(capacities)
+    }
+
+    /// The combination whose capacity is 100 % for another.
+    fn calibrated<'a>(&'a self, combination: &'a Combination) -> &'a Combination {
+        match self.experiment.calibration {
+            Calibration::Each => combination,
+            Calibration::Once => &self.combinations[0],
+        }
     }
 
     /// The capacities found so far.
@@ -256,7 +265,7 @@ impl Lab {
     /// What 100 % is for a combination: as the experiment says, or as it was found.
     pub(crate) fn capacity_of(&self, combination: &Combination, capacities: &[Capacity]) -> Option<f64> {
         let found = || {
-            let settings = settings(combination);
+            let settings = settings(self.calibrated(combination));
             capacities.iter().find(|capacity| capacity.settings == settings).map(|found| found.capacity_per_s)
         };
         combination.load.number("capacity").or_else(found)

@@ -23,7 +23,8 @@ mod view;
 
 pub use analyse::analyse;
 pub use experiment::{
-    CASE, Case, Combination, Experiment, Factor, Level, Model, Published, PublishedRow, Section, Variable,
+    CASE, Calibration, Case, Combination, Experiment, Factor, Level, Model, Published, PublishedRow, Section,
+    Variable,
 };
 pub use fault::Fault;
 pub use file::{ExperimentError, parse, read};

@@ -11,6 +11,7 @@ impl Experiment {
             format!("name = {}", quoted(&self.name)),
             format!("question = {}", quoted(&self.question)),
             format!("repeats = {}", self.repeats),
+            format!("calibrate = {}", quoted(self.calibration.name())),
         ];
         if !self.notes.is_empty() {
             lines.push(format!("notes = {}", quoted(&self.notes)));
