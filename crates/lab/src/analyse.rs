@@ -9,7 +9,7 @@ use kendall_station::random::{Purpose, derive};
 use kendall_station::{Answer, Arrivals, Class, Estimate, Notation};
 
 use crate::axis::Axis;
-use crate::experiment::{self, Combination};
+use crate::experiment::{self, Combination, Level};
 use crate::lab::{Capacity, Lab, LabError};
 use crate::model::{Observed, Order, label, stop, thinned};
 use crate::system::System;
@@ -62,21 +62,13 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
 
 /// The published figures, with levels as the axis writes them.
 fn published(lab: &Lab, axis: &Axis) -> Vec<Published> {
+    let settings = |levels: &[Level]| with_levels(lab, levels).map(|combination| axis.settings(combination));
     let row = |row: &experiment::PublishedRow| {
-        let of = |combination: &&Combination| {
-            let has = |level| combination.levels.contains(level) || !is_factor(level, combination);
-            row.levels.iter().all(has)
-        };
-        let combination = lab.combinations().iter().find(of)?;
-        Some(PublishedRow { settings: axis.settings(combination), value: row.value })
+        Some(PublishedRow { settings: settings(&row.levels)?, value: row.value })
     };
-    let baseline = |levels: &[experiment::Level]| {
-        let of = |combination: &&Combination| {
-            levels.iter().all(|level| combination.levels.contains(level) || !is_factor(level, combination))
-        };
-        let settings = lab.combinations().iter().find(of).map(|combination| axis.settings(combination));
+    let baseline = |levels: &[Level]| {
         let named = |(name, _): &(String, String)| levels.iter().any(|level| level.0 == name);
-        settings.unwrap_or_default().into_iter().filter(named).collect()
+        settings(levels).unwrap_or_default().into_iter().filter(named).collect()
     };
     let table = |table: &experiment::Published| Published {
         source: table.source.clone(),
@@ -88,9 +80,12 @@ fn published(lab: &Lab, axis: &Axis) -> Vec<Published> {
     lab.experiment().published.iter().map(table).collect()
 }
 
-/// Whether a level is of something that varies.
-fn is_factor((name, _): &experiment::Level, combination: &Combination) -> bool {
-    combination.levels.iter().any(|(factor, _)| factor == name)
+/// The first combination with these levels. A level of what does not vary is that of all.
+fn with_levels<'l>(lab: &'l Lab, levels: &[Level]) -> Option<&'l Combination> {
+    lab.combinations().iter().find(|combination| {
+        let varies = |name| combination.levels.iter().any(|(factor, _)| *factor == name);
+        levels.iter().all(|level| combination.levels.contains(level) || !varies(level.0))
+    })
 }
 
 /// A trial, read back.
