@@ -6,7 +6,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use kendall_digest::gpu::{Device, Gpu, Sums};
 use kendall_digest::sha256::{Outcome, Targets, scan};
@@ -164,7 +164,7 @@ impl Reverse {
     }
 
     /// Starts the process of a request, or looks whether it is done.
-    fn await_process(&self, program: &PathBuf, key: Key, process: &mut Option<Process>) -> Awaited {
+    fn await_process(&self, program: &Path, key: Key, process: &mut Option<Process>) -> Awaited {
         let result = match process {
             None => Process::start(program, self.engine, key).map(|started| {
                 *process = Some(started);
