@@ -47,7 +47,7 @@ impl Memory {
 
 /// The numbers behind digests, and the ranges in which digests have none.
 #[derive(Debug)]
-pub(crate) struct Answers {
+pub struct Answers {
     found: Mutex<Table<Digest, u64>>,
     absent: Mutex<Table<Key, ()>>,
     hits: Counter,
@@ -71,7 +71,7 @@ struct Filter {
 
 impl Answers {
     /// Nothing yet, and never more than `entries` of either kind; `None` if nothing is to be remembered.
-    pub(crate) fn new(memory: Memory, entries: NonZeroUsize) -> Option<Self> {
+    pub fn new(memory: Memory, entries: NonZeroUsize) -> Option<Self> {
         let with_filter = match memory {
             Memory::Off => return None,
             Memory::Map => false,
@@ -89,15 +89,11 @@ impl Answers {
 
     /// The answer to a request, if it follows from what is remembered. The outer `Some` says that it is known,
     /// the inner one that there is a number. A number known to lie elsewhere says nothing about this range.
-    #[expect(clippy::option_option, reason = "known or not, and if known, found or not")]
-    pub(crate) fn recall(&self, request: &Request) -> Option<Option<u64>> {
+    pub fn recall(&self, request: &Request) -> Option<Option<u64>> {
         let (found, spared) = lock(&self.found).get(&request.digest);
         let answer = match found {
             Some(value) if request.is_answered_by(value) => Some(Some(value)),
-            _ => {
-                let key = Key { digest: request.digest, start: request.start, end: request.end };
-                lock(&self.absent).get(&key).0.map(|()| None)
-            }
+            _ => lock(&self.absent).get(&Key::of(request)).0.map(|()| None),
         };
         let counter = if answer.is_some() { &self.hits } else { &self.misses };
         counter.inc();
@@ -108,7 +104,7 @@ impl Answers {
     }
 
     /// Keeps an answer.
-    pub(crate) fn remember(&self, key: Key, found: Option<u64>) {
+    pub fn remember(&self, key: Key, found: Option<u64>) {
         let evicted = match found {
             Some(value) => lock(&self.found).put(key.digest, value),
             None => lock(&self.absent).put(key, ()),

@@ -4,15 +4,22 @@ use std::ops::Range;
 
 use kendall_digest::sha256::Digest;
 
+use crate::protocol::Request;
+
 /// What a search is known by: two requests with the same key ask the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
+pub struct Key {
     pub(crate) digest: Digest,
     pub(crate) start: u64,
     pub(crate) end: u64,
 }
 
 impl Key {
+    /// What a request asks, whatever its priority.
+    pub fn of(request: &Request) -> Self {
+        Self { digest: request.digest, start: request.start, end: request.end }
+    }
+
     /// What the runtime knows it by.
     pub(crate) fn to_bytes(self) -> Vec<u8> {
         [&self.digest[..], &self.start.to_be_bytes(), &self.end.to_be_bytes()].concat()
@@ -39,7 +46,6 @@ impl Search {
     }
 
     /// How it ended, if it has: with the number, or without.
-    #[expect(clippy::option_option, reason = "ended or not, and if so, found or not")]
     pub(crate) fn ended(&self) -> Option<Option<u64>> {
         match self.found {
             Some(value) => Some(Some(value)),

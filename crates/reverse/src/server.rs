@@ -238,7 +238,7 @@ impl Handler for Reverse {
             size: Size::UniformUpTo(request.candidates() as f64),
             attained: 0.0,
         };
-        let key = Key { digest: request.digest, start: request.start, end: request.end };
+        let key = Key::of(&request);
         let work = match &self.searchers {
             Searchers::Gang(gang) => Work::Shared(gang.enter(key)),
             Searchers::Workers(_) => Work::Alone(key.start),

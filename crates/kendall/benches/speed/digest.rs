@@ -116,7 +116,7 @@ fn crate_sha2() -> Side {
 }
 
 /// Million candidates a second by so many threads together, and the share of the processors that they got.
-fn together(engine: Engine, threads: usize) -> (f64, f64) {
+pub(crate) fn together(engine: Engine, threads: usize) -> (f64, f64) {
     const CHUNK: u64 = 1 << 16;
     let start = Instant::now();
     let work = |thread: usize| {

@@ -1,4 +1,5 @@
-//! Speed on this machine: how many digests a second each engine tests, how late the generator sends and what a
+//! Speed on this machine: how many digests a second each engine tests, how near the server of hash reversal comes to
+//! that and how soon it changes its mind, how late the generator sends and what a
 //! request costs it, and how many customers a second the simulator serves. Prints, and writes
 //! `docs/benchmarks.md`.
 //!
@@ -14,6 +15,7 @@ mod digest;
 mod generator;
 mod measure;
 mod peers;
+mod server;
 mod simulator;
 
 const ROUNDS: usize = 3;
@@ -41,6 +43,7 @@ fn page() -> String {
         env!("CARGO_PKG_VERSION"),
     );
     digest::section(&mut page);
+    server::section(&mut page);
     generator::section(&mut page);
     simulator::section(&mut page);
     page
