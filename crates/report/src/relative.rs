@@ -43,7 +43,7 @@ pub(crate) fn relative(report: &Report) -> Option<Comparison> {
         row
     };
     Some(Comparison {
-        title: format!("{what} by {}, relative to {first}", factor.name),
+        title: format!("Relative to {first}: {what} by {}", factor.name),
         table: Table { head, rows: lines.iter().map(row).collect() },
         sentences: sentences(report, &lines, first),
     })

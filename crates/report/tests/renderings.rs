@@ -332,7 +332,7 @@ fn ways_to_serve_are_put_in_relation_to_the_first() {
     assert!(report.points[5].models[0].simulation.answer().is_none());
     for text in [page(&report), terminal::render(&report, 400, terminal::Style::Plain)] {
         for part in [
-            "weighted response by discipline, relative to fifo",
+            "Relative to fifo: weighted response by discipline",
             "0.800 [0.800, 0.800]",
             "Relative to fifo, 1 of 3 measured ratios are those simulated, within 10 % or their interval, 1 are not, and of 1 \
              the interval is too wide to tell.",
