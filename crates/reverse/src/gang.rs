@@ -552,8 +552,9 @@ mod tests {
                 searches.iter().map(|&(number, start, width)| key(number, start, start + width)).collect();
             let right = |i: usize| Some(searches[i].0).filter(|number| (keys[i].start..keys[i].end).contains(number));
             let mut places: Vec<Option<Place>> = keys.iter().map(|&key| Some(gang.enter(key))).collect();
-            let to_the_end = (0..searches.len()).map(|i| (i, u64::MAX, false));
-            for (i, candidates, interrupted) in turns.into_iter().chain(to_the_end.flat_map(|turn| [turn, turn])) {
+            // In the end each is led until it ends: an interrupt for a rider's sake may cut a turn short.
+            let to_the_end = (0..searches.len()).map(|i| (i, u64::MAX, false)).cycle().take(100 * searches.len());
+            for (i, candidates, interrupted) in turns.into_iter().chain(to_the_end) {
                 let Some(place) = places.get_mut(i % searches.len()).unwrap() else { continue };
                 if interrupted {
                     gang.interrupt();
