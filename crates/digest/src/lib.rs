@@ -14,6 +14,7 @@
 mod engine;
 mod interrupt;
 mod lane;
+pub mod password;
 pub mod sha256;
 
 pub use engine::{Engine, UnknownEngine};
