@@ -24,6 +24,10 @@ use crate::engine::Engine;
 use crate::interrupt::Interrupt;
 pub use crate::sha256::{Outcome, TargetCount};
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod formula;
 mod mask;
 mod md5;
@@ -140,9 +144,17 @@ impl Search {
     pub fn new(engine: Engine, targets: &Targets, mask: &Mask) -> Self {
         let kernel = match &targets.0 {
             Digests::Sha1(digests) => match engine {
+                #[cfg(target_arch = "x86_64")]
+                Engine::Avx2 => kernel::<avx2::Avx2, sha1::Sha1, 2>(mask, digests),
+                #[cfg(target_arch = "x86_64")]
+                Engine::Avx512 => kernel::<avx512::Avx512, sha1::Sha1, 4>(mask, digests),
                 _ => kernel::<u32, sha1::Sha1, 1>(mask, digests),
             },
             Digests::Md5(digests) => match engine {
+                #[cfg(target_arch = "x86_64")]
+                Engine::Avx2 => kernel::<avx2::Avx2, md5::Md5, 3>(mask, digests),
+                #[cfg(target_arch = "x86_64")]
+                Engine::Avx512 => kernel::<avx512::Avx512, md5::Md5, 8>(mask, digests),
                 _ => kernel::<u32, md5::Md5, 1>(mask, digests),
             },
         };
