@@ -19,7 +19,8 @@ fn main() {
         "{:10} {:6} {:14} {:>9} {:>9} {:>8} {:>9}",
         "engine", "digest", "mask", "best MH/s", "median", "GHz", "MH/s/GHz"
     );
-    for engine in Engine::available().filter(|engine| *engine != Engine::ShaNi) {
+    let chosen: Vec<Engine> = std::env::args().skip(1).map(|name| name.parse().expect("an engine")).collect();
+    for engine in Engine::available().filter(|engine| chosen.is_empty() || chosen.contains(engine)) {
         for algorithm in [Algorithm::Sha1, Algorithm::Md5] {
             for (name, charset, length) in [
                 ("8 of 26", &letters, 8),

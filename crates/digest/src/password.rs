@@ -154,7 +154,7 @@ impl Search {
                 #[cfg(target_arch = "x86_64")]
                 Engine::Avx2 => kernel::<avx2::Avx2, md5::Md5, 3>(mask, digests),
                 #[cfg(target_arch = "x86_64")]
-                Engine::Avx512 => kernel::<avx512::Avx512, md5::Md5, 8>(mask, digests),
+                Engine::Avx512 => kernel::<avx512::Avx512, md5::Md5, 7>(mask, digests),
                 _ => kernel::<u32, md5::Md5, 1>(mask, digests),
             },
         };

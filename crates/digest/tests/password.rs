@@ -74,8 +74,8 @@ proptest! {
 
 #[test]
 fn every_lane_of_every_row_finds_its_answer() {
-    let mask = Mask::uniform(b"0123456789", 4).unwrap();
-    for number in (0..200).chain(960..1100).chain(mask.size() - 100..mask.size()) {
+    let mask = Mask::uniform(b"0123456789", 3).unwrap();
+    for number in (0..mask.size()).step_by(3) {
         check(&mask, &[number], 0..mask.size());
     }
 }

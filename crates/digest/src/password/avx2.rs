@@ -6,7 +6,7 @@ use std::arch::asm;
 use std::arch::x86_64::{
     __m256i, _mm256_add_epi32, _mm256_and_si256, _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_loadu_si256,
     _mm256_movemask_ps, _mm256_or_si256, _mm256_set1_epi32, _mm256_sllv_epi32, _mm256_srlv_epi32,
-    _mm256_sub_epi32, _mm256_xor_si256,
+    _mm256_storeu_si256, _mm256_sub_epi32, _mm256_xor_si256,
 };
 
 use super::vector::{Task, Vector};
@@ -75,6 +75,13 @@ impl Vector for Avx2 {
         assert_eq!(words.len(), Self::LANES);
         // The slice is as long as the vector.
         Self(avx2!(_mm256_loadu_si256(words.as_ptr().cast())))
+    }
+
+    #[inline(always)]
+    fn write(self, words: &mut [u32]) {
+        assert_eq!(words.len(), Self::LANES);
+        // The slice is as long as the vector.
+        avx2!(_mm256_storeu_si256(words.as_mut_ptr().cast(), self.0));
     }
 
     #[inline(always)]

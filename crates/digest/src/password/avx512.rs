@@ -5,7 +5,8 @@
 use std::arch::asm;
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi32, _mm512_cmpeq_epi32_mask, _mm512_loadu_epi32, _mm512_rorv_epi32,
-    _mm512_set1_epi32, _mm512_srlv_epi32, _mm512_sub_epi32, _mm512_ternarylogic_epi32, _mm512_xor_si512,
+    _mm512_set1_epi32, _mm512_srlv_epi32, _mm512_storeu_epi32, _mm512_sub_epi32, _mm512_ternarylogic_epi32,
+    _mm512_xor_si512,
 };
 
 use super::vector::{Task, Vector};
@@ -83,6 +84,13 @@ impl Vector for Avx512 {
         assert_eq!(words.len(), Self::LANES);
         // The slice is as long as the vector.
         Self(avx512!(_mm512_loadu_epi32(words.as_ptr().cast())))
+    }
+
+    #[inline(always)]
+    fn write(self, words: &mut [u32]) {
+        assert_eq!(words.len(), Self::LANES);
+        // The slice is as long as the vector.
+        avx512!(_mm512_storeu_epi32(words.as_mut_ptr().cast(), self.0));
     }
 
     #[inline(always)]

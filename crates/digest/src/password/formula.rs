@@ -55,7 +55,7 @@ pub(crate) trait Formula: Send + Sync + 'static {
     fn lanes<V: Vector>(first: V) -> Self::Lanes<V>;
 
     /// For blocks without the bytes that differ within a row.
-    fn rows<const N: usize>(&self, blocks: &[Block; N]) -> Self::Rows<N>;
+    fn rows<V: Vector, const N: usize>(&self, blocks: &[Block; N]) -> Self::Rows<N>;
 
     /// Whether some candidate may have one of the digests.
     fn any_match<V: Vector, const N: usize>(&self, rows: &Self::Rows<N>, lanes: &Self::Lanes<V>) -> bool;

@@ -92,7 +92,7 @@ impl Formula for Md5 {
     }
 
     #[inline(always)]
-    fn rows<const N: usize>(&self, blocks: &[Block; N]) -> Rows<N> {
+    fn rows<V: Vector, const N: usize>(&self, blocks: &[Block; N]) -> Rows<N> {
         let [a, b, c, d] = INITIAL;
         // What the first steps add of the initial state.
         let early = [a.wrapping_add(b.choose(c, d)), d, c, b];
@@ -114,13 +114,18 @@ impl Formula for Md5 {
 
     #[inline(always)]
     fn any_match<V: Vector, const N: usize>(&self, rows: &Rows<N>, lanes: &V) -> bool {
+        let rows = std::hint::black_box(rows);
         let first = Streams::all(*lanes);
         let state = State::after_42(&rows.sums, first);
         match &rows.targets {
             Meeting::One(backward) => state.b.any_equal(backward.q42(first)),
             Meeting::Several(targets) => {
                 let q45 = state.q45(&rows.sums);
-                targets.iter().any(|&target| q45.any_equal(Streams::splat(target)))
+                let mut any = false;
+                for target in targets {
+                    any |= q45.any_equal(Streams::splat(*target));
+                }
+                any
             }
         }
     }
@@ -161,10 +166,10 @@ impl<const N: usize> Backward<N> {
     /// What `q42` is for a candidate with the digest.
     #[inline(always)]
     fn q42<V: Vector>(&self, first: Streams<V, N>) -> Streams<V, N> {
-        let [known46, known47, known48] = self.known.map(Streams::splat);
-        let q44 = known48.minus(first);
-        let q43 = known47.minus(q44.xor(Streams::splat(self.q45_q46)));
-        known46.minus(Streams::xor3(q43, q44, Streams::splat(self.q45)))
+        let [known46, known47, known48] = self.known;
+        let q44 = Streams::splat(known48).minus(first);
+        let q43 = Streams::splat(known47).minus(q44.xor(Streams::splat(self.q45_q46)));
+        Streams::splat(known46).minus(Streams::xor3(q43, q44, Streams::splat(self.q45)))
     }
 }
 
@@ -211,7 +216,7 @@ impl<V: Vector, const N: usize> State<Streams<V, N>> {
     /// The first steps, in which much is still from the initial state and so known.
     #[inline(always)]
     fn after_3(sums: &[[u32; N]; 46], first: Streams<V, N>) -> Self {
-        let [_, b, c, _] = INITIAL.map(|word| Streams::<V, N>::all(V::splat(word)));
+        let [b, c] = [Streams::all(V::splat(INITIAL[1])), Streams::all(V::splat(INITIAL[2]))];
         let start = Self { a: first, b, c: b, d: c };
         let Self { b: q0, .. } = start.step::<{ 32 - distance(0) }>(first.plus_word(sums[0]));
         let state = Self { a: b, b: q0, c: b, d: c };

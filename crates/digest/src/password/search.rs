@@ -10,7 +10,7 @@ use crate::interrupt::Interrupt;
 /// What a row may cost besides its vectors, in vectors: for choosing how long to make rows.
 const ROW_COST: f64 = 0.3;
 /// The most bytes that the table of vectors may take: it is to stay in the second cache of a core.
-const TABLE_BYTES: usize = 768 << 10;
+const TABLE_BYTES: usize = 256 << 10;
 
 /// A kernel with the targets and, of a mask, the table of what may stand at the first positions.
 pub(super) trait Kernel: Send + Sync {
@@ -96,7 +96,7 @@ impl<V: Vector, F: Formula, const N: usize> Task for Sweep<'_, V, F, N> {
         let Self { table: Table { formula, lanes, .. }, rows, vector, interrupt } = self;
         // Where there are too few rows, the last one is tested more than once.
         let blocks: [Block; N] = std::array::from_fn(|i| rows[i.min(rows.len() - 1)]);
-        let rows = formula.rows(&blocks);
+        let rows = formula.rows::<V, N>(&blocks);
         for (index, lanes) in lanes.iter().enumerate().skip(vector) {
             if interrupt.is_raised() || formula.any_match(&rows, lanes) {
                 return index;

@@ -11,7 +11,7 @@
 //! With several targets that would have to be done for each, so there they meet after 76.
 
 use super::formula::{Block, Formula, Order};
-use super::vector::{Streams, Vector};
+use super::vector::{MOST_LANES, Streams, Vector};
 use crate::lane::Lane;
 
 /// A SHA-1 digest.
@@ -56,12 +56,42 @@ const fn place(t: usize) -> usize {
 /// How many words vary.
 const VARYING: usize = place(80);
 
+/// For each round that no lane varies, and the first, what of its sum is the same for all candidates.
+const KNOWN: [u32; 80] = {
+    const fn choose(x: u32, yes: u32, no: u32) -> u32 {
+        (x & yes) | (!x & no)
+    }
+    let [a, b, c, d, e] = INITIAL;
+    let [ra, rb] = [a.rotate_left(30), b.rotate_left(30)];
+    // In the first rounds `e` is from the initial state, and what else of it they need.
+    let early = [
+        e.wrapping_add(a.rotate_left(5)).wrapping_add(choose(b, c, d)),
+        d.wrapping_add(choose(a, rb, c)),
+        c,
+        rb,
+        ra,
+    ];
+    let mut known = [0; 80];
+    let mut t = 0;
+    while t < 80 {
+        if t == 0 || !VARIES[t] {
+            known[t] = if t < early.len() { k(t).wrapping_add(early[t]) } else { k(t) };
+        }
+        t += 1;
+    }
+    known
+};
+
 /// The targets, each known by a word from within the computation.
 pub(crate) enum Sha1 {
     One(Backward),
     /// `a` after 76 rounds, of each target.
     Several(Vec<u32>),
 }
+
+/// The words of the expansion, for each row; where no lane varies them, with all else of their round's sum that is
+/// known.
+type Rows<const N: usize> = [[u32; N]; 80];
 
 /// What the last rounds are run backwards from: see [`Sha1::meets`]. A number is that of the rounds after which
 /// `a` is this; `r` is `a` rotated as when it becomes `c`.
@@ -73,11 +103,21 @@ pub(crate) struct Backward {
     known: [u32; 4],
 }
 
+/// From sixteen words of the expansion the next sixteen. Spelled out, they stay in registers.
+macro_rules! next_16 {
+    ($last:ident; $($t:literal)*) => {
+        $(
+            let word = V::xor3($last[($t + 13) % 16], $last[($t + 8) % 16], $last[($t + 2) % 16]);
+            $last[$t] = word.xor($last[$t]).rotate_right::<31>();
+        )*
+    };
+}
+
 impl Formula for Sha1 {
     type Digest = Digest;
     const ORDER: Order = Order::BigEndian;
     type Lanes<V: Vector> = [V; VARYING];
-    type Rows<const N: usize> = [[u32; N]; 80];
+    type Rows<const N: usize> = Rows<N>;
 
     fn new(targets: &[Digest]) -> Self {
         let states = targets.iter().map(|digest| {
@@ -108,53 +148,48 @@ impl Formula for Sha1 {
         lanes
     }
 
-    /// The words of the expansion; where no lane varies them, with all else of their round's sum that is known.
     #[inline(always)]
-    fn rows<const N: usize>(&self, blocks: &[Block; N]) -> [[u32; N]; 80] {
-        let mut w = [[0; N]; 80];
+    fn rows<V: Vector, const N: usize>(&self, blocks: &[Block; N]) -> Rows<N> {
+        let mut last = [V::splat(0); 16];
         for t in 0..16 {
+            let mut words = [0; MOST_LANES];
             for i in 0..N {
-                w[t][i] = blocks[i][t];
+                words[i] = blocks[i][t];
             }
+            last[t] = V::of(&words[..V::LANES]);
         }
-        for t in 16..80 {
-            for i in 0..N {
-                w[t][i] = (w[t - 3][i] ^ w[t - 8][i] ^ w[t - 14][i] ^ w[t - 16][i]).rotate_left(1);
+        let mut rows = [[0; N]; 80];
+        // Sixteen at a time, so that the last sixteen stay in registers.
+        for (rows, known) in rows.chunks_exact_mut(16).zip(KNOWN.as_chunks::<16>().0) {
+            for t in 0..16 {
+                let mut words = [0; MOST_LANES];
+                last[t].plus_word(known[t]).write(&mut words[..V::LANES]);
+                rows[t].copy_from_slice(&words[..N]);
             }
-        }
-        // `e` of the first rounds is from the initial state, and what else of it they need.
-        let [a, b, c, d, e] = INITIAL;
-        let choose = |x: u32, yes, no| x.choose(yes, no);
-        let early = [
-            e.wrapping_add(a.rotate_left(5)).wrapping_add(choose(b, c, d)),
-            d.wrapping_add(choose(a, b.rotate_left(30), c)),
-            c,
-            b.rotate_left(30),
-            a.rotate_left(30),
-        ];
-        for t in 0..80 {
-            let known = k(t).wrapping_add(early.get(t).copied().unwrap_or(0));
-            if t == 0 || !VARIES[t] {
-                w[t] = w[t].map(|word| word.wrapping_add(known));
-            }
+            next_16!(last; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
         }
         if let Self::One(backward) = self {
-            w[77] = w[77].map(|word| backward.known[77 - 76].wrapping_add(k(77)).wrapping_sub(word));
+            rows[77] = rows[77].map(|row| backward.known[77 - 76].wrapping_add(k(77)).wrapping_sub(row));
         }
-        w
+        rows
     }
 
     #[inline(always)]
-    fn any_match<V: Vector, const N: usize>(&self, rows: &[[u32; N]; 80], lanes: &[V; VARYING]) -> bool {
-        let state = State::after_72(rows, lanes);
+    fn any_match<V: Vector, const N: usize>(&self, rows: &Rows<N>, lanes: &[V; VARYING]) -> bool {
+        let rows = std::hint::black_box(rows);
+        let state = State::<Streams<V, N>>::after_72(rows, lanes);
         match self {
             Self::One(backward) => {
-                let r72 = backward.r72(rows, lanes);
+                let r72 = backward.r72::<V, N>(rows, lanes);
                 state.a.rotate_right::<2>().any_equal(r72)
             }
             Self::Several(targets) => {
                 let a76 = state.after_76(rows, lanes);
-                targets.iter().any(|&target| a76.any_equal(Streams::splat([target; N])))
+                let mut any = false;
+                for target in targets {
+                    any |= a76.any_equal(Streams::all(V::splat(*target)));
+                }
+                any
             }
         }
     }
@@ -177,23 +212,20 @@ impl Backward {
     /// What `a` after 72 rounds, rotated, is for a candidate with the digest: each of the last rounds tells `a`
     /// from five rounds before.
     #[inline(always)]
-    fn r72<V: Vector, const N: usize>(&self, rows: &[[u32; N]; 80], lanes: &[V; VARYING]) -> Streams<V, N> {
+    fn r72<V: Vector, const N: usize>(&self, rows: &Rows<N>, lanes: &[V; VARYING]) -> Streams<V, N> {
         let same = |word| Streams::<V, N>::all(V::splat(word));
-        let [known76, _, known78, known79] = self.known.map(same);
-        let r75 = known79.minus(word::<79, V, N>(rows, lanes));
-        let r74 = known78.minus(same(self.a77_r76).xor(r75)).minus(word::<78, V, N>(rows, lanes));
+        let [known76, _, known78, known79] = self.known;
+        let r75 = same(known79).minus(word::<79, V, N>(rows, lanes));
+        let r74 = same(known78).minus(same(self.a77_r76).xor(r75)).minus(word::<78, V, N>(rows, lanes));
         let r73 = Streams::splat(rows[77]).minus(Streams::xor3(r75, r74, same(self.a76)));
         let a75 = r75.rotate_right::<30>();
-        known76.minus(Streams::xor3(a75, r74, r73)).minus(word::<76, V, N>(rows, lanes))
+        same(known76).minus(Streams::xor3(a75, r74, r73)).minus(word::<76, V, N>(rows, lanes))
     }
 }
 
 /// Word `T` of the expansion, which lanes vary.
 #[inline(always)]
-fn word<const T: usize, V: Vector, const N: usize>(
-    rows: &[[u32; N]; 80],
-    lanes: &[V; VARYING],
-) -> Streams<V, N> {
+fn word<const T: usize, V: Vector, const N: usize>(rows: &Rows<N>, lanes: &[V; VARYING]) -> Streams<V, N> {
     Streams::all(lanes[const { place(T) }]).xor(Streams::splat(rows[T]))
 }
 
@@ -218,7 +250,7 @@ macro_rules! rounds {
 
 impl<V: Vector, const N: usize> State<Streams<V, N>> {
     #[inline(always)]
-    fn after_72(rows: &[[u32; N]; 80], lanes: &[V; VARYING]) -> Self {
+    fn after_72(rows: &Rows<N>, lanes: &[V; VARYING]) -> Self {
         let state = Self::after_5(rows, lanes);
         let state = rounds!(state, rows, lanes, Lane::choose; 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19);
         let state = rounds!(state, rows, lanes, Lane::xor3;
@@ -230,13 +262,13 @@ impl<V: Vector, const N: usize> State<Streams<V, N>> {
 
     /// `a` after four rounds more.
     #[inline(always)]
-    fn after_76(self, rows: &[[u32; N]; 80], lanes: &[V; VARYING]) -> Streams<V, N> {
+    fn after_76(self, rows: &Rows<N>, lanes: &[V; VARYING]) -> Streams<V, N> {
         rounds!(self, rows, lanes, Lane::xor3; 72 73 74 75).a
     }
 
     /// The first rounds, in which much is still from the initial state and so known.
     #[inline(always)]
-    fn after_5(rows: &[[u32; N]; 80], lanes: &[V; VARYING]) -> Self {
+    fn after_5(rows: &Rows<N>, lanes: &[V; VARYING]) -> Self {
         let same = |word| Streams::<V, N>::all(V::splat(word));
         let r_initial = same(INITIAL[0].rotate_left(30));
         let rr_initial = same(INITIAL[1].rotate_left(30));
@@ -252,7 +284,7 @@ impl<V: Vector, const N: usize> State<Streams<V, N>> {
 
     /// Round `T`, in which `f` is the function of `b`, `c` and `d`.
     #[inline(always)]
-    fn round<const T: usize>(self, rows: &[[u32; N]; 80], lanes: &[V; VARYING], f: Streams<V, N>) -> Self {
+    fn round<const T: usize>(self, rows: &Rows<N>, lanes: &[V; VARYING], f: Streams<V, N>) -> Self {
         let Self { a, b, c, d, e } = self;
         let sum = if const { VARIES[T] } {
             e.plus_word([const { k(T) }; N]).plus(word::<T, V, N>(rows, lanes))

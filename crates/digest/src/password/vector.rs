@@ -13,6 +13,9 @@ pub(crate) trait Vector: Lane<Word = u32> + Send + Sync + 'static {
     /// The vector of these words, of which there must be [`LANES`](Self::LANES).
     fn of(words: &[u32]) -> Self;
 
+    /// Writes the words down; there must be room for [`LANES`](Self::LANES).
+    fn write(self, words: &mut [u32]);
+
     /// `a ⊕ b`.
     fn xor(self, other: Self) -> Self;
 
@@ -50,6 +53,11 @@ impl Vector for u32 {
     }
 
     #[inline(always)]
+    fn write(self, words: &mut [u32]) {
+        words[0] = self;
+    }
+
+    #[inline(always)]
     fn xor(self, other: Self) -> Self {
         self ^ other
     }
@@ -79,6 +87,14 @@ impl<V: Vector, const N: usize> Streams<V, N> {
     #[inline(always)]
     pub(crate) fn all(vector: V) -> Self {
         Self([vector; N])
+    }
+
+    #[inline(always)]
+    pub(crate) fn pin(mut self) -> Self {
+        for i in 0..N {
+            self.0[i] = self.0[i].in_order();
+        }
+        self
     }
 
     #[inline(always)]
