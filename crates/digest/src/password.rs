@@ -197,26 +197,29 @@ impl Search {
 
     /// The same for the rows of these blocks, of which `row` is the number of the first.
     fn scan_rows(&self, row: u64, blocks: &[Block], range: &Range<u64>, interrupt: &Interrupt) -> Outcome {
+        let streams = self.kernel.streams();
+        let steps = blocks.len().div_ceil(streams) * self.kernel.vectors();
         let mut first: Option<(u64, usize)> = None;
-        let mut vector = 0;
+        let mut step = 0;
         loop {
-            vector = self.kernel.sweep(blocks, vector, interrupt);
-            if vector == self.kernel.vectors() {
-                break;
+            step = self.kernel.sweep(blocks, step, interrupt);
+            if step == steps {
+                return first.map_or(Outcome::Absent, |(value, target)| Outcome::Found { value, target });
             }
             if interrupt.is_raised() {
                 return Outcome::Stopped { at: range.start.max(row * self.row_length()) };
             }
-            let rows = (row..).take(blocks.len());
-            let candidates = rows.flat_map(|row| self.candidates(row, vector)).filter(|n| range.contains(n));
-            let found = candidates
-                .filter_map(|value| Some((value, self.targets.position_of(&self.mask.password(value))?)))
-                .next();
-            // The vectors to come have candidates of earlier rows.
+            let [group, vector] = [step / self.kernel.vectors(), step % self.kernel.vectors()];
+            let rows = (row..row + blocks.len() as u64).skip(group * streams).take(streams);
+            let mut candidates = rows.flat_map(|row| self.candidates(row, vector));
+            // The vectors to come have candidates of the same rows, so this need not be the first.
+            let found = candidates.find_map(|number| {
+                let inside = range.contains(&number);
+                Some((number, self.targets.position_of(&self.mask.password(number)).filter(|_| inside)?))
+            });
             first = first.into_iter().chain(found).min();
-            vector += 1;
+            step += 1;
         }
-        first.map_or(Outcome::Absent, |(value, target)| Outcome::Found { value, target })
     }
 
     /// The numbers of a row's candidates in this vector.

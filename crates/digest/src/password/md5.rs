@@ -56,6 +56,28 @@ pub(crate) struct Rows<const N: usize> {
     targets: Meeting<N>,
 }
 
+impl<const N: usize> Rows<N> {
+    fn new(states: &[[u32; 4]], blocks: &[Block; N]) -> Self {
+        let [a, b, c, d] = INITIAL;
+        // What the first steps add of the initial state.
+        let early = [a.wrapping_add(b.choose(c, d)), d, c, b];
+        let mut sums = [[0; N]; 46];
+        for t in 0..46 {
+            let known = K[t].wrapping_add(early.get(t).copied().unwrap_or(0));
+            for i in 0..N {
+                sums[t][i] = known.wrapping_add(blocks[i][word(t)]);
+            }
+        }
+        let targets = if let [state] = *states {
+            Meeting::One(Backward::new(state, blocks))
+        } else {
+            let q45 = |&state: &[u32; 4]| blocks.each_ref().map(|block| after_48(state, block)[3]);
+            Meeting::Several(states.iter().map(q45).collect())
+        };
+        Self { sums, targets }
+    }
+}
+
 /// Where computing forwards from the start and backwards from the targets meet.
 enum Meeting<const N: usize> {
     One(Backward<N>),
@@ -92,24 +114,9 @@ impl Formula for Md5 {
     }
 
     #[inline(always)]
-    fn rows<V: Vector, const N: usize>(&self, blocks: &[Block; N]) -> Rows<N> {
-        let [a, b, c, d] = INITIAL;
-        // What the first steps add of the initial state.
-        let early = [a.wrapping_add(b.choose(c, d)), d, c, b];
-        let mut sums = [[0; N]; 46];
-        for t in 0..46 {
-            let known = K[t].wrapping_add(early.get(t).copied().unwrap_or(0));
-            for i in 0..N {
-                sums[t][i] = known.wrapping_add(blocks[i][word(t)]);
-            }
-        }
-        let targets = if let [state] = self.states[..] {
-            Meeting::One(Backward::new(state, blocks))
-        } else {
-            let q45 = |&state: &[u32; 4]| blocks.each_ref().map(|block| after_48(state, block)[3]);
-            Meeting::Several(self.states.iter().map(q45).collect())
-        };
-        Rows { sums, targets }
+    fn rows<V: Vector, const N: usize>(&self, blocks: &[Block]) -> Vec<Rows<N>> {
+        let some = |blocks: &[Block]| std::array::from_fn(|i| blocks[i.min(blocks.len() - 1)]);
+        blocks.chunks(N).map(|blocks| Rows::new(&self.states, &some(blocks))).collect()
     }
 
     #[inline(always)]

@@ -23,17 +23,21 @@ pub(super) trait Kernel: Send + Sync {
     /// How many vectors a row has.
     fn vectors(&self) -> usize;
 
-    /// How many rows go together.
+    /// How many rows go through the vectors together.
+    fn streams(&self) -> usize;
+
+    /// How many rows are worth a sweep.
     fn rows(&self) -> usize;
 
     /// The blocks of the rows from this one on.
     fn blocks<'a>(&self, mask: &'a Mask, row: u64) -> Blocks<'a>;
 
-    /// Tests the candidates in these rows, of which there is one at least and no more than go together, vector
-    /// after vector from this one on. Returns the first vector that it has not tested in full without a match: it
-    /// stops at one with a candidate that matches, and at any once it sees the interrupt raised. That a candidate
-    /// matches does not mean that it is found: some other one in 2³² does for each target.
-    fn sweep(&self, rows: &[Block], vector: usize, interrupt: &Interrupt) -> usize;
+    /// Tests the candidates in these rows, of which there is one at least and no more than are worth a sweep. A step
+    /// is one vector of each row that goes together with others; the rows after them come when all vectors are
+    /// done. Begins with `step`, and returns the first that it has not tested in full without a match: it stops at
+    /// one with a candidate that matches, and at any once it sees the interrupt raised. That a candidate matches
+    /// does not mean that it is found: some other one in 2³² does for each target.
+    fn sweep(&self, rows: &[Block], step: usize, interrupt: &Interrupt) -> usize;
 }
 
 /// The kernel of a digest on an instruction set, which takes `N` rows together.
@@ -43,7 +47,7 @@ struct Table<V: Vector, F: Formula, const N: usize> {
     lanes: Vec<F::Lanes<V>>,
 }
 
-/// The kernel of a digest on an instruction set, which takes `N` rows together.
+/// See [`Table`].
 pub(super) fn kernel<V: Vector, F: Formula, const N: usize>(
     mask: &Mask,
     targets: &[F::Digest],
@@ -67,16 +71,21 @@ impl<V: Vector, F: Formula, const N: usize> Kernel for Table<V, F, N> {
         self.lanes.len()
     }
 
-    fn rows(&self) -> usize {
+    fn streams(&self) -> usize {
         N
+    }
+
+    fn rows(&self) -> usize {
+        // As many as are prepared at the same time.
+        N * (V::LANES / N).max(1)
     }
 
     fn blocks<'a>(&self, mask: &'a Mask, row: u64) -> Blocks<'a> {
         Blocks::new(mask, self.positions, row, F::ORDER)
     }
 
-    fn sweep(&self, rows: &[Block], vector: usize, interrupt: &Interrupt) -> usize {
-        V::run(Sweep { table: self, rows, vector, interrupt })
+    fn sweep(&self, rows: &[Block], step: usize, interrupt: &Interrupt) -> usize {
+        V::run(Sweep { table: self, rows, step, interrupt })
     }
 }
 
@@ -84,7 +93,7 @@ impl<V: Vector, F: Formula, const N: usize> Kernel for Table<V, F, N> {
 struct Sweep<'a, V: Vector, F: Formula, const N: usize> {
     table: &'a Table<V, F, N>,
     rows: &'a [Block],
-    vector: usize,
+    step: usize,
     interrupt: &'a Interrupt,
 }
 
@@ -93,16 +102,18 @@ impl<V: Vector, F: Formula, const N: usize> Task for Sweep<'_, V, F, N> {
 
     #[inline(always)]
     fn run(self) -> usize {
-        let Self { table: Table { formula, lanes, .. }, rows, vector, interrupt } = self;
-        // Where there are too few rows, the last one is tested more than once.
-        let blocks: [Block; N] = std::array::from_fn(|i| rows[i.min(rows.len() - 1)]);
-        let rows = formula.rows::<V, N>(&blocks);
-        for (index, lanes) in lanes.iter().enumerate().skip(vector) {
-            if interrupt.is_raised() || formula.any_match(&rows, lanes) {
-                return index;
+        let Self { table: Table { formula, lanes, .. }, rows, step, interrupt } = self;
+        let groups = formula.rows::<V, N>(rows);
+        let [first, mut from] = [step / lanes.len(), step % lanes.len()];
+        for (group, rows) in groups.iter().enumerate().skip(first) {
+            for (vector, lanes) in lanes.iter().enumerate().skip(from) {
+                if interrupt.is_raised() || formula.any_match(rows, lanes) {
+                    return group * self.table.lanes.len() + vector;
+                }
             }
+            from = 0;
         }
-        lanes.len()
+        groups.len() * lanes.len()
     }
 }
 

@@ -149,29 +149,34 @@ impl Formula for Sha1 {
     }
 
     #[inline(always)]
-    fn rows<V: Vector, const N: usize>(&self, blocks: &[Block; N]) -> Rows<N> {
+    fn rows<V: Vector, const N: usize>(&self, blocks: &[Block]) -> Vec<Rows<N>> {
         let mut last = [V::splat(0); 16];
         for t in 0..16 {
             let mut words = [0; MOST_LANES];
-            for i in 0..N {
-                words[i] = blocks[i][t];
+            for i in 0..V::LANES {
+                words[i] = blocks[i.min(blocks.len() - 1)][t];
             }
             last[t] = V::of(&words[..V::LANES]);
         }
-        let mut rows = [[0; N]; 80];
+        let mut groups = vec![[[0; N]; 80]; blocks.len().div_ceil(N)];
         // Sixteen at a time, so that the last sixteen stay in registers.
-        for (rows, known) in rows.chunks_exact_mut(16).zip(KNOWN.as_chunks::<16>().0) {
+        for (from, known) in (0..80).step_by(16).zip(KNOWN.as_chunks::<16>().0) {
             for t in 0..16 {
                 let mut words = [0; MOST_LANES];
                 last[t].plus_word(known[t]).write(&mut words[..V::LANES]);
-                rows[t].copy_from_slice(&words[..N]);
+                for (rows, words) in groups.iter_mut().zip(words.as_chunks::<N>().0) {
+                    rows[from + t] = *words;
+                }
             }
             next_16!(last; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
         }
         if let Self::One(backward) = self {
-            rows[77] = rows[77].map(|row| backward.known[77 - 76].wrapping_add(k(77)).wrapping_sub(row));
+            let known = backward.known[77 - 76].wrapping_add(k(77));
+            for rows in &mut groups {
+                rows[77] = rows[77].map(|row| known.wrapping_sub(row));
+            }
         }
-        rows
+        groups
     }
 
     #[inline(always)]
