@@ -139,35 +139,36 @@ pub struct Search {
 }
 
 impl Search {
-    /// Makes ready for scanning, which takes some microseconds. Engines without a kernel of passwords use that of
-    /// the next best.
+    /// Makes ready for scanning, which takes some microseconds. The SHA extensions are no help here, so with them
+    /// go the vectors that a processor of their kind has.
     pub fn new(engine: Engine, targets: &Targets, mask: &Mask) -> Self {
-        let kernel = match &targets.0 {
-            Digests::Sha1(digests) => match engine {
-                #[cfg(target_arch = "x86_64")]
-                Engine::Avx2 => kernel::<avx2::Avx2, sha1::Sha1, 2>(mask, digests),
-                #[cfg(target_arch = "x86_64")]
-                Engine::Avx512 => kernel::<avx512::Avx512, sha1::Sha1, 4>(mask, digests),
-                _ => kernel::<u32, sha1::Sha1, 1>(mask, digests),
-            },
-            Digests::Md5(digests) => match engine {
-                #[cfg(target_arch = "x86_64")]
-                Engine::Avx2 => kernel::<avx2::Avx2, md5::Md5, 3>(mask, digests),
-                #[cfg(target_arch = "x86_64")]
-                Engine::Avx512 => kernel::<avx512::Avx512, md5::Md5, 7>(mask, digests),
-                _ => kernel::<u32, md5::Md5, 1>(mask, digests),
-            },
+        let engine = match engine {
+            Engine::ShaNi if Engine::Avx2.is_available() => Engine::Avx2,
+            Engine::ArmSha2 => Engine::Neon,
+            engine => engine,
+        };
+        // How many streams are fastest was measured: with more, registers are stored in between, and that is slow
+        // at times.
+        let kernel = match (&targets.0, engine) {
+            #[cfg(target_arch = "x86_64")]
+            (Digests::Sha1(digests), Engine::Avx2) => kernel::<avx2::Avx2, sha1::Sha1, 3>(mask, digests),
+            #[cfg(target_arch = "x86_64")]
+            (Digests::Md5(digests), Engine::Avx2) => kernel::<avx2::Avx2, md5::Md5, 4>(mask, digests),
+            #[cfg(target_arch = "x86_64")]
+            (Digests::Sha1(digests), Engine::Avx512) => {
+                kernel::<avx512::Avx512, sha1::Sha1, 4>(mask, digests)
+            }
+            #[cfg(target_arch = "x86_64")]
+            (Digests::Md5(digests), Engine::Avx512) => kernel::<avx512::Avx512, md5::Md5, 6>(mask, digests),
+            (Digests::Sha1(digests), _) => kernel::<u32, sha1::Sha1, 1>(mask, digests),
+            (Digests::Md5(digests), _) => kernel::<u32, md5::Md5, 1>(mask, digests),
         };
         Self { targets: targets.clone(), mask: mask.clone(), kernel }
     }
 
     /// Scanning is fastest where ranges begin and end at multiples of this, and are many times as long.
     pub fn grain(&self) -> u64 {
-        self.row_length() * self.kernel.rows() as u64
-    }
-
-    fn row_length(&self) -> u64 {
-        search::row_length(&self.mask, self.kernel.positions()) as u64
+        self.kernel.row_length() * self.kernel.rows() as u64
     }
 
     /// The first candidate in `range` that is behind one of the targets.
@@ -179,7 +180,7 @@ impl Search {
         if range.is_empty() {
             return Outcome::Absent;
         }
-        let row_length = self.row_length();
+        let row_length = self.kernel.row_length();
         let until = (range.end - 1) / row_length + 1;
         let mut row = range.start / row_length;
         let mut rest = self.kernel.blocks(&self.mask, row);
@@ -207,16 +208,15 @@ impl Search {
                 return first.map_or(Outcome::Absent, |(value, target)| Outcome::Found { value, target });
             }
             if interrupt.is_raised() {
-                return Outcome::Stopped { at: range.start.max(row * self.row_length()) };
+                return Outcome::Stopped { at: range.start.max(row * self.kernel.row_length()) };
             }
             let [group, vector] = [step / self.kernel.vectors(), step % self.kernel.vectors()];
             let rows = (row..row + blocks.len() as u64).skip(group * streams).take(streams);
-            let mut candidates = rows.flat_map(|row| self.candidates(row, vector));
+            let mut candidates =
+                rows.flat_map(|row| self.candidates(row, vector)).filter(|number| range.contains(number));
+            let found = candidates
+                .find_map(|number| Some((number, self.targets.position_of(&self.mask.password(number))?)));
             // The vectors to come have candidates of the same rows, so this need not be the first.
-            let found = candidates.find_map(|number| {
-                let inside = range.contains(&number);
-                Some((number, self.targets.position_of(&self.mask.password(number)).filter(|_| inside)?))
-            });
             first = first.into_iter().chain(found).min();
             step += 1;
         }
@@ -224,7 +224,7 @@ impl Search {
 
     /// The numbers of a row's candidates in this vector.
     fn candidates(&self, row: u64, vector: usize) -> Range<u64> {
-        let length = self.row_length();
+        let length = self.kernel.row_length();
         let from = (vector * self.kernel.lanes()) as u64;
         let until = (from + self.kernel.lanes() as u64).min(length);
         row * length + from..row * length + until

@@ -73,15 +73,15 @@ impl Vector for Avx2 {
     #[inline(always)]
     fn of(words: &[u32]) -> Self {
         assert_eq!(words.len(), Self::LANES);
-        // The slice is as long as the vector.
-        Self(avx2!(_mm256_loadu_si256(words.as_ptr().cast())))
+        // SAFETY: as for all intrinsics here; and the slice is as long as the vector.
+        Self(unsafe { _mm256_loadu_si256(words.as_ptr().cast()) })
     }
 
     #[inline(always)]
     fn write(self, words: &mut [u32]) {
         assert_eq!(words.len(), Self::LANES);
-        // The slice is as long as the vector.
-        avx2!(_mm256_storeu_si256(words.as_mut_ptr().cast(), self.0));
+        // SAFETY: as for all intrinsics here; and the slice is as long as the vector.
+        unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), self.0) };
     }
 
     #[inline(always)]

@@ -82,15 +82,15 @@ impl Vector for Avx512 {
     #[inline(always)]
     fn of(words: &[u32]) -> Self {
         assert_eq!(words.len(), Self::LANES);
-        // The slice is as long as the vector.
-        Self(avx512!(_mm512_loadu_epi32(words.as_ptr().cast())))
+        // SAFETY: as for all intrinsics here; and the slice is as long as the vector.
+        Self(unsafe { _mm512_loadu_epi32(words.as_ptr().cast()) })
     }
 
     #[inline(always)]
     fn write(self, words: &mut [u32]) {
         assert_eq!(words.len(), Self::LANES);
-        // The slice is as long as the vector.
-        avx512!(_mm512_storeu_epi32(words.as_mut_ptr().cast(), self.0));
+        // SAFETY: as for all intrinsics here; and the slice is as long as the vector.
+        unsafe { _mm512_storeu_epi32(words.as_mut_ptr().cast(), self.0) };
     }
 
     #[inline(always)]

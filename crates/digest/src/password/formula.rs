@@ -54,9 +54,8 @@ pub(crate) trait Formula: Send + Sync + 'static {
     /// For first words with nothing but the bytes that differ within a row.
     fn lanes<V: Vector>(first: V) -> Self::Lanes<V>;
 
-    /// For blocks without the bytes that differ within a row: each `N` of them, the last repeated if there are too
-    /// few. There is one at least, and there are no more than both `N` and [`Vector::LANES`] unless no more than one
-    /// of these.
+    /// For blocks without the bytes that differ within a row, `N` together; the last is repeated if there are too
+    /// few. There is one at least, and no more than `N` or, if that is more, [`Vector::LANES`].
     fn rows<V: Vector, const N: usize>(&self, blocks: &[Block]) -> Vec<Self::Rows<N>>;
 
     /// Whether some candidate may have one of the digests.

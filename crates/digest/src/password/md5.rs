@@ -121,6 +121,7 @@ impl Formula for Md5 {
 
     #[inline(always)]
     fn any_match<V: Vector, const N: usize>(&self, rows: &Rows<N>, lanes: &V) -> bool {
+        // Without this, the compiler makes a vector of each word of a row before it goes through the lanes.
         let rows = std::hint::black_box(rows);
         let first = Streams::all(*lanes);
         let state = State::after_42(&rows.sums, first);
@@ -189,9 +190,15 @@ struct State<L> {
     d: L,
 }
 
+/// The function of steps 16 to 31.
+#[inline(always)]
+fn choose_by_last<L: Lane>(b: L, c: L, d: L) -> L {
+    d.choose(b, c)
+}
+
 /// Steps with these numbers and this function.
 macro_rules! steps {
-    ($state:expr, $sums:ident, $first:ident, $f:expr; $($t:literal)*) => {{
+    ($state:expr, $sums:ident, $first:ident, $f:path; $($t:literal)*) => {{
         let state = $state;
         $(
             let sum = state.a.plus_word($sums[$t]);
@@ -209,7 +216,7 @@ impl<V: Vector, const N: usize> State<Streams<V, N>> {
     fn after_42(sums: &[[u32; N]; 46], first: Streams<V, N>) -> Self {
         let state = Self::after_3(sums, first);
         let state = steps!(state, sums, first, Lane::choose; 4 5 6 7 8 9 10 11 12 13 14 15);
-        let state = steps!(state, sums, first, |b, c, d| Lane::choose(d, b, c);
+        let state = steps!(state, sums, first, choose_by_last;
             16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
         steps!(state, sums, first, Lane::xor3; 32 33 34 35 36 37 38 39 40 41 42)
     }
@@ -223,7 +230,7 @@ impl<V: Vector, const N: usize> State<Streams<V, N>> {
     /// The first steps, in which much is still from the initial state and so known.
     #[inline(always)]
     fn after_3(sums: &[[u32; N]; 46], first: Streams<V, N>) -> Self {
-        let [b, c] = [Streams::all(V::splat(INITIAL[1])), Streams::all(V::splat(INITIAL[2]))];
+        let [b, c] = [Streams::same(INITIAL[1]), Streams::same(INITIAL[2])];
         let start = Self { a: first, b, c: b, d: c };
         let Self { b: q0, .. } = start.step::<{ 32 - distance(0) }>(first.plus_word(sums[0]));
         let state = Self { a: b, b: q0, c: b, d: c };

@@ -8,14 +8,14 @@ use super::vector::{MOST_LANES, Task, Vector};
 use crate::interrupt::Interrupt;
 
 /// What a row may cost besides its vectors, in vectors: for choosing how long to make rows.
-const ROW_COST: f64 = 0.3;
+const ROW_COST: f64 = 1.0;
 /// The most bytes that the table of vectors may take: it is to stay in the second cache of a core.
 const TABLE_BYTES: usize = 256 << 10;
 
 /// A kernel with the targets and, of a mask, the table of what may stand at the first positions.
 pub(super) trait Kernel: Send + Sync {
-    /// How many of the first positions differ within a row.
-    fn positions(&self) -> usize;
+    /// How many candidates a row has.
+    fn row_length(&self) -> u64;
 
     /// How many candidates a vector has.
     fn lanes(&self) -> usize;
@@ -43,7 +43,9 @@ pub(super) trait Kernel: Send + Sync {
 /// The kernel of a digest on an instruction set, which takes `N` rows together.
 struct Table<V: Vector, F: Formula, const N: usize> {
     formula: F,
+    /// How many of the first positions of the mask differ within a row.
     positions: usize,
+    row_length: usize,
     lanes: Vec<F::Lanes<V>>,
 }
 
@@ -55,12 +57,12 @@ pub(super) fn kernel<V: Vector, F: Formula, const N: usize>(
     let positions = positions(mask, V::LANES, size_of::<F::Lanes<V>>());
     let firsts = first_words::<F>(mask, positions);
     let lanes = V::run(Build::<V, F> { firsts: &firsts, kind: PhantomData });
-    Box::new(Table::<V, F, N> { formula: F::new(targets), positions, lanes })
+    Box::new(Table::<V, F, N> { formula: F::new(targets), positions, row_length: firsts.len(), lanes })
 }
 
 impl<V: Vector, F: Formula, const N: usize> Kernel for Table<V, F, N> {
-    fn positions(&self) -> usize {
-        self.positions
+    fn row_length(&self) -> u64 {
+        self.row_length as u64
     }
 
     fn lanes(&self) -> usize {
@@ -104,16 +106,17 @@ impl<V: Vector, F: Formula, const N: usize> Task for Sweep<'_, V, F, N> {
     fn run(self) -> usize {
         let Self { table: Table { formula, lanes, .. }, rows, step, interrupt } = self;
         let groups = formula.rows::<V, N>(rows);
-        let [first, mut from] = [step / lanes.len(), step % lanes.len()];
+        let vectors = lanes.len();
+        let [first, mut from] = [step / vectors, step % vectors];
         for (group, rows) in groups.iter().enumerate().skip(first) {
             for (vector, lanes) in lanes.iter().enumerate().skip(from) {
                 if interrupt.is_raised() || formula.any_match(rows, lanes) {
-                    return group * self.table.lanes.len() + vector;
+                    return group * vectors + vector;
                 }
             }
             from = 0;
         }
-        groups.len() * lanes.len()
+        groups.len() * vectors
     }
 }
 
@@ -131,7 +134,7 @@ fn positions(mask: &Mask, lanes: usize, bytes_per_vector: usize) -> usize {
 }
 
 /// How many candidates differ in these first positions only.
-pub(super) fn row_length(mask: &Mask, positions: usize) -> usize {
+fn row_length(mask: &Mask, positions: usize) -> usize {
     mask.charsets()[..positions].iter().map(Vec::len).product()
 }
 

@@ -93,7 +93,7 @@ pub(crate) enum Sha1 {
 /// known.
 type Rows<const N: usize> = [[u32; N]; 80];
 
-/// What the last rounds are run backwards from: see [`Sha1::meets`]. A number is that of the rounds after which
+/// What the last rounds are run backwards from: see [`Backward::r72`]. A number is that of the rounds after which
 /// `a` is this; `r` is `a` rotated as when it becomes `c`.
 pub(crate) struct Backward {
     a76: u32,
@@ -120,15 +120,13 @@ impl Formula for Sha1 {
     type Rows<const N: usize> = Rows<N>;
 
     fn new(targets: &[Digest]) -> Self {
-        let states = targets.iter().map(|digest| {
+        let state = |digest: &Digest| -> [u32; 5] {
             let (words, _) = digest.as_chunks();
             std::array::from_fn(|i| u32::from_be_bytes(words[i]).wrapping_sub(INITIAL[i]))
-        });
-        if let [_] = targets {
-            let [state] = states.collect::<Vec<_>>()[..] else { unreachable!("one target has one state") };
-            Self::One(Backward::new(state))
-        } else {
-            Self::Several(states.map(|[.., r76]: [u32; 5]| r76.rotate_left(2)).collect())
+        };
+        match targets {
+            [target] => Self::One(Backward::new(state(target))),
+            targets => Self::Several(targets.iter().map(|target| state(target)[4].rotate_left(2)).collect()),
         }
     }
 
@@ -181,6 +179,7 @@ impl Formula for Sha1 {
 
     #[inline(always)]
     fn any_match<V: Vector, const N: usize>(&self, rows: &Rows<N>, lanes: &[V; VARYING]) -> bool {
+        // Without this, the compiler makes a vector of each word of a row before it goes through the lanes.
         let rows = std::hint::black_box(rows);
         let state = State::<Streams<V, N>>::after_72(rows, lanes);
         match self {
@@ -192,7 +191,7 @@ impl Formula for Sha1 {
                 let a76 = state.after_76(rows, lanes);
                 let mut any = false;
                 for target in targets {
-                    any |= a76.any_equal(Streams::all(V::splat(*target)));
+                    any |= a76.any_equal(Streams::same(*target));
                 }
                 any
             }
@@ -218,13 +217,14 @@ impl Backward {
     /// from five rounds before.
     #[inline(always)]
     fn r72<V: Vector, const N: usize>(&self, rows: &Rows<N>, lanes: &[V; VARYING]) -> Streams<V, N> {
-        let same = |word| Streams::<V, N>::all(V::splat(word));
         let [known76, _, known78, known79] = self.known;
-        let r75 = same(known79).minus(word::<79, V, N>(rows, lanes));
-        let r74 = same(known78).minus(same(self.a77_r76).xor(r75)).minus(word::<78, V, N>(rows, lanes));
-        let r73 = Streams::splat(rows[77]).minus(Streams::xor3(r75, r74, same(self.a76)));
+        let r75 = Streams::same(known79).minus(word::<79, V, N>(rows, lanes));
+        let r74 = Streams::same(known78)
+            .minus(Streams::same(self.a77_r76).xor(r75))
+            .minus(word::<78, V, N>(rows, lanes));
+        let r73 = Streams::splat(rows[77]).minus(Streams::xor3(r75, r74, Streams::same(self.a76)));
         let a75 = r75.rotate_right::<30>();
-        same(known76).minus(Streams::xor3(a75, r74, r73)).minus(word::<76, V, N>(rows, lanes))
+        Streams::same(known76).minus(Streams::xor3(a75, r74, r73)).minus(word::<76, V, N>(rows, lanes))
     }
 }
 
@@ -274,9 +274,8 @@ impl<V: Vector, const N: usize> State<Streams<V, N>> {
     /// The first rounds, in which much is still from the initial state and so known.
     #[inline(always)]
     fn after_5(rows: &Rows<N>, lanes: &[V; VARYING]) -> Self {
-        let same = |word| Streams::<V, N>::all(V::splat(word));
-        let r_initial = same(INITIAL[0].rotate_left(30));
-        let rr_initial = same(INITIAL[1].rotate_left(30));
+        let r_initial = Streams::same(INITIAL[0].rotate_left(30));
+        let rr_initial = Streams::same(INITIAL[1].rotate_left(30));
         let a1 = Streams::all(lanes[0]).plus_word(rows[0]);
         let a2 = a1.rotate_right::<27>().plus_word(rows[1]);
         let a3 = a2.rotate_right::<27>().plus(a1.choose(r_initial, rr_initial)).plus_word(rows[2]);

@@ -37,7 +37,8 @@ pub(crate) trait Vector: Lane<Word = u32> + Send + Sync + 'static {
     fn run<T: Task>(task: T) -> T::Output;
 }
 
-/// What is to be compiled for an instruction set. Mark `run` `#[inline(always)]`, and all that it calls.
+/// What is to be compiled for an instruction set. All that handles vectors is to be `#[inline(always)]`, and no
+/// closure: what is compiled apart knows nothing of the instructions, and each of them becomes a call.
 pub(crate) trait Task {
     type Output;
 
@@ -83,18 +84,16 @@ impl Vector for u32 {
 pub(crate) struct Streams<V, const N: usize>(pub(crate) [V; N]);
 
 impl<V: Vector, const N: usize> Streams<V, N> {
+    /// The same word for all candidates of all.
+    #[inline(always)]
+    pub(crate) fn same(word: u32) -> Self {
+        Self::all(V::splat(word))
+    }
+
     /// The same vector in all.
     #[inline(always)]
     pub(crate) fn all(vector: V) -> Self {
         Self([vector; N])
-    }
-
-    #[inline(always)]
-    pub(crate) fn pin(mut self) -> Self {
-        for i in 0..N {
-            self.0[i] = self.0[i].in_order();
-        }
-        self
     }
 
     #[inline(always)]
