@@ -12,6 +12,9 @@ const ROW_COST: f64 = 1.0;
 /// The most bytes that the table of vectors may take: it is to stay in the second cache of a core.
 const TABLE_BYTES: usize = 256 << 10;
 
+/// The most candidates of a row: a scan that is stopped has looked at some rows in part, for nothing.
+const ROW_CANDIDATES: usize = 10_000;
+
 /// A kernel with the targets and, of a mask, the table of what may stand at the first positions.
 pub(super) trait Kernel: Send + Sync {
     /// How many candidates a row has.
@@ -126,7 +129,7 @@ fn positions(mask: &Mask, lanes: usize, bytes_per_vector: usize) -> usize {
     let efficiency = |positions: &usize| {
         let candidates = row_length(mask, *positions);
         let vectors = candidates.div_ceil(lanes);
-        let fits = *positions == 1 || vectors * bytes_per_vector <= TABLE_BYTES;
+        let fits = candidates <= ROW_CANDIDATES && vectors * bytes_per_vector <= TABLE_BYTES;
         if fits { candidates as f64 / ((vectors as f64 + ROW_COST) * lanes as f64) } else { 0.0 }
     };
     let positions = (1..=most).max_by(|a, b| efficiency(a).total_cmp(&efficiency(b)));
