@@ -20,6 +20,7 @@ mod generator;
 pub mod gpu;
 mod interrupt;
 mod lane;
+pub mod password;
 pub mod sha256;
 
 pub use choice::NoChoice;

@@ -1,0 +1,232 @@
+//! SHA-1 and MD5 of short passwords.
+//!
+//! A [`Mask`] is a space of candidates, [`Targets`] are digests of one of the two algorithms. A [`Search`] is made
+//! of both once, and then [`scan`](Search::scan)s any ranges of candidates, also from several threads.
+//!
+//! ```
+//! use kendall_digest::password::{Mask, Outcome, Search, Targets, sha1};
+//! use kendall_digest::{Engine, Interrupt};
+//!
+//! let mask = Mask::uniform(b"abcdefghijklmnopqrstuvwxyz", 4)?;
+//! let targets = Targets::sha1([sha1(b"test")])?;
+//! let found = Search::new(Engine::Portable, &targets, &mask).scan(0..mask.size(), &Interrupt::new());
+//! let Outcome::Found { value, target: 0 } = found else { panic!("{found:?}") };
+//! assert_eq!(mask.password(value), b"test");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::ops::Range;
+
+use ::md5::Md5;
+use ::sha1::{Digest as _, Sha1};
+
+use crate::engine::Engine;
+use crate::interrupt::Interrupt;
+pub use crate::sha256::{Outcome, TargetCount};
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod formula;
+mod mask;
+mod md5;
+mod search;
+mod sha1;
+mod vector;
+
+use formula::Block;
+pub use mask::{Mask, MaskError};
+use search::{Kernel, kernel};
+
+/// The SHA-1 digest of a message.
+pub fn sha1(message: &[u8]) -> [u8; 20] {
+    Sha1::digest(message).into()
+}
+
+/// The MD5 digest of a message.
+pub fn md5(message: &[u8]) -> [u8; 16] {
+    Md5::digest(message).into()
+}
+
+/// What the digests of passwords were made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// SHA-1 (FIPS 180-4).
+    Sha1,
+    /// MD5 (RFC 1321).
+    Md5,
+}
+
+/// Digests to look for, all in one pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Targets(Digests);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Digests {
+    Sha1(Vec<[u8; 20]>),
+    Md5(Vec<[u8; 16]>),
+}
+
+impl Targets {
+    /// The most digests in one pass.
+    pub const MOST: usize = crate::sha256::Targets::MOST;
+
+    /// SHA-1 digests.
+    ///
+    /// # Errors
+    /// Fails if there is none, or more than [`MOST`](Self::MOST).
+    pub fn sha1(digests: impl Into<Vec<[u8; 20]>>) -> Result<Self, TargetCount> {
+        let digests = digests.into();
+        check_count(digests.len()).map(|()| Self(Digests::Sha1(digests)))
+    }
+
+    /// MD5 digests.
+    ///
+    /// # Errors
+    /// Fails if there is none, or more than [`MOST`](Self::MOST).
+    pub fn md5(digests: impl Into<Vec<[u8; 16]>>) -> Result<Self, TargetCount> {
+        let digests = digests.into();
+        check_count(digests.len()).map(|()| Self(Digests::Md5(digests)))
+    }
+
+    /// What the digests were made with.
+    pub fn algorithm(&self) -> Algorithm {
+        match self.0 {
+            Digests::Sha1(_) => Algorithm::Sha1,
+            Digests::Md5(_) => Algorithm::Md5,
+        }
+    }
+
+    /// Which of the targets this word is behind: for words from a list, which no mask describes.
+    pub fn position_of(&self, word: &[u8]) -> Option<usize> {
+        match &self.0 {
+            Digests::Sha1(digests) => {
+                let digest = sha1(word);
+                digests.iter().position(|target| *target == digest)
+            }
+            Digests::Md5(digests) => {
+                let digest = md5(word);
+                digests.iter().position(|target| *target == digest)
+            }
+        }
+    }
+}
+
+fn check_count(count: usize) -> Result<(), TargetCount> {
+    if (1..=Targets::MOST).contains(&count) { Ok(()) } else { Err(TargetCount(count)) }
+}
+
+/// The first candidate in `range` that is behind one of the targets. To scan several ranges, make a [`Search`].
+///
+/// # Panics
+/// As [`Search::scan`].
+pub fn scan(
+    engine: Engine,
+    targets: &Targets,
+    mask: &Mask,
+    range: Range<u64>,
+    interrupt: &Interrupt,
+) -> Outcome {
+    Search::new(engine, targets, mask).scan(range, interrupt)
+}
+
+/// A search among the candidates of a mask.
+pub struct Search {
+    targets: Targets,
+    mask: Mask,
+    kernel: Box<dyn Kernel>,
+}
+
+impl Search {
+    /// Makes ready for scanning, which takes some microseconds. The SHA extensions are no help here, so with them
+    /// go the vectors that a processor of their kind has.
+    pub fn new(engine: Engine, targets: &Targets, mask: &Mask) -> Self {
+        let engine = match engine {
+            Engine::ShaNi if Engine::Avx2.is_available() => Engine::Avx2,
+            Engine::ArmSha2 => Engine::Neon,
+            engine => engine,
+        };
+        // How many streams are fastest was measured: with more, registers are stored in between, and that is slow
+        // at times.
+        let kernel = match (&targets.0, engine) {
+            #[cfg(target_arch = "x86_64")]
+            (Digests::Sha1(digests), Engine::Avx2) => kernel::<avx2::Avx2, sha1::Sha1, 3>(mask, digests),
+            #[cfg(target_arch = "x86_64")]
+            (Digests::Md5(digests), Engine::Avx2) => kernel::<avx2::Avx2, md5::Md5, 4>(mask, digests),
+            #[cfg(target_arch = "x86_64")]
+            (Digests::Sha1(digests), Engine::Avx512) => {
+                kernel::<avx512::Avx512, sha1::Sha1, 4>(mask, digests)
+            }
+            #[cfg(target_arch = "x86_64")]
+            (Digests::Md5(digests), Engine::Avx512) => kernel::<avx512::Avx512, md5::Md5, 6>(mask, digests),
+            (Digests::Sha1(digests), _) => kernel::<u32, sha1::Sha1, 1>(mask, digests),
+            (Digests::Md5(digests), _) => kernel::<u32, md5::Md5, 1>(mask, digests),
+        };
+        Self { targets: targets.clone(), mask: mask.clone(), kernel }
+    }
+
+    /// Scanning is fastest where ranges begin and end at multiples of this, and are many times as long.
+    pub fn grain(&self) -> u64 {
+        self.kernel.row_length() * self.kernel.rows() as u64
+    }
+
+    /// The first candidate in `range` that is behind one of the targets.
+    ///
+    /// # Panics
+    /// Panics if the range goes beyond the mask.
+    pub fn scan(&self, range: Range<u64>, interrupt: &Interrupt) -> Outcome {
+        assert!(range.end <= self.mask.size(), "a range up to {} of {}", range.end, self.mask.size());
+        if range.is_empty() {
+            return Outcome::Absent;
+        }
+        let row_length = self.kernel.row_length();
+        let until = (range.end - 1) / row_length + 1;
+        let mut row = range.start / row_length;
+        let mut rest = self.kernel.blocks(&self.mask, row);
+        let mut blocks = Vec::with_capacity(self.kernel.rows());
+        while row < until {
+            blocks.clear();
+            blocks.extend((row..until).take(self.kernel.rows()).map(|_| rest.next()));
+            match self.scan_rows(row, &blocks, &range, interrupt) {
+                Outcome::Absent => row += blocks.len() as u64,
+                outcome => return outcome,
+            }
+        }
+        Outcome::Absent
+    }
+
+    /// The same for the rows of these blocks, of which `row` is the number of the first.
+    fn scan_rows(&self, row: u64, blocks: &[Block], range: &Range<u64>, interrupt: &Interrupt) -> Outcome {
+        let streams = self.kernel.streams();
+        let steps = blocks.len().div_ceil(streams) * self.kernel.vectors();
+        let mut first: Option<(u64, usize)> = None;
+        let mut step = 0;
+        loop {
+            step = self.kernel.sweep(blocks, step, interrupt);
+            if step == steps {
+                return first.map_or(Outcome::Absent, |(value, target)| Outcome::Found { value, target });
+            }
+            if interrupt.is_raised() {
+                return Outcome::Stopped { at: range.start.max(row * self.kernel.row_length()) };
+            }
+            let [group, vector] = [step / self.kernel.vectors(), step % self.kernel.vectors()];
+            let rows = (row..row + blocks.len() as u64).skip(group * streams).take(streams);
+            let mut candidates =
+                rows.flat_map(|row| self.candidates(row, vector)).filter(|number| range.contains(number));
+            let found = candidates
+                .find_map(|number| Some((number, self.targets.position_of(&self.mask.password(number))?)));
+            // The vectors to come have candidates of the same rows, so this need not be the first.
+            first = first.into_iter().chain(found).min();
+            step += 1;
+        }
+    }
+
+    /// The numbers of a row's candidates in this vector.
+    fn candidates(&self, row: u64, vector: usize) -> Range<u64> {
+        let length = self.kernel.row_length();
+        let from = (vector * self.kernel.lanes()) as u64;
+        let until = (from + self.kernel.lanes() as u64).min(length);
+        row * length + from..row * length + until
+    }
+}

@@ -1,0 +1,229 @@
+//! Goes through the candidates of a mask: rows of those that differ in their first bytes only, vectors within rows.
+
+use std::marker::PhantomData;
+
+use super::formula::{Block, Formula, Order};
+use super::mask::Mask;
+use super::vector::{MOST_LANES, Task, Vector};
+use crate::interrupt::Interrupt;
+
+/// What a row may cost besides its vectors, in vectors: for choosing how long to make rows.
+const ROW_COST: f64 = 1.0;
+/// The most bytes that the table of vectors may take: it is to stay in the second cache of a core.
+const TABLE_BYTES: usize = 256 << 10;
+
+/// The most candidates of a row: a scan that is stopped has looked at some rows in part, for nothing.
+const ROW_CANDIDATES: usize = 10_000;
+
+/// A kernel with the targets and, of a mask, the table of what may stand at the first positions.
+pub(super) trait Kernel: Send + Sync {
+    /// How many candidates a row has.
+    fn row_length(&self) -> u64;
+
+    /// How many candidates a vector has.
+    fn lanes(&self) -> usize;
+
+    /// How many vectors a row has.
+    fn vectors(&self) -> usize;
+
+    /// How many rows go through the vectors together.
+    fn streams(&self) -> usize;
+
+    /// How many rows are worth a sweep.
+    fn rows(&self) -> usize;
+
+    /// The blocks of the rows from this one on.
+    fn blocks<'a>(&self, mask: &'a Mask, row: u64) -> Blocks<'a>;
+
+    /// Tests the candidates in these rows, of which there is one at least and no more than are worth a sweep. A step
+    /// is one vector of each row that goes together with others; the rows after them come when all vectors are
+    /// done. Begins with `step`, and returns the first that it has not tested in full without a match: it stops at
+    /// one with a candidate that matches, and at any once it sees the interrupt raised. That a candidate matches
+    /// does not mean that it is found: some other one in 2³² does for each target.
+    fn sweep(&self, rows: &[Block], step: usize, interrupt: &Interrupt) -> usize;
+}
+
+/// The kernel of a digest on an instruction set, which takes `N` rows together.
+struct Table<V: Vector, F: Formula, const N: usize> {
+    formula: F,
+    /// How many of the first positions of the mask differ within a row.
+    positions: usize,
+    row_length: usize,
+    lanes: Vec<F::Lanes<V>>,
+}
+
+/// See [`Table`].
+pub(super) fn kernel<V: Vector, F: Formula, const N: usize>(
+    mask: &Mask,
+    targets: &[F::Digest],
+) -> Box<dyn Kernel> {
+    let positions = positions(mask, V::LANES, size_of::<F::Lanes<V>>());
+    let firsts = first_words::<F>(mask, positions);
+    let lanes = V::run(Build::<V, F> { firsts: &firsts, kind: PhantomData });
+    Box::new(Table::<V, F, N> { formula: F::new(targets), positions, row_length: firsts.len(), lanes })
+}
+
+impl<V: Vector, F: Formula, const N: usize> Kernel for Table<V, F, N> {
+    fn row_length(&self) -> u64 {
+        self.row_length as u64
+    }
+
+    fn lanes(&self) -> usize {
+        V::LANES
+    }
+
+    fn vectors(&self) -> usize {
+        self.lanes.len()
+    }
+
+    fn streams(&self) -> usize {
+        N
+    }
+
+    fn rows(&self) -> usize {
+        // As many as are prepared at the same time.
+        N * (V::LANES / N).max(1)
+    }
+
+    fn blocks<'a>(&self, mask: &'a Mask, row: u64) -> Blocks<'a> {
+        Blocks::new(mask, self.positions, row, F::ORDER)
+    }
+
+    fn sweep(&self, rows: &[Block], step: usize, interrupt: &Interrupt) -> usize {
+        V::run(Sweep { table: self, rows, step, interrupt })
+    }
+}
+
+/// See [`Kernel::sweep`].
+struct Sweep<'a, V: Vector, F: Formula, const N: usize> {
+    table: &'a Table<V, F, N>,
+    rows: &'a [Block],
+    step: usize,
+    interrupt: &'a Interrupt,
+}
+
+impl<V: Vector, F: Formula, const N: usize> Task for Sweep<'_, V, F, N> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run(self) -> usize {
+        let Self { table: Table { formula, lanes, .. }, rows, step, interrupt } = self;
+        let groups = formula.rows::<V, N>(rows);
+        let vectors = lanes.len();
+        let [first, mut from] = [step / vectors, step % vectors];
+        for (group, rows) in groups.iter().enumerate().skip(first) {
+            for (vector, lanes) in lanes.iter().enumerate().skip(from) {
+                if interrupt.is_raised() || formula.any_match(rows, lanes) {
+                    return group * vectors + vector;
+                }
+            }
+            from = 0;
+        }
+        groups.len() * vectors
+    }
+}
+
+/// How many of the first positions should differ within a row.
+fn positions(mask: &Mask, lanes: usize, bytes_per_vector: usize) -> usize {
+    let most = mask.charsets().len().min(size_of::<u32>());
+    let efficiency = |positions: &usize| {
+        let candidates = row_length(mask, *positions);
+        let vectors = candidates.div_ceil(lanes);
+        let fits = candidates <= ROW_CANDIDATES && vectors * bytes_per_vector <= TABLE_BYTES;
+        if fits { candidates as f64 / ((vectors as f64 + ROW_COST) * lanes as f64) } else { 0.0 }
+    };
+    let positions = (1..=most).max_by(|a, b| efficiency(a).total_cmp(&efficiency(b)));
+    positions.expect("a mask has a position")
+}
+
+/// How many candidates differ in these first positions only.
+fn row_length(mask: &Mask, positions: usize) -> usize {
+    mask.charsets()[..positions].iter().map(Vec::len).product()
+}
+
+/// The first words of the candidates of a row, without the bytes that are the same for all.
+fn first_words<F: Formula>(mask: &Mask, positions: usize) -> Vec<u32> {
+    let charsets = mask.charsets()[..positions].iter().enumerate();
+    charsets.fold(vec![0], |words, (position, charset)| {
+        let shift = F::ORDER.shift(position);
+        let with = |&byte: &u8| words.iter().map(move |word| word | u32::from(byte) << shift);
+        charset.iter().flat_map(with).collect()
+    })
+}
+
+/// Computes the table of a row.
+struct Build<'a, V, F> {
+    firsts: &'a [u32],
+    kind: PhantomData<(V, F)>,
+}
+
+impl<V: Vector, F: Formula> Task for Build<'_, V, F> {
+    type Output = Vec<F::Lanes<V>>;
+
+    #[inline(always)]
+    fn run(self) -> Vec<F::Lanes<V>> {
+        let mut table = Vec::with_capacity(self.firsts.len().div_ceil(V::LANES));
+        for firsts in self.firsts.chunks(V::LANES) {
+            // In the last vector, the last candidate is tested more than once.
+            let mut words = [0; MOST_LANES];
+            for (i, word) in words[..V::LANES].iter_mut().enumerate() {
+                *word = firsts[i.min(firsts.len() - 1)];
+            }
+            table.push(F::lanes(V::of(&words[..V::LANES])));
+        }
+        table
+    }
+}
+
+/// The blocks of one row after the other, without the bytes that differ within a row.
+pub(super) struct Blocks<'a> {
+    charsets: &'a [Vec<u8>],
+    /// The position of the first of these charsets.
+    first: usize,
+    /// The place in its charset of each byte.
+    digits: Vec<usize>,
+    block: Block,
+    order: Order,
+}
+
+impl<'a> Blocks<'a> {
+    fn new(mask: &'a Mask, positions: usize, row: u64, order: Order) -> Self {
+        let charsets = &mask.charsets()[positions..];
+        let mut blocks = Self {
+            charsets,
+            first: positions,
+            digits: vec![0; charsets.len()],
+            block: order.empty_block(mask.charsets().len()),
+            order,
+        };
+        let mut rest = row;
+        for (i, charset) in charsets.iter().enumerate() {
+            let digit = (rest % charset.len() as u64) as usize;
+            rest /= charset.len() as u64;
+            blocks.digits[i] = digit;
+            blocks.change(i, charset[digit]);
+        }
+        blocks
+    }
+
+    /// The block of this row; then turns to the next.
+    pub(super) fn next(&mut self) -> Block {
+        let block = self.block;
+        for (i, charset) in self.charsets.iter().enumerate() {
+            let before = charset[self.digits[i]];
+            let last = self.digits[i] + 1 == charset.len();
+            self.digits[i] = if last { 0 } else { self.digits[i] + 1 };
+            self.change(i, before ^ charset[self.digits[i]]);
+            if !last {
+                break;
+            }
+        }
+        block
+    }
+
+    /// Changes these bits of a byte.
+    fn change(&mut self, i: usize, bits: u8) {
+        let position = self.first + i;
+        self.block[position / 4] ^= u32::from(bits) << self.order.shift(position);
+    }
+}
