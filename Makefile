@@ -22,5 +22,5 @@ lint:
 
 # Speed on this machine, written to docs/benchmarks.md.
 bench:
-	@./tools/install
+	@./tools/install bench
 	cargo bench --package kendall --bench speed --locked

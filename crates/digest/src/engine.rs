@@ -73,8 +73,14 @@ impl fmt::Display for Engine {
 
 /// No engine has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown engine {0:?}; known are portable, sha-ni, avx2, avx512, neon and arm-sha2")]
+#[error("unknown engine {0:?}; this processor can run {available}", available = names_of_available())]
 pub struct UnknownEngine(pub String);
+
+/// The names of the engines that run on this machine, for messages.
+pub(crate) fn names_of_available() -> String {
+    let names: Vec<_> = Engine::available().map(Engine::name).collect();
+    names.join(", ")
+}
 
 impl FromStr for Engine {
     type Err = UnknownEngine;

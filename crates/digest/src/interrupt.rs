@@ -32,6 +32,7 @@ impl Interrupt {
     }
 
     /// The word itself, for kernels in machine code.
+    #[cfg(target_arch = "x86_64")]
     pub(crate) fn as_ptr(&self) -> *const u32 {
         self.0.as_ptr()
     }

@@ -11,11 +11,18 @@
 //! assert_eq!(found, sha256::Outcome::Found { value: 123_456, target: 0 });
 //! ```
 
+#[cfg(target_arch = "aarch64")]
+mod arm;
+mod choice;
 mod engine;
+#[cfg(test)]
+mod generator;
+pub mod gpu;
 mod interrupt;
 mod lane;
 pub mod password;
 pub mod sha256;
 
+pub use choice::NoChoice;
 pub use engine::{Engine, UnknownEngine};
 pub use interrupt::Interrupt;

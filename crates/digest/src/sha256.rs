@@ -4,11 +4,19 @@ use std::ops::Range;
 
 use sha2::{Digest as _, Sha256};
 
+#[cfg(target_arch = "aarch64")]
+use crate::arm;
 use crate::engine::Engine;
 use crate::interrupt::Interrupt;
 
+#[cfg(test)]
+mod assembly;
 pub(crate) mod formula;
 mod portable;
+#[cfg(target_arch = "x86_64")]
+mod sha_ni;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 use formula::{Block, wanted};
 
@@ -28,7 +36,7 @@ pub(crate) const GROUP: u32 = 16;
 pub struct Targets {
     digests: Vec<Digest>,
     /// For each digest, the word that tells almost all other candidates from it.
-    wanted: Vec<u32>,
+    pub(crate) wanted: Vec<u32>,
 }
 
 /// There must be at least one target, and no more than [`Targets::MOST`].
@@ -64,7 +72,7 @@ impl Targets {
     }
 
     /// Which of the targets this candidate is behind.
-    fn matched(&self, candidate: u64) -> Option<usize> {
+    pub(crate) fn matched(&self, candidate: u64) -> Option<usize> {
         let digest = digest(candidate);
         self.digests.iter().position(|target| *target == digest)
     }
@@ -89,6 +97,17 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// How far the scan of a range came: no candidate below is behind any target.
+    pub fn reached(self, range: &Range<u64>) -> u64 {
+        match self {
+            Self::Found { value, .. } => value,
+            Self::Absent => range.end,
+            Self::Stopped { at } => at,
+        }
+    }
+}
+
 /// A piece of work for a kernel: whole groups of candidates that share their upper 32 bits.
 pub(crate) struct Sweep<'a> {
     pub(crate) block: &'a Block<u32>,
@@ -109,7 +128,32 @@ pub(crate) type Kernel = fn(&Sweep<'_>) -> u32;
 /// The kernel of an engine.
 pub(crate) fn kernel(engine: Engine) -> Kernel {
     match engine {
+        // Whatever a caller asks for, no instruction is run that the processor does not know.
+        _ if !engine.is_available() => portable::sweep,
+        #[cfg(target_arch = "aarch64")]
+        Engine::Neon => arm::neon::sweep,
+        #[cfg(target_arch = "aarch64")]
+        Engine::ArmSha2 => arm::sha2::sweep,
+        #[cfg(target_arch = "x86_64")]
+        Engine::ShaNi => sha_ni::sweep,
+        #[cfg(target_arch = "x86_64")]
+        Engine::Avx2 => x86::avx2,
+        #[cfg(target_arch = "x86_64")]
+        Engine::Avx512 => x86::avx512,
         _ => portable::sweep,
+    }
+}
+
+/// How many cycles a candidate takes at least on this engine, as long as its vector units can begin four
+/// operations a cycle, or one `sha256rnds2` every second cycle: what kernels are measured against. Nothing where
+/// such a bound is not known.
+pub fn least_cycles(engine: Engine) -> Option<f64> {
+    match engine {
+        // 28 times two rounds.
+        Engine::ShaNi => Some(28.0 * 2.0),
+        Engine::Avx2 => Some(2564.0 / 4.0 / 8.0),
+        Engine::Avx512 => Some(1259.0 / 4.0 / 16.0),
+        _ => None,
     }
 }
 
@@ -149,4 +193,79 @@ pub fn scan(engine: Engine, targets: &Targets, range: Range<u64>, interrupt: &In
         };
     }
     Outcome::Absent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A scan would hide that a kernel stops where nothing matches: it looks, finds nothing and goes on.
+    #[test]
+    fn every_kernel_stops_before_the_group_that_matches_and_nowhere_else() {
+        const GROUPS: u32 = 5;
+        let interrupt = Interrupt::new();
+        for upper in [0, 7, u32::MAX] {
+            let block = Block::new(upper);
+            let residue = |candidate: u32| formula::residue(&block, candidate.swap_bytes());
+            for from in [0, 0x1230, 0_u32.wrapping_sub(GROUPS * GROUP)] {
+                for engine in Engine::available() {
+                    let tested = |wanted: &[u32]| {
+                        let interrupt = &interrupt;
+                        kernel(engine)(&Sweep { block: &block, from, groups: GROUPS, wanted, interrupt })
+                    };
+                    let absent = residue(from.wrapping_sub(1));
+                    assert_eq!(tested(&[absent]), GROUPS, "{engine}, {upper}, {from}");
+                    for at in 0..GROUPS * GROUP {
+                        let stopped = tested(&[absent, residue(from + at)]);
+                        assert_eq!(stopped, at / GROUP, "{engine}, {upper}, {from} + {at}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_kernel_stops_when_it_is_interrupted() {
+        let interrupt = Interrupt::new();
+        interrupt.raise();
+        let block = Block::new(0);
+        // Of none of the candidates.
+        let wanted = [formula::residue(&block, u32::MAX)];
+        for engine in Engine::available() {
+            let groups = 1 << 12;
+            let sweep = Sweep { block: &block, from: 0, groups, wanted: &wanted, interrupt: &interrupt };
+            assert!(kernel(engine)(&sweep) < groups, "{engine}");
+        }
+    }
+
+    /// No candidate's digest, but one that kernels take for that of `value`.
+    fn decoy(value: u64) -> Digest {
+        let mut decoy = digest(value);
+        let right = wanted(&decoy);
+        decoy[0] ^= 1;
+        // The last word of the state goes into the wanted word as it is.
+        let last = u32::from_be_bytes(decoy[28..].try_into().unwrap());
+        let last = last.wrapping_add(right).wrapping_sub(wanted(&decoy));
+        decoy[28..].copy_from_slice(&last.to_be_bytes());
+        assert_eq!(wanted(&decoy), right);
+        decoy
+    }
+
+    #[test]
+    fn a_candidate_that_only_matches_does_not_end_the_scan() {
+        let start = (5 << 32) - 100;
+        for engine in Engine::available() {
+            for false_at in start..start + 40 {
+                let scan = |digests: &[Digest]| {
+                    let targets = Targets::new(digests).unwrap();
+                    scan(engine, &targets, start..start + 300, &Interrupt::new())
+                };
+                assert_eq!(scan(&[decoy(false_at)]), Outcome::Absent, "{engine}");
+                for answer in [start, false_at, false_at + 1, false_at + 20, start + 299] {
+                    let found = scan(&[decoy(false_at), digest(answer)]);
+                    assert_eq!(found, Outcome::Found { value: answer, target: 1 }, "{engine}, {false_at}");
+                }
+            }
+        }
+    }
 }

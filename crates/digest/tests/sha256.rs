@@ -1,5 +1,8 @@
 //! Every engine of this machine against the portable one, and that one against the whole hash function.
 
+use std::thread;
+use std::time::Duration;
+
 use kendall_digest::sha256::{Outcome, Targets, digest, scan};
 use kendall_digest::{Engine, Interrupt};
 use proptest::prelude::*;
@@ -66,6 +69,41 @@ fn a_raised_interrupt_stops_a_scan_that_can_go_on_from_there() {
         let stopped = scan(engine, &Targets::one(digest(700)), 3..1 << 40, &interrupt);
         let Outcome::Stopped { at } = stopped else { panic!("{engine}: {stopped:?}") };
         assert!((3..=700).contains(&at));
+    }
+}
+
+#[test]
+fn a_running_scan_is_stopped_from_another_thread_and_goes_on_after_it() {
+    let start = 1 << 33;
+    for engine in Engine::available() {
+        let interrupt = Interrupt::new();
+        let outcome = thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(5));
+                interrupt.raise();
+            });
+            // Too many candidates to come to an end without the interrupt.
+            scan(engine, &Targets::one([0; 32]), start..u64::MAX, &interrupt)
+        });
+        let Outcome::Stopped { at } = outcome else { panic!("{engine}: {outcome:?}") };
+        assert!(at >= start);
+        interrupt.lower();
+        let found = scan(engine, &Targets::one(digest(at)), at..u64::MAX, &interrupt);
+        assert_eq!(found, Outcome::Found { value: at, target: 0 }, "{engine}");
+    }
+}
+
+#[test]
+fn any_number_of_targets_is_looked_for_at_once() {
+    for count in 1..=Targets::MOST as u64 {
+        let digests: Vec<_> = (0..count).map(|i| digest(10_000 + i)).collect();
+        for (target, value) in [(0, 10_000), (count - 1, 10_000 + count - 1)] {
+            // Only this one of the targets lies in the range.
+            let mut digests = digests.clone();
+            digests.iter_mut().enumerate().filter(|(i, _)| *i as u64 != target).for_each(|(_, d)| d[0] ^= 1);
+            let targets = Targets::new(digests).unwrap();
+            check(&targets, value - 50, value + 50);
+        }
     }
 }
 

@@ -4,7 +4,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::print;
+use kendall_digest::Engine;
+use kendall_digest::gpu::{Gpu, Sums};
+use kendall_lab::Offer;
+
+use crate::{print, systems};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -14,7 +18,8 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn doctor(options: &Options) -> anyhow::Result<ExitCode> {
-    let offers = kendall_lab::inspect();
+    let mut offers = kendall_lab::inspect();
+    offers.extend([search_engine(), card()]);
     if options.json {
         print::json(&offers)?;
         return Ok(ExitCode::SUCCESS);
@@ -29,4 +34,23 @@ pub(crate) fn doctor(options: &Options) -> anyhow::Result<ExitCode> {
     }
     print::out(&lines)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What `serve reverse` would search with.
+fn search_engine() -> Offer {
+    let available: Vec<_> = Engine::available().map(Engine::name).collect();
+    let (found, advice) = match systems::engine() {
+        Ok(engine) => (format!("{engine}, of {}", available.join(", ")), None),
+        Err(error) => (format!("none: {error}"), Some("unset the variable, and the fastest is taken".into())),
+    };
+    Offer { name: "digests", found, advice }
+}
+
+/// The graphics card that `serve reverse` would search on. That there is none is nothing amiss.
+fn card() -> Offer {
+    let found = match Gpu::find(Sums::default()) {
+        Ok(card) => format!("{}, of which known answers were asked", card.name()),
+        Err(absent) => format!("none: {absent}"),
+    };
+    Offer { name: "card", found, advice: None }
 }

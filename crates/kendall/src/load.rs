@@ -1,7 +1,7 @@
 //! `kendall load`.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,11 +10,12 @@ use anyhow::{Context, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use kendall_lab::{LOAD, Load, Schedule, Settings};
 use kendall_load::{Progress, RunSummary};
-use kendall_record::{Manifest, Outcome, RequestRow, TrialWriter, write_json};
-use kendall_solve::{ClientSide, Trial, client_side};
-use serde::Serialize;
+use kendall_record::{Manifest, Outcome, RequestRow, TrialWriter, read_json, write_json};
+use kendall_solve::{ClientSide, Score, Trial, client_side};
+use serde::{Deserialize, Serialize};
 
 use crate::options::{options, settings};
+use crate::report::Form;
 use crate::target::Target;
 use crate::{INTERRUPTED, print};
 
@@ -27,11 +28,12 @@ pub(crate) struct Options {
     #[command(flatten)]
     load: LoadOptions,
 
-    /// Seed of requests and arrivals; drawn and printed if left out
+    /// Seed of requests and arrivals; drawn by chance if left out, and printed with the command that repeats the run
     #[arg(long)]
     seed: Option<u64>,
 
-    /// Keep the record in this new folder: requests.parquet, latency.hlog, answer.json, manifest.json
+    /// Keep the record in this new folder: requests.parquet, latency.hlog, answer.json, manifest.json;
+    /// kendall report FOLDER prints it again
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
 
@@ -65,14 +67,18 @@ impl FromArgMatches for LoadOptions {
 }
 
 /// What a load run found.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Found {
     pub(crate) target: String,
     pub(crate) seed: u64,
+    /// The command that makes the same run again.
+    pub(crate) again: String,
     pub(crate) offered_per_s: Option<f64>,
     pub(crate) run: RunSummary,
     /// What the clients saw, or why there is nothing.
     pub(crate) clients: Result<ClientSide, String>,
+    /// What the requests cost, by class and in all, if any was due after the warm-up.
+    pub(crate) score: Option<Score>,
 }
 
 pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
@@ -108,24 +114,54 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
     if let Some(writer) = writer {
         writer.finish(&[], run.start_ns)?;
     }
+    let trial = Trial { rows: &rows, warmup_ns: load.warmup.as_nanos() as i64 };
+    let classes = workload.classes();
+    let classes = classes.iter().map(|class| (class.name.as_str(), class.weight));
     let found = Found {
         target: options.target.clone(),
         seed,
+        again: again(&options.target, settings, seed),
         offered_per_s: plan.arrivals.rate_per_s(),
+        clients: client_side(&[trial]).map_err(|why| why.to_string()),
+        score: Score::new(&trial, (run.wall_s * 1e9) as i64, classes),
         run,
-        clients: client_side(&[Trial { rows: &rows, warmup_ns: load.warmup.as_nanos() as i64 }])
-            .map_err(|why| why.to_string()),
     };
     if let Some(folder) = &options.record {
         Manifest::here(&options.target, seed).write(folder)?;
         write_json(&folder.join("answer.json"), &found)?;
     }
-    if options.json {
-        print::json(&found)?
-    } else {
-        print::found(&found)?
-    }
+    show(&found, Form::of(options.json))?;
     Ok(status(&found, cancel.load(Ordering::Relaxed)))
+}
+
+/// Prints what a load run found.
+pub(crate) fn show(found: &Found, form: Form) -> anyhow::Result<()> {
+    match form {
+        Form::Table => print::found(found),
+        Form::Json => print::json(found),
+    }
+}
+
+/// What a load run found, if that is what a folder is the record of.
+pub(crate) fn recorded(folder: &Path) -> anyhow::Result<Option<Found>> {
+    let holds = |file: &str| folder.join(file).exists();
+    let is_load = holds("manifest.json") && holds("answer.json") && !holds("experiment.toml");
+    Ok(if is_load { Some(read_json(&folder.join("answer.json"))?) } else { None })
+}
+
+/// The command that makes the same run again.
+fn again(target: &str, settings: &Settings, seed: u64) -> String {
+    let defaults = Settings::defaults(LOAD);
+    let given = settings.iter().filter(|(name, value)| defaults.get(name) != Some(*value));
+    let options: String =
+        given.map(|(name, value)| format!(" --{name} {}", quoted(&value.to_string()))).collect();
+    format!("kendall load {}{options} --seed {seed}", quoted(target))
+}
+
+/// A word as a shell takes it whole.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:/%+=@".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 /// Success where at least one request was answered.
@@ -146,4 +182,26 @@ pub(crate) fn ctrl_c() -> anyhow::Result<Arc<AtomicBool>> {
             .context("cannot listen for Ctrl-C")?;
     }
     Ok(flag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_to_run_again_names_what_was_set_and_survives_a_shell() {
+        let mut settings = Settings::defaults(LOAD);
+        for (name, text) in
+            [("arrivals", "constant"), ("gap", "600ms"), ("requests", "100"), ("timeout", "30s")]
+        {
+            let parameter = LOAD.iter().find(|parameter| parameter.name == name).unwrap();
+            settings.set(name, parameter.kind.read(text).unwrap());
+        }
+        assert_eq!(
+            again("reverse://[::1]:5003?start=1&difficulty=10", &settings, 7),
+            "kendall load 'reverse://[::1]:5003?start=1&difficulty=10' \
+             --arrivals constant --gap 600ms --requests 100 --seed 7"
+        );
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
 }

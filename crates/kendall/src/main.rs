@@ -52,6 +52,9 @@ enum Command {
     Serve(serve::Served),
     /// Say what this machine offers for measuring, and what to mend
     Doctor(doctor::Options),
+    /// Search for one request: read it from standard input, write the answer (`serve reverse` starts this)
+    #[command(name = kendall_reverse::SEARCH_ONE, hide = true)]
+    SearchOne,
     /// Print completions for a shell; put them where it looks for them
     Completions {
         /// The shell
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Command::Load(options) => load::load(&options),
         Command::Serve(served) => serve::serve(served),
         Command::Doctor(options) => doctor::doctor(&options),
+        Command::SearchOne => systems::search_one(),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "kendall", &mut io::stdout());
             Ok(ExitCode::SUCCESS)

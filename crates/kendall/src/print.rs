@@ -6,6 +6,7 @@ use anyhow::Context;
 use kendall_record::Outcome;
 use kendall_report::terminal::{self, Style};
 use kendall_report::{Modelling, Report, number};
+use kendall_solve::{ClassScore, Score};
 use kendall_station::{Answer, Estimate, Station, Summary};
 use serde::Serialize;
 
@@ -95,7 +96,7 @@ fn by(answer: &Answer) -> String {
     use kendall_station::By;
     match &answer.by {
         By::Formula { source } => source.clone(),
-        By::Simulation { customers, seed, needed } => {
+        By::Simulation { customers, seed, needed, .. } => {
             let run = format!("{customers} customers after the warm-up, seed {seed}; 95 % intervals");
             let doubt = needed.map(|needed| {
                 format!(
@@ -134,6 +135,7 @@ pub(crate) fn found(found: &Found) -> anyhow::Result<()> {
             lines.push(row("lost", shown(seen.lost, percent)));
         }
     }
+    lines.extend(found.score.iter().flat_map(score_lines));
     let ns = |ns: u64| number::time(ns as f64 / 1e9);
     let lag = run.lag;
     let lag = format!("p50 {}, p99 {}, at most {}", ns(lag.p50_ns), ns(lag.p99_ns), ns(lag.max_ns));
@@ -143,7 +145,38 @@ pub(crate) fn found(found: &Found) -> anyhow::Result<()> {
         lines.push("The generator kept its schedule, and every request was answered.".into());
     }
     lines.extend(doubts.iter().map(|doubt| format!("Doubt: {doubt}.")));
+    lines.push(format!("\nThe same again: {}", found.again));
     out(&(lines.join("\n") + "\n"))
+}
+
+/// The score of a run, and a table of its classes if there are several.
+fn score_lines(score: &Score) -> Vec<String> {
+    let least = if score.without_answer > 0 { "at least " } else { "" };
+    let mut lines = vec![
+        format!("{:<24} {}", "right answers", percent(score.right)),
+        format!(
+            "{:<24} {least}{} µs: the mean of weight × response over {} requests; the lower the better",
+            "score", score.weighted_response_us, score.requests
+        ),
+    ];
+    if score.classes.len() > 1 {
+        lines.push(String::new());
+        lines.extend(classes(&score.classes));
+        lines.push(String::new());
+    }
+    lines
+}
+
+/// A table of the classes that had requests.
+fn classes(classes: &[ClassScore]) -> Vec<String> {
+    let head =
+        format!("{:<24} {:>6} {:>9} {:>9}   response time, mean", "class", "weight", "requests", "right");
+    let row = |class: &ClassScore| {
+        let mean = number::time(class.mean_response_s?);
+        let ClassScore { name, weight, requests, right, .. } = class;
+        Some(format!("{name:<24} {weight:>6} {requests:>9} {right:>9}   {mean}"))
+    };
+    std::iter::once(head).chain(classes.iter().filter_map(row)).collect()
 }
 
 /// Every reason to doubt what a load run found.
@@ -155,7 +188,8 @@ fn doubts(found: &Found) -> Vec<String> {
     let mut doubts: Vec<String> = run.doubts.iter().map(ToString::to_string).collect();
     if missing > 0 {
         doubts.push(format!(
-            "{} of the requests had no answer; the times are of those that had one",
+            "{} of the requests had no answer; the times are of those that had one, and in the score the others end \
+             when they were given up",
             share(missing)
         ));
     }

@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Args;
 
-use crate::print;
 use crate::systems::SYSTEMS;
+use crate::{load, print};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The folder of a run: results/EXPERIMENT/INSTANT
+    /// The folder of a run, results/EXPERIMENT/INSTANT, or one that kendall load --record wrote
     results: PathBuf,
 
     /// Print the report as JSON
@@ -34,7 +34,11 @@ impl Form {
 }
 
 pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
-    show(&options.results, Form::of(options.json))?;
+    let form = Form::of(options.json);
+    match load::recorded(&options.results)? {
+        Some(found) => load::show(&found, form)?,
+        None => drop(show(&options.results, form)?),
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -53,7 +53,7 @@ pub(crate) struct Options {
     seed: u64,
 
     /// Simulate at most this many customers
-    #[arg(long, value_name = "N", default_value_t = StopRule::default().max_customers)]
+    #[arg(long, value_name = "N", default_value_t = StopRule::MOST_CUSTOMERS)]
     customers: u64,
 
     /// Print JSON
@@ -106,7 +106,7 @@ impl Options {
 pub(crate) fn solve(options: &Options) -> anyhow::Result<ExitCode> {
     let station = options.station()?;
     let by_formula = formula(&station);
-    let stop = StopRule { max_customers: options.customers, ..StopRule::default() };
+    let stop = StopRule::Steady { max_customers: options.customers, relative_half_width: Some(0.01) };
     let by_simulation = simulate(&station, stop, options.seed);
     let unstable = matches!(by_formula, Err(NoFormula::Unstable { .. }))
         || matches!(by_simulation, Err(SimulationError::Unstable { .. }));

@@ -1,5 +1,6 @@
 //! Targets as URLs: `reverse://127.0.0.1:5003?difficulty=300000&repeat-percent=20`.
 
+use std::collections::HashSet;
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use anyhow::{Context, bail};
@@ -38,6 +39,7 @@ impl Target {
         let address = addresses.iter().find(|address| address.is_ipv4()).or_else(|| addresses.first());
         let address = *address.with_context(|| format!("the host {host:?} has no address"))?;
         let mut workload = Settings::defaults(system.workload);
+        let mut seen = HashSet::new();
         for (key, value) in url.query_pairs() {
             let Some(parameter) = system.workload.iter().find(|parameter| parameter.name == key) else {
                 let known = || system.workload.iter().map(|parameter| parameter.name);
@@ -49,6 +51,9 @@ impl Target {
                     ),
                 }
             };
+            if !seen.insert(parameter.name) {
+                bail!("{key} is given twice in {text:?}; leave one out");
+            }
             let value = parameter.kind.read(&value).map_err(|message| anyhow::anyhow!("{key} {message}"))?;
             workload.set(parameter.name, value);
         }
@@ -79,5 +84,6 @@ mod tests {
         assert!(fault("revers://127.0.0.1").contains("known are reverse"));
         assert!(fault("reverse://127.0.0.1?dificulty=5").contains("did you mean \"difficulty\"?"));
         assert!(fault("reverse://127.0.0.1?difficulty=0").contains("whole number from 1"));
+        assert!(fault("reverse://127.0.0.1?start=5&difficulty=9&start=5").contains("start is given twice"));
     }
 }

@@ -229,3 +229,94 @@ fn a_server_is_loaded_by_url_and_stops_on_a_signal() {
     signal(&server, rustix::process::Signal::TERM);
     assert!(server.wait().unwrap().success());
 }
+
+const CASES: &str = r#"
+name = "small"
+question = "What does the order of service cost?"
+notes = "Few are long."
+repeats = 2
+seed = 5
+
+[system]
+name = "reverse"
+workers = 1
+discipline = ["fifo", "gittins"]
+
+[workload]
+priority-lambda = 1
+
+[load]
+rate = 200
+requests = 40
+
+[[case]]
+name = "many easy"
+workload.difficulty = 1000
+
+[[case]]
+name = "few, hard"
+workload.difficulty = 20_000
+load.requests = 5
+
+[[published]]
+source = "a report"
+measure = "weighted-response"
+unit = "ms"
+baseline = { discipline = "fifo" }
+rows = [
+  { case = "few, hard", discipline = "fifo", value = 20 },
+  { case = "few, hard", discipline = "gittins", value = 10 },
+]
+"#;
+
+#[test]
+fn cases_and_published_figures_go_all_the_way_to_the_report() {
+    let folder = folder_with(CASES);
+    let output = run(folder.path());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let names: Vec<String> = trials(folder.path())
+        .iter()
+        .map(|trial| trial.file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(names.len(), 8);
+    assert!(names.iter().any(|name| name.ends_with("case=few,_hard,discipline=gittins")), "{names:?}");
+
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let factors: Vec<&str> =
+        report["factors"].as_array().unwrap().iter().map(|factor| factor["name"].as_str().unwrap()).collect();
+    assert_eq!(factors, ["case", "discipline"]);
+    for point in report["points"].as_array().unwrap() {
+        let wanted = if point["settings"][0][1] == "many easy" { 80 } else { 10 };
+        assert_eq!(point["measured"]["by"]["requests"], wanted);
+        // Simulated as it was run.
+        let simulated = &point["models"][0]["simulation"]["answer"];
+        assert!(simulated["by"]["runs"].as_u64() >= Some(30), "{simulated}");
+        for answer in [simulated, &point["measured"]] {
+            let weighted_s = answer["weighted_response_s"]["value"].as_f64().unwrap();
+            assert!(weighted_s > answer["response"]["mean_s"]["value"].as_f64().unwrap());
+        }
+    }
+    // Ways to serve are asked the same.
+    let seeds = |case: &str| {
+        let trials = report["trials"].as_array().unwrap();
+        let own = trials.iter().filter(|trial| trial["id"].as_str().unwrap().contains(case));
+        let mut seeds: Vec<u64> = own.map(|trial| trial["seed"].as_u64().unwrap()).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        seeds.len()
+    };
+    assert_eq!((seeds("many_easy"), seeds("few,_hard")), (2, 2));
+
+    let results = results(folder.path());
+    let page = fs::read_to_string(results.join("report.html")).unwrap();
+    for part in ["<p>Few are long.</p>", "a report: weighted response", "published ÷ fifo", "case many easy"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    // The folder is enough to do a trial again.
+    fs::remove_file(trials(folder.path())[0].join("answer.json")).unwrap();
+    let output = kendall().args(["run", "--json", "--resume"]).arg(&results).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let again: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&again["factors"], &again["published"]), (&report["factors"], &report["published"]));
+}

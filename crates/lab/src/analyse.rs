@@ -3,17 +3,17 @@
 use std::path::Path;
 
 use kendall_record::{Manifest, RecordError, RequestRow, read_json, read_trial};
-use kendall_report::{Counts, Curve, Growth, Point, Report, TrialLine};
+use kendall_report::{Counts, Curve, Growth, Point, Published, PublishedRow, Report, TrialLine};
 use kendall_solve as solve;
 use kendall_station::random::{Purpose, derive};
-use kendall_station::{Answer, Arrivals, Class, Notation};
+use kendall_station::{Answer, Arrivals, Class, Estimate, Notation};
 
 use crate::axis::Axis;
-use crate::experiment::Combination;
+use crate::experiment::{self, Combination, Level};
 use crate::lab::{Capacity, Lab, LabError};
-use crate::model::{Observed, label, thinned};
+use crate::model::{Observed, Order, label, stop, thinned};
 use crate::system::System;
-use crate::trial::{TrialResult, names};
+use crate::trial::{Measured, TrialResult, row_classes};
 
 /// Response times that a report draws for each point; more are thinned evenly.
 const DRAWN_RESPONSES: usize = 2_000;
@@ -28,7 +28,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
     let capacities = lab.capacities()?;
     let axis = Axis::of(&lab, &capacities);
     let (mut points, mut trials, mut measurements) = (Vec::new(), Vec::new(), Vec::new());
-    for (index, combination) in lab.combinations().iter().enumerate() {
+    for (index, combination) in axis.in_order(&lab) {
         let sample = Sample::read(&lab, index);
         trials.extend(sample.left_out.clone());
         if sample.trials.is_empty() {
@@ -46,6 +46,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
     Ok(Report {
         name: lab.experiment().name.clone(),
         question: lab.experiment().question.clone(),
+        notes: lab.experiment().notes.clone(),
         started_utc: manifest.started_utc.replace('T', " ").replace('Z', ""),
         command: format!("kendall run {}", folder.join("experiment.toml").display()),
         machine: machine(&manifest),
@@ -54,7 +55,36 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         trials: trials.into_iter().map(|(_, line)| line).collect(),
         planned_trials: lab.trials_planned(),
         curves: curves(&lab, &axis, &measurements),
+        published: published(&lab, &axis),
         experiment_toml: lab.experiment().to_toml(),
+    })
+}
+
+/// The published figures, with levels as the axis writes them.
+fn published(lab: &Lab, axis: &Axis) -> Vec<Published> {
+    let settings = |levels: &[Level]| with_levels(lab, levels).map(|combination| axis.settings(combination));
+    let row = |row: &experiment::PublishedRow| {
+        Some(PublishedRow { settings: settings(&row.levels)?, value: row.value })
+    };
+    let baseline = |levels: &[Level]| {
+        let named = |(name, _): &(String, String)| levels.iter().any(|level| level.0 == name);
+        settings(levels).unwrap_or_default().into_iter().filter(named).collect()
+    };
+    let table = |table: &experiment::Published| Published {
+        source: table.source.clone(),
+        measure: table.measure.clone(),
+        unit: table.unit.clone(),
+        baseline: baseline(&table.baseline),
+        rows: table.rows.iter().filter_map(row).collect(),
+    };
+    lab.experiment().published.iter().map(table).collect()
+}
+
+/// The first combination with these levels. A level of what does not vary is that of all.
+fn with_levels<'l>(lab: &'l Lab, levels: &[Level]) -> Option<&'l Combination> {
+    lab.combinations().iter().find(|combination| {
+        let varies = |name| combination.levels.iter().any(|(factor, _)| *factor == name);
+        levels.iter().all(|level| combination.levels.contains(level) || !varies(level.0))
     })
 }
 
@@ -73,10 +103,16 @@ impl Tried {
         rows.iter().for_each(|row| counts.add(row.outcome));
         // The report judges the send lag itself.
         let doubts = result.run.doubts.iter().filter(|doubt| !doubt.is_late()).map(ToString::to_string);
+        let answer = match &result.measured {
+            Measured::Answer(answer) => Some(answer),
+            Measured::NoAnswer(_) => None,
+        };
         let line = TrialLine {
             id: id.clone(),
             point,
             seed: result.seed,
+            response_s: answer.map(|answer| answer.response.mean_s.value),
+            weighted_response_s: answer.and_then(|answer| Some(answer.weighted_response_s?.value)),
             counts,
             little_gap: solve::little(rows).map(|check| check.relative_gap),
             send_lag_p99_s: Some(result.run.lag.p99_ns as f64 / 1e9),
@@ -97,8 +133,18 @@ fn read_answer(folder: &Path) -> Result<Option<TrialResult>, RecordError> {
 fn cut_off(id: String, seed: u64, rows: &[RequestRow], doubt: String) -> TrialLine {
     let mut counts = Counts::default();
     rows.iter().for_each(|row| counts.add(row.outcome));
-    let (point, little_gap, send_lag_p99_s, server_cpu_cores) = (None, None, None, None);
-    TrialLine { id, point, seed, counts, little_gap, send_lag_p99_s, server_cpu_cores, doubts: vec![doubt] }
+    TrialLine {
+        id,
+        point: None,
+        seed,
+        response_s: None,
+        weighted_response_s: None,
+        counts,
+        little_gap: None,
+        send_lag_p99_s: None,
+        server_cpu_cores: None,
+        doubts: vec![doubt],
+    }
 }
 
 /// The trials of one combination.
@@ -167,6 +213,22 @@ impl Sample {
         if classes.len() > 1 { classes } else { Vec::new() }
     }
 
+    /// From the first request due to the last answer of a trial, over the trials in which there was one.
+    fn total_time_s(&self) -> Option<Estimate> {
+        let total_s = |trial: &Tried| {
+            let first = trial.rows.iter().map(|row| row.scheduled).min()?;
+            let last =
+                trial.rows.iter().filter(|row| row.response_ns().is_some()).filter_map(|row| row.completed);
+            Some((last.max()? - first) as f64 / 1e9)
+        };
+        let totals_s: Vec<f64> = self.trials.iter().filter_map(total_s).collect();
+        match (totals_s.as_slice(), solve::statistics::t_interval(&totals_s)) {
+            (_, Some((mean_s, half_width))) => Some(Estimate::within(mean_s, half_width)),
+            (&[only_s], None) => Some(Estimate::exact(only_s)),
+            _ => None,
+        }
+    }
+
     /// How response times grew after the warm-up, if they did in most trials.
     fn growth(&self) -> Option<Growth> {
         let grows =
@@ -195,6 +257,7 @@ struct Measurement {
     delay_s: f64,
     arrivals: Arrivals,
     classes: Vec<Class>,
+    stop: solve::StopRule,
 }
 
 impl Measurement {
@@ -205,8 +268,8 @@ impl Measurement {
         let trials = sample.trials.iter();
         let views: Vec<solve::Trial<'_>> =
             trials.map(|trial| solve::Trial { rows: &trial.rows, warmup_ns: sample.warmup_ns }).collect();
-        let names = names(&sample.trials[0].result.classes);
-        let answer = solve::measured(&views, servers, &names).map_err(|why| why.to_string())?;
+        let classes = row_classes(&sample.trials[0].result.classes);
+        let answer = solve::measured(&views, servers, &classes).map_err(|why| why.to_string())?;
         // The usual delay: what comes on top now and then is for the measurement to show, not for the models.
         let outside = sample.sorted_s(|row| Some(row.response_ns()? - (row.finished? - row.queued?)));
         Ok(Self {
@@ -215,37 +278,48 @@ impl Measurement {
             delay_s: outside.get(outside.len() / 2).copied().unwrap_or(0.0),
             arrivals: lab.load(index).arrivals(lab.capacity_of(combination, capacities)),
             classes: sample.classes(),
+            stop: stop(lab.load(index)),
         })
     }
 
     fn observed(&self, lab: &Lab, combination: &Combination) -> Observed<'_> {
         let (servers, discipline) = (lab.experiment().system.station)(&combination.server);
-        let Self { arrivals, services_s, classes, delay_s, .. } = self;
-        Observed { arrivals, services_s, classes, servers, discipline, delay_s: *delay_s }
+        let &Self { delay_s, stop, .. } = self;
+        let Self { arrivals, services_s, classes, .. } = self;
+        Observed { arrivals, services_s, classes, servers, discipline, delay_s, stop }
     }
 
     fn point(&self, lab: &Lab, axis: &Axis, index: usize, sample: &Sample) -> Point {
         let combination = &lab.combinations()[index];
         let observed = self.observed(lab, combination);
         let notations = observed.notations(&lab.experiment().models);
-        let seed = derive(lab.experiment().seed.unwrap_or_default(), Purpose::Trial, index as u64);
+        let seed = derive(lab.experiment().seed.unwrap_or_default(), Purpose::Trial, lab.asks(index) as u64);
         let service = observed.service();
         let offered_per_s = self.arrivals.rate_per_s();
         Point {
             settings: axis.settings(combination),
-            x: axis.x(lab, combination),
+            x: axis.x(combination),
             offered_per_s,
             measured: self.answer.clone(),
             delay_s: self.delay_s,
-            models: observed.answers(&notations, seed),
+            models: observed.answers(&notations, order(lab), seed),
             responses_s: thinned(&sample.sorted_s(RequestRow::response_ns), DRAWN_RESPONSES),
             service,
             utilisation_offered: offered_per_s
                 .zip(service)
                 .map(|(rate_per_s, service)| rate_per_s * service.mean_s / f64::from(observed.servers.get())),
             growing: sample.growth(),
+            total_time_s: sample.total_time_s(),
         }
     }
+}
+
+/// Whether the combinations differ in their order of service.
+fn order(lab: &Lab) -> Order {
+    let of = |combination: &Combination| (lab.experiment().system.station)(&combination.server).1;
+    let mut all = lab.combinations().iter().map(of);
+    let first = all.next();
+    if all.all(|discipline| Some(discipline) == first) { Order::Same } else { Order::Varied }
 }
 
 /// The later factors' values, and the points that have them.
@@ -273,7 +347,7 @@ fn curves(lab: &Lab, axis: &Axis, measured: &[(&Combination, Measurement)]) -> V
         let rates = points.iter().filter_map(|(_, point)| point.arrivals.rate_per_s());
         let most_per_s = 1.05 * rates.fold(0.0, f64::max);
         let curve = |notation: &Notation| Curve {
-            notation: label(notation, observed.arrivals),
+            notation: label(notation, observed.arrivals, order(lab)),
             group: group.clone(),
             mean_response_s: observed.curve(notation, most_per_s),
         };

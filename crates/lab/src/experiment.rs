@@ -1,7 +1,10 @@
 //! An experiment: what its file says, with every default filled in and every value checked.
 
+mod written;
+
 use std::path::PathBuf;
 
+use kendall_report::Measure;
 use kendall_station::Notation;
 
 use crate::load::{LOAD, Load};
@@ -15,18 +18,46 @@ pub struct Experiment {
     pub name: String,
     /// What it asks, in a sentence.
     pub question: String,
+    /// What explains it, in plain paragraphs; empty for nothing.
+    pub notes: String,
     /// How often each combination is tried.
     pub repeats: u32,
+    /// Whose capacity 100 % is.
+    pub calibration: Calibration,
     /// Where all its random numbers come from; drawn by the laboratory if the file names none.
     pub seed: Option<u64>,
     /// The system that it serves and loads.
     pub system: &'static System,
     /// Every parameter that has a value, in the order in which it is written out.
     pub variables: Vec<Variable>,
+    /// Values that belong together, under a name: with more than one case, these are a factor too.
+    pub cases: Vec<Case>,
     /// The stations that its measurements are compared with; empty for the one that the settings describe.
     pub models: Vec<Model>,
+    /// Figures that others published of it.
+    pub published: Vec<Published>,
     /// The folder that the files it names are relative to.
     pub folder: PathBuf,
+}
+
+/// Whose capacity 100 % is, where rates are shares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Calibration {
+    /// That of each way of serving and asking.
+    #[default]
+    Each,
+    /// That of the first combination, for all: so that ways of serving are compared at one and the same rate.
+    Once,
+}
+
+impl Calibration {
+    /// Its name in the file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Each => "each",
+            Self::Once => "once",
+        }
+    }
 }
 
 /// The part of the file that a parameter belongs to.
@@ -74,6 +105,36 @@ pub struct Variable {
     pub values: Vec<Value>,
 }
 
+/// Values that belong together. What a case does not set is as in the experiment at large.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Its name: a level of the factor [`CASE`].
+    pub name: String,
+    /// What it sets.
+    pub values: Vec<(Section, &'static Parameter, Value)>,
+}
+
+/// The name of the factor whose levels are the cases.
+pub const CASE: &str = "case";
+
+/// Something that is varied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Factor {
+    /// Its name: that of a parameter, or [`CASE`].
+    pub name: &'static str,
+    /// Where its parameter stands; `None` for the cases.
+    pub section: Option<Section>,
+    /// Its levels.
+    pub values: Vec<Value>,
+}
+
+impl Factor {
+    /// Whether its levels are words, which have no places on a line of numbers.
+    pub fn is_of_words(&self) -> bool {
+        self.values.iter().any(|value| matches!(value, Value::Word(_)))
+    }
+}
+
 /// A station to compare with, as `[[model]]` names it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
@@ -81,8 +142,35 @@ pub struct Model {
     pub station: Notation,
 }
 
-/// One value for each parameter.
+/// A factor or parameter and one of its values.
+pub type Level = (&'static str, Value);
+
+/// A table of figures that others published, as `[[published]]` has it.
 #[derive(Clone, Debug, PartialEq)]
+pub struct Published {
+    /// Where they stand in print.
+    pub source: String,
+    /// What they measure.
+    pub measure: Measure,
+    /// Their unit: one of the measure's.
+    pub unit: String,
+    /// The levels that the others are put in relation to; empty for none.
+    pub baseline: Vec<Level>,
+    /// The figures.
+    pub rows: Vec<PublishedRow>,
+}
+
+/// One published figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PublishedRow {
+    /// What it holds for: a value of every factor, at least.
+    pub levels: Vec<Level>,
+    /// The figure, in the unit of its table.
+    pub value: f64,
+}
+
+/// One value for each parameter.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Combination {
     /// How the system is served.
     pub server: Settings,
@@ -94,29 +182,57 @@ pub struct Combination {
     pub levels: Vec<(&'static str, Value)>,
 }
 
+impl Combination {
+    fn set(&mut self, section: Section, name: &'static str, value: Value) {
+        match section {
+            Section::System => self.server.set(name, value),
+            Section::Workload => self.workload.set(name, value),
+            Section::Load => self.load.set(name, value),
+        }
+    }
+}
+
 impl Experiment {
-    /// The parameters with more than one value, the first varying slowest.
-    pub fn factors(&self) -> impl Iterator<Item = &Variable> {
-        self.variables.iter().filter(|variable| variable.values.len() > 1)
+    /// What is varied, the first varying slowest: the cases, and the parameters with more than one value.
+    pub fn factors(&self) -> Vec<Factor> {
+        let names = self.cases.iter().map(|case| Value::Word(case.name.clone())).collect();
+        let cases = Factor { name: CASE, section: None, values: names };
+        let variables = self.variables.iter().map(|Variable { section, parameter, values }| Factor {
+            name: parameter.name,
+            section: Some(*section),
+            values: values.clone(),
+        });
+        std::iter::once(cases).chain(variables).filter(|factor| factor.values.len() > 1).collect()
     }
 
     /// Every combination of the factors' values, in the order of the file.
     pub fn combinations(&self) -> Vec<Combination> {
-        let empty = Combination {
-            server: Settings::default(),
-            workload: Settings::default(),
-            load: Settings::default(),
-            levels: Vec::new(),
+        if self.cases.is_empty() {
+            return self.combinations_from(Combination::default());
+        }
+        let of_case = |case: &Case| {
+            let mut named = Combination::default();
+            if self.cases.len() > 1 {
+                named.levels.push((CASE, Value::Word(case.name.clone())));
+            }
+            let mut all = self.combinations_from(named);
+            for combination in &mut all {
+                for (section, parameter, value) in &case.values {
+                    combination.set(*section, parameter.name, value.clone());
+                }
+            }
+            all
         };
-        let mut all = vec![empty];
+        self.cases.iter().flat_map(of_case).collect()
+    }
+
+    /// Every combination of the variables' values, added to one that has none of them.
+    fn combinations_from(&self, start: Combination) -> Vec<Combination> {
+        let mut all = vec![start];
         for variable in &self.variables {
             let name = variable.parameter.name;
             let with = |mut combination: Combination, value: &Value| {
-                match variable.section {
-                    Section::System => combination.server.set(name, value.clone()),
-                    Section::Workload => combination.workload.set(name, value.clone()),
-                    Section::Load => combination.load.set(name, value.clone()),
-                }
+                combination.set(variable.section, name, value.clone());
                 if variable.values.len() > 1 {
                     combination.levels.push((name, value.clone()));
                 }
@@ -137,46 +253,4 @@ impl Experiment {
     pub fn load(&self, combination: &Combination) -> Result<Load, (&'static str, String)> {
         Load::new(&combination.load, &self.folder)
     }
-
-    /// The experiment as a file again, with every default written out.
-    pub fn to_toml(&self) -> String {
-        let mut lines = vec![
-            "# As run: every default is written out.".to_owned(),
-            format!("name = {}", quoted(&self.name)),
-            format!("question = {}", quoted(&self.question)),
-            format!("repeats = {}", self.repeats),
-        ];
-        lines.extend(self.seed.map(|seed| format!("seed = {seed}")));
-        for section in Section::ALL {
-            lines.push(format!("\n[{}]", section.name()));
-            if section == Section::System {
-                lines.push(format!("name = {}", quoted(self.system.name)));
-            }
-            let own = self.variables.iter().filter(|variable| variable.section == section);
-            lines.extend(own.map(|variable| {
-                let values: Vec<String> = variable.values.iter().map(as_toml).collect();
-                match values.as_slice() {
-                    [value] => format!("{} = {value}", variable.parameter.name),
-                    _ => format!("{} = [{}]", variable.parameter.name, values.join(", ")),
-                }
-            }));
-        }
-        let model = |model: &Model| format!("\n[[model]]\nstation = {}", quoted(&model.station.to_string()));
-        lines.extend(self.models.iter().map(model));
-        lines.join("\n") + "\n"
-    }
-}
-
-fn as_toml(value: &Value) -> String {
-    match value {
-        // Larger whole numbers do not fit TOML's signed integers.
-        Value::Whole(number) if i64::try_from(*number).is_ok() => number.to_string(),
-        Value::Number(number) => number.to_string(),
-        _ => quoted(&value.to_string()),
-    }
-}
-
-fn quoted(text: &str) -> String {
-    // JSON's escapes are a subset of those of TOML's basic strings, which take no raw DEL.
-    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

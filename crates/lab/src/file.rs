@@ -1,6 +1,9 @@
 //! Reading an experiment file: TOML in which a list is a factor. Unknown keys, impossible values and missing
 //! files are faults that name the line, and the nearest valid key.
 
+mod case;
+mod published;
+
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +11,7 @@ use kendall_station::Notation;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::experiment::{Experiment, Model, Section, Variable};
+use crate::experiment::{Calibration, Experiment, Model, Section, Variable};
 use crate::fault::Fault;
 use crate::parameter::{Kind, Parameter, Value, nearest};
 use crate::system::System;
@@ -65,8 +68,20 @@ type Item<'a> = (&'a str, Range<usize>, &'a Spanned<DeValue<'a>>);
 
 impl Reader<'_> {
     fn experiment(&self, top: &DeTable<'_>, stem: &str, folder: PathBuf) -> Result<Experiment, Fault> {
-        const KEYS: [&str; 8] =
-            ["name", "question", "repeats", "seed", "system", "workload", "load", "model"];
+        const KEYS: [&str; 12] = [
+            "name",
+            "question",
+            "notes",
+            "repeats",
+            "calibrate",
+            "seed",
+            "system",
+            "workload",
+            "load",
+            "case",
+            "model",
+            "published",
+        ];
         let items = in_order(top);
         for (key, place, _) in &items {
             if !KEYS.contains(key) {
@@ -89,16 +104,24 @@ impl Reader<'_> {
         for section in [Section::Workload, Section::Load] {
             variables.extend(self.section(section, system, find(section.name()))?);
         }
-        let experiment = Experiment {
+        let cases = find("case").map_or(Ok(Vec::new()), |item| self.cases(item, system, &variables))?;
+        let mut experiment = Experiment {
             name: word("name", stem)?,
             question: word("question", "")?,
+            notes: word("notes", "")?,
             repeats: whole("repeats", 1, 1000)?.unwrap_or(3) as u32,
+            calibration: self.calibration(find("calibrate"))?,
             seed: whole("seed", 0, i64::MAX as u64)?,
             system,
             variables,
+            cases,
             models: find("model").map_or(Ok(Vec::new()), |item| self.models(item))?,
+            published: Vec::new(),
             folder,
         };
+        if let Some(item) = find("published") {
+            experiment.published = self.published(item, &experiment)?;
+        }
         let fits = |name: &str| {
             !name.is_empty()
                 && name != "."
@@ -112,8 +135,15 @@ impl Reader<'_> {
                 "name becomes a folder's name: it must not be empty, nor hold slashes or control characters",
             ));
         }
-        self.check(&experiment, find("load"))?;
+        self.check(&experiment, find("load"), find("case"))?;
         Ok(experiment)
+    }
+
+    fn calibration(&self, item: Option<&Spanned<DeValue<'_>>>) -> Result<Calibration, Fault> {
+        let Some(item) = item else { return Ok(Calibration::default()) };
+        let name = self.text_of("calibrate", item)?;
+        let known = [Calibration::Each, Calibration::Once].into_iter().find(|one| one.name() == name);
+        known.ok_or_else(|| self.fault(item.span(), format!("calibrate must be each or once, not {name:?}")))
     }
 
     /// The system, and the variables of its section.
@@ -157,10 +187,7 @@ impl Reader<'_> {
             if section == Section::System && key == "name" {
                 continue;
             }
-            let Some(parameter) = parameters.iter().find(|parameter| parameter.name == key) else {
-                let names = parameters.iter().map(|parameter| parameter.name);
-                return Err(self.unknown(key, &place, &format!("in [{}]", section.name()), names));
-            };
+            let parameter = self.parameter(parameters, key, &place, section.name())?;
             variables.push(Variable { section, parameter, values: self.values(parameter, value)? });
         }
         for parameter in parameters {
@@ -171,6 +198,20 @@ impl Reader<'_> {
             }
         }
         Ok(variables)
+    }
+
+    /// The parameter that a key of a section names.
+    fn parameter(
+        &self,
+        known: &'static [Parameter],
+        key: &str,
+        place: &Range<usize>,
+        section: &str,
+    ) -> Result<&'static Parameter, Fault> {
+        known.iter().find(|parameter| parameter.name == key).ok_or_else(|| {
+            let names = known.iter().map(|parameter| parameter.name);
+            self.unknown(key, place, &format!("in [{section}]"), names)
+        })
     }
 
     /// One value, or each value of a list.
@@ -226,11 +267,16 @@ impl Reader<'_> {
     }
 
     /// What only whole combinations show: loads that do not add up, and too many of them.
-    fn check(&self, experiment: &Experiment, load: Option<&Spanned<DeValue<'_>>>) -> Result<(), Fault> {
+    fn check(
+        &self,
+        experiment: &Experiment,
+        load: Option<&Spanned<DeValue<'_>>>,
+        cases: Option<&Spanned<DeValue<'_>>>,
+    ) -> Result<(), Fault> {
         let end = self.text.len()..self.text.len();
-        let section = load.map_or(end, Spanned::span);
-        let count =
-            experiment.factors().fold(1usize, |count, factor| count.saturating_mul(factor.values.len()));
+        let section = load.or(cases).map_or(end, Spanned::span);
+        let levels = experiment.factors().into_iter().map(|factor| factor.values.len());
+        let count = levels.fold(1usize, usize::saturating_mul);
         if count > MOST_COMBINATIONS {
             let message =
                 format!("{count} combinations are too many; at most {MOST_COMBINATIONS} can be run");
@@ -238,9 +284,11 @@ impl Reader<'_> {
         }
         for combination in experiment.combinations() {
             experiment.load(&combination).map_err(|(name, message)| {
-                let items = load.and_then(|load| load.get_ref().as_table()).map(in_order).unwrap_or_default();
-                let place = items.into_iter().find(|item| item.0 == name).map(|item| item.2.span());
-                self.fault(place.unwrap_or_else(|| section.clone()), format!("{name}: {message}"))
+                let place = load
+                    .and_then(|load| value_in(load, name))
+                    .or_else(|| self.load_of_case(cases, &combination, name))
+                    .unwrap_or_else(|| section.clone());
+                self.fault(place, format!("{name}: {message}"))
             })?;
         }
         Ok(())
@@ -277,6 +325,12 @@ impl Reader<'_> {
     fn fault(&self, place: Range<usize>, message: impl Into<String>) -> Fault {
         Fault::at(self.file, self.text, place, message)
     }
+}
+
+/// Where the value of a key in a table stands.
+fn value_in(table: &Spanned<DeValue<'_>>, key: &str) -> Option<Range<usize>> {
+    let items = in_order(table.get_ref().as_table()?);
+    items.into_iter().find(|item| item.0 == key).map(|item| item.2.span())
 }
 
 /// The items of a table in the order in which they stand in the file.

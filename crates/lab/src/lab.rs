@@ -13,7 +13,7 @@ use kendall_record::{Manifest, RecordError, folder_stamp, read_json, trial_folde
 use kendall_station::random::{Purpose, derive};
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Combination, Experiment};
+use crate::experiment::{Calibration, Combination, Experiment};
 use crate::file::{ExperimentError, read};
 use crate::load::{Load, Schedule};
 use crate::parameter::Value;
@@ -69,6 +69,8 @@ pub struct Lab {
     experiment: Experiment,
     folder: PathBuf,
     combinations: Vec<Combination>,
+    /// For each combination the first one that is asked the same.
+    asks: Vec<usize>,
     /// The load of each combination.
     loads: Vec<Load>,
     trials: Vec<Trial>,
@@ -108,8 +110,9 @@ impl Lab {
         let loads = combinations.iter().map(load).collect::<Result<_, _>>();
         let loads = loads.map_err(|(name, why)| LabError::Load { name, why })?;
         let seed = experiment.seed.unwrap_or_default();
-        let trials = schedule(combinations.len(), experiment.repeats, seed);
-        Ok(Self { experiment, folder, combinations, loads, trials })
+        let asks = asks(&combinations);
+        let trials = schedule(&asks, experiment.repeats, seed);
+        Ok(Self { experiment, folder, combinations, asks, loads, trials })
     }
 
     /// Where its results are.
@@ -124,6 +127,11 @@ impl Lab {
 
     pub(crate) fn combinations(&self) -> &[Combination] {
         &self.combinations
+    }
+
+    /// The first combination that is asked the same as this one.
+    pub(crate) fn asks(&self, combination: usize) -> usize {
+        self.asks[combination]
     }
 
     /// How many trials are planned.
@@ -226,17 +234,26 @@ impl Lab {
             view.say("finding what the machine can do …");
             let folder = self.folder.join(format!("calibration-{}", capacities.len() + 1));
             let seed = derive(self.experiment.seed.unwrap_or_default(), Purpose::Trial, u64::MAX);
-            let found = bench.capacity_per_s(combination, &folder, seed, cancel);
+            let calibrated = self.calibrated(combination);
+            let found = bench.capacity_per_s(calibrated, &folder, seed, cancel);
             if cancel.load(Ordering::Relaxed) {
                 break;
             }
             let capacity_per_s = found.map_err(|source| self.failed(&folder, source))?;
             drop(fs::remove_dir_all(&folder));
             view.line(&format!("The machine can do {capacity_per_s:.0} requests per second; that is 100 %."));
-            capacities.push(Capacity { settings: settings(combination), capacity_per_s });
+            capacities.push(Capacity { settings: settings(calibrated), capacity_per_s });
             write_json(&file, &capacities)?;
         }
         Ok(capacities)
+    }
+
+    /// The combination whose capacity is 100 % for another.
+    fn calibrated<'a>(&'a self, combination: &'a Combination) -> &'a Combination {
+        match self.experiment.calibration {
+            Calibration::Each => combination,
+            Calibration::Once => &self.combinations[0],
+        }
     }
 
     /// The capacities found so far.
@@ -248,7 +265,7 @@ impl Lab {
     /// What 100 % is for a combination: as the experiment says, or as it was found.
     pub(crate) fn capacity_of(&self, combination: &Combination, capacities: &[Capacity]) -> Option<f64> {
         let found = || {
-            let settings = settings(combination);
+            let settings = settings(self.calibrated(combination));
             capacities.iter().find(|capacity| capacity.settings == settings).map(|found| found.capacity_per_s)
         };
         combination.load.number("capacity").or_else(found)
@@ -267,6 +284,13 @@ impl Lab {
         let trial = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         LabError::Trial { trial, folder: self.folder.clone(), source }
     }
+}
+
+/// For each combination the first one with the same workload and load.
+fn asks(combinations: &[Combination]) -> Vec<usize> {
+    let same = |a: &Combination, b: &Combination| a.workload == b.workload && a.load == b.load;
+    let first = |this| combinations.iter().position(|other| same(this, other));
+    combinations.iter().map(|this| first(this).expect("each is asked as itself")).collect()
 }
 
 /// A folder of its own for a run that begins now, even if another begins in the same second.
@@ -302,18 +326,17 @@ fn name(levels: &[(&'static str, Value)]) -> String {
 
 /// Copies the traces that an experiment reads into its folder, and has it read the copies.
 fn copy_traces(experiment: &mut Experiment, folder: &Path) -> Result<(), RecordError> {
-    for variable in &mut experiment.variables {
-        if variable.parameter.name != "trace" {
-            continue;
-        }
-        for (i, value) in variable.values.iter_mut().enumerate() {
-            let Value::Word(file) = value else { continue };
-            let from = experiment.folder.join(&*file);
-            let name = from.file_name().unwrap_or_default().to_string_lossy();
-            let copy = format!("trace-{}-{name}", i + 1);
-            fs::copy(&from, folder.join(&copy)).map_err(|source| RecordError::Read { path: from, source })?;
-            *file = copy;
-        }
+    let varied = experiment.variables.iter_mut().filter(|variable| variable.parameter.name == "trace");
+    let varied = varied.flat_map(|variable| &mut variable.values);
+    let of_cases = experiment.cases.iter_mut().flat_map(|case| &mut case.values);
+    let of_cases = of_cases.filter(|(_, parameter, _)| parameter.name == "trace").map(|(.., value)| value);
+    for (i, value) in varied.chain(of_cases).enumerate() {
+        let Value::Word(file) = value else { continue };
+        let from = experiment.folder.join(&*file);
+        let name = from.file_name().unwrap_or_default().to_string_lossy();
+        let copy = format!("trace-{}-{name}", i + 1);
+        fs::copy(&from, folder.join(&copy)).map_err(|source| RecordError::Read { path: from, source })?;
+        *file = copy;
     }
     experiment.folder = folder.into();
     Ok(())

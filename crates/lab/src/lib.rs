@@ -22,7 +22,10 @@ mod trial;
 mod view;
 
 pub use analyse::analyse;
-pub use experiment::{Combination, Experiment, Model, Section, Variable};
+pub use experiment::{
+    CASE, Calibration, Case, Combination, Experiment, Factor, Level, Model, Published, PublishedRow, Section,
+    Variable,
+};
 pub use fault::Fault;
 pub use file::{ExperimentError, parse, read};
 pub use lab::{Ended, Lab, LabError, drawn_seed};

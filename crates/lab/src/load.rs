@@ -31,6 +31,12 @@ pub const LOAD: &[Parameter] = &[
         default: None,
     },
     Parameter {
+        name: "gap",
+        help: "mean time between two requests, such as \"600ms\", instead of a rate",
+        kind: Kind::Time,
+        default: None,
+    },
+    Parameter {
         name: "capacity",
         help: "requests per second that 100% stands for; found by calibration if left out",
         kind: Kind::Number { least: 1e-6, most: 1e9 },
@@ -131,8 +137,8 @@ impl Load {
     pub fn new(settings: &Settings, folder: &Path) -> Result<Self, (&'static str, String)> {
         let arrivals = settings.word("arrivals").expect("arrivals has a default");
         let foreign: &[&str] = match arrivals {
-            "closed" => &["rate", "capacity", "arrivals-scv", "trace"],
-            "trace" => &["rate", "capacity", "arrivals-scv", "users"],
+            "closed" => &["rate", "gap", "capacity", "arrivals-scv", "trace"],
+            "trace" => &["rate", "gap", "capacity", "arrivals-scv", "users"],
             _ => &["users", "trace"],
         };
         if let Some((name, _)) = settings.iter().find(|(name, _)| foreign.contains(name)) {
@@ -146,16 +152,7 @@ impl Load {
                 let scv = settings.number("arrivals-scv").filter(|_| kind.takes_scv());
                 let gap =
                     kind.law(1.0, scv).map_err(|error| ("arrivals", format!("{error}; see arrivals-scv")))?;
-                match settings.get("rate") {
-                    Some(Value::Share(share)) => Schedule::Share(*share, gap),
-                    Some(Value::Number(rate_per_s)) => Schedule::Rate(*rate_per_s, gap),
-                    _ => {
-                        return Err((
-                            "rate",
-                            format!("{law} arrivals need a rate; set rate = 20 or rate = \"50%\""),
-                        ));
-                    }
-                }
+                open(law, gap, settings)?
             }
         };
         let (requests, duration) = (settings.whole("requests"), settings.time("duration"));
@@ -222,6 +219,25 @@ impl Load {
             (Some(time), None) | (None, Some(time)) => time,
             (None, None) => Duration::ZERO,
         }
+    }
+}
+
+/// An open stream at the rate or with the mean gap that is set. `gap` is the law of its gaps, with the mean 1.
+fn open(name: &str, gap: Law, settings: &Settings) -> Result<Schedule, (&'static str, String)> {
+    match (settings.get("rate"), settings.time("gap")) {
+        (Some(_), Some(_)) => {
+            Err(("gap", "says the same as rate in another way; leave one of them out".into()))
+        }
+        (None, Some(mean)) if mean.is_zero() => {
+            Err(("gap", "must be longer than nothing; 1us is as good as all at once".into()))
+        }
+        (None, Some(mean)) => Ok(Schedule::Rate(mean.as_secs_f64().recip(), gap)),
+        (Some(Value::Share(share)), None) => Ok(Schedule::Share(*share, gap)),
+        (Some(Value::Number(rate_per_s)), None) => Ok(Schedule::Rate(*rate_per_s, gap)),
+        _ => Err((
+            "rate",
+            format!("{name} arrivals need a rate; set rate = 20, rate = \"50%\" or gap = \"50ms\""),
+        )),
     }
 }
 
@@ -304,6 +320,14 @@ mod tests {
     }
 
     #[test]
+    fn a_gap_is_a_rate_in_another_way() {
+        let load = load(&[("arrivals", "constant"), ("gap", "600ms"), ("requests", "100")]).unwrap();
+        let Arrivals::Open { gap } = load.arrivals(None) else { panic!("an open stream") };
+        assert!((gap.mean_s() - 0.6).abs() < 1e-12, "{gap:?}");
+        assert_eq!(load.expected(None).as_millis(), 60_000);
+    }
+
+    #[test]
     fn the_first_limit_stops_a_trial() {
         let load = load(&[("rate", "10"), ("duration", "30s"), ("requests", "20")]).unwrap();
         assert_eq!(load.expected(None), Duration::from_secs(2));
@@ -319,6 +343,8 @@ mod tests {
         assert_eq!(missing(&[("arrivals", "pareto"), ("rate", "5"), ("duration", "1s")]), "arrivals");
         assert_eq!(missing(&[("rate", "5"), ("duration", "1s"), ("warmup", "1s")]), "warmup");
         assert_eq!(missing(&[("rate", "5"), ("duration", "0s")]), "duration");
+        assert_eq!(missing(&[("rate", "5"), ("gap", "1s"), ("duration", "1s")]), "gap");
+        assert_eq!(missing(&[("gap", "0s"), ("duration", "1s")]), "gap");
         assert_eq!(missing(&[("rate", "5"), ("users", "3"), ("duration", "1s")]), "users");
         assert_eq!(
             missing(&[("arrivals", "closed"), ("users", "3"), ("rate", "5"), ("duration", "1s")]),

@@ -5,9 +5,16 @@ use kendall_solve::{StopRule, formula, simulate};
 use kendall_station::{Arrivals, Class, Discipline, Kind, Law, Notation, Servers, Station};
 
 use crate::experiment::Model;
+use crate::load::{Load, Schedule};
 
 /// Service times that a model's empirical law keeps; more are thinned evenly.
 const KEPT_SERVICES: usize = 20_000;
+/// A trial of more requests than this is as good as one in a steady state.
+const LONGEST_RUN: u64 = 100_000;
+/// Requests to simulate in runs, and bounds of their number.
+const SIMULATED: u64 = 1_000_000;
+const FEWEST_RUNS: u64 = 30;
+const MOST_RUNS: u64 = 480;
 /// Places on a formula's curve.
 const CURVE_STEPS: u32 = 60;
 
@@ -25,6 +32,25 @@ pub(crate) struct Observed<'a> {
     pub(crate) discipline: Discipline,
     /// The part of the response time that passes outside the station.
     pub(crate) delay_s: f64,
+    /// How long to simulate, so that like is compared with like.
+    pub(crate) stop: StopRule,
+}
+
+/// How to simulate a load. An open stream that stops after so many requests, all of them counted, is simulated as what
+/// it is: so many requests to an empty server, and that many times. Others are taken for glimpses of a steady state.
+pub(crate) fn stop(load: &Load) -> StopRule {
+    let open = match &load.schedule {
+        Schedule::Rate(..) | Schedule::Share(..) => true,
+        Schedule::Fixed(_) => false,
+    };
+    match load.requests {
+        Some(customers)
+            if open && load.warmup.is_zero() && load.duration.is_none() && customers <= LONGEST_RUN =>
+        {
+            StopRule::Runs { customers, runs: (SIMULATED / customers).clamp(FEWEST_RUNS, MOST_RUNS) }
+        }
+        _ => StopRule::default(),
+    }
 }
 
 /// How closely a model's service law follows the measured one.
@@ -81,9 +107,7 @@ impl Observed<'_> {
         };
         let mut station = notation.station(Law::Constant { mean_s: 0.0 }, law);
         station.arrivals = self.arrivals(notation)?;
-        if matters(station.discipline) {
-            station.classes = self.classes.to_vec();
-        }
+        station.classes = self.classes.to_vec();
         Ok(station)
     }
 
@@ -118,17 +142,17 @@ impl Observed<'_> {
     }
 
     /// What each station answers, by formula and by simulation, with the delay outside it added.
-    pub(crate) fn answers(&self, notations: &[Notation], seed: u64) -> Vec<Modelled> {
+    pub(crate) fn answers(&self, notations: &[Notation], order: Order, seed: u64) -> Vec<Modelled> {
         let answer_of = |notation: &Notation| {
             let station = self.station(notation, Precision::Full);
             let ask = |way: &dyn Fn(&Station) -> Modelling| match &station {
-                Ok(station) => delayed(way(station), self.delay_s),
+                Ok(station) => delayed(way(station), self.delay_s, station.mean_weight()),
                 Err(why) => Modelling::NoAnswer(why.clone()),
             };
             Modelled {
-                notation: label(notation, self.arrivals),
+                notation: label(notation, self.arrivals, order),
                 formula: ask(&|station| formula(station).into()),
-                simulation: ask(&|station| simulate(station, StopRule::default(), seed).into()),
+                simulation: ask(&|station| simulate(station, self.stop, seed).into()),
             }
         };
         notations.iter().map(answer_of).collect()
@@ -148,24 +172,23 @@ impl Observed<'_> {
     }
 }
 
-/// How a model is called in a report: along an axis of users it is one model, with N for their number.
-pub(crate) fn label(notation: &Notation, arrivals: &Arrivals) -> String {
+/// Whether the order of service is the same throughout an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Same,
+    Varied,
+}
+
+/// How a model is called in a report. Along an axis of users it is one model, with N for their number; where the order
+/// of service varies it is one model too, of whatever order its point has.
+pub(crate) fn label(notation: &Notation, arrivals: &Arrivals, order: Order) -> String {
+    let discipline = notation.discipline.filter(|_| order == Order::Same);
+    let notation = Notation { discipline, ..notation.clone() };
     let mut parts: Vec<String> = notation.to_string().split('/').map(str::to_owned).collect();
     if let (Arrivals::Closed { .. }, Some(population)) = (arrivals, parts.get_mut(4)) {
         *population = "N".into();
     }
     parts.join("/")
-}
-
-/// Whether an order of service looks at the classes' weights.
-fn matters(discipline: Discipline) -> bool {
-    match discipline {
-        Discipline::Priority | Discipline::PreemptivePriority | Discipline::CMu | Discipline::Gittins => true,
-        Discipline::Fifo
-        | Discipline::Lifo
-        | Discipline::ProcessorSharing
-        | Discipline::ShortestRemaining => false,
-    }
 }
 
 /// A law of a kind with a measured mean and variation, as far as the kind has room for the latter.
@@ -179,12 +202,9 @@ fn law(kind: Kind, mean_s: f64, scv: f64) -> Result<Law, String> {
 }
 
 /// A model's answer with the delay outside the station added to its response times.
-fn delayed(modelling: Modelling, delay_s: f64) -> Modelling {
+fn delayed(modelling: Modelling, delay_s: f64, mean_weight: f64) -> Modelling {
     match modelling {
-        Modelling::Answer(mut answer) => {
-            answer.response = answer.response.shifted(delay_s);
-            Modelling::Answer(answer)
-        }
+        Modelling::Answer(answer) => Modelling::Answer(Box::new(answer.delayed(delay_s, mean_weight))),
         Modelling::NoAnswer(why) => Modelling::NoAnswer(why),
     }
 }
@@ -199,6 +219,8 @@ pub(crate) fn thinned(sorted: &[f64], most: usize) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn observed<'a>(arrivals: &'a Arrivals, discipline: Discipline, classes: &'a [Class]) -> Observed<'a> {
@@ -209,6 +231,7 @@ mod tests {
             servers: Servers::MIN,
             discipline,
             delay_s: 0.5,
+            stop: StopRule::default(),
         }
     }
 
@@ -237,14 +260,15 @@ mod tests {
     }
 
     #[test]
-    fn classes_are_modelled_where_the_order_looks_at_them() {
+    fn classes_are_modelled_in_every_order() {
         let class = |name: &str, share, weight| Class { name: name.into(), share, weight, service: None };
         let classes = [class("1", 0.7, 1.0), class("2", 0.3, 2.0)];
         let poisson = Arrivals::poisson(2.0);
         let seen = observed(&poisson, Discipline::Priority, &classes);
         let station = |text: &str| seen.station(&seen.notations(&[model(text)])[0], Precision::Full).unwrap();
         assert_eq!(station("M/G/1").classes.len(), 2);
-        assert_eq!(station("M/G/1/FIFO").classes.len(), 0);
+        // FIFO does not look at them, but its weighted response does.
+        assert_eq!(station("M/G/1/FIFO").classes.len(), 2);
     }
 
     #[test]
@@ -273,7 +297,10 @@ mod tests {
         let think = Law::Exponential { mean_s: 1.5 };
         let station = seen.station(notation, Precision::Full).unwrap();
         assert_eq!(station.arrivals, Arrivals::Closed { population: 5, think });
-        assert_eq!(label(notation, &closed), "M/M/1/∞/N");
+        assert_eq!(label(notation, &closed, Order::Same), "M/M/1/∞/N");
+        let gittins: Notation = "M/M/1/∞/5/Gittins".parse().unwrap();
+        assert_eq!(label(&gittins, &closed, Order::Same), "M/M/1/∞/N/Gittins");
+        assert_eq!(label(&gittins, &closed, Order::Varied), "M/M/1/∞/N");
         assert!(
             seen.station(&"M/M/1/∞/7".parse().unwrap(), Precision::Full).unwrap_err().contains("5 users")
         );
@@ -285,6 +312,27 @@ mod tests {
         let poisson = Arrivals::poisson(0.5);
         let seen = Observed { services_s: &services_s, ..observed(&poisson, Discipline::Fifo, &[]) };
         assert!(seen.station(&"M/U/1".parse().unwrap(), Precision::Full).is_ok());
+    }
+
+    #[test]
+    fn a_trial_of_so_many_requests_is_simulated_as_one() {
+        let load = |requests, warmup_s, schedule| Load {
+            schedule,
+            requests,
+            duration: None,
+            warmup: Duration::from_secs(warmup_s),
+            timeout: Duration::MAX,
+            drain: Duration::ZERO,
+            connections: 1,
+        };
+        let open = || Schedule::Rate(5.0, Law::Constant { mean_s: 1.0 });
+        assert_eq!(stop(&load(Some(500), 0, open())), StopRule::Runs { customers: 500, runs: 480 });
+        assert_eq!(stop(&load(Some(100_000), 0, open())), StopRule::Runs { customers: 100_000, runs: 30 });
+        let closed =
+            Schedule::Fixed(Arrivals::Closed { population: 1, think: Law::Constant { mean_s: 1.0 } });
+        for steady in [load(None, 0, open()), load(Some(500), 1, open()), load(Some(500), 0, closed)] {
+            assert_eq!(stop(&steady), StopRule::default());
+        }
     }
 
     #[test]

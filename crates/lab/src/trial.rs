@@ -191,7 +191,7 @@ impl Bench<'_> {
         let (servers, _) = (self.system.station)(&combination.server);
         let view = solve::Trial { rows: &rows, warmup_ns: load.warmup.as_nanos() as i64 };
         let classes = workload.classes();
-        let measured = match solve::measured(&[view], servers, &names(&classes)) {
+        let measured = match solve::measured(&[view], servers, &row_classes(&classes)) {
             Ok(answer) => Measured::Answer(Box::new(answer)),
             Err(why) => Measured::NoAnswer(why.to_string()),
         };
@@ -214,7 +214,8 @@ impl Bench<'_> {
     }
 }
 
-/// The names of classes.
-pub(crate) fn names(classes: &[RequestClass]) -> Vec<String> {
-    classes.iter().map(|class| class.name.clone()).collect()
+/// The classes as the rows name them.
+pub(crate) fn row_classes(classes: &[RequestClass]) -> Vec<solve::RowClass> {
+    let class = |class: &RequestClass| solve::RowClass { name: class.name.clone(), weight: class.weight };
+    classes.iter().map(class).collect()
 }

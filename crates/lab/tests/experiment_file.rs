@@ -59,7 +59,7 @@ fn read(text: &str) -> Result<Experiment, String> {
 #[test]
 fn a_list_is_a_factor_and_every_combination_is_made() {
     let experiment = read(GOOD).unwrap();
-    let factors: Vec<_> = experiment.factors().map(|factor| factor.parameter.name).collect();
+    let factors: Vec<_> = experiment.factors().into_iter().map(|factor| factor.name).collect();
     assert_eq!(factors, ["workers", "rate"]);
     let combinations = experiment.combinations();
     assert_eq!(combinations.len(), 6);
@@ -87,7 +87,6 @@ fn a_file_that_says_little_gets_defaults() {
     assert_eq!(experiment.combinations().len(), 1);
 }
 
-/// Each fault: the file with one thing changed, the line it must name, and what it must say.
 #[test]
 fn faults_name_their_line_and_the_nearest_key() {
     let cases: &[(&str, &str, &str, &[&str])] = &[
@@ -124,13 +123,169 @@ fn faults_name_their_line_and_the_nearest_key() {
             &["no-such-file.txt"],
         ),
     ];
+    faulty(GOOD, cases);
+}
+
+/// Each fault: the file with one thing changed, the line it must name, and what it must say.
+fn faulty(good: &str, cases: &[(&str, &str, &str, &[&str])]) {
     for (old, new, line, sayings) in cases {
-        let text = GOOD.replacen(old, new, 1);
-        assert_ne!(text, GOOD, "{old:?} stands in the file");
+        let text = good.replacen(old, new, 1);
+        assert_ne!(text, good, "{old:?} stands in the file");
         let fault = read(&text).unwrap_err();
         assert!(fault.starts_with(&format!("x.toml, {line}: ")), "{new:?} gives:\n{fault}");
         for saying in *sayings {
             assert!(fault.contains(saying), "{new:?}: {saying:?} is not in:\n{fault}");
         }
     }
+}
+
+const CASES: &str = r#"
+[system]
+name = "search"
+workers = [1, 2]
+
+[load]
+rate = 5
+requests = 10
+
+[[case]]
+name = "many easy"
+workload.difficulty = 300
+load.requests = 50
+
+[[case]]
+name = "one big"
+[case.workload]
+difficulty = 9000
+[case.load]
+requests = 1
+"#;
+
+#[test]
+fn cases_are_a_factor_of_linked_values() {
+    let experiment = read(CASES).unwrap();
+    let factors: Vec<_> = experiment.factors().into_iter().map(|factor| factor.name).collect();
+    assert_eq!(factors, ["case", "workers"]);
+    let combinations = experiment.combinations();
+    let seen: Vec<_> = combinations
+        .iter()
+        .map(|combination| {
+            let difficulty = combination.workload.whole("difficulty").unwrap();
+            (combination.levels[0].1.to_string(), difficulty, combination.load.whole("requests").unwrap())
+        })
+        .collect();
+    let (easy, big) = (("many easy".to_owned(), 300, 50), ("one big".to_owned(), 9000, 1));
+    assert_eq!(seen, [easy.clone(), easy, big.clone(), big]);
+
+    let written = experiment.to_toml();
+    let again = read(&written).unwrap();
+    assert_eq!(again.combinations(), combinations);
+    assert_eq!(again.to_toml(), written);
+
+    // One case only is no factor, but its values hold.
+    let only = read(CASES.split("[[case]]\nname = \"one big\"").next().unwrap()).unwrap();
+    assert_eq!(only.factors().len(), 1);
+    assert_eq!(only.combinations()[0].load.whole("requests"), Some(50));
+}
+
+#[test]
+fn faults_of_cases_name_their_line_and_the_nearest_key() {
+    faulty(
+        CASES,
+        &[
+            (
+                "load.requests = 50",
+                "laod.requests = 50",
+                "line 13",
+                &["in [[case]]", "did you mean \"load\"?"],
+            ),
+            (
+                "load.requests = 50",
+                "load.reqests = 50",
+                "line 13",
+                &["in [case.load]", "did you mean \"requests\"?"],
+            ),
+            ("load.requests = 50", "load.requests = [5, 6]", "line 13", &["write a case for each"]),
+            (
+                "load.requests = 50",
+                "system.workers = 2",
+                "line 13",
+                &["workers has several values in [system]"],
+            ),
+            ("load.requests = 50", "load.rate = \"-1\"", "line 13", &["positive rate"]),
+            ("load.requests = 50", "load.users = 3", "line 13", &["users: means nothing with poisson"]),
+            ("\"one big\"", "\"many easy\"", "line 16", &["there are two cases \"many easy\""]),
+            ("name = \"one big\"", "", "line 15", &["a case needs a name"]),
+            ("name = \"many easy\"", "name = \"\"", "line 11", &["not empty"]),
+        ],
+    );
+}
+
+const PUBLISHED: &str = r#"
+notes = """
+Why it is so.
+
+And what follows."""
+
+[system]
+name = "search"
+workers = [1, 2]
+
+[load]
+rate = 5
+requests = 10
+
+[[case]]
+name = "easy"
+
+[[case]]
+name = "hard"
+workload.difficulty = 900
+
+[[published]]
+source = "a report, table 2"
+measure = "mean-response"
+unit = "ms"
+baseline = { workers = 1 }
+rows = [
+  { case = "easy", workers = 1, value = 6.71 },
+  { case = "hard", workers = 1, value = 3765.03 },
+  { case = "hard", workers = 2, value = 1_976_092 },
+]
+"#;
+
+#[test]
+fn published_figures_name_levels_of_the_experiment() {
+    let experiment = read(PUBLISHED).unwrap();
+    assert_eq!(experiment.notes, "Why it is so.\n\nAnd what follows.");
+    let table = &experiment.published[0];
+    assert_eq!((table.measure.name(), table.unit.as_str()), ("mean-response", "ms"));
+    assert_eq!(table.baseline, [("workers", Value::Whole(1))]);
+    let hard = ("case", Value::Word("hard".to_owned()));
+    assert_eq!(table.rows[2].levels, [hard, ("workers", Value::Whole(2))]);
+    assert_eq!(table.rows[2].value, 1_976_092.0);
+
+    let written = experiment.to_toml();
+    let again = read(&written).unwrap();
+    assert_eq!((&again.published, &again.notes), (&experiment.published, &experiment.notes));
+    assert_eq!(again.to_toml(), written);
+}
+
+#[test]
+fn faults_of_published_figures_name_their_line() {
+    let faults: &[(&str, &str, &str, &[&str])] = &[
+        ("source =", "sauce =", "line 23", &["in [[published]]", "did you mean \"source\"?"]),
+        ("\"mean-response\"", "\"mean-respone\"", "line 24", &["did you mean \"mean-response\"?"]),
+        ("\"ms\"", "\"/s\"", "line 25", &["its units are \"s\", \"ms\""]),
+        ("\"mean-response\"", "\"idle\"\nclass = \"a\"", "line 25", &["no idle of a class"]),
+        ("{ workers = 1 }", "{ workers = 3 }", "line 26", &["this experiment has no workers 3; it has 1, 2"]),
+        ("case = \"hard\"", "case = \"hrad\"", "line 29", &["no case hrad; did you mean \"hard\"?"]),
+        ("case = \"hard\", ", "", "line 29", &["does not say for which case"]),
+        ("workers = 2, value", "wokers = 2, value", "line 30", &["did you mean \"workers\"?"]),
+        (", value = 3765.03", "", "line 29", &["a row needs a value"]),
+        ("3765.03", "0", "line 29", &["more than 0"]),
+        ("\"a report, table 2\"", "3", "line 23", &["source must be a text"]),
+        ("unit = \"ms\"\n", "", "line 22", &["need a unit"]),
+    ];
+    faulty(PUBLISHED, faults);
 }

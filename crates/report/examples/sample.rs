@@ -1,5 +1,6 @@
 //! Writes a sample page to the path given, and prints the same report as text:
-//! `cargo run -p kendall-report --example sample -- report.html`. A second argument, `grouped`, adds a second factor.
+//! `cargo run -p kendall-report --example sample -- report.html`. A second argument,
+//! `grouped`, adds a second factor; `categories` makes both factors words.
 
 #[path = "../tests/sample/mod.rs"]
 mod sample;
@@ -11,8 +12,9 @@ fn main() -> std::io::Result<()> {
     let (path, report) = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [path] => (path, sample::report()),
         [path, "grouped"] => (path, sample::grouped()),
+        [path, "categories"] => (path, sample::categories()),
         _ => {
-            eprintln!("Say where to write the page: sample PATH [grouped]");
+            eprintln!("Say where to write the page: sample PATH [grouped|categories]");
             std::process::exit(2);
         }
     };

@@ -3,11 +3,11 @@
 //! One way to tell the three ways apart, everywhere: the measurement is black, formulas are lines, simulations are
 //! hollow markers; models differ by dash and shape, and by colour besides.
 
+mod dots;
 mod ecdf;
 mod response;
 
 pub use ecdf::ecdf;
-pub use response::response;
 
 use kendall_station::{Answer, Estimate};
 
@@ -18,6 +18,17 @@ use crate::svg::{Marker, Svg};
 
 /// The classes and colours of figures, for the page that holds them.
 pub const STYLE: &str = include_str!("../templates/figure.css");
+
+/// Mean response time, measured and modelled: along the first factor, or by category where that has categories.
+pub fn response(report: &Report) -> Figure {
+    if report.is_categorical() { dots::dots(report, dots::Shown::Response) } else { response::along(report) }
+}
+
+/// Weighted response by category, where there are categories and weights differ.
+pub fn weighted(report: &Report) -> Option<Figure> {
+    let shown = report.is_categorical() && report.is_weighted();
+    shown.then(|| dots::dots(report, dots::Shown::Weighted))
+}
 
 /// A figure: panels that share a legend and a caption.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +71,9 @@ pub struct Table {
     /// The rows, each as long as the head.
     pub rows: Vec<Vec<String>>,
 }
+
+/// Above this ratio between the largest and the least time, equal ratios are drawn as equal lengths.
+const LOG_FROM: f64 = 20.0;
 
 /// The styles by which models differ; a fifth model starts again.
 const STYLES: usize = 4;

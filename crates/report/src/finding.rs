@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use judge::findings;
 
-use crate::number::{few, list, percent, significant, time, time_with_interval};
+use crate::number::{few, percent, significant, time, time_with_interval};
 
 /// What a finding means to the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -43,6 +43,8 @@ pub enum Way {
 pub enum Finding {
     /// The range of the measured mean response time, over the points where it does not grow.
     Range { group: String, from: String, from_s: f64, to: String, to_s: f64 },
+    /// The least and the largest measured mean response time over categories.
+    Extremes { least: String, least_s: f64, most: String, most_s: f64 },
     /// A model that predicts the measured mean response time.
     Agreement { model: String, ways: Vec<Way>, agreeing: usize, of: usize, untold: usize },
     /// A model that does not, at its worst point.
@@ -149,6 +151,7 @@ impl Finding {
     pub fn severity(&self) -> Severity {
         match self {
             Self::Range { .. }
+            | Self::Extremes { .. }
             | Self::Agreement { .. }
             | Self::Miss { .. }
             | Self::Unstable { .. }
@@ -217,6 +220,13 @@ impl Finding {
                     return write!(f, "{the} mean response time is {from_s} at {from}.");
                 }
                 write!(f, "{the} mean response time goes from {from_s} at {from} to {to_s} at {to}.")
+            }
+            Self::Extremes { least, least_s, most, most_s } => {
+                let (least_s, most_s) = (time(*least_s), time(*most_s));
+                write!(
+                    f,
+                    "The mean response time is least at {least}, {least_s}, and most at {most}, {most_s}."
+                )
             }
             Self::Agreement { model, ways, agreeing, of, untold } => {
                 let ways = match ways.as_slice() {
@@ -379,7 +389,7 @@ fn the(group: &str) -> String {
 
 /// The same at other places.
 fn write_also(f: &mut fmt::Formatter<'_>, also: &[String]) -> fmt::Result {
-    if also.is_empty() { Ok(()) } else { write!(f, " So it is at {}.", list(also)) }
+    if also.is_empty() { Ok(()) } else { write!(f, " So it is at {}.", few(also)) }
 }
 
 /// "1 trial", "2 trials".

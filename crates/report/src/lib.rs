@@ -7,14 +7,21 @@
 //! It computes no answers and reads no records: all numbers on its pages come from the [`Report`].
 
 mod chart;
+mod comparison;
 pub mod figure;
 mod finding;
 mod model;
 pub mod number;
 mod page;
+mod published;
+mod ratio;
+mod relative;
 mod svg;
 pub mod terminal;
 
 pub use finding::{Answers, AssumedLaw, Finding, Reason, Severity, Trend, Way, findings};
-pub use model::{Counts, Curve, Factor, Growth, Modelled, Modelling, Point, Report, ServiceSeen, TrialLine};
+pub use model::{
+    Counts, Curve, Factor, FactorKind, Growth, Modelled, Modelling, Point, Report, ServiceSeen, TrialLine,
+};
 pub use page::page;
+pub use published::{Measure, Published, PublishedRow};

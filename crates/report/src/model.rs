@@ -5,8 +5,10 @@
 use std::fmt;
 
 use kendall_record::Outcome;
-use kendall_station::Answer;
+use kendall_station::{Answer, By, Estimate};
 use serde::{Deserialize, Serialize};
+
+use crate::published::Published;
 
 /// Everything a report shows of one experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,6 +17,9 @@ pub struct Report {
     pub name: String,
     /// What the experiment asks, as one sentence.
     pub question: String,
+    /// What explains it, in plain paragraphs with an empty line between them.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub notes: String,
     /// When its first trial started, in UTC, as "2026-11-21 04:15:00".
     pub started_utc: String,
     /// The command that runs it again.
@@ -32,6 +37,9 @@ pub struct Report {
     /// Smooth lines of formulas, for the figure; without them the figure joins the formula's answers at the points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curves: Vec<Curve>,
+    /// Figures that others published of the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
     /// The experiment as run, every default written out.
     pub experiment_toml: String,
 }
@@ -43,8 +51,22 @@ pub struct Factor {
     pub name: String,
     /// The unit of its values, as it follows a number: "/s", "ms"; empty without one.
     pub unit: String,
+    /// How its values are shown.
+    #[serde(default)]
+    pub kind: FactorKind,
     /// Its values, as text without the unit.
     pub values: Vec<String>,
+}
+
+/// How the values of a factor are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FactorKind {
+    /// Along a line of numbers.
+    #[default]
+    Number,
+    /// One beside the other.
+    Category,
 }
 
 /// One combination of factors: what was measured there, and what the models say of it.
@@ -70,6 +92,9 @@ pub struct Point {
     pub utilisation_offered: Option<f64>,
     /// Set where response times grow while the trials run, so that their mean depends on how long that is.
     pub growing: Option<Growth>,
+    /// From the first request due to the last answer of a trial, over the trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_time_s: Option<Estimate>,
 }
 
 /// One model beside the measurement: a station, answered by formula and by simulation.
@@ -151,8 +176,14 @@ pub struct TrialLine {
     pub id: String,
     /// Its point, as an index into [`Report::points`]; `None` where nothing was answered, so that there is none.
     pub point: Option<usize>,
-    /// The seed of its workload and arrivals.
+    /// The seed of its workload and arrivals. Trials with the same seed were asked the same.
     pub seed: u64,
+    /// Its own mean response time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_s: Option<f64>,
+    /// Its own mean of weight × response time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weighted_response_s: Option<f64>,
     /// How its requests ended.
     pub counts: Counts,
     /// Mean number in the system over throughput × mean response, less 1 (Little's law says 0); `None` where the
@@ -234,31 +265,55 @@ impl Report {
         if unit.is_empty() { format!("{name} {value}") } else { value }
     }
 
+    /// Whether the first factor has categories, which are shown one beside the other.
+    pub fn is_categorical(&self) -> bool {
+        self.factors.first().is_some_and(|factor| factor.kind == FactorKind::Category)
+    }
+
+    /// The points under headings: those of one heading differ in the last factor only. Headings are the other factors'
+    /// values in words, empty with a single factor.
+    pub fn headings(&self) -> Vec<(String, Vec<&Point>)> {
+        let others = &self.factors[..self.factors.len().saturating_sub(1)];
+        self.grouped(|point| words(others, &point.settings))
+    }
+
     /// The points in groups: those of one group differ in the first factor only, and stand in its order. Groups
     /// stand in the order of their first points, each with its name ("length 3"), empty with a single factor.
     pub fn groups(&self) -> Vec<(String, Vec<&Point>)> {
-        let mut groups: Vec<(String, Vec<&Point>)> = Vec::new();
-        for point in &self.points {
-            let name = self.group_name(&point.settings);
-            match groups.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, points)) => points.push(point),
-                None => groups.push((name, vec![point])),
-            }
-        }
+        let mut groups = self.grouped(|point| self.group_name(&point.settings));
         for (_, points) in &mut groups {
             points.sort_by(|a, b| a.x.total_cmp(&b.x));
         }
         groups
     }
 
+    /// The points by what they are called, in the order of the first of each.
+    fn grouped(&self, name: impl Fn(&Point) -> String) -> Vec<(String, Vec<&Point>)> {
+        let mut groups: Vec<(String, Vec<&Point>)> = Vec::new();
+        for point in &self.points {
+            let name = name(point);
+            match groups.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, points)) => points.push(point),
+                None => groups.push((name, vec![point])),
+            }
+        }
+        groups
+    }
+
     /// The name of the group that has these settings.
     pub(crate) fn group_name(&self, settings: &[(String, String)]) -> String {
-        let later = self.factors.iter().skip(1);
-        let word = |factor: &Factor| {
-            let value = value_of(settings, &factor.name);
-            format!("{} {}", factor.name, with_unit(value, &factor.unit))
+        words(self.factors.get(1..).unwrap_or_default(), settings)
+    }
+
+    /// Whether requests were of different weight, so that their weighted response is worth showing.
+    pub fn is_weighted(&self) -> bool {
+        let differs = |point: &Point| {
+            let weighted_s = point.measured.weighted_response_s.map(|weighted| weighted.value);
+            weighted_s.is_some_and(|weighted_s| {
+                (weighted_s / point.measured.response.mean_s.value - 1.0).abs() > 1e-6
+            })
         };
-        later.map(word).collect::<Vec<_>>().join(", ")
+        self.points.iter().any(differs)
     }
 
     /// The trials of a point.
@@ -289,10 +344,21 @@ impl Point {
         self.growing.is_none() && self.utilisation_offered.is_none_or(|utilisation| utilisation < 1.0)
     }
 
+    /// Whether a model was simulated as the trials were run: so many requests, from an empty server. Its mean is to be
+    /// compared with theirs whether or not it is steady.
+    pub(crate) fn is_simulated_as_run(&self) -> bool {
+        self.models.iter().filter_map(|model| model.simulation.answer()).any(is_of_runs)
+    }
+
     /// What the model with this notation says here.
     pub fn model(&self, notation: &str) -> Option<&Modelled> {
         self.models.iter().find(|model| model.notation == notation)
     }
+}
+
+/// Whether an answer is of runs from an empty station.
+pub(crate) fn is_of_runs(answer: &Answer) -> bool {
+    matches!(answer.by, By::Simulation { runs: Some(_), .. })
 }
 
 /// The value of a factor among settings.
@@ -300,8 +366,17 @@ fn value_of<'a>(settings: &'a [(String, String)], factor: &str) -> &'a str {
     settings.iter().find(|(name, _)| name == factor).map_or("", |(_, value)| value)
 }
 
+/// The values of some factors in words: "length 3 kB, cache off".
+fn words(factors: &[Factor], settings: &[(String, String)]) -> String {
+    let word = |factor: &Factor| {
+        let value = value_of(settings, &factor.name);
+        format!("{} {}", factor.name, with_unit(value, &factor.unit))
+    };
+    factors.iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
 /// A value with its unit: "80/s", "20 ms".
-fn with_unit(value: &str, unit: &str) -> String {
+pub(crate) fn with_unit(value: &str, unit: &str) -> String {
     let space = if unit.is_empty() || unit.starts_with(['/', '%']) { "" } else { " " };
     format!("{value}{space}{unit}")
 }

@@ -8,10 +8,12 @@ use askama::Template;
 use kendall_record::Outcome;
 use kendall_station::{Answer, Estimate};
 
+use crate::comparison::{Comparison, comparisons};
 use crate::figure::{self, Figure, Table, time_cell};
 use crate::finding::{Finding, Severity, findings};
 use crate::model::{Modelled, Modelling, Point, Report, TrialLine};
 use crate::number::{NONE, difference, list, percent, significant, time};
+use crate::relative::relative;
 
 /// How many sentences answer the question on the first screen.
 const ANSWER_SENTENCES: usize = 3;
@@ -27,10 +29,14 @@ pub fn page(report: &Report) -> String {
         style: concat!(include_str!("../templates/page.css"), include_str!("../templates/figure.css")),
         sentences,
         response: figure::response(report),
+        weighted: figure::weighted(report),
         ecdf: figure::ecdf(report),
-        quantities: QUANTITIES.map(|quantity| quantity.name),
+        quantities: quantities(report).map(|quantity| quantity.name).collect(),
         place_head: figure::place_head(report),
         rows: rows(report),
+        notes: paragraphs(&report.notes),
+        relative: relative(report),
+        comparisons: comparisons(report),
         trials: trials(report),
     };
     view.render().expect("rendering to a string fails only where a value's Display does")
@@ -44,11 +50,20 @@ struct View<'a> {
     style: &'static str,
     sentences: Sentences,
     response: Figure,
+    weighted: Option<Figure>,
     ecdf: Figure,
-    quantities: [&'static str; 4],
+    quantities: Vec<&'static str>,
     place_head: Vec<String>,
     rows: Vec<Row>,
+    notes: Vec<&'a str>,
+    relative: Option<Comparison>,
+    comparisons: Vec<Comparison>,
     trials: Table,
+}
+
+/// What stands between empty lines.
+fn paragraphs(text: &str) -> Vec<&str> {
+    text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty()).collect()
 }
 
 /// The findings in words, by where they stand on the page.
@@ -79,12 +94,22 @@ struct Quantity {
     text: fn(Option<Estimate>) -> String,
 }
 
-const QUANTITIES: [Quantity; 4] = [
+const QUANTITIES: [Quantity; 5] = [
+    Quantity { name: WEIGHTED, of: |answer| answer.weighted_response_s, text: time_cell },
     Quantity { name: "mean response", of: |answer| Some(answer.response.mean_s), text: time_cell },
     Quantity { name: "mean waiting", of: |answer| Some(answer.waiting.mean_s), text: time_cell },
     Quantity { name: "p99 response", of: |answer| answer.response.quantile(0.99), text: plain_time_cell },
     Quantity { name: "utilisation", of: |answer| Some(answer.utilisation), text: share_cell },
 ];
+
+/// The quantity that is shown only where weights differ.
+const WEIGHTED: &str = "weighted response";
+
+/// The quantities that a report shows.
+fn quantities(report: &Report) -> impl Iterator<Item = &'static Quantity> {
+    let weighted = report.is_weighted();
+    QUANTITIES.iter().filter(move |quantity| weighted || quantity.name != WEIGHTED)
+}
 
 /// A time without its interval, where the column has no room for it.
 fn plain_time_cell(estimate: Option<Estimate>) -> String {
@@ -117,8 +142,8 @@ fn rows(report: &Report) -> Vec<Row> {
     for point in &report.points {
         let from = rows.len();
         match point.models.as_slice() {
-            [] => rows.push(row(point, None)),
-            models => rows.extend(models.iter().map(|model| row(point, Some(model)))),
+            [] => rows.push(row(report, point, None)),
+            models => rows.extend(models.iter().map(|model| row(report, point, Some(model)))),
         }
         rows[from].place = figure::place_cells(report, point);
         // What the first row says the others need not repeat.
@@ -130,11 +155,16 @@ fn rows(report: &Report) -> Vec<Row> {
         }
         rows.last_mut().expect("a point has a row").reasons = reasons(point);
     }
+    // What holds at every point need not be said at each.
+    if report.points.windows(2).all(|pair| reasons(&pair[0]) == reasons(&pair[1])) {
+        let last = rows.len().saturating_sub(1);
+        rows[..last].iter_mut().for_each(|row| row.reasons.clear());
+    }
     rows
 }
 
 /// What one model says beside the measurement; its place is the caller's.
-fn row(point: &Point, model: Option<&Modelled>) -> Row {
+fn row(report: &Report, point: &Point, model: Option<&Modelled>) -> Row {
     let cells = |quantity: &Quantity| {
         let measured = (quantity.of)(&point.measured);
         let modelled = |modelling: Option<&Modelling>| {
@@ -155,7 +185,7 @@ fn row(point: &Point, model: Option<&Modelled>) -> Row {
         ]
     };
     let notation = model.map_or_else(String::new, |model| model.notation.clone());
-    Row { place: Vec::new(), notation, cells: QUANTITIES.iter().map(cells).collect(), reasons: Vec::new() }
+    Row { place: Vec::new(), notation, cells: quantities(report).map(cells).collect(), reasons: Vec::new() }
 }
 
 /// Why models have no formula at a point: each reason once, with the models that it holds for.

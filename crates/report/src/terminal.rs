@@ -6,10 +6,12 @@ use std::fmt::Write;
 
 use kendall_station::{Answer, Estimate};
 
+use crate::comparison::{Comparison, comparisons};
 use crate::figure;
 use crate::finding::{Severity, findings};
 use crate::model::{Modelled, Modelling, Point, Report};
 use crate::number::{NONE, TimeUnit, significant};
+use crate::relative::relative;
 
 /// Whether the text may carry escape codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +30,15 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
     out.push('\n');
     if !report.points.is_empty() {
         let unit = unit(report);
-        let (all, tail, mean) =
-            ([Measure::Mean, Measure::P50, Measure::P99], [Measure::Mean, Measure::P99], [Measure::Mean]);
-        let layouts: [(&[Measure], usize); 5] = [(&all, 2), (&tail, 2), (&tail, 1), (&mean, 2), (&mean, 1)];
+        // What is left out last comes first.
+        let weighted = report.is_weighted().then_some(Measure::Weighted);
+        let of = |measures: &[Measure]| weighted.iter().chain(measures).copied().collect::<Vec<_>>();
+        let (all, tail, mean) = (
+            of(&[Measure::Mean, Measure::P50, Measure::P99]),
+            of(&[Measure::Mean, Measure::P99]),
+            of(&[Measure::Mean]),
+        );
+        let layouts = [(&all, 2), (&tail, 2), (&tail, 1), (&mean, 2), (&mean, 1)];
         let mut tables =
             layouts.map(|(measures, gap)| Table { rows: rows(report, measures, unit), gap }).into_iter();
         let narrowest = tables.next_back().expect("there are layouts");
@@ -47,7 +55,23 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
         }
         write_wrapped(&mut out, &finding.to_string(), width);
     }
+    for comparison in relative(report).into_iter().chain(comparisons(report)) {
+        write_comparison(&mut out, &comparison, width, style);
+    }
     out
+}
+
+/// A published table beside ours.
+fn write_comparison(out: &mut String, comparison: &Comparison, width: usize, style: Style) {
+    out.push('\n');
+    line(out, &bold(&comparison.title, style));
+    let head = comparison.table.head.clone();
+    let rows = [vec![String::new(); head.len()], head].into_iter().chain(comparison.table.rows.clone());
+    let table = Table { rows: rows.collect(), gap: 2 };
+    table.write(out, style);
+    for sentence in &comparison.sentences {
+        write_wrapped(out, sentence, width);
+    }
 }
 
 fn heading(severity: Severity) -> &'static str {
@@ -61,6 +85,8 @@ fn heading(severity: Severity) -> &'static str {
 /// What is shown of a response time.
 #[derive(Clone, Copy)]
 enum Measure {
+    /// Weight × response time, meaned over the requests.
+    Weighted,
     Mean,
     P50,
     P99,
@@ -69,6 +95,7 @@ enum Measure {
 impl Measure {
     fn name(self) -> &'static str {
         match self {
+            Self::Weighted => "weighted",
             Self::Mean => "mean",
             Self::P50 => "p50",
             Self::P99 => "p99",
@@ -77,6 +104,7 @@ impl Measure {
 
     fn of(self, answer: &Answer) -> Option<Estimate> {
         match self {
+            Self::Weighted => answer.weighted_response_s,
             Self::Mean => Some(answer.response.mean_s),
             Self::P50 => answer.response.quantile(0.50),
             Self::P99 => answer.response.quantile(0.99),
@@ -156,7 +184,7 @@ fn cells(
 fn cell(estimate: Option<Estimate>, measure: Measure, unit: TimeUnit) -> String {
     match (estimate, measure) {
         (None, _) => NONE.to_owned(),
-        (Some(Estimate { value, interval: Some((low, high)) }), Measure::Mean) => {
+        (Some(Estimate { value, interval: Some((low, high)) }), Measure::Weighted | Measure::Mean) => {
             format!("{} ± {}", unit.number(value), significant((high - low) / 2.0 * unit.per_s(), 2))
         }
         (Some(estimate), _) => unit.number(estimate.value),

@@ -1,8 +1,8 @@
 //! Each finding from a report that is made to have it, word by word; and none from a calm one.
 
 use kendall_report::{
-    Counts, Factor, Finding, Growth, Modelled, Modelling, Point, Report, ServiceSeen, Severity, TrialLine,
-    findings,
+    Counts, Factor, FactorKind, Finding, Growth, Modelled, Modelling, Point, Report, ServiceSeen, Severity,
+    TrialLine, findings,
 };
 use kendall_station::{Answer, By, Estimate, Summary};
 
@@ -17,6 +17,7 @@ fn answer(mean_s: Estimate) -> Answer {
         utilisation: Estimate::exact(0.5),
         in_system: Estimate::exact(1.0),
         lost: Estimate::exact(0.0),
+        weighted_response_s: None,
         classes: vec![],
     }
 }
@@ -42,11 +43,15 @@ fn calm() -> Report {
         service: Some(ServiceSeen { mean_s: 5e-3, scv: 1.0, n: 1000 }),
         utilisation_offered: Some(rate * 5e-3),
         growing: None,
+
+        total_time_s: None,
     };
     let trial = |at: usize| TrialLine {
         id: format!("00{at}"),
         point: Some(at),
         seed: 1,
+        response_s: None,
+        weighted_response_s: None,
         counts: Counts { sent: 1000, answered: 1000, ..Counts::default() },
         little_gap: Some(0.001),
         send_lag_p99_s: Some(1e-4),
@@ -56,14 +61,21 @@ fn calm() -> Report {
     Report {
         name: "calm".to_owned(),
         question: "How long?".to_owned(),
+        notes: String::new(),
         started_utc: "2026-01-01 00:00:00".to_owned(),
         command: "kendall run calm.toml".to_owned(),
         machine: vec![],
-        factors: vec![Factor { name: "rate".to_owned(), unit: "/s".to_owned(), values: vec![] }],
+        factors: vec![Factor {
+            name: "rate".to_owned(),
+            unit: "/s".to_owned(),
+            kind: FactorKind::Number,
+            values: vec![],
+        }],
         points: [(40.0, 6.25e-3), (80.0, 8.3e-3), (120.0, 12.5e-3)].map(point).to_vec(),
         trials: (0..3).map(trial).collect(),
         planned_trials: 3,
         curves: vec![],
+        published: vec![],
         experiment_toml: String::new(),
     }
 }

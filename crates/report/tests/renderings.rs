@@ -3,7 +3,9 @@
 mod sample;
 
 use kendall_report::figure::{self, Figure};
-use kendall_report::{Finding, Modelling, Report, findings, page, terminal};
+use kendall_report::{
+    Finding, Measure, Modelling, Published, PublishedRow, Report, findings, page, terminal,
+};
 use kendall_station::Estimate;
 
 /// All drawings of a report: panels and keys of both figures.
@@ -12,7 +14,8 @@ fn drawings(report: &Report) -> Vec<String> {
         let panels = figure.panels.into_iter().map(|panel| panel.svg);
         panels.chain(figure.legend.into_iter().map(|key| key.svg)).collect::<Vec<_>>()
     };
-    [of(figure::response(report)), of(figure::ecdf(report))].concat()
+    let weighted = figure::weighted(report).map(of).unwrap_or_default();
+    [of(figure::response(report)), of(figure::ecdf(report)), weighted].concat()
 }
 
 /// The sample without anything that may be missing.
@@ -56,7 +59,12 @@ fn broken() -> Report {
 
 #[test]
 fn no_rendering_shows_a_number_that_is_none() {
-    for report in [sample::report(), sample::grouped(), bare(), empty(), broken()] {
+    let mut odd = sample::categories();
+    odd.points[0].measured.response.mean_s = Estimate::exact(f64::NAN);
+    odd.points[1].measured.weighted_response_s = Some(Estimate::exact(f64::INFINITY));
+    odd.points[2].measured.weighted_response_s = None;
+    let categories = sample::categories();
+    for report in [sample::report(), sample::grouped(), categories, odd, bare(), empty(), broken()] {
         for svg in drawings(&report) {
             let tree = roxmltree::Document::parse(&svg).expect("a drawing is well-formed XML");
             for attribute in tree.descendants().flat_map(|node| node.attributes()) {
@@ -216,4 +224,122 @@ fn json_reads_back_as_written() {
     let text = serde_json::to_string(&found).expect("findings are JSON");
     let back: Vec<Finding> = serde_json::from_str(&text).expect("reads back");
     assert_eq!(back, found);
+}
+
+/// The score of priority workloads is shown where weights differ, and only there.
+#[test]
+fn the_weighted_response_is_shown_where_weights_differ() {
+    let mut report = sample::report();
+    for point in &mut report.points {
+        point.measured.weighted_response_s = Some(point.measured.response.mean_s);
+    }
+    let renderings = |report: &Report| [page(report), terminal::render(report, 160, terminal::Style::Plain)];
+    assert!(renderings(&report).iter().all(|text| !text.contains("weighted")));
+    report.points[2].measured.weighted_response_s = Some(Estimate::within(7.125, 0.25));
+    assert!(renderings(&report).iter().all(|text| text.contains("weighted")));
+    assert!(page(&report).contains("7.12 ± 0.25 s"), "to three digits, ties to even");
+}
+
+/// Words have no places on a line: each stands in a row of its own, under what it is asked.
+#[test]
+fn categories_stand_one_below_the_other() {
+    let report = sample::categories();
+    let figure = figure::response(&report);
+    assert_eq!((figure.panels.len(), figure.title.as_str()), (1, "Mean response time by discipline"));
+    let svg = roxmltree::Document::parse(&figure.panels[0].svg).unwrap();
+    let text =
+        |wanted: &str| svg.descendants().filter(|node| node.is_text() && node.text() == Some(wanted)).count();
+    assert_eq!((text("case many easy"), text("case one big")), (1, 1));
+    assert_eq!((text("fifo"), text("priority"), text("gittins")), (2, 2, 2));
+    let discs =
+        svg.descendants().filter(|node| node.attribute("class").is_some_and(|c| c.starts_with("measured")));
+    let heights: Vec<&str> = discs.filter_map(|node| node.attribute("cy")).collect();
+    assert_eq!(heights.len(), 6);
+    assert!(heights.windows(2).all(|pair| pair[0] != pair[1]), "{heights:?}");
+    assert!(figure::weighted(&report).is_some() && figure::weighted(&sample::report()).is_none());
+    let page = page(&report);
+    assert!(page.contains("least at case many easy with discipline fifo, 100 ms, and most at case one big"));
+}
+
+/// The measured figures are 100 ms for fifo, 200 ms for priority and 300 ms for gittins in the first case.
+#[test]
+fn published_figures_stand_beside_ours_with_their_order() {
+    let mut report = sample::categories();
+    let row = |way: &str, value| PublishedRow {
+        settings: vec![
+            ("case".to_owned(), "many easy".to_owned()),
+            ("discipline".to_owned(), way.to_owned()),
+        ],
+        value,
+    };
+    report.published = vec![Published {
+        source: "a report".to_owned(),
+        measure: Measure::MeanResponse,
+        unit: "ms".to_owned(),
+        baseline: vec![("discipline".to_owned(), "fifo".to_owned())],
+        rows: vec![row("fifo", 50.0), row("priority", 40.0), row("gittins", 55.0)],
+    }];
+    for text in [page(&report), terminal::render(&report, 400, terminal::Style::Plain)] {
+        for part in [
+            "a report: mean response",
+            // Ours and its ratio to the published figure.
+            "100 ± 5.0",
+            "published ÷ fifo",
+            // √(5 %² + 2.5 %²) = 5.6 %.
+            "2.00 [1.89, 2.11]",
+            "Of 3 pairs that differ in discipline only, the order here is the published one in 2, another in 1",
+            "Another order at case many easy: published, priority is 0.800 × fifo; here 2.00 [1.89, 2.11] ×.",
+        ] {
+            assert!(text.contains(part), "{part:?} is not in\n{text}");
+        }
+    }
+    // A class, and the idle share, of what was measured.
+    let point = &report.points[0];
+    let idle = Measure::Idle.of(point).unwrap();
+    assert!((idle.value + point.measured.utilisation.value - 1.0).abs() < 1e-12);
+    let nobody = Measure::ClassResponse { class: "nobody".to_owned() };
+    assert_eq!((nobody.of(point), Measure::TotalTime.of(point)), (None, None));
+}
+
+#[test]
+fn notes_are_paragraphs_of_plain_text() {
+    let mut report = sample::report();
+    report.notes = "First, a < b.\n\nSecond.\n".to_owned();
+    let page = page(&report);
+    assert!(page.contains("<p>First, a &#60; b.</p>") && page.contains("<p>Second.</p>"));
+}
+
+/// Each way to serve relative to the first under its heading, measured in pairs of trials and simulated.
+#[test]
+fn ways_to_serve_are_put_in_relation_to_the_first() {
+    let mut report = sample::categories();
+    for (at, point) in report.points.iter_mut().enumerate() {
+        point.models.truncate(1);
+        if let Modelling::Answer(answer) = &mut point.models[0].simulation {
+            answer.weighted_response_s = Some(Estimate::within([1.0, 0.8, 0.5][at % 3], 0.001));
+        }
+        point.models[0].formula = Modelling::NoAnswer("none".to_owned());
+    }
+    // Hard and easy trials, alike for all; priority is worth what is simulated, gittins half of that, and all but it
+    // noise in the second case.
+    for trial in &mut report.trials {
+        let point = trial.point.unwrap();
+        let hard = [1.0, 3.0, 9.0][trial.seed as usize - 7];
+        let noise = if point == 4 { [0.5, 1.5, 3.0][trial.seed as usize - 7] } else { 1.0 };
+        trial.weighted_response_s = Some(hard * noise * [1.0, 0.8, 0.25][point % 3]);
+    }
+    // The last point was not simulated: more work is offered there than the servers can do.
+    assert!(report.points[5].models[0].simulation.answer().is_none());
+    for text in [page(&report), terminal::render(&report, 400, terminal::Style::Plain)] {
+        for part in [
+            "Relative to fifo: weighted response by discipline",
+            "0.800 [0.800, 0.800]",
+            "Relative to fifo, 1 of 3 measured ratios are those simulated, within 10 % or their interval, 1 are not, and of 1 \
+             the interval is too wide to tell.",
+            "At most there was 50 % to gain on fifo by simulation, at case many easy with discipline gittins; measured, it \
+             was 75 %.",
+        ] {
+            assert!(text.contains(part), "{part:?} is not in\n{text}");
+        }
+    }
 }

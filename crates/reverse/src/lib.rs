@@ -8,13 +8,21 @@
 //! requests from kendall's own streams; it does not reproduce the numbers of the course's client.
 
 mod client;
+mod gang;
+mod memory;
+mod options;
+mod process;
 pub mod protocol;
 mod search;
 mod server;
 mod workload;
 
 pub use client::Client;
-pub use kendall_service::{Config as Options, ServiceError};
-pub use search::search;
-pub use server::{Reverse, serve};
+pub use gang::Sharing;
+pub use kendall_service::{Config, ServiceError};
+pub use memory::{Answers, Memory};
+pub use options::{Execution, Options, UnknownName};
+pub use process::{SEARCH_ONE, search_one};
+pub use search::Key;
+pub use server::{Reverse, bind, serve};
 pub use workload::{ParameterError, Parameters, ReverseWorkload};

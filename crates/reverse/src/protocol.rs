@@ -10,7 +10,7 @@
 //! The answer is one big-endian integer. What is hashed is the integer's 8 bytes in *little*-endian order. The
 //! protocol has no error: "not found" is answered with 0, which is also a possible answer.
 
-use sha2::{Digest as _, Sha256};
+pub use kendall_digest::sha256::{Digest, digest};
 
 /// The length of a request.
 pub const REQUEST_BYTES: usize = 49;
@@ -18,9 +18,6 @@ pub const REQUEST_BYTES: usize = 49;
 pub const ANSWER_BYTES: usize = 8;
 /// What is answered where nothing was found, and to a request that is turned away.
 pub const NOT_FOUND: u64 = 0;
-
-/// A SHA-256 digest.
-pub type Digest = [u8; 32];
 
 /// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,11 +30,6 @@ pub struct Request {
     pub end: u64,
     /// The larger the more urgent. Course clients send 1 to 16; a server takes 0 for 1.
     pub priority: u8,
-}
-
-/// The digest of one candidate.
-pub fn digest(candidate: u64) -> Digest {
-    Sha256::digest(candidate.to_le_bytes()).into()
 }
 
 impl Request {

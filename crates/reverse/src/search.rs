@@ -1,62 +1,188 @@
-//! The engine: which candidate of a range has the digest?
-//!
-//! A plain loop over the compression function of the `sha2` crate, which uses the processor's SHA instructions
-//! where it has them. The 8 bytes of a candidate and their padding fit one block, so a candidate costs one
-//! compression of a block in which only the first 8 bytes change.
+//! One search as all who work on it see it: what of its range is still to do.
 
-use sha2::block_api::compress256;
+use std::ops::Range;
 
-use crate::protocol::Digest;
+use kendall_digest::sha256::Digest;
 
-/// The initial state of SHA-256 (FIPS 180-4, section 5.3.3).
-const INITIAL: [u32; 8] =
-    [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
+use crate::protocol::Request;
 
-/// The first candidate in `from..to` whose digest this is. Scans the whole range if there is none, so the caller
-/// chooses ranges that it can wait for.
-pub fn search(digest: &Digest, from: u64, to: u64) -> Option<u64> {
-    let (words, _) = digest.as_chunks();
-    let wanted: [u32; 8] = std::array::from_fn(|i| u32::from_be_bytes(words[i]));
-    // FIPS 180-4, section 5.1.1: the message, a one bit, zeros, and the length of 64 bits.
-    let mut block = [0; 64];
-    block[8] = 0x80;
-    block[56..].copy_from_slice(&64u64.to_be_bytes());
-    (from..to).find(|candidate| {
-        block[..8].copy_from_slice(&candidate.to_le_bytes());
-        let mut state = INITIAL;
-        compress256(&mut state, std::slice::from_ref(&block));
-        state == wanted
-    })
+/// What a search is known by: two requests with the same key ask the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    pub(crate) digest: Digest,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+impl Key {
+    /// What a request asks, whatever its priority.
+    pub fn of(request: &Request) -> Self {
+        Self { digest: request.digest, start: request.start, end: request.end }
+    }
+
+    /// What the runtime knows it by.
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
+        [&self.digest[..], &self.start.to_be_bytes(), &self.end.to_be_bytes()].concat()
+    }
+}
+
+/// How far a search has come. Parts of its range are handed out, and come back tested or, if whoever had them was
+/// called away, with a rest.
+#[derive(Debug)]
+pub(crate) struct Search {
+    pub(crate) key: Key,
+    /// What nobody has tested or is testing for this search: disjoint and ascending.
+    rest: Vec<Range<u64>>,
+    /// How many parts are handed out.
+    out: usize,
+    tested: u64,
+    found: Option<u64>,
+}
+
+impl Search {
+    pub(crate) fn new(key: Key) -> Self {
+        let whole = key.start..key.end;
+        Self { key, rest: vec![whole], out: 0, tested: 0, found: None }
+    }
+
+    /// How it ended, if it has: with the number, or without.
+    pub(crate) fn ended(&self) -> Option<Option<u64>> {
+        match self.found {
+            Some(value) => Some(Some(value)),
+            None => (self.rest.is_empty() && self.out == 0).then_some(None),
+        }
+    }
+
+    /// How many candidates were tested so far.
+    pub(crate) fn tested(&self) -> u64 {
+        self.tested
+    }
+
+    /// Whether somebody has a part in hand.
+    pub(crate) fn is_out(&self) -> bool {
+        self.out > 0
+    }
+
+    /// How many candidates nobody has in hand.
+    pub(crate) fn left(&self) -> u64 {
+        self.rest.iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// Hands out the lowest candidates, `most` of them at most, if there are any.
+    pub(crate) fn hand_out(&mut self, most: u64) -> Option<Range<u64>> {
+        let first = self.rest.first_mut()?;
+        let part = first.start..first.end.min(first.start.saturating_add(most));
+        first.start = part.end;
+        if first.is_empty() {
+            self.rest.remove(0);
+        }
+        self.out += 1;
+        Some(part)
+    }
+
+    /// Takes back a part that was handed out, tested up to `tested_to` and no further.
+    pub(crate) fn take_back(&mut self, part: Range<u64>, tested_to: u64) {
+        self.out -= 1;
+        self.tested += tested_to - part.start;
+        if tested_to < part.end {
+            let at = self.rest.partition_point(|range| range.start < part.end);
+            // A part is the rest's neighbour more often than not; joined, the rest stays one range.
+            match self.rest.get_mut(at) {
+                Some(next) if next.start == part.end => next.start = tested_to,
+                _ => self.rest.insert(at, tested_to..part.end),
+            }
+        }
+    }
+
+    /// The lowest candidate that nobody has in hand.
+    pub(crate) fn next(&self) -> Option<u64> {
+        self.rest.first().map(|range| range.start)
+    }
+
+    /// Up to where from here on nobody has tested anything for this search, nor has it in hand.
+    pub(crate) fn lacks_up_to(&self, from: u64) -> Option<u64> {
+        self.rest.iter().find(|range| range.contains(&from)).map(|range| range.end)
+    }
+
+    /// Notes that a range was tested for this search without having been handed out for it.
+    pub(crate) fn strike_out(&mut self, tested: &Range<u64>) {
+        let mut rest = Vec::with_capacity(self.rest.len() + 1);
+        for range in self.rest.drain(..) {
+            let (from, to) = (range.start.max(tested.start), range.end.min(tested.end));
+            if from >= to {
+                rest.push(range);
+                continue;
+            }
+            self.tested += to - from;
+            rest.extend([range.start..from, to..range.end].into_iter().filter(|part| !part.is_empty()));
+        }
+        self.rest = rest;
+    }
+
+    /// Notes the number behind the digest.
+    pub(crate) fn find(&mut self, value: u64) {
+        self.found = Some(value);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::digest;
     use proptest::prelude::*;
 
+    fn search(end: u64) -> Search {
+        Search::new(Key { digest: [0; 32], start: 0, end })
+    }
+
     proptest! {
-        /// Against the whole hash function, anywhere in the 64 bits.
+        /// However parts are handed out, interrupted and struck out, each candidate is tested once, and the
+        /// search ends exactly when all are.
         #[test]
-        fn a_candidate_is_found_where_it_is_and_nowhere_else(
-            start: u64, length in 1u64..300, offset in 0u64..300,
+        fn every_candidate_is_tested_once(
+            end in 1u64..400,
+            steps in prop::collection::vec((1u64..60, 0u64..60, any::<bool>(), 0u64..400, 0u64..50), 1..100),
         ) {
-            let end = start.saturating_add(length);
-            let candidate = start.saturating_add(offset);
-            let found = search(&digest(candidate), start, end);
-            prop_assert_eq!(found, (start..end).contains(&candidate).then_some(candidate));
+            let mut search = search(end);
+            let mut tested = vec![0; end as usize];
+            let mut hands = Vec::new();
+            for (most, progress, keep, strike, width) in steps {
+                hands.extend(search.hand_out(most));
+                if !keep && let Some(part) = hands.pop() {
+                    let to = part.end.min(part.start + progress);
+                    (part.start..to).for_each(|i| tested[i as usize] += 1);
+                    search.take_back(part, to);
+                }
+                if let Some(to) = search.lacks_up_to(strike) {
+                    let struck = strike..to.min(strike + width);
+                    struck.clone().for_each(|i| tested[i as usize] += 1);
+                    search.strike_out(&struck);
+                }
+                prop_assert_eq!(search.tested(), tested.iter().sum::<u64>());
+                prop_assert!(search.rest.is_sorted_by(|a, b| a.end <= b.start && !a.is_empty() && !b.is_empty()));
+            }
+            for part in hands {
+                part.clone().for_each(|i| tested[i as usize] += 1);
+                let to = part.end;
+                search.take_back(part, to);
+            }
+            while let Some(part) = search.hand_out(7) {
+                prop_assert_eq!(search.ended(), None);
+                part.clone().for_each(|i| tested[i as usize] += 1);
+                let to = part.end;
+                search.take_back(part, to);
+            }
+            prop_assert_eq!(search.ended(), Some(None));
+            prop_assert!(tested.iter().all(|&times| times == 1));
         }
     }
 
     #[test]
-    fn the_ends_of_the_range_and_of_the_integers_are_right() {
-        let (first, last) = (1 << 32, u64::MAX - 1);
-        assert_eq!(search(&digest(first - 1), first - 5, first + 5), Some(first - 1));
-        assert_eq!(search(&digest(first), first - 5, first + 5), Some(first));
-        assert_eq!(search(&digest(last), last - 9, u64::MAX), Some(last));
-        assert_eq!(search(&digest(u64::MAX), last - 9, u64::MAX), None);
-        assert_eq!(search(&digest(0), 0, 10), Some(0));
-        assert_eq!(search(&digest(5), 5, 5), None);
-        assert_eq!(search(&digest(5), 9, 1), None);
+    fn a_find_ends_a_search_whatever_is_still_out() {
+        let mut search = search(100);
+        let part = search.hand_out(10).unwrap();
+        search.find(7);
+        assert_eq!(search.ended(), Some(Some(7)));
+        search.take_back(part, 3);
+        assert_eq!((search.ended(), search.left()), (Some(Some(7)), 97));
     }
 }

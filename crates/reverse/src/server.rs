@@ -1,28 +1,46 @@
-//! The server: each request is a search, done a chunk at a time, in the order of the discipline.
+//! The server: each request is a search, done in the order of the discipline, by one of several ways to lay
+//! searches on processors.
 //!
 //! Every complete request gets exactly 8 bytes. The protocol has no error, and course clients wait for ever for
 //! an answer that does not come, so a request that finds nothing, or is turned away, is answered with 0.
 
+use std::io;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
+use kendall_digest::gpu::{Device, Gpu, Sums};
+use kendall_digest::sha256::{Outcome, Targets, scan};
+use kendall_digest::{Engine, Interrupt};
 use kendall_service::{
-    Config, Counter, Decoded, Handler, Malformed, Registry, Reply, Server, ServiceError, Step, Then,
-    signalled,
+    Counter, Decoded, Handler, Malformed, Registry, Reply, Server, ServiceError, Step, Then, signalled,
 };
 use kendall_station::{Job, Size};
 
-use crate::protocol::{Digest, NOT_FOUND, REQUEST_BYTES, Request, encode_answer};
-use crate::search::search;
+use crate::gang::{Gang, Place, Sharing, Turn};
+use crate::memory::Answers;
+use crate::options::{Execution, Options};
+use crate::process::{Finding, Process};
+use crate::protocol::{NOT_FOUND, REQUEST_BYTES, Request, encode_answer};
+use crate::search::Key;
 
-/// The candidates of a worker's first chunk: about a millisecond on a processor with SHA instructions.
+/// The candidates of a worker's first chunk, well below a millisecond.
 const FIRST_CHUNK: u64 = 16_384;
+
+/// Opens the server's sockets and starts the threads that search.
+///
+/// # Errors
+/// Fails if an address is taken, the file of stamps cannot be written or threads cannot be started.
+pub fn bind(options: Options) -> Result<Server<Reverse>, ServiceError> {
+    let runtime = options.runtime();
+    Server::bind(runtime, Reverse::new(options)?)
+}
 
 /// Serves until SIGINT or SIGTERM. Calls `ready` with the address once connections are accepted.
 ///
 /// # Errors
-/// Fails if the addresses are taken, the file of stamps cannot be written or threads cannot be started.
-pub fn serve(options: Config, ready: impl FnOnce(SocketAddr)) -> Result<(), ServiceError> {
-    let server = Server::bind(options, Reverse::default())?;
+/// As [`bind`], and if the stamps cannot be written.
+pub fn serve(options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), ServiceError> {
+    let server = bind(options)?;
     let address = server.local_addr();
     server.run_until(async move {
         let signalled = signalled();
@@ -32,43 +50,187 @@ pub fn serve(options: Config, ready: impl FnOnce(SocketAddr)) -> Result<(), Serv
 }
 
 /// Hash reversal as the runtime sees it. The unit of work is a candidate.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Reverse {
+    searchers: Searchers,
+    engine: Engine,
+    sharing: Sharing,
+    answers: Option<Answers>,
+    /// Candidates hashed by the threads of this server.
+    hashed: Counter,
     /// Requests whose range held no answer.
     not_found: Counter,
+    /// Requests whose range ends before it begins.
+    empty: Counter,
+    /// Requests with a priority that the protocol does not know.
+    odd_priorities: Counter,
+    /// Processes that could not be started or ended without a result.
+    process_failures: Counter,
 }
 
-/// A search that has come as far as `at`.
+/// Who searches.
 #[derive(Debug)]
-pub struct Search {
-    digest: Digest,
-    at: u64,
-    end: u64,
+enum Searchers {
+    Gang(Gang),
+    /// The workers themselves; one interrupt for each.
+    Workers(Vec<Interrupt>),
+    Processes {
+        program: PathBuf,
+    },
+}
+
+/// A search in the hands of the runtime.
+#[derive(Debug)]
+pub struct Task {
+    key: Key,
+    work: Work,
+}
+
+#[derive(Debug)]
+enum Work {
+    Shared(Place),
+    /// Has come as far as this candidate.
+    Alone(u64),
+    Process {
+        process: Option<Process>,
+        processor_ns: Option<i64>,
+    },
 }
 
 impl Reverse {
+    /// The system without its sockets.
+    ///
+    /// # Errors
+    /// Fails if threads cannot be started.
+    pub fn new(options: Options) -> Result<Self, ServiceError> {
+        let threads = options.service.workers;
+        let hashed = Counter::default();
+        let searchers = match options.execution {
+            Execution::SharedChunks => {
+                let card = card(options.device)?;
+                let gang = Gang::new(threads, card, options.engine, options.sharing, hashed.clone());
+                Searchers::Gang(
+                    gang.map_err(|source| ServiceError::Start { what: "threads that search", source })?,
+                )
+            }
+            Execution::Sequential | Execution::ThreadPool => {
+                let workers = options.runtime().workers.get();
+                Searchers::Workers((0..workers).map(|_| Interrupt::new()).collect())
+            }
+            Execution::ProcessPerRequest => Searchers::Processes { program: options.program },
+        };
+        Ok(Self {
+            searchers,
+            engine: options.engine,
+            sharing: options.sharing,
+            hashed,
+            answers: Answers::new(options.memory, options.memory_entries),
+            not_found: Counter::default(),
+            empty: Counter::default(),
+            odd_priorities: Counter::default(),
+            process_failures: Counter::default(),
+        })
+    }
+
     /// The reply to a search that is over.
-    fn reply(&self, found: Option<u64>) -> Reply {
+    fn reply(&self, key: Key, found: Option<u64>) -> Reply {
+        if let Some(answers) = &self.answers {
+            answers.remember(key, found);
+        }
+        self.known_reply(found)
+    }
+
+    fn known_reply(&self, found: Option<u64>) -> Reply {
         if found.is_none() {
             self.not_found.inc();
         }
         answer(found.unwrap_or(NOT_FOUND))
     }
+
+    /// Searches on as the runtime's own worker.
+    fn search(&self, interrupt: &Interrupt, key: Key, at: &mut u64, units: u64) -> Step {
+        let to = at.saturating_add(units).min(key.end);
+        let from = *at;
+        let outcome = scan(self.engine, &Targets::one(key.digest), from..to, interrupt);
+        interrupt.lower();
+        self.hashed.inc_by(outcome.reached(&(from..to)) - from);
+        *at = match outcome {
+            Outcome::Found { value, .. } => return Step::Done(self.reply(key, Some(value))),
+            Outcome::Absent if to == key.end => return Step::Done(self.reply(key, None)),
+            Outcome::Absent => to,
+            Outcome::Stopped { at } => at,
+        };
+        Step::Continue { attained: (*at - from) as f64 }
+    }
+
+    /// Starts the process of a request, or looks whether it is done.
+    fn await_process(&self, program: &Path, key: Key, process: &mut Option<Process>) -> Awaited {
+        let result = match process {
+            None => Process::start(program, self.engine, key).map(|started| {
+                *process = Some(started);
+                None
+            }),
+            Some(process) => process.wait(),
+        };
+        match result {
+            Ok(None) => Awaited::NotYet,
+            Ok(Some(finding)) => Awaited::Finding(finding),
+            Err(error) => {
+                self.process_failures.inc();
+                tracing::error!(%error, program = %program.display(), "a process for a request failed");
+                Awaited::Failed
+            }
+        }
+    }
+}
+
+/// The graphics card, where one is wanted and found.
+fn card(device: Device) -> Result<Option<Gpu>, ServiceError> {
+    if device == Device::Cpu {
+        return Ok(None);
+    }
+    match (Gpu::find(Sums::default()), device) {
+        (Ok(card), _) => {
+            tracing::info!(card = card.name(), "a graphics card searches, too");
+            Ok(Some(card))
+        }
+        (Err(absent), Device::Gpu) => {
+            Err(ServiceError::Start { what: "search on a graphics card", source: io::Error::other(absent) })
+        }
+        (Err(absent), _) => {
+            tracing::info!(%absent, "no graphics card searches");
+            Ok(None)
+        }
+    }
+}
+
+/// What came of waiting for a process.
+enum Awaited {
+    NotYet,
+    Finding(Finding),
+    Failed,
 }
 
 impl Handler for Reverse {
-    type Task = Search;
+    type Task = Task;
 
     fn max_request_bytes(&self) -> usize {
         REQUEST_BYTES
     }
 
-    fn decode(&self, bytes: &[u8]) -> Result<Option<Decoded<Search>>, Malformed> {
+    fn decode(&self, bytes: &[u8]) -> Result<Option<Decoded<Task>>, Malformed> {
         let Some(request) = Request::decode(bytes) else { return Ok(None) };
         let used_bytes = REQUEST_BYTES;
+        if !(1..=16).contains(&request.priority) {
+            self.odd_priorities.inc();
+        }
         if request.candidates() == 0 {
+            self.empty.inc();
             tracing::debug!(start = request.start, end = request.end, "an empty range");
-            return Ok(Some(Decoded::Answer { used_bytes, reply: self.reply(None) }));
+            return Ok(Some(Decoded::Answer { used_bytes, reply: self.known_reply(None) }));
+        }
+        if let Some(found) = self.answers.as_ref().and_then(|answers| answers.recall(&request)) {
+            return Ok(Some(Decoded::Answer { used_bytes, reply: self.known_reply(found) }));
         }
         let job = Job {
             // Weight 0 would wait for ever while anybody else does.
@@ -76,23 +238,65 @@ impl Handler for Reverse {
             size: Size::UniformUpTo(request.candidates() as f64),
             attained: 0.0,
         };
-        let task = Search { digest: request.digest, at: request.start, end: request.end };
-        Ok(Some(Decoded::Work { used_bytes, job, task }))
+        let key = Key::of(&request);
+        let work = match &self.searchers {
+            Searchers::Gang(gang) => Work::Shared(gang.enter(key)),
+            Searchers::Workers(_) => Work::Alone(key.start),
+            Searchers::Processes { .. } => Work::Process { process: None, processor_ns: None },
+        };
+        // Two requests ask the same if they differ in nothing but the priority.
+        let same = (self.sharing == Sharing::On).then(|| key.to_bytes());
+        Ok(Some(Decoded::Work { used_bytes, job, task: Task { key, work }, key: same }))
     }
 
     fn first_chunk(&self) -> u64 {
         FIRST_CHUNK
     }
 
-    fn advance(&self, task: &mut Search, units: u64) -> Step {
-        let to = task.at.saturating_add(units).min(task.end);
-        let found = search(&task.digest, task.at, to);
-        if found.is_some() || to == task.end {
-            return Step::Done(self.reply(found));
+    fn advance(&self, worker: usize, task: &mut Task, units: u64) -> Step {
+        let key = task.key;
+        match (&self.searchers, &mut task.work) {
+            (Searchers::Gang(gang), Work::Shared(place)) => match gang.lead(place, units) {
+                Turn::Unfinished(tested) => Step::Continue { attained: tested as f64 },
+                Turn::Ended(found) => Step::Done(self.reply(key, found)),
+            },
+            (Searchers::Workers(interrupts), Work::Alone(at)) => {
+                self.search(&interrupts[worker], key, at, units)
+            }
+            (Searchers::Processes { program }, Work::Process { process, processor_ns }) => {
+                match self.await_process(program, key, process) {
+                    Awaited::NotYet => Step::Continue { attained: 0.0 },
+                    Awaited::Failed => Step::Done(self.known_reply(None)),
+                    Awaited::Finding(Finding { value, processor_ns: spent_ns }) => {
+                        *processor_ns = Some(spent_ns);
+                        Step::Done(self.reply(key, value))
+                    }
+                }
+            }
+            _ => unreachable!("a task is made for those who search"),
         }
-        let attained = (to - task.at) as f64;
-        task.at = to;
-        Step::Continue { attained }
+    }
+
+    fn interrupt(&self, worker: usize) {
+        match &self.searchers {
+            Searchers::Gang(gang) => gang.interrupt(),
+            Searchers::Workers(interrupts) => interrupts[worker].raise(),
+            // It looks up every few milliseconds.
+            Searchers::Processes { .. } => {}
+        }
+    }
+
+    fn answered_besides(&self) -> Vec<(Vec<u8>, Reply)> {
+        let Searchers::Gang(gang) = &self.searchers else { return Vec::new() };
+        let reply = |(key, found): (Key, _)| (key.to_bytes(), self.reply(key, found));
+        gang.ended_besides().into_iter().map(reply).collect()
+    }
+
+    fn service_ns(&self, task: &Task) -> Option<i64> {
+        match task.work {
+            Work::Process { processor_ns, .. } => processor_ns,
+            Work::Shared(_) | Work::Alone(_) => None,
+        }
     }
 
     fn refusal(&self) -> Reply {
@@ -100,55 +304,22 @@ impl Handler for Reverse {
     }
 
     fn register(&self, registry: &mut Registry) {
-        registry.register("reverse_not_found", "Searches without a find", self.not_found.clone());
+        let counters = [
+            ("reverse_candidates", "Candidates hashed by the threads of this server", &self.hashed),
+            ("reverse_not_found", "Requests without an answer", &self.not_found),
+            ("reverse_empty_ranges", "Requests whose range ends before it begins", &self.empty),
+            ("reverse_odd_priorities", "Requests with a priority outside 1 to 16", &self.odd_priorities),
+            ("reverse_process_failures", "Processes without a result", &self.process_failures),
+        ];
+        for (name, help, counter) in counters {
+            registry.register(name, help, counter.clone());
+        }
+        if let Some(answers) = &self.answers {
+            answers.register(registry);
+        }
     }
 }
 
 fn answer(answer: u64) -> Reply {
     Reply { bytes: encode_answer(answer).to_vec(), then: Then::Close }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::protocol::digest;
-    use proptest::prelude::*;
-
-    proptest! {
-        /// However the work is cut, it ends with the same answer and the same total.
-        #[test]
-        fn chunks_of_any_size_search_the_whole_range_once(
-            start: u64, length in 1u64..500, offset in 0u64..600, chunks in prop::collection::vec(1u64..100, 1..20),
-        ) {
-            let end = start.saturating_add(length);
-            prop_assume!(start < end);
-            let x = start.saturating_add(offset);
-            let reverse = Reverse::default();
-            let mut task = Search { digest: digest(x), at: start, end };
-            let mut attained = 0.0;
-            for &units in chunks.iter().cycle() {
-                match reverse.advance(&mut task, units) {
-                    Step::Continue { attained: more } => attained += more,
-                    Step::Done(reply) => {
-                        prop_assert_eq!(reply, answer(if x < end { x } else { NOT_FOUND }));
-                        break;
-                    }
-                }
-            }
-            prop_assert!(attained < (end - start) as f64);
-            prop_assert_eq!(reverse.not_found.get(), u64::from(x >= end));
-        }
-    }
-
-    #[test]
-    fn the_largest_range_and_the_lowest_priority_are_ordinary_jobs() {
-        let request = Request { digest: digest(3), start: 0, end: u64::MAX, priority: 0 };
-        let reverse = Reverse::default();
-        let Ok(Some(Decoded::Work { job, mut task, .. })) = reverse.decode(&request.encode()) else {
-            panic!("a range with candidates is work")
-        };
-        assert_eq!((job.weight, job.size), (1.0, Size::UniformUpTo(u64::MAX as f64)));
-        assert!(matches!(reverse.advance(&mut task, 2), Step::Continue { attained: 2.0 }));
-        assert!(matches!(reverse.advance(&mut task, 2), Step::Done(reply) if reply == answer(3)));
-    }
 }

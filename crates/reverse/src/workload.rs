@@ -55,7 +55,24 @@ pub struct ReverseWorkload {
     seed: u64,
 }
 
+/// What tells requests apart.
+enum Classes {
+    One,
+    Repetition,
+    Priority,
+}
+
 impl Parameters {
+    fn classes(&self) -> Classes {
+        if self.priority_lambda > 0.0 {
+            Classes::Priority
+        } else if self.repeat_percent > 0.0 {
+            Classes::Repetition
+        } else {
+            Classes::One
+        }
+    }
+
     /// Says what is impossible about the parameters, if anything is.
     ///
     /// # Errors
@@ -102,13 +119,19 @@ impl ReverseWorkload {
     /// Each step goes to a uniform earlier request, so even if all repeat there are about ln(i) steps.
     fn first_asked(&self, mut index: u64) -> Rng {
         loop {
-            let mut rng = stream(self.seed, Purpose::Request, index);
-            let repeats = rng.random::<f64>() * 100.0 < self.parameters.repeat_percent;
-            if index == 0 || !repeats {
-                return rng;
+            match self.draw_repeated(index) {
+                (rng, None) => return rng,
+                (_, Some(earlier)) => index = earlier,
             }
-            index = rng.random_range(0..index);
         }
+    }
+
+    /// Which earlier request this one repeats, if it does, and the rest of its stream.
+    fn draw_repeated(&self, index: u64) -> (Rng, Option<u64>) {
+        let mut rng = stream(self.seed, Purpose::Request, index);
+        let repeats = rng.random::<f64>() * 100.0 < self.parameters.repeat_percent;
+        let earlier = (index > 0 && repeats).then(|| rng.random_range(0..index));
+        (rng, earlier)
     }
 
     fn draw_priority(&self, rng: &mut Rng) -> u8 {
@@ -125,18 +148,24 @@ impl ReverseWorkload {
 impl Workload for ReverseWorkload {
     fn request(&self, index: u64) -> LoadRequest {
         let request = self.reverse_request(index);
-        let class = if self.parameters.priority_lambda == 0.0 { 0 } else { u32::from(request.priority) - 1 };
+        let class = match self.parameters.classes() {
+            Classes::One => 0,
+            Classes::Repetition => u32::from(self.draw_repeated(index).1.is_some()),
+            Classes::Priority => u32::from(request.priority) - 1,
+        };
         LoadRequest { class, bytes: request.encode().to_vec() }
     }
 
-    /// One class for each priority, which is its weight, if there are priorities.
+    /// One class for each priority, which is its weight, if there are priorities; else one for new requests and
+    /// one for repeated ones, if there are any.
     fn classes(&self) -> Vec<RequestClass> {
-        if self.parameters.priority_lambda == 0.0 {
-            vec![RequestClass { name: "all".into(), weight: 1.0 }]
-        } else {
-            let class =
-                |priority| RequestClass { name: format!("priority {priority}"), weight: f64::from(priority) };
-            (1..=MAX_PRIORITY).map(class).collect()
+        let class = |name: &str, weight| RequestClass { name: name.into(), weight };
+        match self.parameters.classes() {
+            Classes::One => vec![class("all", 1.0)],
+            Classes::Repetition => vec![class("new", 1.0), class("repeated", 1.0)],
+            Classes::Priority => (1..=MAX_PRIORITY)
+                .map(|priority| class(&format!("priority {priority}"), f64::from(priority)))
+                .collect(),
         }
     }
 
@@ -150,7 +179,8 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::search::search;
+    use kendall_digest::sha256::{Outcome, Targets, scan};
+    use kendall_digest::{Engine, Interrupt};
 
     const PLAIN: Parameters =
         Parameters { difficulty: 1000, repeat_percent: 0.0, priority_lambda: 0.0, start: None };
@@ -183,7 +213,9 @@ mod tests {
         for i in 0..n {
             let request = workload.reverse_request(i as u64);
             assert_eq!(request.candidates(), difficulty);
-            let answer = search(&request.digest, request.start, request.end).unwrap();
+            let targets = Targets::one(request.digest);
+            let found = scan(Engine::Portable, &targets, request.start..request.end, &Interrupt::new());
+            let Outcome::Found { value: answer, .. } = found else { panic!("{found:?}") };
             counts[((answer - request.start) / 16) as usize] += 1;
         }
         assert!(counts.iter().all(|&count| agrees(count, n, 0.25)), "{counts:?}");
@@ -235,10 +267,18 @@ mod tests {
     }
 
     #[test]
-    fn classes_are_the_priorities_if_there_are_any() {
+    fn classes_are_the_priorities_if_there_are_any_or_else_what_is_repeated() {
         let plain = workload(PLAIN, 1);
         let all = RequestClass { name: "all".into(), weight: 1.0 };
         assert_eq!((plain.classes(), plain.request(4).class), (vec![all], 0));
+        let repeating = workload(Parameters { repeat_percent: 40.0, ..PLAIN }, 1);
+        let mut asked = HashSet::new();
+        for i in 0..200 {
+            // Every digest of its range is new when it is asked for the first time, and not any more.
+            let is_new = asked.insert(repeating.reverse_request(i).digest);
+            let class = &repeating.classes()[repeating.request(i).class as usize];
+            assert_eq!(class.name, if is_new { "new" } else { "repeated" });
+        }
         let urgent = workload(Parameters { priority_lambda: 0.3, ..PLAIN }, 1);
         assert_eq!(urgent.classes().len(), 16);
         for i in 0..200 {

@@ -3,9 +3,8 @@
 mod peer;
 mod running;
 
-use kendall_reverse::Options;
 use peer::{LIMIT, Peer, check_that_others_are_served, request_for};
-use running::{Running, options, wait_until};
+use running::{Running, options, wait_until, with};
 use rustix::process::{Resource, getrlimit};
 
 /// Client and server are one process here, so each connection takes two file descriptors.
@@ -22,7 +21,10 @@ fn check_descriptors(connections: u64) {
 fn five_thousand_idle_connections_keep_nobody_from_being_served() {
     const CROWD: u64 = 5_000;
     check_descriptors(CROWD);
-    let server = Running::new(Options { patience: LIMIT, request_deadline: LIMIT, ..options() });
+    let server = Running::new(with(options(), |config| {
+        config.patience = LIMIT;
+        config.request_deadline = LIMIT
+    }));
     let idle: Vec<Peer> = (0..CROWD).map(|_| Peer::connect(server.address)).collect();
     wait_until("all are open", || server.metric("kendall_connections_open") == CROWD);
     for _ in 0..20 {
@@ -39,7 +41,7 @@ fn five_thousand_idle_connections_keep_nobody_from_being_served() {
 fn a_flood_is_answered_or_refused_and_every_request_is_accounted_for() {
     const FLOOD: u64 = 2_000;
     check_descriptors(FLOOD);
-    let server = Running::new(Options { max_waiting: 500, ..options() });
+    let server = Running::new(with(options(), |config| config.max_waiting = 500));
     let range = 50_000;
     let peers: Vec<(Peer, u64)> = (0..FLOOD)
         .map(|i| 1 + i * 23 % (range - 1))

@@ -6,20 +6,25 @@ mod running;
 
 use kendall_record::clock::now_ns;
 use kendall_record::stamps::{self, Stamp};
-use kendall_reverse::Options;
+use kendall_reverse::{Options, Sharing};
 use kendall_station::{Discipline, Job, Queue, Size};
 use peer::{Peer, ask, check_that_others_are_served, digest, endless, request, request_for};
-use running::{Running, one_worker, wait_until};
+use running::{Running, one_worker, wait_until, with};
 use std::collections::HashMap;
 use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
 
+/// Each request is served by itself, so that the stamps show the order of service and nothing else.
 fn with_stamps(discipline: Discipline) -> (Running, TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let stamps = Some(folder.path().join("stamps"));
-    (Running::new(Options { discipline, stamps, ..one_worker() }), folder)
+    let alone = Options { sharing: Sharing::Off, ..one_worker() };
+    let options = with(alone, |config| {
+        config.discipline = discipline;
+        config.stamps = Some(folder.path().join("stamps"));
+    });
+    (Running::new(options), folder)
 }
 
 fn read_stamps(folder: &Path) -> Vec<Stamp> {
@@ -29,7 +34,7 @@ fn read_stamps(folder: &Path) -> Vec<Stamp> {
 #[test]
 fn an_urgent_request_overtakes_a_long_one_where_the_discipline_says_so() {
     for discipline in [Discipline::PreemptivePriority, Discipline::Gittins, Discipline::ShortestRemaining] {
-        let server = Running::new(Options { discipline, ..one_worker() });
+        let server = Running::new(with(one_worker(), |config| config.discipline = discipline));
         let long = Peer::send(server.address, &endless(1));
         wait_until("the long one is served", || server.busy() == 1);
         assert_eq!(ask(server.address, &request(digest(9), 0, 10, 16)), 9);
@@ -62,7 +67,7 @@ fn an_urgent_request_waits_for_a_long_one_where_nobody_is_interrupted() {
 
 #[test]
 fn processor_sharing_lets_a_short_request_pass_many_long_ones() {
-    let server = Running::new(Options { discipline: Discipline::ProcessorSharing, ..one_worker() });
+    let server = Running::new(with(one_worker(), |config| config.discipline = Discipline::ProcessorSharing));
     let long: Vec<Peer> = (0..5).map(|_| Peer::send(server.address, &endless(1))).collect();
     wait_until("five long ones share the worker", || server.busy() == 1 && server.waiting() == 4);
     check_that_others_are_served(server.address);
@@ -132,7 +137,7 @@ fn the_stamps_are_a_possible_schedule() {
 
 #[test]
 fn shutdown_finishes_what_is_in_flight() {
-    let server = Running::new(Options { grace: peer::LIMIT, ..one_worker() });
+    let server = Running::new(with(one_worker(), |config| config.grace = peer::LIMIT));
     let requests = [700_000, 300_000, 5_000];
     let peers: Vec<Peer> =
         requests.iter().map(|&x| Peer::send(server.address, &request_for(x, 0, 1 << 20))).collect();
@@ -148,7 +153,7 @@ fn shutdown_finishes_what_is_in_flight() {
 
 #[test]
 fn shutdown_refuses_with_8_bytes_what_takes_longer_than_its_grace() {
-    let server = Running::new(Options { grace: Duration::from_millis(50), ..one_worker() });
+    let server = Running::new(with(one_worker(), |config| config.grace = Duration::from_millis(50)));
     let served = Peer::send(server.address, &endless(1));
     let waits = Peer::send(server.address, &endless(1));
     let half = Peer::send(server.address, &endless(1)[..20]);

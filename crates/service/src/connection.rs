@@ -68,8 +68,8 @@ pub(crate) async fn serve<H: Handler>(
                 answer_at_once(&shared, &stamps, peer);
                 (used_bytes, Some(reply))
             }
-            Decoded::Work { used_bytes, job, task } => {
-                (used_bytes, have_served(&stream, peer, &shared, job, task).await)
+            Decoded::Work { used_bytes, job, task, key } => {
+                (used_bytes, have_served(&stream, peer, &shared, job, task, key).await)
             }
         };
         let Some(Reply { bytes, then }) = reply else { return Ending::Reset };
@@ -91,9 +91,10 @@ async fn have_served<H: Handler>(
     shared: &Shared<H>,
     job: Job,
     task: H::Task,
+    key: Option<Vec<u8>>,
 ) -> Option<Reply> {
     shared.meters.received.inc();
-    match shared.pool.admit(job, task, peer.port()) {
+    match shared.pool.admit(job, task, key, peer.port()) {
         Ok(mut claim) => tokio::select! {
             biased;
             verdict = claim.verdict() => match verdict {

@@ -25,9 +25,29 @@ pub trait Handler: Send + Sync + 'static {
         1
     }
 
-    /// Does at most `units` more units of the task. Until it returns, the worker can be neither interrupted nor
-    /// stopped.
-    fn advance(&self, task: &mut Self::Task, units: u64) -> Step;
+    /// Does at most `units` more units of the task, on the given worker; workers count from 0. Until it returns,
+    /// the worker does nothing else.
+    fn advance(&self, worker: usize, task: &mut Self::Task, units: u64) -> Step;
+
+    /// Asks the `advance` that this worker is in to return before its units are done, for somebody more urgent
+    /// came or its client went. Called from any thread. A wish that comes while the worker is in no `advance` may
+    /// cut the next one short; one that is ignored costs no more than the rest of the chunk.
+    fn interrupt(&self, worker: usize) {
+        let _ = worker;
+    }
+
+    /// Requests other than the one in hand, by their [keys](Decoded::Work), that were answered on the way. Asked
+    /// after each `advance`.
+    fn answered_besides(&self) -> Vec<(Vec<u8>, Reply)> {
+        Vec::new()
+    }
+
+    /// The service that a task received so far, in ns, where the handler knows better than the wall clock: a
+    /// process that shares the processors with others, say.
+    fn service_ns(&self, task: &Self::Task) -> Option<i64> {
+        let _ = task;
+        None
+    }
 
     /// The answer to a request that is turned away. May be empty.
     fn refusal(&self) -> Reply;
@@ -60,6 +80,9 @@ pub enum Decoded<Task> {
         job: Job,
         /// The work itself.
         task: Task,
+        /// What the request asks, if one that asks the same may have the same answer: it then joins the one that
+        /// waits or is served already, and adds its weight to it.
+        key: Option<Vec<u8>>,
     },
 }
 

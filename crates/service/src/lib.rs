@@ -2,7 +2,8 @@
 //!
 //! One thread does all I/O. It accepts, reads requests under a deadline, and admits them to a bounded queue. A
 //! pool of worker threads takes from that queue and serves in chunks of about a millisecond; between two chunks
-//! a worker asks whether somebody more urgent waits, and whether the client is still there. Every queue, buffer
+//! a worker asks whether somebody more urgent waits, and whether the client is still there. Requests that ask the
+//! same at the same time, where the handler says that they do, are served as one. Every queue, buffer
 //! and table has a bound, and what lies beyond the bound is refused and counted.
 //!
 //! What a request means is the [`Handler`]'s business: this crate knows no protocol, and neither parses nor
@@ -29,10 +30,10 @@
 //!
 //!     fn decode(&self, bytes: &[u8]) -> Result<Option<Decoded<(u8, u64)>>, Malformed> {
 //!         let job = Job { weight: 1.0, size: Size::Exactly(bytes[0].into()), attained: 0.0 };
-//!         Ok(Some(Decoded::Work { used_bytes: 1, job, task: (bytes[0], 0) }))
+//!         Ok(Some(Decoded::Work { used_bytes: 1, job, task: (bytes[0], 0), key: None }))
 //!     }
 //!
-//!     fn advance(&self, (to, counted): &mut (u8, u64), units: u64) -> Step {
+//!     fn advance(&self, _: usize, (to, counted): &mut (u8, u64), units: u64) -> Step {
 //!         *counted += units;
 //!         if *counted < u64::from(*to) {
 //!             Step::Continue { attained: units as f64 }

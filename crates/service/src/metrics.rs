@@ -60,6 +60,8 @@ pub(crate) struct Meters {
     pub(crate) accepted: Counter,
     /// Connections open now.
     pub(crate) open: Gauge,
+    /// Requests that joined one that asked the same.
+    pub(crate) joined: Counter,
     /// Services interrupted for another request.
     pub(crate) preemptions: Counter,
     /// Stamps that the writer could not take in time.
@@ -99,6 +101,7 @@ impl Meters {
             received: Counter::default(),
             accepted: Counter::default(),
             open: Gauge::default(),
+            joined: Counter::default(),
             preemptions: Counter::default(),
             stamps_dropped: Counter::default(),
             waiting: Gauge::default(),
@@ -124,6 +127,7 @@ impl Meters {
         to.register("requests_waiting", "Requests that wait for a worker", self.waiting.clone());
         to.register("workers_busy", "Workers that serve a request", self.busy.clone());
         to.register("workers", "Workers", configured);
+        to.register("requests_joined", "Requests that joined one that asked the same", self.joined.clone());
         to.register("preemptions", "Services interrupted for another request", self.preemptions.clone());
         to.register("stamps_dropped", "Stamps lost to a slow disk", self.stamps_dropped.clone());
         to.register("waiting_seconds", "Time not in service, of answered requests", self.waiting_s.clone());

@@ -1,7 +1,9 @@
 //! The station itself: the requests that wait, and which worker serves what.
 //!
-//! One lock guards it. It is held for the few steps of a queue operation and never while a handler runs, bytes
-//! move or anybody waits. Workers without work sleep on a condition variable.
+//! Requests that ask the same while one of them is there make one *flight*: it waits and is served once, with the
+//! weight of all, and all get its answer. One lock guards the station. It is held for the few steps of a queue
+//! operation and never while a handler runs, bytes move or anybody waits. Workers without work sleep on a
+//! condition variable.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -13,18 +15,24 @@ use tokio::sync::oneshot;
 use crate::handler::Reply;
 use crate::metrics::{Fate, Levels, Meters};
 
-/// A request at the station.
+/// The work of a flight, which waits or is in the hands of a worker.
 pub(crate) struct Pending<T> {
     pub(crate) task: T,
-    /// The client's port.
-    pub(crate) port: u16,
-    pub(crate) queued_ns: i64,
     /// When a worker first took it up.
     pub(crate) started_ns: Option<i64>,
     /// Its time in service so far.
     pub(crate) service_ns: i64,
-    /// Where its answer goes. Closed once the client is gone.
+    flight: u64,
+}
+
+/// A request that awaits the answer of its flight.
+pub(crate) struct Waiter {
+    /// The client's port.
+    pub(crate) port: u16,
+    pub(crate) queued_ns: i64,
+    /// Where its answer goes.
     pub(crate) verdict: oneshot::Sender<Verdict>,
+    weight: f64,
     id: u64,
 }
 
@@ -41,7 +49,7 @@ pub(crate) enum Next {
     GoOn,
     /// Somebody more urgent waits.
     MakeWay,
-    /// The client went away.
+    /// All clients went away.
     Cancel,
     /// The server shuts down, and its grace is over.
     Refuse,
@@ -56,12 +64,28 @@ enum Phase {
     Refusing,
 }
 
+/// Requests that ask the same.
+struct Flight {
+    /// Empty only while a worker has not noticed yet that all have left.
+    waiters: Vec<Waiter>,
+    key: Option<Vec<u8>>,
+    place: Place,
+}
+
+enum Place {
+    Waiting(Ticket),
+    Serving(usize),
+}
+
 struct State<T> {
     queue: Queue<Pending<T>>,
-    /// The tickets of those who wait, by which they can be taken back.
-    tickets: HashMap<u64, Ticket>,
+    flights: HashMap<u64, Flight>,
+    /// The flights that others may join.
+    by_key: HashMap<Vec<u8>, u64>,
     /// What each worker serves.
     serving: Vec<Option<Job>>,
+    /// Requests at the station.
+    admitted: usize,
     next_id: u64,
     phase: Phase,
 }
@@ -72,11 +96,14 @@ pub(crate) struct Pool<T> {
     work: Condvar,
     capacity: usize,
     meters: Arc<Meters>,
+    /// Asks a worker to look up before its chunk is done.
+    interrupt: Box<dyn Fn(usize) + Send + Sync>,
 }
 
 /// A client's claim on the answer to its request. Dropped before the answer came, it cancels the request.
 pub(crate) struct Claim<T> {
-    id: u64,
+    flight: u64,
+    waiter: u64,
     verdict: oneshot::Receiver<Verdict>,
     pool: Arc<Pool<T>>,
 }
@@ -87,11 +114,14 @@ impl<T> Pool<T> {
         workers: usize,
         max_waiting: usize,
         meters: Arc<Meters>,
+        interrupt: impl Fn(usize) + Send + Sync + 'static,
     ) -> Self {
         let state = State {
             queue: Queue::new(discipline),
-            tickets: HashMap::new(),
+            flights: HashMap::new(),
+            by_key: HashMap::new(),
             serving: vec![None; workers],
+            admitted: 0,
             next_id: 0,
             phase: Phase::Open,
         };
@@ -100,31 +130,51 @@ impl<T> Pool<T> {
             work: Condvar::new(),
             capacity: workers.saturating_add(max_waiting),
             meters,
+            interrupt: Box::new(interrupt),
         }
     }
 
     /// Admits a request, or says why not.
-    pub(crate) fn admit(self: &Arc<Self>, job: Job, task: T, port: u16) -> Result<Claim<T>, Fate> {
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        job: Job,
+        task: T,
+        key: Option<Vec<u8>>,
+        port: u16,
+    ) -> Result<Claim<T>, Fate> {
         let mut state = self.lock();
         if state.phase != Phase::Open {
             return Err(Fate::Shutdown);
         }
-        if state.queue.len() + state.busy() >= self.capacity {
+        if state.admitted >= self.capacity {
             return Err(Fate::QueueFull);
         }
         let (sender, receiver) = oneshot::channel();
-        let id = state.next_id;
-        state.next_id += 1;
-        let queued_ns = now_ns();
-        let pending = Pending { task, port, queued_ns, started_ns: None, service_ns: 0, verdict: sender, id };
-        let ticket = state.queue.push(job, pending);
-        state.tickets.insert(id, ticket);
+        let id = state.take_id();
+        let waiter = Waiter { port, queued_ns: now_ns(), verdict: sender, weight: job.weight, id };
+        state.admitted += 1;
+        let known = key.as_ref().and_then(|key| state.by_key.get(key)).copied();
+        let flight = match known {
+            Some(flight) => {
+                state.join(flight, waiter);
+                self.meters.joined.inc();
+                flight
+            }
+            None => {
+                state.open_flight(id, job, task, key, waiter);
+                self.work.notify_one();
+                id
+            }
+        };
+        let outranked = state.outranked();
         drop(state);
-        self.work.notify_one();
-        Ok(Claim { id, verdict: receiver, pool: Arc::clone(self) })
+        if let Some(worker) = outranked {
+            (self.interrupt)(worker);
+        }
+        Ok(Claim { flight, waiter: id, verdict: receiver, pool: Arc::clone(self) })
     }
 
-    /// The next request for this worker, which has none. Sleeps until there is one; `None` once the server shuts
+    /// The next flight for this worker, which has none. Sleeps until there is one; `None` once the server shuts
     /// down and nobody waits.
     pub(crate) fn take(&self, worker: usize) -> Option<Entry<Pending<T>>> {
         let mut state = self.lock();
@@ -139,27 +189,31 @@ impl<T> Pool<T> {
         }
     }
 
-    /// Frees the worker, whose request has ended.
-    pub(crate) fn leave(&self, worker: usize) {
-        self.lock().serving[worker] = None;
+    /// Frees the worker, whose flight has ended; returns those who await its end.
+    pub(crate) fn leave(&self, worker: usize, pending: &Pending<T>) -> Vec<Waiter> {
+        let mut state = self.lock();
+        state.serving[worker] = None;
+        state.close_flight(pending.flight)
     }
 
-    /// Puts back what the worker serves, and gives it the most urgent request instead.
+    /// Puts back what the worker serves, and gives it the most urgent flight instead.
     pub(crate) fn exchange(&self, worker: usize, entry: Entry<Pending<T>>) -> Option<Entry<Pending<T>>> {
         let mut state = self.lock();
-        let id = entry.item.id;
+        let flight = entry.item.flight;
         let ticket = state.queue.resume(entry);
-        state.tickets.insert(id, ticket);
+        state.flight(flight).place = Place::Waiting(ticket);
         state.start_next(worker)
     }
 
-    /// What a worker is to do after a chunk.
-    pub(crate) fn after_chunk(&self, worker: usize, entry: &Entry<Pending<T>>) -> Next {
+    /// What a worker is to do after a chunk. Updates the weight of what it serves.
+    pub(crate) fn after_chunk(&self, worker: usize, entry: &mut Entry<Pending<T>>) -> Next {
         let mut state = self.lock();
-        state.serving[worker] = Some(entry.job.clone());
+        let job = state.serving[worker].as_mut().expect("the worker serves it");
+        job.attained = entry.job.attained;
+        entry.job.weight = job.weight;
         if state.phase == Phase::Refusing {
             Next::Refuse
-        } else if entry.item.verdict.is_closed() {
+        } else if state.flight(entry.item.flight).waiters.is_empty() {
             Next::Cancel
         } else if state.queue.outranks(&entry.job) && state.is_least_urgent(worker, &entry.job) {
             Next::MakeWay
@@ -168,10 +222,22 @@ impl<T> Pool<T> {
         }
     }
 
+    /// Takes those from the queue who ask what this key says. Empty if nobody does, or a worker has them.
+    pub(crate) fn take_waiting(&self, key: &[u8]) -> Vec<Waiter> {
+        let mut state = self.lock();
+        let Some(&flight) = state.by_key.get(key) else { return Vec::new() };
+        let Place::Waiting(ticket) = state.flight(flight).place else { return Vec::new() };
+        state.queue.remove(ticket);
+        state.close_flight(flight)
+    }
+
     /// How many wait and how many are served.
     pub(crate) fn levels(&self) -> Levels {
         let state = self.lock();
-        Levels { waiting: state.queue.len(), busy: state.busy() }
+        let is_served =
+            |flight: &&Flight| matches!(flight.place, Place::Serving(_)) && !flight.waiters.is_empty();
+        let served = state.flights.values().filter(is_served).count();
+        Levels { waiting: state.admitted - served, busy: state.serving.iter().flatten().count() }
     }
 
     /// Admits nobody any more; workers stop when nobody waits.
@@ -180,26 +246,30 @@ impl<T> Pool<T> {
         self.work.notify_all();
     }
 
-    /// Refuses all who wait, and those in service at their next chunk.
+    /// Refuses all who wait, and those in service as soon as their workers look up.
     pub(crate) fn refuse_rest(&self) {
         let mut state = self.lock();
         state.phase = Phase::Refusing;
-        state.tickets.clear();
-        let waiting = state.queue.drain();
+        let waiting: Vec<u64> = state.queue.drain().map(|entry| entry.item.flight).collect();
+        let refused: Vec<Waiter> =
+            waiting.into_iter().flat_map(|flight| state.close_flight(flight)).collect();
+        let workers = state.serving.len();
         drop(state);
-        for Entry { item, .. } in waiting {
-            self.meters.ended(if item.verdict.is_closed() { Fate::Cancelled } else { Fate::Shutdown });
-            let _ = item.verdict.send(Verdict::Refused);
+        for waiter in refused {
+            self.meters.ended(Fate::Shutdown);
+            let _ = waiter.verdict.send(Verdict::Refused);
         }
+        (0..workers).for_each(|worker| (self.interrupt)(worker));
     }
 
-    /// Takes a request back, if it waits. One in service is noticed by its worker after the chunk.
-    fn forget(&self, id: u64) {
+    /// Takes a request back whose client went away.
+    fn forget(&self, flight: u64, waiter: u64) {
         let mut state = self.lock();
-        let entry = state.tickets.remove(&id).and_then(|ticket| state.queue.remove(ticket));
+        let Some(left) = state.withdraw(flight, waiter) else { return };
         drop(state);
-        if entry.is_some() {
-            self.meters.ended(Fate::Cancelled);
+        self.meters.ended(Fate::Cancelled);
+        if let Left::Nobody { served_by: Some(worker) } = left {
+            (self.interrupt)(worker);
         }
     }
 
@@ -208,16 +278,119 @@ impl<T> Pool<T> {
     }
 }
 
+/// Who awaits a flight after one has left.
+enum Left {
+    Somebody,
+    Nobody { served_by: Option<usize> },
+}
+
 impl<T> State<T> {
+    fn take_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    fn flight(&mut self, flight: u64) -> &mut Flight {
+        self.flights.get_mut(&flight).expect("a flight is known as long as it waits or is served")
+    }
+
+    fn open_flight(&mut self, id: u64, job: Job, task: T, key: Option<Vec<u8>>, waiter: Waiter) {
+        let pending = Pending { task, started_ns: None, service_ns: 0, flight: id };
+        let ticket = self.queue.push(job, pending);
+        if let Some(key) = &key {
+            self.by_key.insert(key.clone(), id);
+        }
+        self.flights.insert(id, Flight { waiters: vec![waiter], key, place: Place::Waiting(ticket) });
+    }
+
+    fn join(&mut self, flight: u64, waiter: Waiter) {
+        let weight = waiter.weight;
+        self.flight(flight).waiters.push(waiter);
+        self.add_weight(flight, weight);
+    }
+
+    /// Forgets a flight, and returns those who awaited it.
+    fn close_flight(&mut self, flight: u64) -> Vec<Waiter> {
+        let Some(Flight { waiters, key, .. }) = self.flights.remove(&flight) else { return Vec::new() };
+        self.admitted -= waiters.len();
+        self.forget_key(flight, key.as_deref());
+        waiters
+    }
+
+    /// A flight that all have left gives up its key at once, so the key may belong to another by now.
+    fn forget_key(&mut self, flight: u64, key: Option<&[u8]>) {
+        if let Some(key) = key
+            && self.by_key.get(key) == Some(&flight)
+        {
+            self.by_key.remove(key);
+        }
+    }
+
+    /// Takes one request out of its flight. `None` if it is no longer there.
+    fn withdraw(&mut self, flight: u64, waiter: u64) -> Option<Left> {
+        let waiters = &mut self.flights.get_mut(&flight)?.waiters;
+        let index = waiters.iter().position(|other| other.id == waiter)?;
+        let weight = waiters.remove(index).weight;
+        let is_empty = waiters.is_empty();
+        self.admitted -= 1;
+        if !is_empty {
+            self.add_weight(flight, -weight);
+            return Some(Left::Somebody);
+        }
+        match self.flight(flight).place {
+            Place::Waiting(ticket) => {
+                self.queue.remove(ticket);
+                self.close_flight(flight);
+                Some(Left::Nobody { served_by: None })
+            }
+            Place::Serving(worker) => {
+                let key = self.flight(flight).key.take();
+                self.forget_key(flight, key.as_deref());
+                Some(Left::Nobody { served_by: Some(worker) })
+            }
+        }
+    }
+
+    /// Changes the weight of a flight, and with it its place in the queue.
+    fn add_weight(&mut self, flight: u64, weight: f64) {
+        let ticket = match self.flight(flight).place {
+            Place::Serving(worker) => {
+                self.serving[worker].as_mut().expect("the worker serves it").weight += weight;
+                return;
+            }
+            Place::Waiting(ticket) => ticket,
+        };
+        // There, whoever is put back goes to the end, and weights do not count.
+        if self.queue.discipline() == Discipline::ProcessorSharing {
+            return;
+        }
+        let mut entry = self.queue.remove(ticket).expect("it waits");
+        entry.job.weight += weight;
+        let ticket = self.queue.resume(entry);
+        self.flight(flight).place = Place::Waiting(ticket);
+    }
+
     fn start_next(&mut self, worker: usize) -> Option<Entry<Pending<T>>> {
         let entry = self.queue.pop()?;
-        self.tickets.remove(&entry.item.id);
+        self.flight(entry.item.flight).place = Place::Serving(worker);
         self.serving[worker] = Some(entry.job.clone());
         Some(entry)
     }
 
-    fn busy(&self) -> usize {
-        self.serving.iter().flatten().count()
+    /// The worker that should look up now because somebody more urgent waits than it serves, as far as is known
+    /// before its chunk is done. In processor sharing turns last whole chunks.
+    fn outranked(&self) -> Option<usize> {
+        if self.queue.discipline() == Discipline::ProcessorSharing {
+            return None;
+        }
+        let mut least: Option<(usize, &Job)> = None;
+        for (worker, job) in self.serving.iter().enumerate() {
+            let job = job.as_ref()?; // A free worker will take it.
+            if least.is_none_or(|(_, least)| self.queue.less_urgent(job, least)) {
+                least = Some((worker, job));
+            }
+        }
+        least.filter(|(_, job)| self.queue.outranks(job)).map(|(worker, _)| worker)
     }
 
     /// Whether no other worker serves a less urgent job. With several servers, only the least urgent makes way;
@@ -238,9 +411,6 @@ impl<T> Claim<T> {
 
 impl<T> Drop for Claim<T> {
     fn drop(&mut self) {
-        // In this order: a worker that puts the request back afterwards sees that it is closed, and one that put
-        // it back before left a ticket.
-        self.verdict.close();
-        self.pool.forget(self.id);
+        self.pool.forget(self.flight, self.waiter);
     }
 }

@@ -28,7 +28,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// What all threads of a server share.
 pub(crate) struct Shared<H: Handler> {
     pub(crate) config: Config,
-    pub(crate) handler: H,
+    pub(crate) handler: Arc<H>,
     pub(crate) meters: Arc<Meters>,
     pub(crate) pool: Arc<Pool<H::Task>>,
     closing: watch::Sender<Closing>,
@@ -76,7 +76,13 @@ impl<H: Handler> Server<H> {
         let workers = config.workers.get();
         let meters = Arc::new(Meters::new(workers, |registry| handler.register(registry)));
         let (stamps, stamp_thread) = stamps::open(config.stamps.as_deref(), meters.stamps_dropped.clone())?;
-        let pool = Arc::new(Pool::new(config.discipline, workers, config.max_waiting, Arc::clone(&meters)));
+        let handler = Arc::new(handler);
+        let interrupt = {
+            let handler = Arc::clone(&handler);
+            move |worker| handler.interrupt(worker)
+        };
+        let pool = Pool::new(config.discipline, workers, config.max_waiting, Arc::clone(&meters), interrupt);
+        let pool = Arc::new(pool);
         let closing = watch::Sender::new(Closing::NotYet);
         let shared = Arc::new(Shared { config, handler, meters, pool, closing });
         Ok(Self { runtime, listener, scrapes, local_addr, metrics_addr, shared, stamps, stamp_thread })

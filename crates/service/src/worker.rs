@@ -1,5 +1,6 @@
 //! One worker: takes a request, serves it chunk by chunk, makes way where it must.
 
+use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use kendall_station::Entry;
 
 use crate::handler::{Handler, Reply, Step};
 use crate::metrics::{Fate, Times};
-use crate::pool::{Next, Pending, Verdict};
+use crate::pool::{Next, Pending, Verdict, Waiter};
 use crate::server::Shared;
 use crate::stamps::StampLog;
 
@@ -53,13 +54,13 @@ fn serve<H: Handler>(
     pace: &mut Pace,
     mut entry: Entry<Pending<H::Task>>,
 ) -> Option<Entry<Pending<H::Task>>> {
-    let pool = &shared.pool;
+    let (pool, handler) = (&shared.pool, &shared.handler);
     let mut before_ns = now_ns();
     entry.item.started_ns.get_or_insert(before_ns);
     loop {
         // A panic leaves the task half done, and it is never touched again.
         let step =
-            catch_unwind(AssertUnwindSafe(|| shared.handler.advance(&mut entry.item.task, pace.units())));
+            catch_unwind(AssertUnwindSafe(|| handler.advance(worker, &mut entry.item.task, pace.units())));
         let now = now_ns();
         entry.item.service_ns += now - before_ns;
         let end = match step {
@@ -67,7 +68,7 @@ fn serve<H: Handler>(
             Ok(Step::Continue { attained }) => {
                 entry.job.attained += attained;
                 pace.learn(now - before_ns);
-                match pool.after_chunk(worker, &entry) {
+                match pool.after_chunk(worker, &mut entry) {
                     Next::GoOn => None,
                     Next::MakeWay => {
                         shared.meters.preemptions.inc();
@@ -82,8 +83,21 @@ fn serve<H: Handler>(
                 Some(End::Unserved(Fate::Crashed))
             }
         };
+        for (key, reply) in handler.answered_besides() {
+            let service = Service { started_ns: now, finished_ns: now, service_ns: 0 };
+            tell(shared, stamps, pool.take_waiting(&key), &End::Answered(reply), service);
+        }
         if let Some(end) = end {
-            conclude(shared, worker, stamps, entry.item, end, now);
+            let Pending { started_ns, service_ns, task, .. } = &entry.item;
+            let service = Service {
+                started_ns: started_ns.expect("it was taken up"),
+                finished_ns: now,
+                service_ns: handler.service_ns(task).unwrap_or(*service_ns),
+            };
+            let waiters = pool.leave(worker, &entry.item);
+            tell(shared, stamps, waiters, &end, service);
+            // What it holds is given back now, and not when the next request comes.
+            drop(entry);
             return pool.take(worker);
         }
         before_ns = now;
@@ -96,47 +110,63 @@ enum End {
     Unserved(Fate),
 }
 
-/// Counts the end of a request, frees the worker, and only then tells the client: whoever has an answer finds it
-/// counted, and finds the place free that it took.
-fn conclude<H: Handler>(
-    shared: &Shared<H>,
-    worker: usize,
-    stamps: &StampLog,
-    pending: Pending<H::Task>,
-    end: End,
+/// The service that a flight received.
+#[derive(Clone, Copy)]
+struct Service {
+    started_ns: i64,
     finished_ns: i64,
+    service_ns: i64,
+}
+
+/// Counts the end of each request of a flight and only then tells its client: whoever has an answer finds it
+/// counted, and finds the place free that it took. The first of them had the service; those who joined it cost
+/// none.
+fn tell<H: Handler>(
+    shared: &Shared<H>,
+    stamps: &StampLog,
+    waiters: Vec<Waiter>,
+    end: &End,
+    service: Service,
 ) {
-    let Pending { port, queued_ns, started_ns, service_ns, verdict, .. } = pending;
-    let (told, started_ns) = match end {
-        _ if verdict.is_closed() => {
-            shared.meters.ended(Fate::Cancelled);
-            (Verdict::Refused, None)
-        }
-        End::Unserved(fate) => {
-            shared.meters.ended(fate);
-            (Verdict::Refused, None)
-        }
-        End::Answered(reply) => {
-            shared.meters.answered(Times { response_ns: finished_ns - queued_ns, service_ns });
-            tracing::trace!(port, response_ns = finished_ns - queued_ns, service_ns, "answered");
-            (Verdict::Answered(reply), started_ns)
-        }
-    };
-    shared.pool.leave(worker);
-    // A client that goes away in this very instant has been counted already.
-    let _ = verdict.send(told);
-    if let Some(started_ns) = started_ns {
-        // Handing the answer over keeps the worker busy as much as finding it does: some 3 % of a millisecond's
-        // service, which a station at 95 % of its capacity would else have too little of.
-        let service_ns = service_ns + now_ns() - finished_ns;
-        stamps.write(Stamp {
-            port,
-            queued: queued_ns,
-            started: started_ns,
-            finished: finished_ns,
-            service: service_ns,
-        });
+    let joined = Service { started_ns: service.finished_ns, service_ns: 0, ..service };
+    for (waiter, service) in waiters.into_iter().zip(iter::once(service).chain(iter::repeat(joined))) {
+        tell_one(shared, stamps, waiter, end, service);
     }
+}
+
+fn tell_one<H: Handler>(
+    shared: &Shared<H>,
+    stamps: &StampLog,
+    waiter: Waiter,
+    end: &End,
+    Service { started_ns, finished_ns, service_ns }: Service,
+) {
+    let Waiter { port, queued_ns, verdict, .. } = waiter;
+    let reply = match end {
+        End::Unserved(fate) => {
+            shared.meters.ended(*fate);
+            let _ = verdict.send(Verdict::Refused);
+            return;
+        }
+        End::Answered(reply) => reply.clone(),
+    };
+    // Whoever joined late saw no more of the service than the time that it was there.
+    let response_ns = finished_ns - queued_ns;
+    let service_ns = service_ns.min(response_ns);
+    shared.meters.answered(Times { response_ns, service_ns });
+    tracing::trace!(port, response_ns, service_ns, "answered");
+    // A client that goes away in this very instant has been counted already.
+    let _ = verdict.send(Verdict::Answered(reply));
+    // Handing the answer over keeps the worker busy as much as finding it does: some 3 % of a millisecond's
+    // service, which a station at 95 % of its capacity would else have too little of.
+    let service = service_ns + now_ns() - finished_ns;
+    stamps.write(Stamp {
+        port,
+        queued: queued_ns,
+        started: started_ns.max(queued_ns),
+        finished: finished_ns,
+        service,
+    });
 }
 
 #[cfg(test)]

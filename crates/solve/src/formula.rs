@@ -15,7 +15,7 @@ mod single;
 mod tails;
 
 use kendall_station::{
-    Answer, Arrivals, By, ClassAnswer, Discipline, Estimate, Law, Station, StationError, Summary,
+    Answer, Arrivals, By, Class, ClassAnswer, Discipline, Estimate, Law, Station, StationError, Summary,
 };
 
 pub use erlang::{erlang_b, erlang_c, servers_for_p_wait, servers_for_response};
@@ -85,6 +85,15 @@ pub fn formula(station: &Station) -> Result<Answer, NoFormula> {
     };
     let in_system = solution.throughput_per_s * (solution.waiting_s + solution.service_s);
     let classes = class_answers(station, &solution, &response, &waiting);
+    let weighted_s = match classes.as_slice() {
+        [] => response.mean_s.value,
+        classes => {
+            let cost_s = |(class, answer): (&Class, &ClassAnswer)| {
+                class.share * class.weight * answer.response.mean_s.value
+            };
+            station.classes.iter().zip(classes).map(cost_s).sum()
+        }
+    };
     Ok(Answer {
         by: By::Formula { source: solution.source.into() },
         response,
@@ -96,6 +105,7 @@ pub fn formula(station: &Station) -> Result<Answer, NoFormula> {
         ),
         in_system: Estimate::exact(in_system),
         lost: Estimate::exact(solution.lost),
+        weighted_response_s: Some(Estimate::exact(weighted_s)),
         classes,
     })
 }
@@ -274,7 +284,7 @@ fn class_answers(
 ) -> Vec<ClassAnswer> {
     let mean_only =
         |mean_s| Summary { mean_s: Estimate::exact(mean_s), variance_s2: None, quantiles: Vec::new() };
-    let answer = |class: &kendall_station::Class| {
+    let answer = |class: &Class| {
         let (response, waiting) = match &class.service {
             None if station.classes.iter().all(|class| class.service.is_none()) => {
                 (response.clone(), waiting.clone())

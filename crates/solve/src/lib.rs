@@ -16,5 +16,7 @@ pub use formula::{
     NoFormula, erlang_b, erlang_c, formula, number_at_least, response_survival, servers_for_p_wait,
     servers_for_response, waiting_survival,
 };
-pub use measured::{ClientSide, NotMeasured, Trend, Trial, client_side, little, measured, trend};
+pub use measured::{
+    ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,
+};
 pub use simulate::{SimulationError, StopRule, simulate};

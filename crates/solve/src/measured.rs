@@ -6,13 +6,15 @@
 //! than any that did, so a quantile above their share is left out rather than made up; means are of those that did.
 
 mod drained;
+mod score;
 mod window;
 
 use kendall_record::RequestRow;
 use kendall_station::{Answer, By, ClassAnswer, Estimate, QUANTILES, Quantile, Servers, Summary};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use drained::{Trend, little, trend};
+pub use score::{ClassScore, Score};
 use window::Window;
 
 use crate::statistics;
@@ -26,8 +28,17 @@ pub struct Trial<'a> {
     pub warmup_ns: i64,
 }
 
+/// A class of requests: rows name it by its index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowClass {
+    /// What it is called.
+    pub name: String,
+    /// What a second of delay of one of its requests costs.
+    pub weight: f64,
+}
+
 /// What the clients alone saw, where the server told nothing of its own.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClientSide {
     /// From the instant a request was due until its answer is complete.
     pub response: Summary,
@@ -64,15 +75,15 @@ pub enum NotMeasured {
     NoStamps(Box<ClientSide>),
 }
 
-/// Makes an answer of the trials of one combination; those that are empty after their warm-up are left out. Rows of class i belong to `classes[i]`; with fewer than two classes
-/// there are no answers by class.
+/// Makes an answer of the trials of one combination; those that are empty after their warm-up are left out. Rows of class
+/// i belong to `classes[i]`; with fewer than two classes there are no answers by class. A row of no class has weight 1.
 ///
 /// The waiting time of a request is `started − queued` plus, where service was interrupted, the interruptions; without
 /// those stamps it is the response time less the service time.
 ///
 /// # Errors
 /// Fails where nothing was due or answered in any trial, and, with what the clients saw, where the server sent no stamps.
-pub fn measured(trials: &[Trial<'_>], servers: Servers, classes: &[String]) -> Result<Answer, NotMeasured> {
+pub fn measured(trials: &[Trial<'_>], servers: Servers, classes: &[RowClass]) -> Result<Answer, NotMeasured> {
     let windows = windows(trials)?;
     let client = seen_by_clients(&windows)?;
     let due = windows.iter().map(|window| window.rows.len() as u64).sum();
@@ -81,7 +92,11 @@ pub fn measured(trials: &[Trial<'_>], servers: Servers, classes: &[String]) -> R
     let response = |class| times(&windows, of_class(class), |row| row.response_ns());
     let waiting = |class| times(&windows, of_class(class), waiting_ns);
     let Some(waiting_all) = waiting(None) else { return Err(NotMeasured::NoStamps(Box::new(client))) };
-    let by_class = |(class, name): (usize, &String)| {
+    let weighted = each_in_order(&windows, |row| {
+        let weight = classes.get(row.class as usize).map_or(1.0, |class| class.weight);
+        Some(weight * window::seconds(row.response_ns()?))
+    });
+    let by_class = |(class, RowClass { name, .. }): (usize, &RowClass)| {
         Some(ClassAnswer {
             name: name.clone(),
             response: response(Some(class))?,
@@ -101,6 +116,7 @@ pub fn measured(trials: &[Trial<'_>], servers: Servers, classes: &[String]) -> R
         throughput_per_s: client.throughput_per_s,
         in_system: client.in_system,
         lost: client.lost,
+        weighted_response_s: mean(&weighted),
         classes: several.iter().enumerate().filter_map(by_class).collect(),
     })
 }
@@ -173,6 +189,27 @@ fn estimated(value: f64, half_width: Option<f64>) -> Estimate {
     }
 }
 
+/// What the requests of each trial tell, in the order in which they were due.
+fn each_in_order(windows: &[Window<'_>], of: impl Fn(&RequestRow) -> Option<f64>) -> Vec<Vec<f64>> {
+    windows.iter().map(|window| window.rows.iter().filter_map(|row| of(row)).collect()).collect()
+}
+
+/// The mean over the trials of their means: with its interval by Student's t over the trials, or by batch means of an
+/// only one. `None` where no trial has a value.
+fn mean(trials: &[impl AsRef<[f64]>]) -> Option<Estimate> {
+    let values = trials.iter().map(AsRef::as_ref).filter(|values: &&[f64]| !values.is_empty());
+    let means: Vec<f64> = values.map(statistics::mean).collect();
+    if means.is_empty() {
+        return None;
+    }
+    let half_width = match (trials, statistics::t_interval(&means)) {
+        (_, Some((_, half_width))) => Some(half_width),
+        ([only], None) => statistics::batch_means(only.as_ref()).map(|found| found.half_width),
+        _ => None,
+    };
+    Some(estimated(statistics::mean(&means), half_width))
+}
+
 /// The summary of one time of the chosen requests; `None` if no request has it.
 fn times(
     windows: &[Window<'_>],
@@ -183,23 +220,11 @@ fn times(
         .iter()
         .map(|window| Sample::new(window.rows.iter().copied().filter(|row| chosen(row)), &time_ns))
         .collect();
-    let means: Vec<f64> = samples
-        .iter()
-        .filter(|s| !s.in_order_s.is_empty())
-        .map(|s| statistics::mean(&s.in_order_s))
-        .collect();
-    if means.is_empty() {
-        return None;
-    }
-    let half_width = match (&samples[..], statistics::t_interval(&means)) {
-        (_, Some((_, half_width))) => Some(half_width),
-        ([sample], None) => statistics::batch_means(&sample.in_order_s).map(|found| found.half_width),
-        _ => None,
-    };
-    let value = statistics::mean(&means);
+    let in_order_s: Vec<&[f64]> = samples.iter().map(|sample| &sample.in_order_s[..]).collect();
+    let mean_s = mean(&in_order_s)?;
     let pooled = Sample::pooled(&samples);
     Some(Summary {
-        mean_s: estimated(value, half_width),
+        mean_s,
         variance_s2: (pooled.sorted_s.len() > 1).then(|| statistics::variance(&pooled.sorted_s)),
         quantiles: QUANTILES.iter().filter_map(|&p| quantile(&samples, &pooled, p)).collect(),
     })

@@ -12,6 +12,7 @@ mod observer;
 mod section;
 mod sharing;
 
+use kendall_station::random::{Purpose, derive};
 use kendall_station::{Answer, Arrivals, Discipline, Station, StationError};
 
 use arriving::Arriving;
@@ -19,25 +20,39 @@ use observer::Observer;
 
 /// When a simulation stops.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct StopRule {
-    /// At the latest after this many customers, warm-up included; at least 1000 are run.
-    pub max_customers: u64,
-    /// Before that, as soon as the 95 % interval of the mean response time is within this share of the mean. Looked at
-    /// each time the run has doubled, so that looking often does not make the interval lie.
-    pub relative_half_width: Option<f64>,
+pub enum StopRule {
+    /// One long run, of which the warm-up is cut: what the station is like in its steady state.
+    Steady {
+        /// It ends at the latest after this many customers, warm-up included; at least 1000 are run.
+        max_customers: u64,
+        /// And before that as soon as the 95 % interval of the mean response time is within this share of the mean.
+        /// Looked at each time the run has doubled, so that looking often does not make the interval lie.
+        relative_half_width: Option<f64>,
+    },
+    /// Independent runs that begin and end with an empty station: what to expect of a trial of so many requests, whether
+    /// the station has a steady state or not.
+    Runs {
+        /// Customers of each run.
+        customers: u64,
+        /// How many runs; at least 10 are made.
+        runs: u64,
+    },
 }
 
-/// ±1 % of the mean response time, and two million customers at most.
+/// The steady state to ±1 % of the mean response time, with two million customers at most.
 impl Default for StopRule {
     fn default() -> Self {
-        Self { max_customers: 2_000_000, relative_half_width: Some(0.01) }
+        Self::Steady { max_customers: Self::MOST_CUSTOMERS, relative_half_width: Some(0.01) }
     }
 }
 
 impl StopRule {
-    /// Runs exactly this long, whatever the precision.
+    /// The longest run by default.
+    pub const MOST_CUSTOMERS: u64 = 2_000_000;
+
+    /// One run of exactly this length, whatever the precision.
     pub fn customers(max_customers: u64) -> Self {
-        Self { max_customers, relative_half_width: None }
+        Self::Steady { max_customers, relative_half_width: None }
     }
 }
 
@@ -61,7 +76,7 @@ pub enum SimulationError {
 /// Runs a station in virtual time until the rule says stop.
 ///
 /// The warm-up is cut by MSER-5, except from a trace, which is a run as a whole. Intervals of means are by batch
-/// means, of quantiles by sectioning. An interrupted service is resumed where it stopped.
+/// means, of quantiles by sectioning; of runs both are over the runs. An interrupted service is resumed where it stopped.
 ///
 /// The simulation knows the true service time of every customer, which shortest-remaining is told at each arrival; a live
 /// server under that discipline may know no more than a range. Gittins and cµ know the law of the class alone.
@@ -70,14 +85,43 @@ pub enum SimulationError {
 /// Fails on an impossible station, on one that never settles, and on a trace that is too short.
 pub fn simulate(station: &Station, stop: StopRule, seed: u64) -> Result<Answer, SimulationError> {
     station.validate()?;
+    match stop {
+        StopRule::Steady { max_customers, relative_half_width } => {
+            steady(station, max_customers, relative_half_width, seed)
+        }
+        StopRule::Runs { customers, runs } => from_empty(station, customers, runs, seed),
+    }
+}
+
+/// Independent runs of so many customers.
+fn from_empty(station: &Station, customers: u64, runs: u64, seed: u64) -> Result<Answer, SimulationError> {
+    let mut observer = Observer::of_runs(station);
+    for run in 0..runs.max(observer::FEWEST_SECTIONS as u64) {
+        let arriving = Arriving::limited(station, derive(seed, Purpose::Trial, run), customers);
+        match station.discipline {
+            Discipline::ProcessorSharing => sharing::run(station, arriving, &mut observer),
+            _ => events::run(station, arriving, &mut observer),
+        }
+        observer.end_run();
+    }
+    observer.answer(station, seed)
+}
+
+/// One long run.
+fn steady(
+    station: &Station,
+    max_customers: u64,
+    relative_half_width: Option<f64>,
+    seed: u64,
+) -> Result<Answer, SimulationError> {
     let saturated = saturated(station);
     // What grows without bound is followed only until that shows.
-    let stop = match saturated {
-        Some(_) => StopRule::customers(stop.max_customers.min(100_000)),
-        None => stop,
+    let (max_customers, relative_half_width) = match saturated {
+        Some(_) => (max_customers.min(100_000), None),
+        None => (max_customers, relative_half_width),
     };
     let arriving = Arriving::new(station, seed);
-    let mut observer = Observer::new(station, stop);
+    let mut observer = Observer::new(station, max_customers, relative_half_width);
     let one_class = station.classes.is_empty();
     let open = !matches!(station.arrivals, Arrivals::Closed { .. });
     match station.discipline {

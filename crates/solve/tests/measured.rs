@@ -3,7 +3,7 @@
 //! Seeds are fixed. Where a random number is compared, twice the half-width of its 95 % interval is allowed.
 
 use kendall_record::{Outcome, RequestRow};
-use kendall_solve::{NotMeasured, Trial, client_side, formula, little, measured, trend};
+use kendall_solve::{NotMeasured, RowClass, Trial, client_side, formula, little, measured, trend};
 use kendall_station::random::{Purpose, stream};
 use kendall_station::{Arrivals, By, Estimate, Law, Servers, Station};
 
@@ -69,9 +69,12 @@ fn a_measured_station_gives_its_own_answer_back() {
     for trials in [1, 4] {
         let runs: Vec<_> = (1..=trials).map(|seed| run(&station, 100_000, seed)).collect();
         let trials: Vec<_> = runs.iter().map(|rows| trial(rows)).collect();
-        let classes = ["even".to_owned(), "odd".to_owned()];
+        let class = |name: &str, weight| RowClass { name: name.to_owned(), weight };
+        let classes = [class("even", 1.0), class("odd", 3.0)];
         let found = measured(&trials, station.servers, &classes).unwrap();
         near("response", found.response.mean_s, exact.response.mean_s.value);
+        // Half of the requests weigh 1, half 3, and all wait alike.
+        near("weighted", found.weighted_response_s.unwrap(), 2.0 * exact.response.mean_s.value);
         near("waiting", found.waiting.mean_s, exact.waiting.mean_s.value);
         near("throughput", found.throughput_per_s, 140.0);
         near("utilisation", found.utilisation, 0.7);

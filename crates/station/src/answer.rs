@@ -103,6 +103,9 @@ pub enum By {
     Simulation {
         /// Customers that left after the warm-up.
         customers: u64,
+        /// So many runs from an empty station, each until it is empty again, rather than one long run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        runs: Option<u64>,
         /// The seed of its random streams.
         seed: u64,
         /// How many customers a run needs to settle at this utilisation, where that is more than were run: the
@@ -138,9 +141,28 @@ pub struct Answer {
     pub in_system: Estimate,
     /// The share of all requests that is turned away or never answered.
     pub lost: Estimate,
+    /// The mean over the requests of weight × response time, in seconds: what delay costs a request, and with
+    /// priorities as weights the score of priority workloads. The mean response where every weight is 1; absent from
+    /// answers that do not know the weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weighted_response_s: Option<Estimate>,
     /// The same by class, where the station has more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ClassAnswer>,
+}
+
+impl Answer {
+    /// The same answer as seen from beyond a constant delay, in seconds, where a request costs `mean_weight` for each
+    /// of them.
+    #[must_use]
+    pub fn delayed(self, delay_s: f64, mean_weight: f64) -> Self {
+        let weighted = |cost: Estimate| cost.shifted(mean_weight * delay_s);
+        Self {
+            response: self.response.shifted(delay_s),
+            weighted_response_s: self.weighted_response_s.map(weighted),
+            ..self
+        }
+    }
 }
 
 /// What an answer says of one class of requests.

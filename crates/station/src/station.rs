@@ -122,6 +122,14 @@ impl Station {
         Law::Mixture { parts: self.classes.iter().map(part).collect() }
     }
 
+    /// The mean weight of a request; 1 without classes.
+    pub fn mean_weight(&self) -> f64 {
+        if self.classes.is_empty() {
+            return 1.0;
+        }
+        self.classes.iter().map(|class| class.share * class.weight).sum()
+    }
+
     /// The offered load per server, λ·E\[S\]/c: the utilisation, if the station has room and is stable. `None`
     /// for a closed population.
     pub fn offered_utilisation(&self) -> Option<f64> {

@@ -26,9 +26,9 @@ pub(crate) const K: [u32; 64] = [
 ];
 
 /// The third word of the message block: the one bit that ends the message (section 5.1.1).
-const END_BIT: u32 = 0x8000_0000;
+pub(crate) const END_BIT: u32 = 0x8000_0000;
 /// The last word of the message block: the length of the message in bits.
-const LENGTH: u32 = 64;
+pub(crate) const LENGTH: u32 = 64;
 
 /// What is the same for all candidates whose upper 32 bits are the same. Kernels in machine code find the words
 /// by their offset.
@@ -174,7 +174,14 @@ fn first_rounds<L: Lane>(block: &Block<L::Word>, first: L) -> State<L> {
     let (a4, e4) = early_round(3, [a3, a2, a1], [e3, e2, e1]);
 
     let state = State { a: a4, b: a3, c: a2, d: a1, e: e4, f: e3, g: e2, h: first };
-    k[4..16].iter().fold(state, |state, &k| state.round(state.h.plus_word(k)))
+    // Written out: the compiler may leave a loop a loop, and then moves all variables in each turn.
+    macro_rules! rounds {
+        ($($t:literal)*) => {{
+            $(let state = state.round(state.h.plus_word(k[$t]));)*
+            state
+        }};
+    }
+    rounds!(4 5 6 7 8 9 10 11 12 13 14 15)
 }
 
 /// The eight working variables (section 6.2.2).
@@ -195,7 +202,7 @@ impl<L: Lane> State<L> {
     #[inline(always)]
     fn round(self, sum: L) -> Self {
         let Self { a, b, c, d, e, f, g, .. } = self;
-        let t1 = sum.plus(big1(e)).plus(e.choose(f, g));
+        let t1 = sum.plus(e.choose(f, g)).plus(big1(e));
         let t2 = big0(a).plus(L::majority(a, b, c));
         Self { a: t1.plus(t2), b: a, c: b, d: c, e: d.plus(t1), f: e, g: f, h: g }
     }

@@ -1,7 +1,9 @@
 //! The figure that matters: mean response time against the first factor, measured and modelled.
 
+use kendall_station::{Answer, Estimate};
+
 use super::{
-    Figure, Key, Panel, Table, answer, axis_title, key, line_class, marker_class, model_keys, shape,
+    Figure, Key, LOG_FROM, Panel, Table, answer, axis_title, key, line_class, marker_class, model_keys, shape,
 };
 use super::{place_cells, place_head, time_cell};
 use crate::chart::{Frame, Quantity, Scale, ScaleLaw, Tick, clipped};
@@ -10,13 +12,24 @@ use crate::model::{Point, Report};
 use crate::number::time;
 use crate::svg::{Anchor, Marker, Svg};
 
-/// Above this ratio between the largest and the least time, equal ratios are drawn as equal lengths.
-const LOG_FROM: f64 = 20.0;
-/// The same for the first factor.
+/// Above this ratio between the ends of the first factor, equal ratios are drawn as equal lengths.
 const LOG_X_FROM: f64 = 50.0;
 
+/// What rings with an arrow mean.
+pub(super) const RISING_CAPTION: &str =
+    " Rings with an arrow were not steady: a longer trial would have measured more.";
+
+/// How trials of so many requests were simulated, where they were.
+pub(super) fn as_run_caption(report: &Report) -> &'static str {
+    if report.points.iter().any(Point::is_simulated_as_run) {
+        " Trials of so many requests were simulated as such: as many requests from an empty server, many times over."
+    } else {
+        ""
+    }
+}
+
 /// Mean response time against the first factor: a panel for each group, all to one scale.
-pub fn response(report: &Report) -> Figure {
+pub(super) fn along(report: &Report) -> Figure {
     let groups = report.groups();
     let size = if groups.len() > 1 { (540.0, 330.0) } else { (720.0, 430.0) };
     let span = span(report);
@@ -28,9 +41,9 @@ pub fn response(report: &Report) -> Figure {
     Figure {
         title: format!("Mean response time against {factor}"),
         caption: caption(report),
-        legend: legend(report),
+        legend: legend(report, |answer| answer.response.mean_s.value.is_finite()),
         panels: groups.iter().map(panel).collect(),
-        table: table(report),
+        table: table(report, |answer| Some(answer.response.mean_s)),
     }
 }
 
@@ -45,22 +58,23 @@ fn caption(report: &Report) -> String {
         );
     }
     if !report.points.iter().all(Point::is_steady) {
-        caption.push_str(" Rings with an arrow were not steady: a longer trial would have measured more.");
+        caption.push_str(RISING_CAPTION);
     }
+    caption.push_str(as_run_caption(report));
     caption
 }
 
-fn legend(report: &Report) -> Vec<Key> {
+pub(super) fn legend(report: &Report, can_show: impl Fn(&Answer) -> bool) -> Vec<Key> {
     let mut keys = vec![key("measured, 95 % interval", |svg| {
         interval_bar(svg, "interval", 17.0, (1.0, 15.0));
         svg.marker("measured", Marker::Disc, (17.0, 8.0));
     })];
-    keys.extend(model_keys(report, |answer| answer.response.mean_s.value.is_finite()));
+    keys.extend(model_keys(report, can_show));
     keys
 }
 
 /// Whether more work is offered than the servers can do.
-fn is_over(point: &Point) -> bool {
+pub(super) fn is_over(point: &Point) -> bool {
     point.utilisation_offered.is_some_and(|utilisation| utilisation >= 1.0)
 }
 
@@ -279,7 +293,8 @@ fn x_ticks(report: &Report, scale: &Scale) -> Vec<Tick> {
     ticks
 }
 
-fn table(report: &Report) -> Table {
+/// What each way says of one time at each point.
+pub(super) fn table(report: &Report, time_of: impl Fn(&Answer) -> Option<Estimate>) -> Table {
     let mut head = place_head(report);
     head.push("measured".to_owned());
     for notation in report.notations() {
@@ -287,10 +302,10 @@ fn table(report: &Report) -> Table {
     }
     let row = |point: &Point| {
         let mut row = place_cells(report, point);
-        row.push(time_cell(Some(point.measured.response.mean_s)));
+        row.push(time_cell(time_of(&point.measured)));
         for notation in report.notations() {
             for way in [Way::Formula, Way::Simulation] {
-                row.push(time_cell(answer(point, notation, way).map(|answer| answer.response.mean_s)));
+                row.push(time_cell(answer(point, notation, way).and_then(&time_of)));
             }
         }
         row

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kendall_station::{Answer, Estimate, Kind, Notation};
 
 use super::{Answers, AssumedLaw, Finding, Reason, Trend, Way};
-use crate::model::{Modelled, Modelling, Point, Report, ServiceSeen, TrialLine};
+use crate::model::{Modelled, Modelling, Point, Report, ServiceSeen, TrialLine, is_of_runs};
 
 /// A prediction this near the measurement serves for planning, however narrow the interval is.
 const NEAR: f64 = 0.05;
@@ -25,7 +25,8 @@ const SCV_OFF: f64 = 0.2;
 /// All findings of a report: answers first, in the order in which they are worth reading, then notes and doubts.
 pub fn findings(report: &Report) -> Vec<Finding> {
     // Of several groups the first one's range stands for the others on the first screen, where the models matter.
-    let mut ranges = ranges(report).into_iter();
+    let ranges = if report.is_categorical() { extremes(report) } else { ranges(report) };
+    let mut ranges = ranges.into_iter();
     let mut found: Vec<Finding> = ranges.by_ref().take(1).collect();
     let mut verdicts: Vec<_> =
         report.notations().into_iter().flat_map(|notation| verdicts(report, notation)).collect();
@@ -66,6 +67,25 @@ fn ranges(report: &Report) -> Vec<Finding> {
     report.groups().into_iter().filter_map(range).collect()
 }
 
+/// The same for categories, which have no order to go along. All count: what they differ in may be that they are steady.
+fn extremes(report: &Report) -> Vec<Finding> {
+    let mean_s = |point: &Point| point.measured.response.mean_s.value;
+    let mut points: Vec<&Point> = report.points.iter().collect();
+    points.sort_by(|a, b| mean_s(a).total_cmp(&mean_s(b)));
+    let (Some(least), Some(most)) = (points.first(), points.last()) else { return Vec::new() };
+    if points.len() == 1 {
+        let (place, mean_s) = (report.place(least), mean_s(least));
+        let (from, to) = (place.clone(), place);
+        return vec![Finding::Range { group: String::new(), from, from_s: mean_s, to, to_s: mean_s }];
+    }
+    vec![Finding::Extremes {
+        least: report.place(least),
+        least_s: mean_s(least),
+        most: report.place(most),
+        most_s: mean_s(most),
+    }]
+}
+
 /// What a comparison of one prediction with the measurement says.
 enum Verdict {
     Agrees,
@@ -91,10 +111,12 @@ fn compare(measured: Estimate, predicted: Estimate) -> Verdict {
 fn verdicts(report: &Report, notation: &str) -> Vec<Finding> {
     let (mut agreeing, mut judged, mut untold, mut ways) = (0, 0, 0, Vec::new());
     let mut misses: Vec<(&Point, Way, f64)> = Vec::new();
-    for point in report.points.iter().filter(|point| point.is_steady()) {
+    for point in &report.points {
         let Some(model) = point.model(notation) else { continue };
+        let comparable: Vec<_> =
+            answers(model).filter(|(_, answer)| point.is_steady() || is_of_runs(answer)).collect();
         let (mut told, mut missed) = (false, false);
-        for (way, answer) in answers(model) {
+        for &(way, answer) in &comparable {
             match compare(point.measured.response.mean_s, answer.response.mean_s) {
                 Verdict::CannotTell => continue,
                 Verdict::Agrees => {}
@@ -109,7 +131,7 @@ fn verdicts(report: &Report, notation: &str) -> Vec<Finding> {
             }
         }
         judged += usize::from(told);
-        untold += usize::from(!told && answers(model).next().is_some());
+        untold += usize::from(!told && !comparable.is_empty());
         agreeing += usize::from(told && !missed);
     }
     let mut found = Vec::new();
@@ -193,7 +215,8 @@ fn utilisation(point: &Point) -> f64 {
 
 fn notes(report: &Report) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (_, points) in report.groups() {
+    // Categories may differ in what is asked, and so in their service.
+    for (_, points) in report.groups().into_iter().filter(|_| !report.is_categorical()) {
         found.extend(load_dependence(report, &points));
     }
     found.extend(nearly_full(report));
@@ -261,7 +284,8 @@ fn doubts_of_points(report: &Report) -> Vec<Finding> {
             Some(_) => {}
         }
         // Above utilisation 1 it is bound to grow, and `Unstable` says so.
-        if let Some(growth) = point.growing.filter(|_| utilisation(point) < 1.0) {
+        let unforeseen = utilisation(point) < 1.0 && !point.is_simulated_as_run();
+        if let Some(growth) = point.growing.filter(|_| unforeseen) {
             let (first_half_s, second_half_s) = (growth.first_half_s, growth.second_half_s);
             found.push(Finding::Growing { place: report.place(point), first_half_s, second_half_s });
         }

@@ -2,7 +2,7 @@
 //! models M/M/2 and M/G/2. The last rate is more than the servers can do.
 
 use kendall_report::{
-    Counts, Curve, Factor, Growth, Modelled, Modelling, Point, Report, ServiceSeen, TrialLine,
+    Counts, Curve, Factor, FactorKind, Growth, Modelled, Modelling, Point, Report, ServiceSeen, TrialLine,
 };
 use kendall_station::{Answer, By, Estimate, Law, QUANTILES, Quantile, Summary, random};
 
@@ -21,6 +21,7 @@ pub(crate) fn report() -> Report {
     Report {
         name: "sample".to_owned(),
         question: "How long do requests to a server with two workers take as their rate grows?".to_owned(),
+        notes: String::new(),
         started_utc: "2026-11-21 04:15:00".to_owned(),
         command: "kendall run experiments/sample.toml".to_owned(),
         machine: [("processor", "2 cores"), ("kernel", "Linux 6.12"), ("kendall", "0.1.0"), ("seed", "7")]
@@ -29,12 +30,14 @@ pub(crate) fn report() -> Report {
         factors: vec![Factor {
             name: "rate".to_owned(),
             unit: "/s".to_owned(),
+            kind: FactorKind::Number,
             values: rates.iter().map(f64::to_string).collect(),
         }],
         points: rates.iter().zip(&runs).map(|(&rate, runs)| point(rate, runs)).collect(),
         trials: trials(&rates, &runs),
         planned_trials: rates.len() * TRIALS as usize,
         curves: vec![curve("M/M/2", 1.0), curve("M/G/2", 1.0 / 3.0)],
+        published: vec![],
         experiment_toml:
             "question = \"How long do requests take?\"\n\n[load]\nrate = [40, 85, 125, 160, 190, 230]\n"
                 .to_owned(),
@@ -44,7 +47,12 @@ pub(crate) fn report() -> Report {
 /// The sample with a second factor.
 pub(crate) fn grouped() -> Report {
     let mut report = report();
-    report.factors.push(Factor { name: "length".to_owned(), unit: "kB".to_owned(), values: vec![] });
+    report.factors.push(Factor {
+        name: "length".to_owned(),
+        unit: "kB".to_owned(),
+        kind: FactorKind::Number,
+        values: vec![],
+    });
     report.curves.clear();
     let doubled = |point: &Point, length: &str, factor: f64| {
         let mut point = point.clone();
@@ -55,6 +63,30 @@ pub(crate) fn grouped() -> Report {
     };
     let twice = |(length, factor)| report.points.iter().map(move |point| doubled(point, length, factor));
     report.points = [("3", 1.0), ("30", 1.5)].into_iter().flat_map(twice).collect();
+    report
+}
+
+/// The sample as categories: two cases, and under each three ways to serve, of weighted requests.
+pub(crate) fn categories() -> Report {
+    let mut report = report();
+    let factor = |name: &str, values: &[&str]| Factor {
+        name: name.to_owned(),
+        unit: String::new(),
+        kind: FactorKind::Category,
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+    };
+    let (cases, ways) = (["many easy", "one big"], ["fifo", "priority", "gittins"]);
+    report.factors = vec![factor("case", &cases), factor("discipline", &ways)];
+    report.curves.clear();
+    let levels = cases.iter().flat_map(|case| ways.iter().map(move |way| (*case, *way)));
+    for (at, (point, (case, way))) in report.points.iter_mut().zip(levels).enumerate() {
+        point.settings =
+            vec![("case".to_owned(), case.to_owned()), ("discipline".to_owned(), way.to_owned())];
+        point.x = (at / ways.len()) as f64;
+        let mean_s = Estimate::within(0.1 * (at + 1) as f64, 0.005);
+        point.measured.response.mean_s = mean_s;
+        point.measured.weighted_response_s = Some(Estimate::within(2.0 * mean_s.value, 0.01));
+    }
     report
 }
 
@@ -126,6 +158,7 @@ fn answer(by: By, rate_per_s: f64, response: Summary, waiting: Summary) -> Answe
         utilisation: Estimate::exact(utilisation),
         in_system,
         lost: Estimate::exact(0.0),
+        weighted_response_s: None,
         classes: vec![],
     }
 }
@@ -137,7 +170,7 @@ fn measured(rate_per_s: f64, runs: &[Run]) -> Answer {
 
 fn simulated(rate_per_s: f64, service: &Law) -> Modelling {
     let runs: Vec<Run> = (10..13).map(|seed| run(rate_per_s, service, 40_000, seed)).collect();
-    let by = By::Simulation { customers: 120_000, seed: 10, needed: None };
+    let by = By::Simulation { customers: 120_000, runs: None, seed: 10, needed: None };
     let response = summary(|run| &run.response_s, &runs);
     Modelling::Answer(Box::new(answer(by, rate_per_s, response, summary(|run| &run.waiting_s, &runs))))
 }
@@ -220,6 +253,8 @@ fn point(rate_per_s: f64, runs: &[Run]) -> Point {
         service: Some(ServiceSeen { mean_s, scv, n: service.len() as u64 }),
         utilisation_offered: Some(rate_per_s * mean_s / SERVERS as f64),
         growing: (!stable).then(|| Growth { first_half_s: half(false), second_half_s: half(true) }),
+
+        total_time_s: None,
     }
 }
 
@@ -233,6 +268,8 @@ fn trials(rates: &[f64], runs: &[Vec<Run>]) -> Vec<TrialLine> {
                 id: format!("{:03}-rate={rate}", trials.len() + 1),
                 point: Some(point),
                 seed: 7 + trial,
+                response_s: None,
+                weighted_response_s: None,
                 counts: Counts { sent, answered: sent, ..Counts::default() },
                 little_gap: Some(1e-4),
                 send_lag_p99_s: Some(0.2e-3),

@@ -4,6 +4,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
@@ -25,9 +26,12 @@ pub(crate) fn request_for(x: u64, start: u64, end: u64) -> Vec<u8> {
     request(digest(x), start, end, 1)
 }
 
-/// A request that no machine finishes.
+/// A request that no machine finishes, and that no other asks.
 pub(crate) fn endless(priority: u8) -> Vec<u8> {
-    request([0; 32], 0, u64::MAX, priority)
+    static ASKED: AtomicU64 = AtomicU64::new(0);
+    let mut digest = [0; 32];
+    digest[..8].copy_from_slice(&ASKED.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+    request(digest, 0, u64::MAX, priority)
 }
 
 pub(crate) struct Peer(pub(crate) TcpStream);

@@ -6,8 +6,9 @@ use std::num::NonZeroUsize;
 use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-use kendall_reverse::{Options, Reverse};
-use kendall_service::{Handle, Server, ServiceError};
+use kendall_digest::Engine;
+use kendall_reverse::{Config, Execution, Options, Reverse, bind};
+use kendall_service::{Handle, ServiceError};
 
 use crate::peer::LIMIT;
 
@@ -17,19 +18,32 @@ pub(crate) struct Running {
     thread: Option<JoinHandle<Result<(), ServiceError>>>,
 }
 
-/// Two workers, everything else by default.
+/// Two threads, everything else by default.
 pub(crate) fn options() -> Options {
-    Options { workers: NonZeroUsize::new(2).unwrap(), ..Options::new("127.0.0.1:0".parse().unwrap()) }
+    let options = Options::new("127.0.0.1:0".parse().unwrap(), Engine::Portable);
+    Options { service: Config { workers: NonZeroUsize::new(2).unwrap(), ..options.service }, ..options }
 }
 
-/// One worker, so that the order of service shows.
+/// One thread, so that the order of service shows.
 pub(crate) fn one_worker() -> Options {
-    Options { workers: NonZeroUsize::MIN, ..options() }
+    with(options(), |config| config.workers = NonZeroUsize::MIN)
+}
+
+/// The options with a change to what any server is told.
+pub(crate) fn with(mut options: Options, change: impl FnOnce(&mut Config)) -> Options {
+    change(&mut options.service);
+    options
+}
+
+/// Every way to lay searches on threads, on two.
+pub(crate) fn on_threads() -> [Options; 3] {
+    [Execution::Sequential, Execution::ThreadPool, Execution::SharedChunks]
+        .map(|execution| Options { execution, ..options() })
 }
 
 impl Running {
     pub(crate) fn new(options: Options) -> Self {
-        let server = Server::bind(options, Reverse::default()).unwrap();
+        let server = bind(options).unwrap();
         let (address, handle) = (server.local_addr(), server.handle());
         Self { address, handle, thread: Some(thread::spawn(move || server.run())) }
     }

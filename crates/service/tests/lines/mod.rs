@@ -36,14 +36,21 @@ impl Gate {
     }
 }
 
-/// Requests: `work N` counts to N, `hold W` lasts until the gate opens, with weight W, `now` needs no work,
-/// `quit` closes, `panic` panics. Each is a line, and so is each answer; a refusal is `no`.
+/// Requests: `work N` counts to N, `hold W` lasts until the gate opens, with weight W, and so does `same W`, which
+/// asks what every other `same` asks; `tell` answers all of these besides itself; `now` needs no work, `quit`
+/// closes, `panic` panics. Each is a line, and so is each answer; a refusal is `no`.
 #[derive(Default)]
-pub(crate) struct Lines(Arc<Gate>);
+pub(crate) struct Lines {
+    gate: Arc<Gate>,
+    told: AtomicBool,
+}
+
+const SAME: &[u8] = b"same";
 
 pub(crate) enum Task {
     Work { done: u64, of: u64 },
     Hold { weight: u64 },
+    Tell,
     Panic,
 }
 
@@ -65,19 +72,25 @@ impl Handler for Lines {
         let text = std::str::from_utf8(&bytes[..end]).unwrap_or("");
         let (verb, number) = text.split_once(' ').unwrap_or((text, "0"));
         let number = number.parse().unwrap_or(0);
-        let work =
-            |weight, size, task| Decoded::Work { used_bytes, job: Job { weight, size, attained: 0.0 }, task };
+        let work = |weight, size, task, key| Decoded::Work {
+            used_bytes,
+            job: Job { weight, size, attained: 0.0 },
+            task,
+            key,
+        };
         Ok(Some(match verb {
-            "work" => work(1.0, Size::Exactly(number as f64), Task::Work { done: 0, of: number }),
-            "hold" => work(number as f64, Size::Unknown, Task::Hold { weight: number }),
-            "panic" => work(1.0, Size::Unknown, Task::Panic),
+            "work" => work(1.0, Size::Exactly(number as f64), Task::Work { done: 0, of: number }, None),
+            "hold" => work(number as f64, Size::Unknown, Task::Hold { weight: number }, None),
+            "same" => work(number as f64, Size::Unknown, Task::Hold { weight: number }, Some(SAME.into())),
+            "tell" => work(99.0, Size::Unknown, Task::Tell, None),
+            "panic" => work(1.0, Size::Unknown, Task::Panic, None),
             "now" => Decoded::Answer { used_bytes, reply: line("now", Then::Keep) },
             "quit" => Decoded::Answer { used_bytes, reply: line("bye", Then::Close) },
             _ => return Err(Malformed),
         }))
     }
 
-    fn advance(&self, task: &mut Task, units: u64) -> Step {
+    fn advance(&self, _: usize, task: &mut Task, units: u64) -> Step {
         match task {
             Task::Work { done, of } => {
                 let more = units.min(*of - *done);
@@ -88,13 +101,27 @@ impl Handler for Lines {
                     Step::Continue { attained: more as f64 }
                 }
             }
-            Task::Hold { .. } if self.0.open.load(Ordering::SeqCst) => Step::Done(line("held", Then::Keep)),
+            Task::Tell => {
+                self.told.store(true, Ordering::SeqCst);
+                Step::Done(line("told", Then::Keep))
+            }
+            Task::Hold { .. } if self.gate.open.load(Ordering::SeqCst) => {
+                Step::Done(line("held", Then::Keep))
+            }
             Task::Hold { weight } => {
                 sleep(Duration::from_millis(1));
-                *self.0.chunks.lock().unwrap().entry(*weight).or_default() += 1;
+                *self.gate.chunks.lock().unwrap().entry(*weight).or_default() += 1;
                 Step::Continue { attained: 1.0 }
             }
             Task::Panic => panic!("as asked"),
+        }
+    }
+
+    fn answered_besides(&self) -> Vec<(Vec<u8>, Reply)> {
+        if self.told.swap(false, Ordering::SeqCst) {
+            vec![(SAME.into(), line("besides", Then::Keep))]
+        } else {
+            Vec::new()
         }
     }
 
@@ -118,7 +145,7 @@ pub(crate) fn config(workers: usize) -> Config {
 impl Running {
     pub(crate) fn new(config: Config) -> Self {
         let gate = Arc::new(Gate::default());
-        let server = Server::bind(config, Lines(Arc::clone(&gate))).unwrap();
+        let server = Server::bind(config, Lines { gate: Arc::clone(&gate), ..Lines::default() }).unwrap();
         let (address, metrics, handle) = (server.local_addr(), server.metrics_addr(), server.handle());
         Self { address, metrics, handle, gate, thread: Some(thread::spawn(move || server.run())) }
     }

@@ -21,6 +21,8 @@ pub(super) struct Arriving<'a> {
     source: Source<'a>,
     /// Cumulated shares and the service law of each class; one entry without classes.
     classes: Vec<(f64, &'a Law)>,
+    /// How many may still come.
+    left: u64,
     class_rng: Rng,
     service_rng: Rng,
 }
@@ -33,6 +35,11 @@ enum Source<'a> {
 impl<'a> Arriving<'a> {
     /// Opens the streams. The users of a closed population begin by thinking.
     pub(super) fn new(station: &'a Station, seed: u64) -> Self {
+        Self::limited(station, seed, u64::MAX)
+    }
+
+    /// The same, of so many customers.
+    pub(super) fn limited(station: &'a Station, seed: u64, customers: u64) -> Self {
         let source = match &station.arrivals {
             Arrivals::Closed { population, think } => {
                 let mut rng = stream(seed, Purpose::Think, 0);
@@ -60,6 +67,7 @@ impl<'a> Arriving<'a> {
         Self {
             source,
             classes,
+            left: customers,
             class_rng: stream(seed, Purpose::Class, 0),
             service_rng: stream(seed, Purpose::Service, 0),
         }
@@ -68,6 +76,7 @@ impl<'a> Arriving<'a> {
     /// When the next customer arrives; `None` if none will, unless one returns before.
     pub(super) fn next_s(&self) -> Option<f64> {
         match &self.source {
+            _ if self.left == 0 => None,
             Source::Open { next_s, .. } => *next_s,
             Source::Closed { due, .. } => due.peek().map(|due| due.0.0),
         }
@@ -79,6 +88,7 @@ impl<'a> Arriving<'a> {
             Source::Open { instants, next_s } => std::mem::replace(next_s, instants.next())?,
             Source::Closed { due, .. } => due.pop()?.0.0,
         };
+        self.left -= 1;
         let class = if self.classes.len() == 1 {
             0
         } else {

@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 
 use kendall_station::{Answer, Arrivals, By, ClassAnswer, Estimate, Station};
 
+use super::SimulationError;
 use super::section::{Ledger, Section};
-use super::{SimulationError, StopRule};
 use crate::statistics;
 
 /// Sections are merged when there are so many.
@@ -17,7 +17,7 @@ const MOST_SECTIONS: usize = 64;
 /// Batches per section on which the warm-up is judged.
 const FINE: usize = super::section::FINE;
 /// An answer needs so many sections, or it has no interval.
-const FEWEST_SECTIONS: usize = 10;
+pub(super) const FEWEST_SECTIONS: usize = 10;
 /// The first look at the precision comes when each section has at least so many customers.
 const FIRST_LOOK: u64 = 512;
 /// A run settles within so many relaxation times of the station.
@@ -34,7 +34,8 @@ pub(super) struct Departure {
 }
 
 pub(super) struct Observer {
-    stop: StopRule,
+    max_customers: u64,
+    relative_half_width: Option<f64>,
     whole: Whole,
     sections: Vec<Section>,
     current: Section,
@@ -44,9 +45,17 @@ pub(super) struct Observer {
     /// Customers still to come in the current fine batch.
     batch_left: u64,
     units_per_s: f64,
+    /// The weight of each class; one entry without classes.
+    weights: Vec<f64>,
     classes: usize,
     /// Customers that a run needs to settle.
     settling: u64,
+    /// Runs that have ended, how many of them are in the current section, and how many fill one.
+    runs: u64,
+    runs_in_section: u64,
+    section_runs: u64,
+    /// When the current run began: runs are put one behind the other.
+    began_s: f64,
 }
 
 /// Whether the run has a steady state to wait for, or is itself the whole.
@@ -54,24 +63,40 @@ pub(super) struct Observer {
 enum Whole {
     Endless,
     Trace,
+    Runs,
 }
 
 impl Observer {
-    pub(super) fn new(station: &Station, stop: StopRule) -> Self {
+    /// Of one long run: its greatest length, and the precision at which it ends before.
+    pub(super) fn new(station: &Station, max_customers: u64, relative_half_width: Option<f64>) -> Self {
         let (whole, customers) = match &station.arrivals {
             Arrivals::Trace { instants_s } => (Whole::Trace, instants_s.len() as u64),
-            _ => (Whole::Endless, stop.max_customers.max(1000)),
+            _ => (Whole::Endless, max_customers.max(1000)),
         };
         let mut section_customers = (customers / MOST_SECTIONS as u64).max(1);
-        while stop.relative_half_width.is_some() && section_customers >= 2 * FIRST_LOOK {
+        while relative_half_width.is_some() && section_customers >= 2 * FIRST_LOOK {
             section_customers /= 2;
         }
+        Self { max_customers, relative_half_width, ..Self::with_sections(station, whole, section_customers) }
+    }
+
+    /// Of runs, each ended by [`Self::end_run`].
+    pub(super) fn of_runs(station: &Station) -> Self {
+        Self::with_sections(station, Whole::Runs, u64::MAX)
+    }
+
+    fn with_sections(station: &Station, whole: Whole, section_customers: u64) -> Self {
         let batch_customers = section_customers.div_ceil(FINE as u64);
         let classes = station.classes.len();
+        let weights = match station.classes.as_slice() {
+            [] => vec![1.0],
+            classes => classes.iter().map(|class| class.weight).collect(),
+        };
         // The unit is a millionth of the mean service time: far below what any quantile resolves.
         let units_per_s = 1e6 / station.service_overall().mean_s().max(1e-300);
         Self {
-            stop,
+            max_customers: u64::MAX,
+            relative_half_width: None,
             whole,
             sections: Vec::with_capacity(MOST_SECTIONS),
             current: Section::new(classes, 0.0),
@@ -79,8 +104,13 @@ impl Observer {
             batch_customers,
             batch_left: batch_customers,
             units_per_s,
+            weights,
             classes,
             settling: settling_customers(station),
+            runs: 0,
+            runs_in_section: 0,
+            section_runs: 1,
+            began_s: 0.0,
         }
     }
 
@@ -104,6 +134,7 @@ impl Observer {
         if let Some(class) = self.current.classes.get_mut(customer.class) {
             class.add(&customer, self.units_per_s);
         }
+        self.current.weighted_s += self.weights[customer.class] * customer.response_s;
         self.current.add_to_batch(customer.response_s);
         self.count(now_s)
     }
@@ -133,7 +164,7 @@ impl Observer {
 
     #[inline]
     fn count(&mut self, now_s: f64) -> ControlFlow<()> {
-        self.current.end_s = now_s;
+        self.current.end_s = self.began_s + now_s;
         self.batch_left -= 1;
         if self.batch_left > 0 {
             return ControlFlow::Continue(());
@@ -147,17 +178,37 @@ impl Observer {
         }
     }
 
-    fn close(&mut self) -> ControlFlow<()> {
+    /// A run has ended, and the station is empty.
+    pub(super) fn end_run(&mut self) {
+        self.began_s = self.current.end_s;
+        self.runs += 1;
+        self.runs_in_section += 1;
+        if self.runs_in_section < self.section_runs {
+            return;
+        }
+        self.runs_in_section = 0;
+        self.push_current();
+        if self.sections.len() == MOST_SECTIONS {
+            self.merge();
+            self.section_runs *= 2;
+        }
+    }
+
+    fn push_current(&mut self) {
         let next = Section::new(self.classes, self.current.end_s);
         self.sections.push(std::mem::replace(&mut self.current, next));
+    }
+
+    fn close(&mut self) -> ControlFlow<()> {
+        self.push_current();
         if self.sections.len() < MOST_SECTIONS {
             return ControlFlow::Continue(());
         }
         if self.whole == Whole::Endless {
-            let longest = 2 * self.customers() > self.stop.max_customers;
+            let longest = 2 * self.customers() > self.max_customers;
             let settled = self.customers() >= self.settling;
             let precise = settled
-                && self.stop.relative_half_width.is_some_and(|wanted| {
+                && self.relative_half_width.is_some_and(|wanted| {
                     let found = estimate(self.steady(), |s| s.all.response.sum_s, |s| s.all.count as f64);
                     found.interval.is_some() && found.half_width() <= wanted * found.value
                 });
@@ -165,21 +216,26 @@ impl Observer {
                 return ControlFlow::Break(());
             }
         }
-        let mut merged = Vec::with_capacity(MOST_SECTIONS);
-        let mut old = std::mem::take(&mut self.sections).into_iter();
-        while let (Some(first), Some(second)) = (old.next(), old.next()) {
-            merged.push(first.merged(second));
-        }
-        self.sections = merged;
+        self.merge();
         self.section_customers *= 2;
         self.batch_customers *= 2;
         self.batch_left = self.batch_customers;
         ControlFlow::Continue(())
     }
 
+    /// Makes one section of every two neighbours.
+    fn merge(&mut self) {
+        let mut merged = Vec::with_capacity(MOST_SECTIONS);
+        let mut old = std::mem::take(&mut self.sections).into_iter();
+        while let (Some(first), Some(second)) = (old.next(), old.next()) {
+            merged.push(first.merged(second));
+        }
+        self.sections = merged;
+    }
+
     /// The sections after the warm-up.
     fn steady(&self) -> &[Section] {
-        if self.whole == Whole::Trace {
+        if self.whole != Whole::Endless {
             return &self.sections;
         }
         let fine: Vec<f64> = self.sections.iter().flat_map(Section::batch_means).collect();
@@ -190,7 +246,7 @@ impl Observer {
 
     /// Makes the answer.
     pub(super) fn answer(mut self, station: &Station, seed: u64) -> Result<Answer, SimulationError> {
-        if self.whole == Whole::Trace && self.current.customers() > 0 {
+        if self.whole != Whole::Endless && self.current.customers() > 0 {
             self.current.close_batch();
             self.sections.push(self.current.clone());
         }
@@ -205,6 +261,7 @@ impl Observer {
             estimate(sections, of, among).within_bounds(0.0, 1.0)
         };
         let run = self.customers();
+        let runs = (self.whole == Whole::Runs).then_some(self.runs);
         let needed = (self.whole == Whole::Endless && run < self.settling).then_some(self.settling);
         let classes = station.classes.iter().enumerate().map(|(i, class)| ClassAnswer {
             name: class.name.clone(),
@@ -213,7 +270,7 @@ impl Observer {
             throughput_per_s: estimate(sections, |s| s.classes[i].count as f64, Section::span_s),
         });
         Ok(Answer {
-            by: By::Simulation { customers, seed, needed },
+            by: By::Simulation { customers, runs, seed, needed },
             response: Ledger::summary(sections, self.units_per_s, |s| &s.all, |l| &l.response),
             waiting: Ledger::summary(sections, self.units_per_s, |s| &s.all, |l| &l.waiting),
             p_wait: share(|s| s.delayed as f64, |s| s.all.count as f64),
@@ -221,6 +278,7 @@ impl Observer {
             utilisation: scaled(per_second(|s| s.busy_s), 1.0 / servers).within_bounds(0.0, 1.0),
             in_system: per_second(|s| s.present_s),
             lost: share(|s| s.lost as f64, |s| s.customers() as f64),
+            weighted_response_s: Some(estimate(sections, |s| s.weighted_s, |s| s.all.count as f64)),
             classes: classes.collect(),
         })
     }

@@ -137,6 +137,8 @@ pub(super) struct Section {
     pub(super) classes: Vec<Ledger>,
     pub(super) delayed: u64,
     pub(super) lost: u64,
+    /// Sum over the customers of weight × response time.
+    pub(super) weighted_s: f64,
     /// Integrals over time of the number present and of the number of busy servers.
     pub(super) present_s: f64,
     pub(super) busy_s: f64,
@@ -154,6 +156,7 @@ impl Section {
             classes: (0..classes).map(|_| Ledger::new(2)).collect(),
             delayed: 0,
             lost: 0,
+            weighted_s: 0.0,
             present_s: 0.0,
             busy_s: 0.0,
             batches: Vec::with_capacity(FINE),
@@ -192,6 +195,7 @@ impl Section {
         self.classes.iter_mut().zip(&next.classes).for_each(|(mine, other)| mine.absorb(other));
         self.delayed += next.delayed;
         self.lost += next.lost;
+        self.weighted_s += next.weighted_s;
         self.present_s += next.present_s;
         self.busy_s += next.busy_s;
         self.batches.extend(next.batches);

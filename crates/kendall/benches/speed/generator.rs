@@ -1,66 +1,32 @@
-//! Speed on this machine: how late the generator sends and what a request costs it, and how many customers a
-//! second the simulator serves. Prints, and writes `docs/benchmarks.md`.
-//!
-//! Everything is compared within one run, because the machine may be shared: medians of several rounds, and
-//! ratios between the sides of the same round.
+//! How late the generator sends, and what a request costs it.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kendall_load::{
     Connection, Exchange, LocalFuture, Plan, Progress, Request, RequestClass, Reuse, RunSummary, Stamps,
     Workload, run, tcp,
 };
-use kendall_record::{Machine, Outcome, RequestRow, utc_now};
-use kendall_solve::{StopRule, simulate};
-use kendall_station::{Arrivals, Discipline, Law, Servers, Station};
+use kendall_record::{Outcome, RequestRow};
+use kendall_station::Arrivals;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-const ROUNDS: usize = 3;
+use crate::{ROUNDS, median};
+
 const RATES_PER_S: [f64; 2] = [5_000.0, 20_000.0];
 const ROUND: Duration = Duration::from_secs(3);
 /// A request and an answer of hash reversal, for their sizes.
 const REQUEST_BYTES: usize = 49;
 const ANSWER_BYTES: usize = 8;
-const CUSTOMERS: u64 = 20_000_000;
-
-fn main() {
-    // `cargo test --benches` asks for a list of tests; there are none.
-    if std::env::args().any(|argument| argument == "--list" || argument == "--test") {
-        return;
-    }
-    let page = page();
-    print!("{page}");
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.md");
-    fs::write(&path, page).expect("docs/benchmarks.md can be written");
-}
-
-fn page() -> String {
-    let machine = Machine::here();
-    let mut page = format!(
-        "# Benchmarks\n\nWritten by `make bench` on {}.\n\n{} × {}, kernel {}, kendall {}. \
-         Medians of {ROUNDS} rounds; both sides of a ratio ran in the same rounds.\n",
-        &utc_now()[..10],
-        machine.cores,
-        machine.cpu,
-        machine.kernel,
-        env!("CARGO_PKG_VERSION"),
-    );
-    generator(&mut page);
-    simulator(&mut page);
-    page
-}
 
 /// How late requests are sent at a constant rate, against a server that answers at once.
-fn generator(page: &mut String) {
+pub(crate) fn section(page: &mut String) {
     let server = serve();
     page.push_str(
         "\n## The generator\n\nOpen loop, constant rate, 50 kept connections, a server on the same machine that answers \
@@ -146,48 +112,6 @@ fn tokio_lags_ns(rate_per_s: f64) -> Lags {
         }
         lags(lags_ns)
     })
-}
-
-/// How many customers a second the simulator serves.
-fn simulator(page: &mut String) {
-    page.push_str(
-        "\n## The simulator\n\nOne thread, ρ = 0.8. FIFO with room for all has a loop of its own; everything else goes \
-         through the general event loop.\n\n| station | customers | million customers per second | against M/M/3 |\n| --- | ---: | ---: | ---: |\n",
-    );
-    let station = |discipline, capacity| Station {
-        discipline,
-        capacity,
-        ..Station::new(
-            Arrivals::poisson(2.4),
-            Law::Exponential { mean_s: 1.0 },
-            Servers::new(3).expect("3 > 0"),
-        )
-    };
-    let stations = [
-        (station(Discipline::Fifo, None), CUSTOMERS),
-        (station(Discipline::Fifo, Some(20)), CUSTOMERS / 4),
-        (station(Discipline::PreemptivePriority, None), CUSTOMERS / 4),
-        (station(Discipline::ProcessorSharing, None), CUSTOMERS / 4),
-        (station(Discipline::ShortestRemaining, None), CUSTOMERS / 4),
-    ];
-    let mut first = None;
-    for (station, customers) in stations {
-        let rates = (0..ROUNDS).map(|round| {
-            let start = Instant::now();
-            let answer = simulate(&station, StopRule::customers(customers), round as u64);
-            answer.expect("the station is stable");
-            customers as f64 / start.elapsed().as_secs_f64()
-        });
-        let rate = median(rates);
-        let ratio = rate / *first.get_or_insert(rate);
-        let _ = writeln!(page, "| {station} | {customers} | {:.1} | {ratio:.2} |", rate / 1e6);
-    }
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// A server that answers 8 bytes to 49, on a thread of its own.

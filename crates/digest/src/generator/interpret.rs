@@ -1,0 +1,54 @@
+//! Runs what the generator has written, one candidate wide, to compare it with the formula.
+
+use super::allocate::{Instruction, Place, Turn};
+use super::graph::Source;
+use super::isa::Isa;
+
+/// The vector registers and the frame, as the turns of a loop leave them to each other. Nothing can be read that
+/// was not written.
+pub(crate) struct Machine {
+    registers: Vec<Option<u32>>,
+    slots: Vec<Option<u32>>,
+}
+
+impl Machine {
+    /// All that a turn may find before the first one: any numbers, of no meaning.
+    pub(crate) fn new(isa: Isa, turn: &Turn) -> Self {
+        let garbage = |i: usize| Some((i as u32).wrapping_mul(0x9e37_79b9));
+        Self {
+            registers: (0..isa.registers()).map(garbage).collect(),
+            slots: (100..100 + turn.slots).map(garbage).collect(),
+        }
+    }
+
+    /// Runs one turn and returns its result.
+    pub(crate) fn run(&mut self, turn: &Turn, memory: impl Fn(Source) -> u32) -> u32 {
+        for instruction in &turn.instructions {
+            let get = |place: Place| self.get(place, &memory);
+            let (to, word) = match instruction {
+                Instruction::Move { to, from } => (*to, get(*from)),
+                Instruction::Compute { op, to, from } => {
+                    let from: Vec<u32> = from.iter().map(|&place| get(place)).collect();
+                    (Place::Register(*to), op.of(&from))
+                }
+            };
+            match to {
+                Place::Register(register) => self.registers[register] = Some(word),
+                Place::Slot(slot) => self.slots[slot] = Some(word),
+                Place::Source(source) => panic!("{source:?} is only read"),
+            }
+        }
+        // The last two registers are the loop's between turns.
+        let result = self.registers[turn.result].take().expect("it was computed");
+        self.registers.iter_mut().rev().take(2).for_each(|register| *register = None);
+        result
+    }
+
+    fn get(&self, place: Place, memory: impl Fn(Source) -> u32) -> u32 {
+        match place {
+            Place::Register(register) => self.registers[register].expect("it was written"),
+            Place::Slot(slot) => self.slots[slot].expect("it was written"),
+            Place::Source(source) => memory(source),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Speed on this machine: how many digests a second each engine tests, how near the server of hash reversal comes to
+//! that and how soon it changes its mind, how late the generator sends and what a
+//! request costs it, and how many customers a second the simulator serves. Prints, and writes
+//! `docs/benchmarks.md`.
+//!
+//! Everything is compared within one run, because the machine may be shared: medians of several rounds, and
+//! ratios between the sides of the same round.
+
+use std::fs;
+use std::path::Path;
+
+use kendall_record::{Machine, utc_now};
+
+mod digest;
+mod generator;
+mod measure;
+mod peers;
+mod server;
+mod simulator;
+
+const ROUNDS: usize = 3;
+
+fn main() {
+    // `cargo test --benches` asks for a list of tests; there are none.
+    if std::env::args().any(|argument| argument == "--list" || argument == "--test") {
+        return;
+    }
+    let page = page();
+    print!("{page}");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.md");
+    fs::write(&path, page).expect("docs/benchmarks.md can be written");
+}
+
+fn page() -> String {
+    let machine = Machine::here();
+    let mut page = format!(
+        "# Benchmarks\n\nWritten by `make bench` on {}.\n\n{} × {}, kernel {}, kendall {}. \
+         Medians of {ROUNDS} rounds; both sides of a ratio ran in the same rounds.\n",
+        &utc_now()[..10],
+        machine.cores,
+        machine.cpu,
+        machine.kernel,
+        env!("CARGO_PKG_VERSION"),
+    );
+    digest::section(&mut page);
+    server::section(&mut page);
+    generator::section(&mut page);
+    simulator::section(&mut page);
+    page
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

@@ -1,0 +1,180 @@
+//! Hash reversal, as `kendall serve`, URLs and experiment files know it.
+
+use std::env;
+use std::io;
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+use std::str::FromStr;
+use std::thread;
+use std::time::Instant;
+
+use kendall_digest::Engine;
+use kendall_digest::gpu::Device;
+use kendall_lab::{Kind, Parameter, Serving, Settings, System};
+use kendall_reverse::{
+    Config, Execution, Memory, Options, Parameters, ReverseWorkload, Sharing, UnknownName,
+};
+use kendall_station::{Discipline, Servers};
+
+pub(super) const REVERSE: System = System {
+    name: "reverse",
+    about: "finds the 64-bit integer behind a SHA-256 digest, by search within a range",
+    default_port: 5003,
+    server: &[
+        Parameter {
+            name: "workers",
+            help: "threads that search; as many as cores if left out",
+            kind: Kind::Whole { least: 1, most: 1024 },
+            default: None,
+        },
+        Parameter {
+            name: "execution",
+            help: "how searches are laid on threads: shared-chunks (all on one request, the most valuable), \
+                   thread-pool (each on one of its own), sequential (one thread, one request at a time) or \
+                   process-per-request",
+            kind: Kind::Word(check::<Execution>),
+            default: Some("shared-chunks"),
+        },
+        Parameter {
+            name: "discipline",
+            help: "order of service: fifo, lifo, priority, preemptive-priority, processor-sharing, \
+                   shortest-remaining, cmu or gittins; the operating system's with a process per request",
+            kind: Kind::Word(check_discipline),
+            default: Some("gittins"),
+        },
+        Parameter {
+            name: "cache",
+            help: "whether answers are remembered: off, map, or map+bloom (a map behind a Bloom filter)",
+            kind: Kind::Word(check::<Memory>),
+            default: Some("map"),
+        },
+        Parameter {
+            name: "cache-entries",
+            help: "most answers that are remembered; the one asked for least recently goes first",
+            kind: Kind::Whole { least: 1, most: 100_000_000 },
+            default: Some("65536"),
+        },
+        Parameter {
+            name: "sharing",
+            help: "whether requests that ask the same at the same time are searched for once, and overlapping \
+                   ranges in one pass: on or off",
+            kind: Kind::Word(check::<Sharing>),
+            default: Some("on"),
+        },
+        Parameter {
+            name: "device",
+            help: "where shared chunks are searched: auto (the processor, and a graphics card if one is found), \
+                   cpu or gpu (both; not to find a card is an error)",
+            kind: Kind::Word(|name| name.parse::<Device>().map(drop).map_err(|error| error.to_string())),
+            default: Some("auto"),
+        },
+        Parameter {
+            name: "max-processes",
+            help: "most processes at a time, with a process per request; further requests wait",
+            kind: Kind::Whole { least: 1, most: 4096 },
+            default: Some("256"),
+        },
+    ],
+    workload: &[
+        Parameter {
+            name: "difficulty",
+            help: "width of the range that is searched",
+            kind: Kind::Whole { least: 1, most: 1 << 62 },
+            default: Some("300000"),
+        },
+        Parameter {
+            name: "repeat-percent",
+            help: "chance, in percent, that a request repeats an earlier one",
+            kind: Kind::Number { least: 0.0, most: 100.0 },
+            default: Some("0"),
+        },
+        Parameter {
+            name: "priority-lambda",
+            help: "priorities 1 to 16 are exponential with this rate, so a larger one means fewer high ones; \
+                   0 makes all priorities 1",
+            kind: Kind::Number { least: 0.0, most: 100.0 },
+            default: Some("0"),
+        },
+        Parameter {
+            name: "start",
+            help: "where every range starts; drawn anew for each request if left out",
+            kind: Kind::Whole { least: 0, most: u64::MAX },
+            default: None,
+        },
+    ],
+    station,
+    load: |address, workload, seed| {
+        let parameters = Parameters {
+            difficulty: workload.whole("difficulty").expect("difficulty has a default"),
+            repeat_percent: workload.number("repeat-percent").expect("repeat-percent has a default"),
+            priority_lambda: workload.number("priority-lambda").expect("priority-lambda has a default"),
+            start: workload.whole("start"),
+        };
+        let workload = ReverseWorkload::new(address, parameters, seed).map_err(|error| error.to_string())?;
+        Ok(Box::new(workload))
+    },
+    serve,
+};
+
+/// How a server is laid on threads.
+fn layout(server: &Settings) -> (Execution, NonZeroUsize, Discipline) {
+    let cores = || thread::available_parallelism().map_or(1, usize::from) as u64;
+    let workers = server.whole("workers").unwrap_or_else(cores);
+    let threads = usize::try_from(workers).ok().and_then(NonZeroUsize::new).expect("at least one worker");
+    (word(server, "execution"), threads, word(server, "discipline"))
+}
+
+fn station(server: &Settings) -> (Servers, Discipline) {
+    let (execution, threads, discipline) = layout(server);
+    let (servers, discipline) = execution.station(threads, discipline);
+    let servers = u32::try_from(servers.get()).ok().and_then(Servers::new);
+    (servers.expect("between 1 and 1024 servers"), discipline)
+}
+
+fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -> Result<(), String> {
+    let (execution, workers, discipline) = layout(server);
+    let count = |name| {
+        let value = server.whole(name).and_then(|value| NonZeroUsize::new(value as usize));
+        value.expect("it has a default and is at least 1")
+    };
+    let options = Options {
+        service: Config { workers, discipline, metrics, stamps, ..Config::new(listen) },
+        execution,
+        memory: word(server, "cache"),
+        memory_entries: count("cache-entries"),
+        sharing: word(server, "sharing"),
+        device: word(server, "device"),
+        max_processes: count("max-processes"),
+        ..Options::new(listen, engine()?)
+    };
+    kendall_reverse::serve(options, ready).map_err(|error| error.to_string())
+}
+
+/// The engine that the environment asks for, or the fastest.
+pub(crate) fn engine() -> Result<Engine, String> {
+    let forced = env::var(Engine::VARIABLE).ok();
+    let begun = Instant::now();
+    Engine::choose(forced.as_deref(), || begun.elapsed())
+        .map_err(|error| format!("{}: {error}", Engine::VARIABLE))
+}
+
+/// Searches for the request on standard input, for a server with a process per request.
+pub(crate) fn search_one() -> anyhow::Result<ExitCode> {
+    let engine = engine().map_err(anyhow::Error::msg)?;
+    kendall_reverse::search_one(engine, io::stdin().lock(), io::stdout().lock())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A word that its kind has checked.
+fn word<T: FromStr>(server: &Settings, name: &str) -> T {
+    let word = server.word(name).expect("it has a default");
+    word.parse().unwrap_or_else(|_| unreachable!("its kind checked {name}"))
+}
+
+fn check<T: FromStr<Err = UnknownName>>(name: &str) -> Result<(), String> {
+    name.parse::<T>().map(drop).map_err(|error| error.to_string())
+}
+
+fn check_discipline(name: &str) -> Result<(), String> {
+    name.parse::<Discipline>().map(drop).map_err(|error| error.to_string())
+}

@@ -1,0 +1,607 @@
+//! Shared chunks: all threads on one search at a time.
+//!
+//! Where work splits as freely as a range does, m processors serve best as one of m times the speed: two searches
+//! side by side end no sooner than one after the other, and one of them later. So the station has a single
+//! server, this gang. The runtime's worker leads it: what the discipline hands the leader, all work on. They take
+//! parts of a fraction of a millisecond from the search, and drop them at once when the leader has another.
+//!
+//! While a part is tested, other searches that lack the very same range ride along: their digests are compared in
+//! the same pass, which costs next to nothing.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+use std::hint;
+use std::io;
+use std::mem;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use kendall_digest::gpu::{Gpu, GpuError};
+use kendall_digest::sha256::{self, Outcome, Targets};
+use kendall_digest::{Engine, Interrupt};
+use kendall_service::Counter;
+
+use crate::search::{Key, Search};
+
+/// How long a member tests one part: long against the few hundred nanoseconds of fetching it, and so short that at
+/// the end of a range nobody waits long for the last.
+const PART: Duration = Duration::from_micros(300);
+/// The candidates of a member's first part.
+const FIRST_PART: u64 = 16_384;
+/// The fewest candidates that are worth a part of their own.
+const LEAST_PART: u64 = 2_048;
+/// The fewest candidates for which the others are woken.
+const WORTH_SHARING: u64 = 4 * LEAST_PART;
+/// The fewest candidates that are given to a graphics card: beginning and ending costs it as long as it needs for a
+/// million, and the processors test these within some milliseconds.
+const WORTH_A_LAUNCH: u64 = 5_000_000;
+/// How many of its batches a graphics card takes at a time.
+const CARD_BATCHES: u64 = 8;
+/// How many digests are looked for in one pass.
+const MOST_TARGETS: usize = 16;
+/// How many searches are looked at for some that may ride along.
+const MOST_LOOKED_AT: usize = 64;
+/// How long a member without work looks out for more before it sleeps: waking it costs others that long.
+const LOOKOUT: Duration = Duration::from_micros(50);
+
+/// Whether searches may ride along with others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// Searches that ask the same are one, and overlapping ranges are tested for all at once.
+    #[default]
+    On,
+    /// Each request is searched for by itself.
+    Off,
+}
+
+impl Sharing {
+    /// Both, in the order in which they are listed to users.
+    pub const ALL: [Self; 2] = [Self::On, Self::Off];
+
+    /// The name on command lines and in experiment files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// The leader's index among the members.
+const LEADER: usize = 0;
+
+/// The threads and what they work on.
+#[derive(Debug)]
+pub(crate) struct Gang {
+    shared: Arc<Shared>,
+    followers: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    engine: Engine,
+    sharing: Sharing,
+    board: Mutex<Board>,
+    /// There is something new to work on, or the gang is dismissed.
+    news: Condvar,
+    /// A part came back.
+    returned: Condvar,
+    /// The leader first.
+    members: Vec<Member>,
+    /// Candidates hashed, for however many searches at once.
+    hashed: Counter,
+}
+
+/// One thread's own.
+#[derive(Debug)]
+struct Member {
+    interrupt: Interrupt,
+    appetite: Appetite,
+}
+
+/// How much a member takes at a time.
+#[derive(Debug)]
+enum Appetite {
+    /// What a processor tests in the time of a part, learned from the parts before.
+    Processor(AtomicU64),
+    /// All there is, up to some batches of a graphics card, if it is worth the card's while.
+    Card { batch: u64 },
+}
+
+/// All searches, and what is done about them.
+#[derive(Debug, Default)]
+struct Board {
+    searches: HashMap<u64, Search>,
+    /// The searches by the start of their range; of those that start at the same place, the oldest is the last.
+    by_start: BTreeSet<(u64, Reverse<u64>)>,
+    /// No range is wider.
+    widest: u64,
+    /// The search that all work on.
+    current: Option<u64>,
+    /// Those that ended while they rode along.
+    ended: Vec<u64>,
+    next_id: u64,
+    dismissed: bool,
+}
+
+/// A part in the hands of a member.
+struct Part {
+    search: u64,
+    range: Range<u64>,
+    riders: Vec<u64>,
+    targets: Targets,
+}
+
+/// A search on the board; it is taken off when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    id: u64,
+    /// How many tested candidates the runtime was told of.
+    told: u64,
+    shared: Arc<Shared>,
+}
+
+/// What came of the leader's turn.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// So many more candidates were tested than at the last turn, by all together or while riding along.
+    Unfinished(u64),
+    Ended(Option<u64>),
+}
+
+impl Gang {
+    /// A gang of so many threads, the leader's own counted, and of a graphics card if there is one.
+    pub(crate) fn new(
+        threads: NonZeroUsize,
+        card: Option<Gpu>,
+        engine: Engine,
+        sharing: Sharing,
+        hashed: Counter,
+    ) -> io::Result<Self> {
+        let processor = || Member::new(Appetite::Processor(AtomicU64::new(FIRST_PART)));
+        let mut members: Vec<Member> = (0..threads.get()).map(|_| processor()).collect();
+        members.extend(card.as_ref().map(|card| Member::new(Appetite::Card { batch: card.batch().into() })));
+        let shared = Arc::new(Shared {
+            engine,
+            sharing,
+            board: Mutex::default(),
+            news: Condvar::new(),
+            returned: Condvar::new(),
+            members,
+            hashed,
+        });
+        let mut gang = Self { shared, followers: Vec::new() };
+        for member in LEADER + 1..threads.get() {
+            gang.start(member, |shared, part, interrupt| Ok(shared.scan(part, interrupt)))?;
+        }
+        if let Some(mut card) = card {
+            let scan = move |_: &Shared, part: &Part, interrupt: &Interrupt| {
+                card.scan(&part.targets, part.range.clone(), interrupt)
+            };
+            gang.start(threads.get(), scan)?;
+        }
+        Ok(gang)
+    }
+
+    fn start(
+        &mut self,
+        member: usize,
+        scan: impl FnMut(&Shared, &Part, &Interrupt) -> Result<Outcome, GpuError> + Send + 'static,
+    ) -> io::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let follow = move || shared.follow(member, scan);
+        self.followers.push(thread::Builder::new().name(format!("gang-{member}")).spawn(follow)?);
+        Ok(())
+    }
+
+    /// Puts a search on the board.
+    pub(crate) fn enter(&self, key: Key) -> Place {
+        let mut board = self.shared.board();
+        board.next_id += 1;
+        let id = board.next_id;
+        board.widest = board.widest.max(key.end - key.start);
+        board.by_start.insert((key.start, Reverse(id)));
+        board.searches.insert(id, Search::new(key));
+        drop(board);
+        Place { id, told: 0, shared: Arc::clone(&self.shared) }
+    }
+
+    /// Has all work on this search until about so many candidates were tested, it ended, or the leader was
+    /// interrupted. The others go on until the next turn. To be called by one thread at a time.
+    pub(crate) fn lead(&self, place: &mut Place, candidates: u64) -> Turn {
+        let shared = &*self.shared;
+        let leader = &shared.members[LEADER];
+        let mut board = shared.board();
+        shared.turn_to(&mut board, place.id);
+        let enough = board.search(place.id).tested().saturating_add(candidates);
+        loop {
+            if let Some(end) = board.search(place.id).ended() {
+                shared.turn_from(board, place.id);
+                return Turn::Ended(end);
+            }
+            let tested = board.search(place.id).tested();
+            if leader.interrupt.is_raised() || tested >= enough {
+                leader.interrupt.lower();
+                return Turn::Unfinished(tested - mem::replace(&mut place.told, tested));
+            }
+            board = match shared.take_part(&mut board, place.id, LEADER) {
+                Some(part) => {
+                    drop(board);
+                    let begun = Instant::now();
+                    let outcome = shared.scan(&part, &leader.interrupt);
+                    shared.enter(part, outcome, LEADER, begun.elapsed())
+                }
+                // The last parts are in the hands of others.
+                None => shared.returned.wait(board).expect("nobody panics while holding the board"),
+            };
+        }
+    }
+
+    /// Asks the leader to end its turn. Called from any thread.
+    pub(crate) fn interrupt(&self) {
+        self.shared.members[LEADER].interrupt.raise();
+        // Taken so that the leader is either before its look at the interrupt or waiting already.
+        drop(self.shared.board());
+        self.shared.returned.notify_all();
+    }
+
+    /// Takes those off the board that ended while they rode along.
+    pub(crate) fn ended_besides(&self) -> Vec<(Key, Option<u64>)> {
+        let mut board = self.shared.board();
+        let ended = mem::take(&mut board.ended);
+        let how = |id| {
+            let search = board.searches.get(&id)?;
+            Some((search.key, search.ended()?))
+        };
+        ended.into_iter().filter_map(how).collect()
+    }
+}
+
+impl Drop for Gang {
+    fn drop(&mut self) {
+        self.shared.board().dismissed = true;
+        self.shared.interrupt_followers();
+        self.shared.news.notify_all();
+        for follower in self.followers.drain(..) {
+            let _ = follower.join();
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut board = self.shared.board();
+        let search = board.searches.remove(&self.id).expect("a place is on the board until it is dropped");
+        board.by_start.remove(&(search.key.start, Reverse(self.id)));
+        if board.searches.is_empty() {
+            board.widest = 0;
+        }
+        if board.current == Some(self.id) {
+            board.current = None;
+            self.shared.interrupt_followers();
+        }
+    }
+}
+
+impl Shared {
+    fn board(&self) -> MutexGuard<'_, Board> {
+        self.board.lock().expect("nobody panics while holding the board")
+    }
+
+    /// Makes a search the one that all work on.
+    fn turn_to(&self, board: &mut Board, id: u64) {
+        let before = board.current.replace(id);
+        if before == Some(id) {
+            return;
+        }
+        if before.is_some() {
+            self.interrupt_followers();
+        }
+        // Waking a follower costs more than the few candidates that one thread tests meanwhile.
+        if board.search(id).left() >= WORTH_SHARING {
+            self.interrupt_followers();
+            self.news.notify_all();
+        }
+    }
+
+    /// Ends the work on a search.
+    fn turn_from(&self, mut board: MutexGuard<'_, Board>, id: u64) {
+        board.current = None;
+        if board.search(id).is_out() {
+            self.interrupt_followers();
+        }
+    }
+
+    fn interrupt_followers(&self) {
+        self.members[LEADER + 1..].iter().for_each(|member| member.interrupt.raise());
+    }
+
+    fn take_part(&self, board: &mut Board, id: u64, member: usize) -> Option<Part> {
+        board.take_part(
+            id,
+            |left| self.members[member].appetite.candidates(left, self.members.len()),
+            self.sharing,
+        )
+    }
+
+    /// Works on whatever is current until the gang is dismissed, or what it scans with fails.
+    fn follow(
+        &self,
+        member: usize,
+        mut scan: impl FnMut(&Self, &Part, &Interrupt) -> Result<Outcome, GpuError>,
+    ) {
+        let interrupt = &self.members[member].interrupt;
+        let mut board = self.board();
+        while !board.dismissed {
+            // Lowered before the look at the board: whoever changes the board raises it while he has the board.
+            interrupt.lower();
+            let current = board.current;
+            board = match current.and_then(|current| self.take_part(&mut board, current, member)) {
+                Some(part) => {
+                    drop(board);
+                    let begun = Instant::now();
+                    let start = part.range.start;
+                    let outcome = scan(self, &part, interrupt);
+                    let took = begun.elapsed();
+                    if let Err(error) = &outcome {
+                        tracing::error!(%error, "searching on without it");
+                    }
+                    let failed = outcome.is_err();
+                    let board =
+                        self.enter(part, outcome.unwrap_or(Outcome::Stopped { at: start }), member, took);
+                    if failed {
+                        return;
+                    }
+                    board
+                }
+                None => self.await_news(board, member),
+            };
+        }
+    }
+
+    /// Waits until there may be something to do: awake for a while, then asleep.
+    fn await_news<'a>(&'a self, board: MutexGuard<'a, Board>, member: usize) -> MutexGuard<'a, Board> {
+        drop(board);
+        let interrupt = &self.members[member].interrupt;
+        let until = Instant::now() + LOOKOUT;
+        while Instant::now() < until {
+            if interrupt.is_raised() {
+                return self.board();
+            }
+            hint::spin_loop();
+        }
+        let board = self.board();
+        if interrupt.is_raised() || board.dismissed {
+            return board;
+        }
+        self.news.wait(board).expect("nobody panics while holding the board")
+    }
+
+    /// Tests a part on a processor.
+    fn scan(&self, part: &Part, interrupt: &Interrupt) -> Outcome {
+        sha256::scan(self.engine, &part.targets, part.range.clone(), interrupt)
+    }
+
+    /// Enters on the board what came of a part.
+    fn enter(&self, part: Part, outcome: Outcome, member: usize, took: Duration) -> MutexGuard<'_, Board> {
+        let Range { start, end } = part.range;
+        self.hashed.inc_by(outcome.reached(&part.range) - start);
+        if outcome == Outcome::Absent {
+            self.members[member].appetite.learn(end - start, took);
+        }
+        let mut board = self.board();
+        if board.enter(part, outcome) == News::SomebodyEnded && member != LEADER {
+            self.members[LEADER].interrupt.raise();
+        }
+        self.returned.notify_all();
+        board
+    }
+}
+
+/// Whether a part has ended a search.
+#[derive(PartialEq, Eq)]
+enum News {
+    None,
+    SomebodyEnded,
+}
+
+impl Board {
+    fn search(&self, id: u64) -> &Search {
+        &self.searches[&id]
+    }
+
+    /// The next part of a search, with those who ride along; `None` if nothing of it is left to hand out.
+    fn take_part(
+        &mut self,
+        id: u64,
+        most: impl FnOnce(u64) -> Option<u64>,
+        sharing: Sharing,
+    ) -> Option<Part> {
+        let search = self.searches.get(&id).filter(|search| search.ended().is_none())?;
+        let start = search.next()?;
+        let end = start.saturating_add(most(search.left())?);
+        let (riders, end) = match sharing {
+            Sharing::On => self.riders(id, start, end),
+            Sharing::Off => (Vec::new(), end),
+        };
+        let range = self.searches.get_mut(&id)?.hand_out(end - start)?;
+        let digest = |id: &u64| self.search(*id).key.digest;
+        let digests: Vec<_> = [id].iter().chain(&riders).map(digest).collect();
+        let targets = Targets::new(digests).expect("there are a few targets");
+        Some(Part { search: id, range, riders, targets })
+    }
+
+    /// Other searches that lack a range from its start on, of those that begin nearest before it; and the end of
+    /// the range, which is cut to what they lack unless too little is left of it.
+    fn riders(&self, id: u64, start: u64, mut end: u64) -> (Vec<u64>, u64) {
+        let near = (start.saturating_sub(self.widest), Reverse(u64::MAX))..=(start, Reverse(0));
+        let mut riders = Vec::new();
+        for &(_, Reverse(other)) in self.by_start.range(near).rev().take(MOST_LOOKED_AT) {
+            let search = self.search(other);
+            if other == id || search.ended().is_some() {
+                continue;
+            }
+            if let Some(lacked) = search.lacks_up_to(start)
+                && lacked >= end.min(start.saturating_add(LEAST_PART))
+            {
+                end = end.min(lacked);
+                riders.push(other);
+            }
+            if riders.len() == MOST_TARGETS - 1 {
+                break;
+            }
+        }
+        (riders, end)
+    }
+
+    /// Notes what came of a part.
+    fn enter(&mut self, part: Part, outcome: Outcome) -> News {
+        let Part { search: id, range, riders, targets } = part;
+        // A number that was found is tested only for those who look for it.
+        let tested_to = outcome.reached(&range);
+        let found = match outcome {
+            Outcome::Found { value, target } => Some((value, targets.digests()[target])),
+            _ => None,
+        };
+        let mut news = News::None;
+        // Whoever is gone from the board by now does not want to know.
+        for other in [id].iter().chain(&riders) {
+            let Some(search) = self.searches.get_mut(other) else { continue };
+            let had_ended = search.ended().is_some();
+            if *other == id {
+                search.take_back(range.clone(), tested_to);
+            } else {
+                search.strike_out(&(range.start..tested_to));
+            }
+            if let Some((value, digest)) = found
+                && search.key.digest == digest
+            {
+                search.find(value);
+            }
+            if search.ended().is_some() && !had_ended {
+                news = News::SomebodyEnded;
+                if self.current != Some(*other) {
+                    self.ended.push(*other);
+                }
+            }
+        }
+        news
+    }
+}
+
+impl Member {
+    fn new(appetite: Appetite) -> Self {
+        Self { interrupt: Interrupt::new(), appetite }
+    }
+}
+
+impl Appetite {
+    /// How many candidates to take, given how many are left; a processor takes less towards the end, so that all
+    /// members come to it together.
+    fn candidates(&self, left: u64, members: usize) -> Option<u64> {
+        match self {
+            Self::Processor(pace) => {
+                let fair = left / (2 * members as u64);
+                Some(pace.load(Ordering::Relaxed).min(fair.max(LEAST_PART)))
+            }
+            Self::Card { .. } if left < WORTH_A_LAUNCH => None,
+            Self::Card { batch } => Some(left.min(CARD_BATCHES * batch)),
+        }
+    }
+
+    /// Learns from a part that was tested in full. A factor of two at most, for the member may have been held up.
+    fn learn(&self, candidates: u64, took: Duration) {
+        if let Self::Processor(pace) = self {
+            let before = pace.load(Ordering::Relaxed);
+            let fitting = candidates as f64 * (PART.as_secs_f64() / took.as_secs_f64().max(1e-9));
+            pace.store((fitting as u64).clamp(before / 2, before * 2).max(LEAST_PART), Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kendall_digest::sha256::digest;
+    use proptest::prelude::*;
+
+    fn gang(members: usize, sharing: Sharing) -> Gang {
+        let members = NonZeroUsize::new(members).unwrap();
+        Gang::new(members, None, Engine::Portable, sharing, Counter::default()).unwrap()
+    }
+
+    fn key(number: u64, start: u64, end: u64) -> Key {
+        Key { digest: digest(number), start, end }
+    }
+
+    proptest! {
+        /// Searches that overlap in any way, led a turn at a time in any order, with followers and interrupts: each
+        /// ends with its own answer, in its own turn or on the way.
+        #[test]
+        fn whoever_leads_and_rides_gets_the_right_answer(
+            searches in prop::collection::vec((0u64..30_000, 0u64..20_000, 1u64..20_000), 1..12),
+            turns in prop::collection::vec((0usize..12, 1u64..20_000, any::<bool>()), 0..60),
+            members in 1usize..4,
+        ) {
+            let gang = gang(members, Sharing::On);
+            let keys: Vec<Key> =
+                searches.iter().map(|&(number, start, width)| key(number, start, start + width)).collect();
+            let right = |i: usize| Some(searches[i].0).filter(|number| (keys[i].start..keys[i].end).contains(number));
+            let mut places: Vec<Option<Place>> = keys.iter().map(|&key| Some(gang.enter(key))).collect();
+            // In the end each is led until it ends: an interrupt for a rider's sake may cut a turn short.
+            let to_the_end = (0..searches.len()).map(|i| (i, u64::MAX, false)).cycle().take(100 * searches.len());
+            for (i, candidates, interrupted) in turns.into_iter().chain(to_the_end) {
+                let Some(place) = places.get_mut(i % searches.len()).unwrap() else { continue };
+                if interrupted {
+                    gang.interrupt();
+                }
+                if let Turn::Ended(found) = gang.lead(place, candidates) {
+                    prop_assert_eq!(found, right(i % searches.len()));
+                    places[i % searches.len()] = None;
+                }
+                for (key, found) in gang.ended_besides() {
+                    for i in (0..keys.len()).filter(|&i| keys[i] == key && places[i].is_some()) {
+                        prop_assert_eq!(found, right(i));
+                    }
+                }
+            }
+            prop_assert!(places.iter().all(Option::is_none));
+            prop_assert!(gang.shared.board().searches.is_empty());
+        }
+    }
+
+    #[test]
+    fn an_interrupt_ends_a_turn_that_has_no_end() {
+        let gang = gang(3, Sharing::Off);
+        let mut place = gang.enter(Key { digest: [0; 32], start: 0, end: u64::MAX });
+        thread::scope(|scope| {
+            let turn = scope.spawn(|| gang.lead(&mut place, u64::MAX));
+            while gang.shared.hashed.get() == 0 {
+                thread::yield_now();
+            }
+            gang.interrupt();
+            assert!(matches!(turn.join().unwrap(), Turn::Unfinished(1..)));
+        });
+        // The others went on meanwhile, and stop when nobody wants the answer any more.
+        drop(place);
+        let mut other = gang.enter(key(100, 0, 1_000));
+        assert_eq!(gang.lead(&mut other, u64::MAX), Turn::Ended(Some(100)));
+    }
+
+    #[test]
+    fn what_rides_along_is_told_of_as_soon_as_it_ends() {
+        let gang = gang(1, Sharing::On);
+        let (found, absent) = (key(50, 0, 5_000), key(u64::MAX, 0, 3_000));
+        let _riders = [gang.enter(found), gang.enter(absent)];
+        let mut led = gang.enter(key(90_000, 0, 100_000));
+        assert!(matches!(gang.lead(&mut led, 8_000), Turn::Unfinished(8_000..)));
+        assert_eq!(gang.ended_besides(), [(found, Some(50)), (absent, None)]);
+        assert_eq!(gang.ended_besides(), []);
+        assert_eq!(gang.lead(&mut led, u64::MAX), Turn::Ended(Some(90_000)));
+        assert_eq!(gang.shared.hashed.get(), 90_000);
+    }
+}

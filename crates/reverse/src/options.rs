@@ -1,0 +1,168 @@
+//! What a server of hash reversal is told at its start.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use kendall_digest::Engine;
+use kendall_digest::gpu::Device;
+use kendall_service::Config;
+use kendall_station::Discipline;
+
+use crate::gang::Sharing;
+use crate::memory::Memory;
+
+/// How searches are laid on threads and processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Execution {
+    /// One request at a time, on one thread.
+    Sequential,
+    /// A process for each request, all at the same time: the operating system shares the processors out.
+    ProcessPerRequest,
+    /// A pool of threads, each with a request of its own.
+    ThreadPool,
+    /// All threads on one request at a time, the most valuable.
+    #[default]
+    SharedChunks,
+}
+
+impl Execution {
+    /// All, in the order in which they are listed to users.
+    pub const ALL: [Self; 4] =
+        [Self::Sequential, Self::ProcessPerRequest, Self::ThreadPool, Self::SharedChunks];
+
+    /// The name on command lines and in experiment files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sequential => "sequential",
+            Self::ProcessPerRequest => "process-per-request",
+            Self::ThreadPool => "thread-pool",
+            Self::SharedChunks => "shared-chunks",
+        }
+    }
+
+    /// The station that this makes of so many threads and this order of service: its servers, and the order that
+    /// holds there. The operating system lets processes take turns, whatever was asked.
+    pub fn station(self, threads: NonZeroUsize, discipline: Discipline) -> (NonZeroUsize, Discipline) {
+        match self {
+            Self::Sequential | Self::SharedChunks => (NonZeroUsize::MIN, discipline),
+            Self::ThreadPool => (threads, discipline),
+            Self::ProcessPerRequest => (threads, Discipline::ProcessorSharing),
+        }
+    }
+}
+
+/// What a server of hash reversal is told at its start. Begin with [`Options::new`] and replace what should differ.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What any server is told. Its `workers` are the threads that search; with a process per request, the
+    /// processes are as many as requests, and `workers` means nothing.
+    pub service: Config,
+    /// How searches are laid on threads and processes.
+    pub execution: Execution,
+    /// Whether answers are remembered.
+    pub memory: Memory,
+    /// The most answers that are remembered.
+    pub memory_entries: NonZeroUsize,
+    /// Whether requests may have their work done together.
+    pub sharing: Sharing,
+    /// What searches on the processors.
+    pub engine: Engine,
+    /// Whether a graphics card searches, too. It joins the threads of [`Execution::SharedChunks`] only.
+    pub device: Device,
+    /// With a process per request, the program to run: it calls [`crate::search_one`].
+    pub program: PathBuf,
+    /// With a process per request, the most processes at a time; further requests wait.
+    pub max_processes: NonZeroUsize,
+}
+
+impl Options {
+    /// The defaults of any server, served in the order of the Gittins index, all threads on one request, sharing
+    /// work, with a memory of 65,536 answers.
+    pub fn new(listen: SocketAddr, engine: Engine) -> Self {
+        Self {
+            service: Config { discipline: Discipline::Gittins, ..Config::new(listen) },
+            execution: Execution::default(),
+            memory: Memory::default(),
+            memory_entries: NonZeroUsize::new(65_536).expect("it is not zero"),
+            sharing: Sharing::default(),
+            engine,
+            device: Device::default(),
+            program: PathBuf::from("/proc/self/exe"),
+            max_processes: NonZeroUsize::new(256).expect("it is not zero"),
+        }
+    }
+
+    /// What the runtime is told: its workers are those that take requests from the queue.
+    pub(crate) fn runtime(&self) -> Config {
+        let service = self.service.clone();
+        match self.execution {
+            Execution::Sequential | Execution::SharedChunks => {
+                Config { workers: NonZeroUsize::MIN, ..service }
+            }
+            Execution::ThreadPool => service,
+            // A process cannot be put back into the queue.
+            Execution::ProcessPerRequest => {
+                Config { workers: self.max_processes, discipline: Discipline::Fifo, ..service }
+            }
+        }
+    }
+}
+
+/// Names that are read where people choose among a few.
+macro_rules! named {
+    ($($type:ty, $what:literal;)*) => {$(
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = UnknownName;
+
+            fn from_str(name: &str) -> Result<Self, UnknownName> {
+                let unknown = || UnknownName {
+                    what: $what,
+                    name: name.into(),
+                    known: Self::ALL.map(Self::name).join(", "),
+                };
+                Self::ALL.into_iter().find(|one| one.name() == name).ok_or_else(unknown)
+            }
+        }
+    )*};
+}
+
+named! {
+    Execution, "execution";
+    Memory, "cache";
+    Sharing, "sharing";
+}
+
+/// There is no such choice.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown {what} {name:?}; known are {known}")]
+pub struct UnknownName {
+    what: &'static str,
+    name: String,
+    known: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back_and_others_are_refused() {
+        for execution in Execution::ALL {
+            assert_eq!(execution.name().parse(), Ok(execution));
+        }
+        for memory in Memory::ALL {
+            assert_eq!(memory.name().parse(), Ok(memory));
+        }
+        let refused = "bloom".parse::<Memory>().unwrap_err().to_string();
+        assert_eq!(refused, "unknown cache \"bloom\"; known are off, map, map+bloom");
+    }
+}

@@ -1,0 +1,149 @@
+//! The score of a run: one number for what its requests cost their clients, each weighed by its class.
+
+use kendall_record::{Outcome, RequestRow};
+use serde::{Deserialize, Serialize};
+
+use super::Trial;
+
+/// What the requests of one run cost their clients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// Every request that was due after the warm-up, however it ended.
+    pub requests: u64,
+    /// The share of them with the right answer.
+    pub right: f64,
+    /// The mean over them of weight × response in whole microseconds, rounded down; the lower the better. A wrong
+    /// answer counts like a right one. A request without an answer counts with the time until it was given up.
+    pub weighted_response_us: u64,
+    /// How many had no complete answer. If any, the true score is higher: they would have waited longer.
+    pub without_answer: u64,
+    /// The classes in the order of their numbers, those without requests included.
+    pub classes: Vec<ClassScore>,
+}
+
+/// The part of one class in a [`Score`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassScore {
+    /// Its name.
+    pub name: String,
+    /// What a second of its delay costs, beside that of the other classes.
+    pub weight: f64,
+    /// Its requests.
+    pub requests: u64,
+    /// How many of them had the right answer.
+    pub right: u64,
+    /// Their mean response in seconds, counted as in the score; `None` if there were none.
+    pub mean_response_s: Option<f64>,
+}
+
+impl Score {
+    /// The score of a run that ended `end_ns` after its start. Rows of class i belong to the i-th of the classes, which
+    /// are given by name and weight. `None` if no request was due after the warm-up.
+    pub fn new<'a>(
+        trial: &Trial<'_>,
+        end_ns: i64,
+        classes: impl IntoIterator<Item = (&'a str, f64)>,
+    ) -> Option<Self> {
+        let due: Vec<&RequestRow> =
+            trial.rows.iter().filter(|row| row.scheduled >= trial.warmup_ns).collect();
+        let right = |rows: &[&RequestRow]| count(rows, |row| row.outcome == Outcome::Answered);
+        // Whole microseconds, and so whole sums of them, are exact in an f64 up to 2⁵³.
+        let total_us = |rows: &[&RequestRow]| rows.iter().map(|row| whole_us(row, end_ns)).sum::<f64>();
+        let mut weighted_us = 0.0;
+        let mut of_class = |(class, (name, weight)): (usize, (&str, f64))| {
+            let rows: Vec<&RequestRow> =
+                due.iter().copied().filter(|row| row.class as usize == class).collect();
+            let total_us = total_us(&rows);
+            weighted_us += weight * total_us;
+            ClassScore {
+                name: name.into(),
+                weight,
+                requests: rows.len() as u64,
+                right: right(&rows),
+                mean_response_s: (!rows.is_empty()).then(|| total_us / rows.len() as f64 / 1e6),
+            }
+        };
+        let classes = classes.into_iter().enumerate().map(&mut of_class).collect();
+        (!due.is_empty()).then(|| Self {
+            requests: due.len() as u64,
+            right: right(&due) as f64 / due.len() as f64,
+            weighted_response_us: (weighted_us / due.len() as f64) as u64,
+            without_answer: count(&due, |row| row.response_ns().is_none()),
+            classes,
+        })
+    }
+}
+
+fn count(rows: &[&RequestRow], which: impl Fn(&RequestRow) -> bool) -> u64 {
+    rows.iter().filter(|row| which(row)).count() as u64
+}
+
+/// From the instant a request was due until it ended, if only by being given up at the end of the run.
+fn whole_us(row: &RequestRow, end_ns: i64) -> f64 {
+    let ended_ns = row.completed.unwrap_or(end_ns);
+    ((ended_ns - row.scheduled).max(0) / 1000) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLASSES: [(&str, f64); 3] = [("low", 1.0), ("middle", 2.0), ("high", 3.0)];
+
+    fn row(class: u32, scheduled_us: i64, completed_us: Option<i64>, outcome: Outcome) -> RequestRow {
+        RequestRow {
+            index: 0,
+            class,
+            port: 1,
+            scheduled: scheduled_us * 1000,
+            sent: None,
+            first_byte: None,
+            // 999 ns more, which whole microseconds leave out.
+            completed: completed_us.map(|us| us * 1000 + 999),
+            queued: None,
+            started: None,
+            finished: None,
+            service: None,
+            outcome,
+            bytes_out: 49,
+            bytes_in: 8,
+        }
+    }
+
+    fn score(rows: &[RequestRow], warmup_us: i64) -> Option<Score> {
+        Score::new(&Trial { rows, warmup_ns: warmup_us * 1000 }, 100_000_000, CLASSES)
+    }
+
+    /// Five latencies that a client of that rule printed, and the result that it printed for them.
+    #[test]
+    fn it_is_the_sum_of_weight_and_microseconds_over_all_requests_rounded_down() {
+        let printed = [(2, 14_146), (0, 24_563), (0, 21_984), (0, 30_035), (0, 35_962)];
+        let rows = printed.map(|(class, us)| row(class, 1000, Some(1000 + us), Outcome::Answered));
+        let score = score(&rows, 0).unwrap();
+        assert_eq!((score.weighted_response_us, score.right, score.without_answer), (30_996, 1.0, 0));
+        let counts: Vec<u64> = score.classes.iter().map(|class| class.requests).collect();
+        assert_eq!(counts, [4, 0, 1]);
+        assert_eq!(score.classes[1].mean_response_s, None);
+        assert_eq!(score.classes[2].mean_response_s, Some(0.014_146));
+    }
+
+    #[test]
+    fn a_wrong_answer_costs_its_time_and_no_answer_the_time_until_it_was_given_up() {
+        let rows = [
+            row(0, 0, Some(10), Outcome::Wrong),
+            row(1, 0, Some(40), Outcome::TimedOut),
+            row(0, 99_000, None, Outcome::Unanswered),
+        ];
+        let score = score(&rows, 0).unwrap();
+        // (10 + 2 · 40 + 1000) / 3 = 363.3
+        assert_eq!((score.weighted_response_us, score.without_answer), (363, 2));
+        assert_eq!((score.right, score.classes[0].right), (0.0, 0));
+    }
+
+    #[test]
+    fn the_warm_up_has_no_part_in_it() {
+        let rows = [row(0, 0, Some(500), Outcome::Answered), row(0, 600, Some(607), Outcome::Answered)];
+        assert_eq!(score(&rows, 600).unwrap().weighted_response_us, 7);
+        assert_eq!(score(&rows, 601), None);
+    }
+}
