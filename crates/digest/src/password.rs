@@ -31,6 +31,8 @@ mod avx512;
 mod formula;
 mod mask;
 mod md5;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod search;
 mod sha1;
 mod vector;
@@ -160,6 +162,10 @@ impl Search {
             }
             #[cfg(target_arch = "x86_64")]
             (Digests::Md5(digests), Engine::Avx512) => kernel::<avx512::Avx512, md5::Md5, 6>(mask, digests),
+            #[cfg(target_arch = "aarch64")]
+            (Digests::Sha1(digests), Engine::Neon) => kernel::<neon::Neon, sha1::Sha1, 4>(mask, digests),
+            #[cfg(target_arch = "aarch64")]
+            (Digests::Md5(digests), Engine::Neon) => kernel::<neon::Neon, md5::Md5, 6>(mask, digests),
             (Digests::Sha1(digests), _) => kernel::<u32, sha1::Sha1, 1>(mask, digests),
             (Digests::Md5(digests), _) => kernel::<u32, md5::Md5, 1>(mask, digests),
         };
