@@ -50,13 +50,13 @@ struct Server {
 }
 
 impl Server {
-    fn start(options: &[&str]) -> Self {
+    fn start(cache: Memory, options: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         // A port that was free a moment ago.
         let metrics = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let metrics = metrics.expect("there is a free port");
         let mut child = Command::new(env!("CARGO_BIN_EXE_kendall"))
-            .args(["serve", "reverse", "--listen", "127.0.0.1:0", "--cache", "off"])
+            .args(["serve", "reverse", "--listen", "127.0.0.1:0", "--cache", cache.name()])
             .args(["--metrics", &metrics.to_string()])
             .arg("--stamps")
             .arg(folder.path().join("stamps"))
@@ -141,7 +141,7 @@ fn alone(page: &mut String) {
     let mut ratios = Vec::new();
     for round in 0..ROUNDS as u64 {
         let (before, _) = together(engine(), threads());
-        let server = Server::start(&[]);
+        let server = Server::start(Memory::Off, &[]);
         let offset = |i: u64| (2 * i + 1) * WIDTH / (2 * REQUESTS);
         for i in 0..REQUESTS {
             server.ask(&request(round * REQUESTS + i, WIDTH, offset(i), 1));
@@ -166,7 +166,7 @@ fn alone(page: &mut String) {
 /// How soon an urgent request is begun while all processors search for another.
 fn urgent(page: &mut String) {
     const REQUESTS: u64 = 1000;
-    let server = Server::start(&[]);
+    let server = Server::start(Memory::Off, &[]);
     let busy = server.send(&endless());
     sleep(Duration::from_millis(200));
     let mut sent_ns = Vec::new();
@@ -209,7 +209,7 @@ fn urgent(page: &mut String) {
 fn interruptions(page: &mut String) {
     const SPAN: Duration = Duration::from_secs(1);
     const A_SECOND: u64 = 100;
-    let server = Server::start(&[]);
+    let server = Server::start(Memory::Off, &[]);
     let hashed = || server.metric("kendall_reverse_candidates_total");
     let rate = |during: &dyn Fn(u64)| {
         let (before, begun) = (hashed(), Instant::now());
@@ -258,7 +258,7 @@ fn overhead(page: &mut String) {
     let mut ratios = Vec::new();
     for _ in 0..2 * ROUNDS {
         let cpu_s = ["fifo", "gittins"].map(|discipline| {
-            let server = Server::start(&["--discipline", discipline]);
+            let server = Server::start(Memory::Off, &["--discipline", discipline]);
             let before = server.cpu_s();
             load(&[&target(&server), "--rate", RATE, "--duration", "2s"]);
             let spent = server.cpu_s() - before;
@@ -313,7 +313,7 @@ fn memory(page: &mut String) {
 
 /// The course's milestone at its full size.
 fn milestone(page: &mut String) {
-    let server = Server::start(&["--cache", "map"]);
+    let server = Server::start(Memory::Map, &[]);
     let target = format!("reverse://{}?{MILESTONE}", server.address);
     let found = load(&[&target, "--arrivals", "constant", "--gap", "600ms", "--requests", "100"]);
     drop(server.stop());
