@@ -56,7 +56,7 @@ fn others(page: &mut String, fastest: Engine, alone: &Speed, sha2: &Speed) {
         one.push(together(fastest, 1));
         openssl.extend(openssl_m_per_s());
         all.push(together(fastest, processors));
-        hashcat.extend(hashcat_m_per_s());
+        hashcat.extend(hashcat_m_per_s("1400"));
     }
     let m_per_s = |runs: &[(f64, f64)]| median(runs.iter().map(|run| run.0));
     let (one_m_per_s, all_m_per_s) = (m_per_s(&one), m_per_s(&all));
@@ -96,7 +96,7 @@ fn search(engine: Engine, targets: usize) -> Side {
     let work = move |start, count| {
         black_box(sha256::scan(engine, &targets, start..start + count, &Interrupt::new()));
     };
-    Side { name, least_cycles: sha256::least_cycles(engine), work: Box::new(work) }
+    Side { name, least_cycles: sha256::least_cycles(engine), grain: 1, work: Box::new(work) }
 }
 
 /// Digests of nothing that is searched.
@@ -112,7 +112,7 @@ fn crate_sha2() -> Side {
         let digest = |value: u64| -> [u8; 32] { Sha256::digest(value.to_le_bytes()).into() };
         black_box((start..start + count).find(|&value| digest(value) == target));
     };
-    Side { name: "crate sha2".into(), least_cycles: None, work: Box::new(work) }
+    Side { name: "crate sha2".into(), least_cycles: None, grain: 1, work: Box::new(work) }
 }
 
 /// Million candidates a second by so many threads together, and the share of the processors that they got.

@@ -14,6 +14,7 @@ use kendall_record::{Machine, utc_now};
 mod digest;
 mod generator;
 mod measure;
+mod password;
 mod peers;
 mod server;
 mod simulator;
@@ -43,6 +44,7 @@ fn page() -> String {
         env!("CARGO_PKG_VERSION"),
     );
     digest::section(&mut page);
+    password::section(&mut page);
     server::section(&mut page);
     generator::section(&mut page);
     simulator::section(&mut page);

@@ -15,6 +15,8 @@ pub(crate) struct Side {
     pub(crate) name: String,
     /// The cycles that a candidate takes at least, if that is known.
     pub(crate) least_cycles: Option<f64>,
+    /// Candidates come in multiples of this.
+    pub(crate) grain: u64,
     pub(crate) work: Box<dyn Fn(u64, u64)>,
 }
 
@@ -79,11 +81,11 @@ pub(crate) fn in_turns(sides: &[Side]) -> Vec<Speed> {
 }
 
 fn candidates_a_slice(side: &Side) -> u64 {
-    const TRIAL: u64 = 1 << 12;
+    let trial = 4096_u64.next_multiple_of(side.grain);
     let start = Instant::now();
-    (side.work)(0, TRIAL);
+    (side.work)(0, trial);
     let slices = SLICE.as_secs_f64() / start.elapsed().as_secs_f64();
-    (TRIAL as f64 * slices) as u64
+    ((trial as f64 * slices) as u64).next_multiple_of(side.grain)
 }
 
 fn speed(slices: &[(f64, f64)]) -> Speed {

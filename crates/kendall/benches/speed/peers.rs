@@ -10,13 +10,13 @@ pub(crate) fn openssl_m_per_s() -> Option<f64> {
     bytes_per_s.parse::<f64>().ok().map(|bytes_per_s| bytes_per_s / 8.0 / 1e6)
 }
 
-/// What all processors compute of SHA-256 with hashcat's own benchmark, in million a second.
-pub(crate) fn hashcat_m_per_s() -> Option<f64> {
-    let told = told("hashcat", &["--benchmark", "--hash-type", "1400", "--machine-readable", "--quiet"])?;
+/// What all processors compute of the digests of one of hashcat's modes with its own benchmark, in million a second.
+pub(crate) fn hashcat_m_per_s(mode: &str) -> Option<f64> {
+    let told = told("hashcat", &["--benchmark", "--hash-type", mode, "--machine-readable", "--quiet"])?;
     // For each device its number, the kind of digest, two clocks, a time, and the candidates a second.
     let devices = told.lines().filter_map(|line| {
-        let [_, "1400", _, _, _, per_s] = line.split(':').collect::<Vec<_>>()[..] else { return None };
-        per_s.parse::<f64>().ok()
+        let [_, of, _, _, _, per_s] = line.split(':').collect::<Vec<_>>()[..] else { return None };
+        per_s.parse::<f64>().ok().filter(|_| of == mode)
     });
     let per_s: f64 = devices.sum();
     (per_s > 0.0).then_some(per_s / 1e6)

@@ -1,0 +1,126 @@
+//! How many passwords a second are tested, against the limit of the processor and against hashcat.
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::thread::{self, available_parallelism};
+use std::time::{Duration, Instant};
+
+use kendall_digest::password::{Algorithm, Mask, Search, Targets};
+use kendall_digest::{Engine, Interrupt};
+
+use crate::measure::{SLICE, SLICES, Side, Speed, in_turns};
+use crate::peers::hashcat_m_per_s;
+use crate::{ROUNDS, median};
+
+/// How long all processors work in a round.
+const TOGETHER: Duration = Duration::from_secs(1);
+
+pub(crate) fn section(page: &mut String) {
+    let start = Instant::now();
+    let fastest = Engine::choose(None, || start.elapsed()).expect("an engine is not forced");
+    let _ = write!(
+        page,
+        "\n## Passwords\n\nMillion passwords tested a second by {fastest}, as above: one thread, {SLICES} slices of {} ms \
+         in turns, medians. The bound counts 509 operations for SHA-1 and 218 for MD5 at four a cycle, for 16 candidates.\n\n\
+         | | M/s | clock, GHz | M/s per GHz | of the bound | |\n\
+         | --- | ---: | ---: | ---: | ---: | --- |\n",
+        SLICE.as_millis(),
+    );
+    let lowercase: Vec<u8> = (b'a'..=b'z').collect();
+    let printable: Vec<u8> = (b' '..=b'~').collect();
+    let masks = [
+        ("8 of 26 letters", Mask::uniform(&lowercase, 8)),
+        ("5 of 26 letters", Mask::uniform(&lowercase, 5)),
+        ("8 of 95 characters", Mask::uniform(&printable, 8)),
+    ];
+    let of_mask = |(name, mask): &(&str, Result<Mask, _>)| {
+        let mask = mask.as_ref().expect("the mask is small");
+        [Algorithm::Sha1, Algorithm::Md5].map(|algorithm| side(fastest, algorithm, name, mask))
+    };
+    let sides: Vec<Side> = masks.iter().flat_map(of_mask).collect();
+    let speeds = in_turns(&sides);
+    let highest_ghz = speeds.iter().map(|speed| speed.ghz).fold(0.0, f64::max);
+    for (side, speed) in sides.iter().zip(&speeds) {
+        let Speed { m_per_s, ghz, m_per_s_per_ghz, .. } = speed;
+        let share = side.least_cycles.map(|cycles| format!("{:.1} %", m_per_s_per_ghz * cycles / 10.0));
+        let doubt = speed.doubt(highest_ghz).map(|doubt| doubt.to_string());
+        let (name, share, doubt) = (&side.name, share.unwrap_or_default(), doubt.unwrap_or_default());
+        let _ =
+            writeln!(page, "| {name} | {m_per_s:.1} | {ghz:.2} | {m_per_s_per_ghz:.2} | {share} | {doubt} |");
+    }
+    let mask = masks[0].1.as_ref().expect("the mask is small");
+    beside_hashcat(page, fastest, mask);
+}
+
+fn beside_hashcat(page: &mut String, engine: Engine, mask: &Mask) {
+    let threads = available_parallelism().map_or(1, usize::from);
+    let _ = write!(
+        page,
+        "\nOn {threads} threads, 8 lowercase letters, in the same rounds:\n\n\
+         | | {engine}, M/s | hashcat, M/s | ratio |\n| --- | ---: | ---: | ---: |\n"
+    );
+    for (algorithm, mode) in [(Algorithm::Sha1, "100"), (Algorithm::Md5, "0")] {
+        let (mut ours, mut theirs) = (vec![], vec![]);
+        for _ in 0..ROUNDS {
+            ours.push(together(engine, algorithm, mask, threads));
+            theirs.extend(hashcat_m_per_s(mode));
+        }
+        let ours = median(ours.into_iter());
+        let _ = if theirs.is_empty() {
+            writeln!(page, "| {algorithm:?} | {ours:.0} | not installed | |")
+        } else {
+            let theirs = median(theirs.into_iter());
+            writeln!(page, "| {algorithm:?} | {ours:.0} | {theirs:.0} | {:.2} |", ours / theirs)
+        };
+    }
+}
+
+/// A digest of nothing that is searched.
+fn absent(algorithm: Algorithm) -> Targets {
+    let targets = match algorithm {
+        Algorithm::Sha1 => Targets::sha1([[0x5a; 20]]),
+        Algorithm::Md5 => Targets::md5([[0x5a; 16]]),
+    };
+    targets.expect("it is one target")
+}
+
+fn side(engine: Engine, algorithm: Algorithm, mask_name: &str, mask: &Mask) -> Side {
+    let search = Search::new(engine, &absent(algorithm), mask);
+    let (size, grain) = (mask.size(), search.grain());
+    let operations = match algorithm {
+        Algorithm::Sha1 => 509.0,
+        Algorithm::Md5 => 218.0,
+    };
+    let work = move |from: u64, count| {
+        // Round and round where the mask is small.
+        let start = if from + count <= size { from } else { (from % (size - count)) / grain * grain };
+        black_box(search.scan(start..start + count, &Interrupt::new()));
+    };
+    Side {
+        name: format!("{algorithm:?}, {mask_name}"),
+        least_cycles: (engine == Engine::Avx512).then_some(operations / 4.0 / 16.0),
+        grain,
+        work: Box::new(work),
+    }
+}
+
+/// Million passwords a second by so many threads together.
+fn together(engine: Engine, algorithm: Algorithm, mask: &Mask, threads: usize) -> f64 {
+    let search = Search::new(engine, &absent(algorithm), mask);
+    let chunk = search.grain() * 64;
+    let start = Instant::now();
+    let work = |thread: usize| {
+        let first = thread as u64 * (mask.size() / threads as u64 / chunk) * chunk;
+        let mut at = first;
+        while start.elapsed() < TOGETHER {
+            black_box(search.scan(at..at + chunk, &Interrupt::new()));
+            at += chunk;
+        }
+        at - first
+    };
+    let tested: u64 = thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|thread| scope.spawn(move || work(thread))).collect();
+        workers.into_iter().map(|worker| worker.join().expect("a search does not panic")).sum()
+    });
+    tested as f64 / start.elapsed().as_secs_f64() / 1e6
+}
