@@ -8,8 +8,6 @@
 //! While a part is tested, other searches that lack the very same range ride along: their digests are compared in
 //! the same pass, which costs next to nothing.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
 use std::hint;
 use std::io;
 use std::mem;
@@ -21,19 +19,19 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use kendall_digest::gpu::{Gpu, GpuError};
-use kendall_digest::sha256::{self, Outcome, Targets};
+use kendall_digest::sha256::{self, Outcome};
 use kendall_digest::{Engine, Interrupt};
 use kendall_service::Counter;
 
-use crate::search::{Key, Search};
+use crate::board::{Board, LEAST_PART, News, Part};
+use crate::options::Sharing;
+use crate::search::Key;
 
 /// How long a member tests one part: long against the few hundred nanoseconds of fetching it, and so short that at
 /// the end of a range nobody waits long for the last.
 const PART: Duration = Duration::from_micros(300);
 /// The candidates of a member's first part.
 const FIRST_PART: u64 = 16_384;
-/// The fewest candidates that are worth a part of their own.
-const LEAST_PART: u64 = 2_048;
 /// The fewest candidates for which the others are woken.
 const WORTH_SHARING: u64 = 4 * LEAST_PART;
 /// The fewest candidates that are given to a graphics card: beginning and ending costs it as long as it needs for a
@@ -41,35 +39,8 @@ const WORTH_SHARING: u64 = 4 * LEAST_PART;
 const WORTH_A_LAUNCH: u64 = 5_000_000;
 /// How many of its batches a graphics card takes at a time.
 const CARD_BATCHES: u64 = 8;
-/// How many digests are looked for in one pass.
-const MOST_TARGETS: usize = 16;
-/// How many searches are looked at for some that may ride along.
-const MOST_LOOKED_AT: usize = 64;
 /// How long a member without work looks out for more before it sleeps: waking it costs others that long.
 const LOOKOUT: Duration = Duration::from_micros(50);
-
-/// Whether searches may ride along with others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sharing {
-    /// Searches that ask the same are one, and overlapping ranges are tested for all at once.
-    #[default]
-    On,
-    /// Each request is searched for by itself.
-    Off,
-}
-
-impl Sharing {
-    /// Both, in the order in which they are listed to users.
-    pub const ALL: [Self; 2] = [Self::On, Self::Off];
-
-    /// The name on command lines and in experiment files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::On => "on",
-            Self::Off => "off",
-        }
-    }
-}
 
 /// The leader's index among the members.
 const LEADER: usize = 0;
@@ -110,30 +81,6 @@ enum Appetite {
     Processor(AtomicU64),
     /// All there is, up to some batches of a graphics card, if it is worth the card's while.
     Card { batch: u64 },
-}
-
-/// All searches, and what is done about them.
-#[derive(Debug, Default)]
-struct Board {
-    searches: HashMap<u64, Search>,
-    /// The searches by the start of their range; of those that start at the same place, the oldest is the last.
-    by_start: BTreeSet<(u64, Reverse<u64>)>,
-    /// No range is wider.
-    widest: u64,
-    /// The search that all work on.
-    current: Option<u64>,
-    /// Those that ended while they rode along.
-    ended: Vec<u64>,
-    next_id: u64,
-    dismissed: bool,
-}
-
-/// A part in the hands of a member.
-struct Part {
-    search: u64,
-    range: Range<u64>,
-    riders: Vec<u64>,
-    targets: Targets,
 }
 
 /// A search on the board; it is taken off when this is dropped.
@@ -200,13 +147,7 @@ impl Gang {
 
     /// Puts a search on the board.
     pub(crate) fn enter(&self, key: Key) -> Place {
-        let mut board = self.shared.board();
-        board.next_id += 1;
-        let id = board.next_id;
-        board.widest = board.widest.max(key.end - key.start);
-        board.by_start.insert((key.start, Reverse(id)));
-        board.searches.insert(id, Search::new(key));
-        drop(board);
+        let id = self.shared.board().add(key);
         Place { id, told: 0, shared: Arc::clone(&self.shared) }
     }
 
@@ -251,13 +192,7 @@ impl Gang {
 
     /// Takes those off the board that ended while they rode along.
     pub(crate) fn ended_besides(&self) -> Vec<(Key, Option<u64>)> {
-        let mut board = self.shared.board();
-        let ended = mem::take(&mut board.ended);
-        let how = |id| {
-            let search = board.searches.get(&id)?;
-            Some((search.key, search.ended()?))
-        };
-        ended.into_iter().filter_map(how).collect()
+        self.shared.board().take_ended()
     }
 }
 
@@ -275,11 +210,7 @@ impl Drop for Gang {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut board = self.shared.board();
-        let search = board.searches.remove(&self.id).expect("a place is on the board until it is dropped");
-        board.by_start.remove(&(search.key.start, Reverse(self.id)));
-        if board.searches.is_empty() {
-            board.widest = 0;
-        }
+        board.remove(self.id);
         if board.current == Some(self.id) {
             board.current = None;
             self.shared.interrupt_followers();
@@ -402,97 +333,6 @@ impl Shared {
     }
 }
 
-/// Whether a part has ended a search.
-#[derive(PartialEq, Eq)]
-enum News {
-    None,
-    SomebodyEnded,
-}
-
-impl Board {
-    fn search(&self, id: u64) -> &Search {
-        &self.searches[&id]
-    }
-
-    /// The next part of a search, with those who ride along; `None` if nothing of it is left to hand out.
-    fn take_part(
-        &mut self,
-        id: u64,
-        most: impl FnOnce(u64) -> Option<u64>,
-        sharing: Sharing,
-    ) -> Option<Part> {
-        let search = self.searches.get(&id).filter(|search| search.ended().is_none())?;
-        let start = search.next()?;
-        let end = start.saturating_add(most(search.left())?);
-        let (riders, end) = match sharing {
-            Sharing::On => self.riders(id, start, end),
-            Sharing::Off => (Vec::new(), end),
-        };
-        let range = self.searches.get_mut(&id)?.hand_out(end - start)?;
-        let digest = |id: &u64| self.search(*id).key.digest;
-        let digests: Vec<_> = [id].iter().chain(&riders).map(digest).collect();
-        let targets = Targets::new(digests).expect("there are a few targets");
-        Some(Part { search: id, range, riders, targets })
-    }
-
-    /// Other searches that lack a range from its start on, of those that begin nearest before it; and the end of
-    /// the range, which is cut to what they lack unless too little is left of it.
-    fn riders(&self, id: u64, start: u64, mut end: u64) -> (Vec<u64>, u64) {
-        let near = (start.saturating_sub(self.widest), Reverse(u64::MAX))..=(start, Reverse(0));
-        let mut riders = Vec::new();
-        for &(_, Reverse(other)) in self.by_start.range(near).rev().take(MOST_LOOKED_AT) {
-            let search = self.search(other);
-            if other == id || search.ended().is_some() {
-                continue;
-            }
-            if let Some(lacked) = search.lacks_up_to(start)
-                && lacked >= end.min(start.saturating_add(LEAST_PART))
-            {
-                end = end.min(lacked);
-                riders.push(other);
-            }
-            if riders.len() == MOST_TARGETS - 1 {
-                break;
-            }
-        }
-        (riders, end)
-    }
-
-    /// Notes what came of a part.
-    fn enter(&mut self, part: Part, outcome: Outcome) -> News {
-        let Part { search: id, range, riders, targets } = part;
-        // A number that was found is tested only for those who look for it.
-        let tested_to = outcome.reached(&range);
-        let found = match outcome {
-            Outcome::Found { value, target } => Some((value, targets.digests()[target])),
-            _ => None,
-        };
-        let mut news = News::None;
-        // Whoever is gone from the board by now does not want to know.
-        for other in [id].iter().chain(&riders) {
-            let Some(search) = self.searches.get_mut(other) else { continue };
-            let had_ended = search.ended().is_some();
-            if *other == id {
-                search.take_back(range.clone(), tested_to);
-            } else {
-                search.strike_out(&(range.start..tested_to));
-            }
-            if let Some((value, digest)) = found
-                && search.key.digest == digest
-            {
-                search.find(value);
-            }
-            if search.ended().is_some() && !had_ended {
-                news = News::SomebodyEnded;
-                if self.current != Some(*other) {
-                    self.ended.push(*other);
-                }
-            }
-        }
-        news
-    }
-}
-
 impl Member {
     fn new(appetite: Appetite) -> Self {
         Self { interrupt: Interrupt::new(), appetite }
@@ -570,7 +410,7 @@ mod tests {
                 }
             }
             prop_assert!(places.iter().all(Option::is_none));
-            prop_assert!(gang.shared.board().searches.is_empty());
+            prop_assert!(gang.shared.board().is_empty());
         }
     }
 

@@ -7,6 +7,7 @@
 //! [`serve`] runs the server, [`ReverseWorkload`] loads any server of this protocol. The workload draws its
 //! requests from kendall's own streams; it does not reproduce the numbers of the course's client.
 
+mod board;
 mod client;
 mod gang;
 mod memory;
@@ -18,10 +19,9 @@ mod server;
 mod workload;
 
 pub use client::Client;
-pub use gang::Sharing;
 pub use kendall_service::{Config, ServiceError};
 pub use memory::{Answers, Memory};
-pub use options::{Execution, Options, UnknownName};
+pub use options::{Execution, Options, Sharing, UnknownName};
 pub use process::{SEARCH_ONE, search_one};
 pub use search::Key;
 pub use server::{Reverse, bind, serve};

@@ -11,7 +11,6 @@ use kendall_digest::gpu::Device;
 use kendall_service::Config;
 use kendall_station::Discipline;
 
-use crate::gang::Sharing;
 use crate::memory::Memory;
 
 /// How searches are laid on threads and processes.
@@ -50,6 +49,29 @@ impl Execution {
             Self::Sequential | Self::SharedChunks => (NonZeroUsize::MIN, discipline),
             Self::ThreadPool => (threads, discipline),
             Self::ProcessPerRequest => (threads, Discipline::ProcessorSharing),
+        }
+    }
+}
+
+/// Whether searches may ride along with others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// Searches that ask the same are one, and overlapping ranges are tested for all at once.
+    #[default]
+    On,
+    /// Each request is searched for by itself.
+    Off,
+}
+
+impl Sharing {
+    /// Both, in the order in which they are listed to users.
+    pub const ALL: [Self; 2] = [Self::On, Self::Off];
+
+    /// The name on command lines and in experiment files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Off => "off",
         }
     }
 }

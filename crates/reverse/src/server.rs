@@ -16,9 +16,9 @@ use kendall_service::{
 };
 use kendall_station::{Job, Size};
 
-use crate::gang::{Gang, Place, Sharing, Turn};
+use crate::gang::{Gang, Place, Turn};
 use crate::memory::Answers;
-use crate::options::{Execution, Options};
+use crate::options::{Execution, Options, Sharing};
 use crate::process::{Finding, Process};
 use crate::protocol::{NOT_FOUND, REQUEST_BYTES, Request, encode_answer};
 use crate::search::Key;

@@ -96,11 +96,12 @@ pub fn simulate(station: &Station, stop: StopRule, seed: u64) -> Result<Answer, 
 /// Independent runs of so many customers.
 fn from_empty(station: &Station, customers: u64, runs: u64, seed: u64) -> Result<Answer, SimulationError> {
     let mut observer = Observer::of_runs(station);
+    let jobs = events::jobs(station);
     for run in 0..runs.max(observer::FEWEST_SECTIONS as u64) {
         let arriving = Arriving::limited(station, derive(seed, Purpose::Trial, run), customers);
         match station.discipline {
             Discipline::ProcessorSharing => sharing::run(station, arriving, &mut observer),
-            _ => events::run(station, arriving, &mut observer),
+            _ => events::run(station, &jobs, arriving, &mut observer),
         }
         observer.end_run();
     }
@@ -129,7 +130,7 @@ fn steady(
             fifo::run(station, seed, &mut observer);
         }
         Discipline::ProcessorSharing => sharing::run(station, arriving, &mut observer),
-        _ => events::run(station, arriving, &mut observer),
+        _ => events::run(station, &events::jobs(station), arriving, &mut observer),
     }
     if let Some(rho) = saturated {
         let (reached, growth_per_s) = observer.growth();

@@ -22,6 +22,8 @@ const ROUNDING: f64 = 1e-7;
 #[derive(Clone, Debug, PartialEq)]
 pub struct GittinsTable {
     law: Law,
+    /// The mean of the law, which takes long to find where the law is of many samples.
+    mean_s: f64,
     /// Received service and the index there, ascending in the former.
     points: Vec<(f64, f64)>,
     /// `lowest[k][i]` is the least index of the 2ᵏ points from i on.
@@ -61,7 +63,7 @@ impl GittinsTable {
         }
         points.reverse();
         let lowest = minima(points.iter().map(|point| point.1).collect());
-        Self { law: law.clone(), points, lowest }
+        Self { law: law.clone(), mean_s: law.mean_s(), points, lowest }
     }
 
     /// The index after `age` of service, per unit of time; interpolated between tabulated ages.
@@ -81,7 +83,9 @@ impl GittinsTable {
     pub fn residual_mean(&self, age: f64) -> f64 {
         let survival = self.law.survival(age);
         if survival > 0.0 {
-            (self.law.mean_s() - self.law.limited_mean_s(age)).max(0.0) / survival
+            // Whoever asks at age 0, asks for each new job.
+            let received_s = if age > 0.0 { self.law.limited_mean_s(age) } else { 0.0 };
+            (self.mean_s - received_s).max(0.0) / survival
         } else {
             0.0
         }

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use kendall_station::{Discipline, Entry, GittinsTable, Job, Queue, Size, Station, Ticket};
+use kendall_station::{Class, Discipline, Entry, GittinsTable, Job, Law, Queue, Size, Station, Ticket};
 
 use super::Instant;
 use super::arriving::{Arriving, Customer};
@@ -40,24 +40,23 @@ struct Server {
     plan: u64,
 }
 
-struct Floor {
+struct Floor<'a> {
     queue: Queue<Present>,
     servers: Vec<Server>,
     idle: Vec<usize>,
     /// When something happens at which server, by which plan.
     events: BinaryHeap<Reverse<(Instant, usize, u64)>>,
     /// What the discipline may know of a customer of each class at its arrival.
-    jobs: Vec<Job>,
+    jobs: &'a [Job],
     /// Whether service can make a customer of some class less urgent, which only Gittins minds.
     ages: bool,
     now_s: f64,
     present: u64,
 }
 
-/// Runs the station until the observer has seen enough.
-pub(super) fn run(station: &Station, mut arriving: Arriving<'_>, observer: &mut Observer) {
+/// Runs the station until the observer has seen enough; `jobs` are those of the [same](jobs) station.
+pub(super) fn run(station: &Station, jobs: &[Job], mut arriving: Arriving<'_>, observer: &mut Observer) {
     let servers = station.servers.get() as usize;
-    let jobs = jobs(station);
     let mut floor = Floor {
         queue: Queue::new(station.discipline),
         servers: (0..servers).map(|_| Server { running: None, plan: 0 }).collect(),
@@ -101,23 +100,20 @@ pub(super) fn run(station: &Station, mut arriving: Arriving<'_>, observer: &mut 
     }
 }
 
-/// A job of each class before any service. Only shortest-remaining is told true sizes, at arrival.
-fn jobs(station: &Station) -> Vec<Job> {
-    let size = |law| match station.discipline {
+/// A job of each class before any service. Only shortest-remaining is told true sizes, at arrival. The indices of a
+/// measured law take some time to tabulate, so this is done once for all runs and all classes of that law.
+pub(super) fn jobs(station: &Station) -> Vec<Job> {
+    let tabulated = |law: &Law| match station.discipline {
         Discipline::Gittins | Discipline::CMu => Size::Law(Arc::new(GittinsTable::new(law))),
         _ => Size::Unknown,
     };
+    let common = tabulated(&station.service);
     if station.classes.is_empty() {
-        return vec![Job { size: size(&station.service), ..Job::new() }];
+        return vec![Job { size: common, ..Job::new() }];
     }
-    let classes = station.classes.iter();
-    classes
-        .map(|class| Job {
-            weight: class.weight,
-            size: size(class.service.as_ref().unwrap_or(&station.service)),
-            attained: 0.0,
-        })
-        .collect()
+    let size = |own: Option<&Law>| own.map_or_else(|| common.clone(), tabulated);
+    let job = |class: &Class| Job { weight: class.weight, size: size(class.service.as_ref()), attained: 0.0 };
+    station.classes.iter().map(job).collect()
 }
 
 /// Whether the Gittins index of a job falls while it is served, by more than its table is coarse. Looked at between
@@ -133,7 +129,7 @@ fn loses_urgency(job: &Job) -> bool {
     })
 }
 
-impl Floor {
+impl Floor<'_> {
     /// When the next event is due that still counts.
     fn next_event_s(&mut self) -> Option<f64> {
         loop {

@@ -1,0 +1,171 @@
+//! The board of the gang: all searches, how far each has come, and what is handed out next.
+//!
+//! It knows no threads: whoever works takes a [`Part`], tests it, and enters what came of it.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+use std::mem;
+use std::ops::Range;
+
+use kendall_digest::sha256::{Outcome, Targets};
+
+use crate::options::Sharing;
+use crate::search::{Key, Search};
+
+/// The fewest candidates that are worth a part of their own.
+pub(crate) const LEAST_PART: u64 = 2_048;
+/// How many digests are looked for in one pass.
+const MOST_TARGETS: usize = 16;
+/// How many searches are looked at for some that may ride along.
+const MOST_LOOKED_AT: usize = 64;
+
+/// All searches, and what is done about them.
+#[derive(Debug, Default)]
+pub(crate) struct Board {
+    searches: HashMap<u64, Search>,
+    /// The searches by the start of their range; of those that start at the same place, the oldest is the last.
+    by_start: BTreeSet<(u64, Reverse<u64>)>,
+    /// No range is wider.
+    widest: u64,
+    /// The search that all work on.
+    pub(crate) current: Option<u64>,
+    /// Those that ended while they rode along.
+    ended: Vec<u64>,
+    next_id: u64,
+    pub(crate) dismissed: bool,
+}
+
+/// A part in the hands of a member.
+pub(crate) struct Part {
+    search: u64,
+    pub(crate) range: Range<u64>,
+    riders: Vec<u64>,
+    pub(crate) targets: Targets,
+}
+
+/// Whether a part has ended a search.
+#[derive(PartialEq, Eq)]
+pub(crate) enum News {
+    None,
+    SomebodyEnded,
+}
+
+impl Board {
+    /// Puts a search on the board.
+    pub(crate) fn add(&mut self, key: Key) -> u64 {
+        self.next_id += 1;
+        let id = self.next_id;
+        self.widest = self.widest.max(key.end - key.start);
+        self.by_start.insert((key.start, Reverse(id)));
+        self.searches.insert(id, Search::new(key));
+        id
+    }
+
+    /// Takes a search off the board.
+    pub(crate) fn remove(&mut self, id: u64) {
+        let search = self.searches.remove(&id).expect("a search is taken off once");
+        self.by_start.remove(&(search.key.start, Reverse(id)));
+        if self.searches.is_empty() {
+            self.widest = 0;
+        }
+    }
+
+    /// Whether there is no search on it.
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.searches.is_empty()
+    }
+
+    /// How those ended that ended since this was asked, while they rode along. They stay on the board.
+    pub(crate) fn take_ended(&mut self) -> Vec<(Key, Option<u64>)> {
+        let ended = mem::take(&mut self.ended);
+        let how = |id| {
+            let search = self.searches.get(&id)?;
+            Some((search.key, search.ended()?))
+        };
+        ended.into_iter().filter_map(how).collect()
+    }
+
+    /// A search on the board.
+    pub(crate) fn search(&self, id: u64) -> &Search {
+        &self.searches[&id]
+    }
+
+    /// The next part of a search, with those who ride along; `None` if nothing of it is left to hand out.
+    pub(crate) fn take_part(
+        &mut self,
+        id: u64,
+        most: impl FnOnce(u64) -> Option<u64>,
+        sharing: Sharing,
+    ) -> Option<Part> {
+        let search = self.searches.get(&id).filter(|search| search.ended().is_none())?;
+        let start = search.next()?;
+        let end = start.saturating_add(most(search.left())?);
+        let (riders, end) = match sharing {
+            Sharing::On => self.riders(id, start, end),
+            Sharing::Off => (Vec::new(), end),
+        };
+        let range = self.searches.get_mut(&id)?.hand_out(end - start)?;
+        let digest = |id: &u64| self.search(*id).key.digest;
+        let digests: Vec<_> = [id].iter().chain(&riders).map(digest).collect();
+        let targets = Targets::new(digests).expect("there are a few targets");
+        Some(Part { search: id, range, riders, targets })
+    }
+
+    /// Other searches that lack a range from its start on, of those that begin nearest before it; and the end of
+    /// the range, which is cut to what they lack unless too little is left of it.
+    fn riders(&self, id: u64, start: u64, mut end: u64) -> (Vec<u64>, u64) {
+        let near = (start.saturating_sub(self.widest), Reverse(u64::MAX))..=(start, Reverse(0));
+        let mut riders = Vec::new();
+        for &(_, Reverse(other)) in self.by_start.range(near).rev().take(MOST_LOOKED_AT) {
+            let search = self.search(other);
+            if other == id || search.ended().is_some() {
+                continue;
+            }
+            if let Some(lacked) = search.lacks_up_to(start)
+                && lacked >= end.min(start.saturating_add(LEAST_PART))
+            {
+                end = end.min(lacked);
+                riders.push(other);
+            }
+            if riders.len() == MOST_TARGETS - 1 {
+                break;
+            }
+        }
+        (riders, end)
+    }
+
+    /// Notes what came of a part.
+    pub(crate) fn enter(&mut self, part: Part, outcome: Outcome) -> News {
+        let Part { search: id, range, riders, targets } = part;
+        // A number that was found is tested only for those who look for it.
+        let tested_to = outcome.reached(&range);
+        let found = match outcome {
+            Outcome::Found { value, target } => Some((value, targets.digests()[target])),
+            _ => None,
+        };
+        let mut news = News::None;
+        // Whoever is gone from the board by now does not want to know.
+        for other in [id].iter().chain(&riders) {
+            let Some(search) = self.searches.get_mut(other) else { continue };
+            let had_ended = search.ended().is_some();
+            if *other == id {
+                search.take_back(range.clone(), tested_to);
+            } else {
+                search.strike_out(&(range.start..tested_to));
+            }
+            if let Some((value, digest)) = found
+                && search.key.digest == digest
+            {
+                search.find(value);
+            }
+            if search.ended().is_some() && !had_ended {
+                news = News::SomebodyEnded;
+                if self.current != Some(*other) {
+                    self.ended.push(*other);
+                }
+            }
+        }
+        news
+    }
+}
