@@ -10,7 +10,7 @@ use kendall_digest::{Engine, Interrupt};
 use rustix::time::{ClockId, clock_gettime};
 use sha2::{Digest as _, Sha256};
 
-use crate::measure::{Doubt, SLICE, SLICES, Side, Speed, in_turns};
+use crate::measure::{Doubt, SLICE, SLICES, Side, Speed, table};
 use crate::peers::{hashcat_m_per_s, openssl_m_per_s};
 use crate::{ROUNDS, median};
 
@@ -26,23 +26,12 @@ pub(crate) fn section(page: &mut String) {
          of {} ms in turns, medians. The clock is measured around each slice by a chain of multiplications. The bound \
          is that of the processor's vector units: the operations of the formula at four a cycle; for sha-ni, 28 \
          `sha256rnds2` at one every second cycle. A run is marked as disturbed if its clock was low or its slices \
-         scatter.\n\n\
-         | | M/s | clock, GHz | M/s per GHz | of the bound | |\n\
-         | --- | ---: | ---: | ---: | ---: | --- |\n",
+         scatter.\n\n",
         SLICE.as_millis(),
     );
     let mut sides: Vec<Side> = Engine::available().map(|engine| search(engine, 1)).collect();
     sides.extend([search(fastest, 8), search(fastest, Targets::MOST), crate_sha2()]);
-    let speeds = in_turns(&sides);
-    let highest_ghz = speeds.iter().map(|speed| speed.ghz).fold(0.0, f64::max);
-    for (side, speed) in sides.iter().zip(&speeds) {
-        let Speed { m_per_s, ghz, m_per_s_per_ghz, .. } = speed;
-        let share = side.least_cycles.map(|cycles| format!("{:.1} %", m_per_s_per_ghz * cycles / 10.0));
-        let doubt = speed.doubt(highest_ghz).map(|doubt| doubt.to_string());
-        let (name, share, doubt) = (&side.name, share.unwrap_or_default(), doubt.unwrap_or_default());
-        let _ =
-            writeln!(page, "| {name} | {m_per_s:.1} | {ghz:.2} | {m_per_s_per_ghz:.2} | {share} | {doubt} |");
-    }
+    let speeds = table(page, &sides);
     let alone = Engine::available().position(|engine| engine == fastest).expect("it is available");
     let sha2 = speeds.len() - 1;
     others(page, fastest, &speeds[alone], &speeds[sha2]);

@@ -1,6 +1,6 @@
 //! Speed in many short slices, with the clock of the processor measured around each.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -52,7 +52,7 @@ impl fmt::Display for Doubt {
 }
 
 impl Speed {
-    pub(crate) fn doubt(&self, highest_ghz: f64) -> Option<Doubt> {
+    fn doubt(&self, highest_ghz: f64) -> Option<Doubt> {
         let low = 1.0 - self.ghz / highest_ghz;
         if low > 0.03 {
             Some(Doubt::LowClock { percent: low * 100.0 })
@@ -64,8 +64,25 @@ impl Speed {
     }
 }
 
-/// Measures all sides in turns.
-pub(crate) fn in_turns(sides: &[Side]) -> Vec<Speed> {
+/// Measures all sides in turns and writes a table of them.
+pub(crate) fn table(page: &mut String, sides: &[Side]) -> Vec<Speed> {
+    page.push_str(
+        "| | M/s | clock, GHz | M/s per GHz | of the bound | |\n| --- | ---: | ---: | ---: | ---: | --- |\n",
+    );
+    let speeds = in_turns(sides);
+    let highest_ghz = speeds.iter().map(|speed| speed.ghz).fold(0.0, f64::max);
+    for (side, speed) in sides.iter().zip(&speeds) {
+        let Speed { m_per_s, ghz, m_per_s_per_ghz, .. } = speed;
+        let share = side.least_cycles.map(|cycles| format!("{:.1} %", m_per_s_per_ghz * cycles / 10.0));
+        let doubt = speed.doubt(highest_ghz).map(|doubt| doubt.to_string());
+        let (name, share, doubt) = (&side.name, share.unwrap_or_default(), doubt.unwrap_or_default());
+        let _ =
+            writeln!(page, "| {name} | {m_per_s:.1} | {ghz:.2} | {m_per_s_per_ghz:.2} | {share} | {doubt} |");
+    }
+    speeds
+}
+
+fn in_turns(sides: &[Side]) -> Vec<Speed> {
     let counts: Vec<u64> = sides.iter().map(candidates_a_slice).collect();
     let mut slices: Vec<Vec<(f64, f64)>> = vec![Vec::new(); sides.len()];
     for slice in 0..SLICES as u64 {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use kendall_digest::password::{Algorithm, Mask, Search, Targets};
 use kendall_digest::{Engine, Interrupt};
 
-use crate::measure::{SLICE, SLICES, Side, Speed, in_turns};
+use crate::measure::{SLICE, SLICES, Side, table};
 use crate::peers::hashcat_m_per_s;
 use crate::{ROUNDS, median};
 
@@ -21,9 +21,7 @@ pub(crate) fn section(page: &mut String) {
     let _ = write!(
         page,
         "\n## Passwords\n\nMillion passwords tested a second by {fastest}, as above: one thread, {SLICES} slices of {} ms \
-         in turns, medians. The bound counts 509 operations for SHA-1 and 218 for MD5 at four a cycle, for 16 candidates.\n\n\
-         | | M/s | clock, GHz | M/s per GHz | of the bound | |\n\
-         | --- | ---: | ---: | ---: | ---: | --- |\n",
+         in turns, medians. The bound counts 509 operations for SHA-1 and 218 for MD5 at four a cycle, for 16 candidates.\n\n",
         SLICE.as_millis(),
     );
     let lowercase: Vec<u8> = (b'a'..=b'z').collect();
@@ -38,16 +36,7 @@ pub(crate) fn section(page: &mut String) {
         [Algorithm::Sha1, Algorithm::Md5].map(|algorithm| side(fastest, algorithm, name, mask))
     };
     let sides: Vec<Side> = masks.iter().flat_map(of_mask).collect();
-    let speeds = in_turns(&sides);
-    let highest_ghz = speeds.iter().map(|speed| speed.ghz).fold(0.0, f64::max);
-    for (side, speed) in sides.iter().zip(&speeds) {
-        let Speed { m_per_s, ghz, m_per_s_per_ghz, .. } = speed;
-        let share = side.least_cycles.map(|cycles| format!("{:.1} %", m_per_s_per_ghz * cycles / 10.0));
-        let doubt = speed.doubt(highest_ghz).map(|doubt| doubt.to_string());
-        let (name, share, doubt) = (&side.name, share.unwrap_or_default(), doubt.unwrap_or_default());
-        let _ =
-            writeln!(page, "| {name} | {m_per_s:.1} | {ghz:.2} | {m_per_s_per_ghz:.2} | {share} | {doubt} |");
-    }
+    table(page, &sides);
     let mask = masks[0].1.as_ref().expect("the mask is small");
     beside_hashcat(page, fastest, mask);
 }
