@@ -190,7 +190,7 @@ impl Gang {
         self.shared.returned.notify_all();
     }
 
-    /// Takes those off the board that ended while they rode along.
+    /// How those ended that ended while they rode along, each told of once.
     pub(crate) fn ended_besides(&self) -> Vec<(Key, Option<u64>)> {
         self.shared.board().take_ended()
     }

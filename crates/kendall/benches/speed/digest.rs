@@ -3,23 +3,17 @@
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use kendall_digest::sha256::{self, Targets};
 use kendall_digest::{Engine, Interrupt};
-use rustix::time::{ClockId, clock_gettime};
 use sha2::{Digest as _, Sha256};
 
-use crate::measure::{Doubt, SLICE, SLICES, Side, Speed, table};
+use crate::measure::{self, Doubt, SLICE, SLICES, Side, Speed, fastest_engine, table};
 use crate::peers::{hashcat_m_per_s, openssl_m_per_s};
 use crate::{ROUNDS, median};
 
-/// How long all processors work in a round.
-const TOGETHER: Duration = Duration::from_secs(1);
-
 pub(crate) fn section(page: &mut String) {
-    let start = Instant::now();
-    let fastest = Engine::choose(None, || start.elapsed()).expect("an engine is not forced");
+    let fastest = fastest_engine();
     let _ = write!(
         page,
         "\n## Digests\n\nSHA-256 of 64-bit integers: million candidates tested a second. One thread, {SLICES} slices \
@@ -106,29 +100,9 @@ fn crate_sha2() -> Side {
 
 /// Million candidates a second by so many threads together, and the share of the processors that they got.
 pub(crate) fn together(engine: Engine, threads: usize) -> (f64, f64) {
-    const CHUNK: u64 = 1 << 16;
-    let start = Instant::now();
-    let work = |thread: usize| {
-        let targets = absent(1);
-        let mut at = (thread as u64) << 40;
-        let first = at;
-        while start.elapsed() < TOGETHER {
-            black_box(sha256::scan(engine, &targets, at..at + CHUNK, &Interrupt::new()));
-            at += CHUNK;
-        }
-        (at - first, thread_cpu())
+    let targets = absent(1);
+    let scan = |range| {
+        black_box(sha256::scan(engine, &targets, range, &Interrupt::new()));
     };
-    let done: Vec<(u64, Duration)> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|thread| scope.spawn(move || work(thread))).collect();
-        workers.into_iter().map(|worker| worker.join().expect("a search does not panic")).collect()
-    });
-    let wall_s = start.elapsed().as_secs_f64();
-    let candidates: u64 = done.iter().map(|(candidates, _)| candidates).sum();
-    let cpu_s: f64 = done.iter().map(|(_, cpu)| cpu.as_secs_f64()).sum();
-    (candidates as f64 / wall_s / 1e6, cpu_s / threads as f64 / wall_s)
-}
-
-/// How long this thread has run so far.
-fn thread_cpu() -> Duration {
-    clock_gettime(ClockId::ThreadCPUTime).try_into().expect("it is not negative")
+    measure::together(threads, 1 << 16, |thread| (thread as u64) << 40, scan)
 }

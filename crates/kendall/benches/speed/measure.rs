@@ -2,13 +2,61 @@
 
 use std::fmt::{self, Write as _};
 use std::hint::black_box;
+use std::ops::Range;
+use std::thread;
 use std::time::{Duration, Instant};
+
+use kendall_digest::Engine;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::median;
 
 /// Slices of each side, one after the other, each about this long: short enough for most to go undisturbed.
 pub(crate) const SLICES: usize = 400;
 pub(crate) const SLICE: Duration = Duration::from_millis(1);
+
+/// How long all processors work in a round.
+const TOGETHER: Duration = Duration::from_secs(1);
+
+/// The engine that `kendall serve reverse` would choose.
+pub(crate) fn fastest_engine() -> Engine {
+    let start = Instant::now();
+    Engine::choose(None, || start.elapsed()).expect("an engine is not forced")
+}
+
+/// Million candidates a second by so many threads together, each from its own `first` on, and the share of the
+/// processors that they got.
+pub(crate) fn together(
+    threads: usize,
+    chunk: u64,
+    first: impl Fn(usize) -> u64 + Sync,
+    scan: impl Fn(Range<u64>) + Sync,
+) -> (f64, f64) {
+    let start = Instant::now();
+    let work = |thread: usize| {
+        let first = first(thread);
+        let mut at = first;
+        while start.elapsed() < TOGETHER {
+            scan(at..at + chunk);
+            at += chunk;
+        }
+        (at - first, thread_cpu())
+    };
+    let done: Vec<(u64, Duration)> = thread::scope(|scope| {
+        let work = &work;
+        let workers: Vec<_> = (0..threads).map(|thread| scope.spawn(move || work(thread))).collect();
+        workers.into_iter().map(|worker| worker.join().expect("a search does not panic")).collect()
+    });
+    let wall_s = start.elapsed().as_secs_f64();
+    let candidates: u64 = done.iter().map(|(candidates, _)| candidates).sum();
+    let cpu_s: f64 = done.iter().map(|(_, cpu)| cpu.as_secs_f64()).sum();
+    (candidates as f64 / wall_s / 1e6, cpu_s / threads as f64 / wall_s)
+}
+
+/// How long this thread has run so far.
+fn thread_cpu() -> Duration {
+    clock_gettime(ClockId::ThreadCPUTime).try_into().expect("it is not negative")
+}
 
 /// What is measured: the name, and the work, which is told how many candidates to do, and from where.
 pub(crate) struct Side {

@@ -2,22 +2,17 @@
 
 use std::fmt::Write as _;
 use std::hint::black_box;
-use std::thread::{self, available_parallelism};
-use std::time::{Duration, Instant};
+use std::thread::available_parallelism;
 
 use kendall_digest::password::{Algorithm, Mask, Search, Targets};
 use kendall_digest::{Engine, Interrupt};
 
-use crate::measure::{SLICE, SLICES, Side, table};
+use crate::measure::{self, SLICE, SLICES, Side, fastest_engine, table};
 use crate::peers::hashcat_m_per_s;
 use crate::{ROUNDS, median};
 
-/// How long all processors work in a round.
-const TOGETHER: Duration = Duration::from_secs(1);
-
 pub(crate) fn section(page: &mut String) {
-    let start = Instant::now();
-    let fastest = Engine::choose(None, || start.elapsed()).expect("an engine is not forced");
+    let fastest = fastest_engine();
     let _ = write!(
         page,
         "\n## Passwords\n\nMillion passwords tested a second by {fastest}, as above: one thread, {SLICES} slices of {} ms \
@@ -97,19 +92,9 @@ fn side(engine: Engine, algorithm: Algorithm, mask_name: &str, mask: &Mask) -> S
 fn together(engine: Engine, algorithm: Algorithm, mask: &Mask, threads: usize) -> f64 {
     let search = Search::new(engine, &absent(algorithm), mask);
     let chunk = search.grain() * 64;
-    let start = Instant::now();
-    let work = |thread: usize| {
-        let first = thread as u64 * (mask.size() / threads as u64 / chunk) * chunk;
-        let mut at = first;
-        while start.elapsed() < TOGETHER {
-            black_box(search.scan(at..at + chunk, &Interrupt::new()));
-            at += chunk;
-        }
-        at - first
+    let scan = |range| {
+        black_box(search.scan(range, &Interrupt::new()));
     };
-    let tested: u64 = thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|thread| scope.spawn(move || work(thread))).collect();
-        workers.into_iter().map(|worker| worker.join().expect("a search does not panic")).sum()
-    });
-    tested as f64 / start.elapsed().as_secs_f64() / 1e6
+    let first = |thread| thread as u64 * (mask.size() / threads as u64 / chunk) * chunk;
+    measure::together(threads, chunk, first, scan).0
 }

@@ -11,7 +11,6 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{available_parallelism, sleep};
 use std::time::{Duration, Instant};
 
-use kendall_digest::Engine;
 use kendall_record::clock::now_ns;
 use kendall_record::stamps::{self, Stamp};
 use kendall_reverse::protocol::{Request, digest};
@@ -21,6 +20,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::digest::together;
+use crate::measure::fastest_engine;
 use crate::{ROUNDS, median};
 
 /// The course's milestone: what its client is called with, as ours takes it.
@@ -115,11 +115,6 @@ fn threads() -> usize {
     available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-fn engine() -> Engine {
-    let begun = Instant::now();
-    Engine::choose(None, || begun.elapsed()).expect("an engine is not forced")
-}
-
 /// A search through a range of its own, for the number at `offset` in it.
 fn request(range: u64, width: u64, offset: u64, priority: u8) -> Request {
     let start = range << 34;
@@ -140,7 +135,7 @@ fn alone(page: &mut String) {
     const REQUESTS: u64 = 40;
     let mut ratios = Vec::new();
     for round in 0..ROUNDS as u64 {
-        let (before, _) = together(engine(), threads());
+        let (before, _) = together(fastest_engine(), threads());
         let server = Server::start(Memory::Off, &[]);
         let offset = |i: u64| (2 * i + 1) * WIDTH / (2 * REQUESTS);
         for i in 0..REQUESTS {
@@ -148,7 +143,7 @@ fn alone(page: &mut String) {
             sleep(Duration::from_millis(2));
         }
         let service_s: f64 = server.stop().iter().map(|stamp| stamp.service as f64 / 1e9).sum();
-        let (after, _) = together(engine(), threads());
+        let (after, _) = together(fastest_engine(), threads());
         let searched: f64 = (0..REQUESTS).map(|i| (offset(i) + 1) as f64).sum();
         ratios.push(service_s / (searched / ((before + after) / 2.0 * 1e6)));
     }
@@ -317,7 +312,7 @@ fn milestone(page: &mut String) {
     let target = format!("reverse://{}?{MILESTONE}", server.address);
     let found = load(&[&target, "--arrivals", "constant", "--gap", "600ms", "--requests", "100"]);
     drop(server.stop());
-    let (rate, _) = together(engine(), threads());
+    let (rate, _) = together(fastest_engine(), threads());
     let score = found["score"]["weighted_response_us"].as_f64().expect("a load has a score");
     let right = found["score"]["right"].as_f64().expect("a load has a share of right answers");
     let _ = writeln!(
