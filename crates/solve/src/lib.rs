@@ -7,6 +7,7 @@
 //! This crate reads no clock and does no I/O. What is random comes from a seed. Every interval is a 95 % confidence
 //! interval, and says in its documentation by which method it was made.
 
+pub mod batch;
 mod formula;
 mod measured;
 mod simulate;

@@ -1,0 +1,142 @@
+//! The inputs of a row, read by name.
+
+use kendall_station::{Law, Part, Servers};
+use serde_json::{Map, Value};
+
+use super::BatchError;
+
+/// A JSON object of inputs.
+#[derive(Clone, Debug)]
+pub struct Inputs(Map<String, Value>);
+
+const NUMBER: &str = "a number";
+
+impl Inputs {
+    /// Reads the column of a row.
+    ///
+    /// # Errors
+    /// Fails on text that is not a JSON object.
+    pub fn read(text: &str) -> Result<Self, BatchError> {
+        match serde_json::from_str(text) {
+            Ok(Value::Object(object)) => Ok(Self(object)),
+            Ok(other) => Err(BatchError::NotAnObject(other.to_string())),
+            Err(error) => Err(BatchError::NotAnObject(error.to_string())),
+        }
+    }
+
+    /// Whether the input is given.
+    pub fn has(&self, key: &str) -> bool {
+        self.0.contains_key(key)
+    }
+
+    /// A finite number, if it is given.
+    pub fn optional(&self, key: &str) -> Result<Option<f64>, BatchError> {
+        self.0.get(key).map(|value| finite(key, value)).transpose()
+    }
+
+    /// A finite number.
+    pub fn number(&self, key: &str) -> Result<f64, BatchError> {
+        finite(key, self.get(key, NUMBER)?)
+    }
+
+    /// A number above zero.
+    pub fn positive(&self, key: &str) -> Result<f64, BatchError> {
+        let value = self.number(key)?;
+        if value > 0.0 { Ok(value) } else { Err(odd(key, &self.0[key], "above zero")) }
+    }
+
+    /// A whole number that is not negative.
+    pub fn whole(&self, key: &str) -> Result<u64, BatchError> {
+        const MUST: &str = "a whole number that is not negative";
+        let value = self.get(key, MUST)?;
+        let number = value.as_u64().or_else(|| {
+            let number = value.as_f64().filter(|x| *x >= 0.0 && *x < 2f64.powi(53) && x.fract() == 0.0)?;
+            Some(number as u64)
+        });
+        number.ok_or_else(|| odd(key, value, MUST))
+    }
+
+    /// How many servers: 1 where the input is not given.
+    pub fn servers(&self, key: &str) -> Result<Servers, BatchError> {
+        if !self.has(key) {
+            return Ok(Servers::MIN);
+        }
+        let number = u32::try_from(self.whole(key)?).ok().and_then(Servers::new);
+        number.ok_or_else(|| odd(key, &self.0[key], "at least one server"))
+    }
+
+    /// Numbers.
+    pub fn numbers(&self, key: &str) -> Result<Vec<f64>, BatchError> {
+        const MUST: &str = "a list of numbers";
+        list(key, self.get(key, MUST)?, MUST)?.iter().map(|value| finite(key, value)).collect()
+    }
+
+    /// Rows of numbers.
+    pub fn rows(&self, key: &str) -> Result<Vec<Vec<f64>>, BatchError> {
+        const MUST: &str = "a list of lists of numbers";
+        let row = |row: &Value| -> Result<Vec<f64>, BatchError> {
+            list(key, row, MUST)?.iter().map(|value| finite(key, value)).collect()
+        };
+        list(key, self.get(key, MUST)?, MUST)?.iter().map(row).collect()
+    }
+
+    /// Text.
+    pub fn text(&self, key: &str) -> Result<&str, BatchError> {
+        const MUST: &str = "a text";
+        let value = self.get(key, MUST)?;
+        value.as_str().ok_or_else(|| odd(key, value, MUST))
+    }
+
+    /// A law of times, as an object with its kind under `dist`, or as text such as "exp mean 1".
+    pub fn law(&self, key: &str) -> Result<Law, BatchError> {
+        const MUST: &str = "a law such as {\"dist\": \"exponential\", \"mean\": 1}";
+        let value = self.get(key, MUST)?;
+        let inner = match value {
+            Value::Object(object) => Self(object.clone()),
+            _ => return Err(odd(key, value, MUST)),
+        };
+        let pairs = |means: &str| -> Result<Vec<(f64, f64)>, BatchError> {
+            Ok(inner.numbers("p")?.into_iter().zip(inner.numbers(means)?).collect())
+        };
+        let law = match inner.text("dist")? {
+            "deterministic" | "constant" => Law::Constant { mean_s: inner.number("mean")? },
+            "exponential" | "exp" => Law::Exponential { mean_s: inner.number("mean")? },
+            "erlang" => Law::Erlang { shape: inner.servers("k")?.get(), mean_s: inner.number("mean")? },
+            "uniform" => Law::Uniform { low_s: inner.number("a")?, high_s: inner.number("b")? },
+            "hyperexp" | "hyperexponential" => Law::Hyperexponential { parts: pairs("means")? },
+            "lognormal" => Law::LogNormal { mean_s: inner.number("mean")?, scv: inner.number("scv")? },
+            "pareto" => Law::Pareto { shape: inner.number("shape")?, mean_s: inner.number("mean")? },
+            "empirical" => Law::empirical(inner.numbers("samples")?)
+                .map_err(|error| BatchError::NoAnswer(error.to_string()))?,
+            "mixture" => {
+                let zero = inner.number("p_zero")?;
+                let part = |probability, of| Part { probability, of };
+                Law::Mixture {
+                    parts: vec![
+                        part(zero, Law::Constant { mean_s: 0.0 }),
+                        part(1.0 - zero, Law::Uniform { low_s: 0.0, high_s: inner.number("uniform_b")? }),
+                    ],
+                }
+            }
+            _ => return Err(odd(key, value, MUST)),
+        };
+        law.validate().map_err(|error| BatchError::NoAnswer(error.to_string()))?;
+        Ok(law)
+    }
+
+    fn get(&self, key: &str, must: &'static str) -> Result<&Value, BatchError> {
+        self.0.get(key).ok_or_else(|| BatchError::Missing { key: key.into(), must })
+    }
+}
+
+fn finite(key: &str, value: &Value) -> Result<f64, BatchError> {
+    value.as_f64().filter(|number| number.is_finite()).ok_or_else(|| odd(key, value, NUMBER))
+}
+
+fn list<'a>(key: &str, value: &'a Value, must: &'static str) -> Result<&'a Vec<Value>, BatchError> {
+    value.as_array().ok_or_else(|| odd(key, value, must))
+}
+
+fn odd(key: &str, value: &Value, must: &'static str) -> BatchError {
+    BatchError::Odd { key: key.into(), value: value.to_string(), must }
+}
