@@ -12,6 +12,7 @@ mod formula;
 mod measured;
 mod simulate;
 pub mod statistics;
+mod sweep;
 
 pub use formula::{
     NoFormula, erlang_b, erlang_c, formula, number_at_least, response_survival, servers_for_p_wait,
@@ -21,3 +22,4 @@ pub use measured::{
     ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,
 };
 pub use simulate::{SimulationError, StopRule, simulate};
+pub use sweep::sweep;
