@@ -211,14 +211,14 @@ impl Seen {
         let last = self.first + self.ahead.len();
         let mut in_service = 0.0;
         let mut sum = self.p_free * libm::exp(-t_s / self.service_s);
-        // Above both windows H is nothing; between them it only shrinks.
-        for j in (departures.first.max(last)..departures.end()).rev() {
+        // H is nothing above both windows, and between them it only shrinks.
+        for j in (departures.first.max(last + 1)..departures.end()).rev() {
             in_service = keep * in_service + departures.at(j);
         }
-        in_service *= libm::pow(keep, departures.first.saturating_sub(last) as f64);
-        for j in (self.first..last).rev() {
+        in_service *= libm::pow(keep, departures.first.saturating_sub(last + 1) as f64);
+        for j in (self.first + 1..=last).rev() {
             in_service = keep * in_service + departures.at(j);
-            sum += self.ahead[j - self.first] * in_service;
+            sum += self.ahead[j - 1 - self.first] * in_service;
         }
         sum + self.waiting(t_s)
     }
