@@ -10,6 +10,7 @@
 
 pub mod batch;
 pub mod closed;
+pub mod fit;
 mod formula;
 mod measured;
 pub mod scalability;
