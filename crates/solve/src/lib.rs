@@ -3,18 +3,21 @@
 //! - [`formula`] asks queueing theory, or says why theory has no answer.
 //! - [`simulate`] runs the station in virtual time.
 //! - [`measured`] makes an answer from the request rows of real trials.
+//! - [`table`] reads points that any other tool measured.
 //!
 //! This crate reads no clock and does no I/O. What is random comes from a seed. Every interval is a 95 % confidence
 //! interval, and says in its documentation by which method it was made.
 
 pub mod batch;
 pub mod closed;
+pub mod fit;
 mod formula;
 mod measured;
 pub mod scalability;
 mod simulate;
 pub mod statistics;
 mod sweep;
+pub mod table;
 
 pub use formula::{
     Engset, NoFormula, engset, erlang_b, erlang_c, formula, number_at_least, response_survival,
