@@ -11,6 +11,7 @@
 pub mod batch;
 mod formula;
 mod measured;
+pub mod number;
 mod simulate;
 pub mod statistics;
 pub mod table;
