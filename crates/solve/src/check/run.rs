@@ -94,7 +94,9 @@ pub(super) fn warm_up(seen: &Seen<'_>) -> Option<Finding> {
     }
     let (z, effect) = (z / f64::from(tests).sqrt(), effect / weight);
     let effect = if effect.is_finite() { effect } else { 0.0 };
-    let verdict = grade(seen.count(), MEANS * BATCH, two_sided(z), effect, WARM_UP);
+    // The cut is the best of many, of which about as many as batch means are unlike each other (Bonferroni).
+    let p_value = (MEANS as f64 * two_sided(z)).min(1.0);
+    let verdict = grade(seen.count(), MEANS * BATCH, p_value, effect, WARM_UP);
     let sentence = match verdict {
         Verdict::Broken => format!(
             "A warm-up is left in: the first {longest} answers of a trial are unlike the rest, and move the mean by {}. \
@@ -108,7 +110,7 @@ pub(super) fn warm_up(seen: &Seen<'_>) -> Option<Finding> {
         ),
     };
     let finding = Finding::new(Check::WarmUp, verdict, sentence).statistic("z", z);
-    Some(finding.p(two_sided(z)).effect("mean response", effect))
+    Some(finding.p(p_value).effect("mean response", effect))
 }
 
 /// How well the mean response time is known.
@@ -120,7 +122,7 @@ pub(super) fn precision(seen: &Seen<'_>) -> Option<Finding> {
     let means: Vec<f64> = trials.iter().map(|series| mean(series)).collect();
     let (known, how) = match (t_interval(&means), trials.as_slice()) {
         (Some(known), _) => (Some(known), format!("by {} trials", means.len())),
-        (None, [only]) => {
+        (None, [only]) if only.len() >= BATCH * MEANS => {
             (batch_means(only).map(|found| (found.mean, found.half_width)), "by parts of one trial".into())
         }
         _ => (None, String::new()),
