@@ -4,8 +4,10 @@
 //! other consistent unit). Each part of the crate lists its own models; this module finds the one that a row names,
 //! and reads its inputs so that a missing or odd one is an error in words.
 
+mod closed;
 mod inputs;
 mod open;
+mod scalability;
 mod statistics;
 
 pub use inputs::Inputs;
@@ -37,7 +39,7 @@ struct Model {
 }
 
 /// The parts' lists.
-const PARTS: &[&[Model]] = &[open::MODELS, statistics::MODELS];
+const PARTS: &[&[Model]] = &[open::MODELS, closed::MODELS, scalability::MODELS, statistics::MODELS];
 
 /// The names of all models.
 pub fn models() -> impl Iterator<Item = &'static str> {
