@@ -3,16 +3,19 @@
 //! - [`formula`] asks queueing theory, or says why theory has no answer.
 //! - [`simulate`] runs the station in virtual time.
 //! - [`measured`] makes an answer from the request rows of real trials.
+//! - [`check`](mod@check) says which assumptions hold in them, and what it costs where one does not.
 //! - [`table`] reads points that any other tool measured.
 //!
 //! This crate reads no clock and does no I/O. What is random comes from a seed. Every interval is a 95 % confidence
 //! interval, and says in its documentation by which method it was made.
 
 pub mod batch;
+pub mod check;
 pub mod closed;
 pub mod fit;
 mod formula;
 mod measured;
+pub mod number;
 pub mod scalability;
 mod simulate;
 pub mod statistics;
