@@ -2,6 +2,7 @@
 //!
 //! - [`formula`] asks queueing theory, or says why theory has no answer.
 //! - [`simulate`] runs the station in virtual time.
+//! - [`replay()`] sends a run's own arrivals and service times through a station, request by request.
 //! - [`measured`] makes an answer from the request rows of real trials.
 //!
 //! This crate reads no clock and does no I/O. What is random comes from a seed. Every interval is a 95 % confidence
@@ -10,6 +11,7 @@
 pub mod batch;
 mod formula;
 mod measured;
+mod replay;
 mod simulate;
 pub mod statistics;
 
@@ -19,5 +21,9 @@ pub use formula::{
 };
 pub use measured::{
     ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,
+};
+pub use replay::{
+    ArrivedBy, Candidate, Candidates, Fit, NotReplayed, Pair, QuantileError, Replay, Rules, Verdict,
+    candidates, replay,
 };
 pub use simulate::{SimulationError, StopRule, simulate};
