@@ -4,6 +4,7 @@
 //! - [`simulate`] runs the station in virtual time.
 //! - [`replay()`] sends a run's own arrivals and service times through a station, request by request.
 //! - [`measured`] makes an answer from the request rows of real trials.
+//! - [`table`] reads points that any other tool measured.
 //!
 //! This crate reads no clock and does no I/O. What is random comes from a seed. Every interval is a 95 % confidence
 //! interval, and says in its documentation by which method it was made.
@@ -14,6 +15,7 @@ mod measured;
 mod replay;
 mod simulate;
 pub mod statistics;
+pub mod table;
 
 pub use formula::{
     NoFormula, erlang_b, erlang_c, formula, number_at_least, response_survival, servers_for_p_wait,
