@@ -6,6 +6,7 @@
 
 mod inputs;
 mod open;
+mod plan;
 
 pub use inputs::Inputs;
 
@@ -36,7 +37,7 @@ struct Model {
 }
 
 /// The parts' lists.
-const PARTS: [&[Model]; 1] = [open::MODELS];
+const PARTS: [&[Model]; 2] = [open::MODELS, plan::MODELS];
 
 /// The names of all models.
 pub fn models() -> impl Iterator<Item = &'static str> {

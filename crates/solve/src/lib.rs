@@ -3,6 +3,7 @@
 //! - [`formula`] asks queueing theory, or says why theory has no answer.
 //! - [`simulate`] runs the station in virtual time.
 //! - [`replay()`] sends a run's own arrivals and service times through a station, request by request.
+//! - [`plan()`] says how long a station must be watched for a wanted precision.
 //! - [`measured`] makes an answer from the request rows of real trials.
 //! - [`table`] reads points that any other tool measured.
 //!
@@ -12,6 +13,7 @@
 pub mod batch;
 mod formula;
 mod measured;
+mod plan;
 mod replay;
 mod simulate;
 pub mod statistics;
@@ -24,6 +26,7 @@ pub use formula::{
 pub use measured::{
     ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,
 };
+pub use plan::{Basis, Calibration, NoPlan, Plan, Repeats, Target, Warmup, mm1_waiting_variance, plan};
 pub use replay::{
     ArrivedBy, Candidate, Candidates, Fit, NotReplayed, Pair, QuantileError, Replay, Rules, Verdict,
     candidates, replay,
