@@ -294,7 +294,9 @@ fn calibration(station: &Station, utilisation: f64, response_s: f64, precision: 
     let amplification = match (&station.arrivals, station.capacity) {
         (Arrivals::Open { .. } | Arrivals::Trace { .. }, None) => 1.0 / (1.0 - utilisation),
         // What bounds the queue bounds this too.
-        _ => chain::elasticity(station, response_s).unwrap_or(1.0 / (1.0 - utilisation).max(precision)),
+        _ => {
+            chain::elasticity(station, response_s).unwrap_or_else(|| 1.0 / (1.0 - utilisation).max(precision))
+        }
     };
     let variation = station.service_overall().scv().sqrt();
     Calibration {
