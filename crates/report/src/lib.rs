@@ -16,6 +16,7 @@ mod page;
 mod published;
 mod ratio;
 mod relative;
+mod replay;
 mod svg;
 pub mod terminal;
 
@@ -25,3 +26,4 @@ pub use model::{
 };
 pub use page::page;
 pub use published::{Measure, Published, PublishedRow};
+pub use replay::{Expected, Replayed};
