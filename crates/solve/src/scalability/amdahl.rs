@@ -58,7 +58,7 @@ pub fn fit_amdahl(points: &[Point]) -> Result<Amdahl, FitError> {
     let errors = problem.standard_errors(&minimum, freedom);
     let parameter = |i: usize| Parameter {
         value: minimum.at[i],
-        interval: problem.interval(&minimum, i, minimum.sum, errors[i], freedom),
+        interval: problem.interval(&minimum, i, minimum.sum / freedom, errors[i], freedom),
         standard_error: errors[i],
     };
     Ok(Amdahl {
