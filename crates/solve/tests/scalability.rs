@@ -118,7 +118,7 @@ fn what_fits_best_need_not_predict_best() {
     assert_eq!((name.as_str(), servers), ("single server", 1));
     assert!(demand_s.interval.0 < 0.00839 && 0.00839 < demand_s.interval.1, "{demand_s:?}");
     let shown = closed.fitted.to_string();
-    assert!(shown.contains("4 servers of demand 3.34") && shown.contains("119.1"), "{shown}");
+    assert!(shown.contains("4 servers of demand 3.3387e-2 s") && shown.contains("119.1"), "{shown}");
     assert!((closed.fitted.predict(100.0) / 118.69 - 1.0).abs() < 0.01);
 }
 
