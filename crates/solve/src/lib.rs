@@ -14,8 +14,9 @@ mod simulate;
 pub mod statistics;
 
 pub use formula::{
-    NoFormula, erlang_b, erlang_c, formula, number_at_least, response_survival, servers_for_p_wait,
-    servers_for_response, waiting_survival,
+    NoFormula, TwoMoments, abandonment, erlang_b, erlang_c, formula, load_for_loss, number_at_least,
+    quantiles, response_survival, servers_for_loss, servers_for_p_wait, servers_for_response,
+    sharing_response_s, waiting_survival,
 };
 pub use measured::{
     ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,
