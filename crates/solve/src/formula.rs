@@ -7,6 +7,7 @@
 
 mod abandon;
 mod approximate;
+mod closed;
 mod constant;
 mod delay;
 mod erlang;
@@ -30,8 +31,8 @@ use kendall_station::{
     StationError, Summary,
 };
 
-pub use abandon::abandonment;
 pub use approximate::TwoMoments;
+pub use closed::{Engset, engset};
 pub use erlang::{
     erlang_b, erlang_c, load_for_loss, servers_for_loss, servers_for_p_wait, servers_for_response,
 };
@@ -64,8 +65,19 @@ pub enum NoFormula {
          simulation"
     )]
     NeedsExponential { law: &'static str, servers: u32 },
-    #[error("there is no formula here for a closed population of users; ask the simulation")]
-    ClosedPopulation,
+    #[error(
+        "with a closed population, waiting in order and these service times, {law}, there is no formula; it needs \
+         exponential ones, shared servers, or a server for each user; ask the simulation"
+    )]
+    ClosedService { law: &'static str },
+    #[error("this formula is of an open stream, and the arrivals are of a closed population; ask `formula`")]
+    Closed,
+    #[error("{population} users are more than the formulas add up (ten million); ask the simulation")]
+    Users { population: u32 },
+    #[error(
+        "the service takes no time at all, so nothing limits a closed population; give a service time above zero"
+    )]
+    NoServiceTime,
     #[error("there is no formula here for the discipline {0}; ask the simulation")]
     Discipline(Discipline),
     #[error(
@@ -90,6 +102,12 @@ pub enum NoFormula {
          the simulation"
     )]
     Room { capacity: u64 },
+    #[error(
+        "the rate of the arrivals changes over time, and the formulas need it to stay; ask the simulation"
+    )]
+    Varying,
+    #[error("there is no formula here for a station with {0}; ask the simulation")]
+    Conditions(&'static str),
     #[error("the station cannot be: {0}")]
     Impossible(#[from] StationError),
 }
@@ -105,7 +123,7 @@ fn whose(keeping: &[String], growing: &[String]) -> String {
 /// The answer of queueing theory, without intervals: in a fraction of a millisecond for M/M/m and most others, in some
 /// milliseconds for M/PH/m with tens of states.
 ///
-/// Exact: M/M/m and M/M/m/K, M/G/m/m, M/G/1, M/D/m, M/PH/m of up to 60 states, GI/M/m; the means of processor sharing
+/// Exact: M/M/m and M/M/m/K, M/G/m/m, M/G/1, M/D/m, M/PH/m of up to 60 states, GI/M/m, M/M/m with exponential patience; the means of processor sharing
 /// and of shortest-remaining at one server; priorities at one server, and at several if all service is alike and
 /// exponential. Approximate, and labelled so: M/G/m, GI/G/m, priorities of other laws at several servers. LIFO has the
 /// means of FIFO. A priority discipline without classes is FIFO.
@@ -114,6 +132,12 @@ fn whose(keeping: &[String], growing: &[String]) -> String {
 /// Says why there is no formula: the station is unstable or impossible, or nothing is known of it here.
 pub fn formula(station: &Station) -> Result<Answer, NoFormula> {
     station.validate()?;
+    if let Some(patience_s) = abandon::patience_s(station) {
+        return abandon::answer(station, patience_s);
+    }
+    if let Some(condition) = station.conditions.first() {
+        return Err(NoFormula::Conditions(condition));
+    }
     if priority::matters(station) {
         let rate_per_s = poisson_rate(&station.arrivals, "for priorities")?;
         return match station.capacity {
@@ -210,7 +234,8 @@ fn open_rate(arrivals: &Arrivals) -> Result<(&Law, f64), NoFormula> {
     match arrivals {
         Arrivals::Open { gap } => Ok((gap, 1.0 / gap.mean_s())),
         Arrivals::Trace { .. } => Err(NoFormula::Trace),
-        Arrivals::Closed { .. } => Err(NoFormula::ClosedPopulation),
+        Arrivals::Varying(_) => Err(NoFormula::Varying),
+        Arrivals::Closed { .. } => Err(NoFormula::Closed),
     }
 }
 

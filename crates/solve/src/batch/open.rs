@@ -1,10 +1,10 @@
 //! Open stations.
 
-use kendall_station::{Answer, Arrivals, Class, Discipline, Law, Part, Station, Summary};
+use kendall_station::{Answer, Arrivals, Class, Conditions, Discipline, Law, Part, Station, Summary};
 
 use super::{BatchError, Inputs, Model};
 use crate::{
-    TwoMoments, abandonment, erlang_b, erlang_c, formula, load_for_loss, number_at_least, quantiles,
+    TwoMoments, erlang_b, erlang_c, formula, load_for_loss, number_at_least, quantiles,
     response_survival, servers_for_loss, servers_for_p_wait, servers_for_response, sharing_response_s,
     waiting_survival,
 };
@@ -168,8 +168,10 @@ fn service_s(inputs: &Inputs) -> Result<f64, BatchError> {
 fn abandoning(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
     let patience_s =
         if inputs.has("theta") { 1.0 / inputs.positive("theta")? } else { inputs.positive("patience")? };
+    let patience = Some(Law::Exponential { mean_s: patience_s });
+    let conditions = Conditions { patience, ..Conditions::default() };
     let station = station(inputs, Law::Exponential { mean_s: service_s(inputs)? })?;
-    Ok(of_answer(&abandonment(&station, patience_s).map_err(no_answer)?, quantity))
+    answered(&Station { conditions, ..station }, inputs, quantity)
 }
 
 fn exponential(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {

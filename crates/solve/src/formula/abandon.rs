@@ -1,35 +1,31 @@
 //! M/M/m+M, also called Erlang A: requests that wait give up after an exponential time (Palm 1957).
 
-use kendall_station::{Answer, By, Estimate, Law, Servers, Station};
+use kendall_station::{Answer, By, Conditions, Discipline, Estimate, Servers, Station};
 
-use super::{NoFormula, summary};
+use super::{NoFormula, exponential_mean, poisson_rate, summary};
 
 /// Lengths of the queue that are added up at most.
 const MOST: usize = 10_000_000;
 
-/// What theory says of M/M/m where a request that waits gives up after an exponential time of mean `patience_s`,
-/// unless its service has begun. Times are of those that are served, `lost` is the share that gives up, and the
-/// number in the station counts them while they wait. Stable at any load.
+/// The mean patience of a station of which nothing else is out of the ordinary, if it is exponential.
+pub(super) fn patience_s(station: &Station) -> Option<f64> {
+    let patience_s = exponential_mean(station.conditions.patience.as_ref()?)?;
+    let rest = Conditions { patience: None, ..station.conditions.clone() };
+    let plain = rest.first().is_none() && station.capacity.is_none() && station.classes.is_empty();
+    (plain && station.discipline == Discipline::Fifo).then_some(patience_s)
+}
+
+/// M/M/m where a request that waits gives up after an exponential time of mean `patience_s`, unless its service has
+/// begun. Times are of those that are served, `lost` is the share that gives up, and the number in the station counts
+/// them while they wait. Stable at any load.
 ///
 /// From the states of the birth and death process; a served request's wait, given the requests before it, is a sum of
 /// exponential stages of rates mµ + θ, mµ + 2θ, … (Zeltyn and Mandelbaum 2005, section 2).
-///
-/// # Errors
-/// Fails where the station is not M/M/m in order of arrival with unlimited room, or the patience is not positive.
-pub fn abandonment(station: &Station, patience_s: f64) -> Result<Answer, NoFormula> {
-    station.validate()?;
-    Law::Exponential { mean_s: patience_s }.validate().map_err(kendall_station::StationError::Service)?;
-    let rate_per_s = super::poisson_rate(&station.arrivals, "of abandonment")?;
-    let service = station.service_overall();
+pub(super) fn answer(station: &Station, patience_s: f64) -> Result<Answer, NoFormula> {
+    let rate_per_s = poisson_rate(&station.arrivals, "of impatient customers")?;
     let servers = station.servers;
-    let needs = NoFormula::NeedsExponential { law: service.name(), servers: servers.get() };
-    let service_s = super::exponential_mean(&service).ok_or(needs)?;
-    if station.discipline != kendall_station::Discipline::Fifo {
-        return Err(NoFormula::Discipline(station.discipline));
-    }
-    if let Some(capacity) = station.capacity {
-        return Err(NoFormula::Room { capacity });
-    }
+    let needs = NoFormula::NeedsExponential { law: station.service.name(), servers: servers.get() };
+    let service_s = exponential_mean(&station.service).ok_or(needs)?;
     let states = States::new(rate_per_s, service_s, servers, patience_s);
     Ok(states.answer(rate_per_s, service_s, servers, patience_s))
 }
@@ -117,26 +113,33 @@ impl States {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kendall_station::Arrivals;
+    use crate::formula;
+    use kendall_station::{Arrivals, Law};
 
     fn station(rate_per_s: f64, servers: u32) -> Station {
         let service = Law::Exponential { mean_s: 1.0 };
         Station::new(Arrivals::poisson(rate_per_s), service, Servers::new(servers).unwrap())
     }
 
+    fn impatient(rate_per_s: f64, servers: u32, patience_s: f64) -> Answer {
+        let patience = Some(Law::Exponential { mean_s: patience_s });
+        let conditions = Conditions { patience, ..Conditions::default() };
+        formula(&Station { conditions, ..station(rate_per_s, servers) }).unwrap()
+    }
+
     /// Patience as long as service makes the station M/M/∞, whose number is Poisson.
     #[test]
     fn patience_like_service_is_as_many_servers_as_needed() {
         for (rate, servers) in [(3.0, 2), (10.0, 40), (200.0, 150), (5000.0, 1)] {
-            let answer = abandonment(&station(rate, servers), 1.0).unwrap();
+            let answer = impatient(rate, servers, 1.0);
             assert!((answer.in_system.value / rate - 1.0).abs() < 1e-9, "{rate} {servers}");
         }
     }
 
     #[test]
     fn endless_patience_is_m_m_m() {
-        let answer = abandonment(&station(4.5, 6), 1e12).unwrap();
-        let plain = crate::formula(&station(4.5, 6)).unwrap();
+        let answer = impatient(4.5, 6, 1e12);
+        let plain = formula(&station(4.5, 6)).unwrap();
         for (a, b) in [
             (answer.waiting.mean_s.value, plain.waiting.mean_s.value),
             (answer.waiting.variance_s2.unwrap(), plain.waiting.variance_s2.unwrap()),
@@ -152,7 +155,7 @@ mod tests {
         for (rate, servers, patience) in
             [(0.1, 3, 0.01), (50.0, 10, 2.0), (1e6, 100_000, 3.0), (99.0, 100, 1e4)]
         {
-            let answer = abandonment(&station(rate, servers), patience).unwrap();
+            let answer = impatient(rate, servers, patience);
             let out = answer.throughput_per_s.value + answer.lost.value * rate;
             assert!((out / rate - 1.0).abs() < 1e-9, "{rate} {servers} {patience}: {out}");
         }

@@ -1,12 +1,12 @@
 //! Which formula answers for which station, and what it says before it is dressed as an answer.
 
-use kendall_station::{Discipline, Law, Servers, Station, Summary};
+use kendall_station::{Arrivals, Discipline, Law, Servers, Station, Summary};
 
 use super::approximate::TwoMoments;
 use super::delay::Delay;
 use super::tails::Tails;
 use super::{
-    NoFormula, constant, exponential_mean, many, many_phases, open_rate, priority, renewal, room, shortest,
+    NoFormula, closed, constant, exponential_mean, many, many_phases, open_rate, priority, renewal, room, shortest,
     single, stable, summary,
 };
 
@@ -26,7 +26,7 @@ pub(super) struct Solution {
 
 /// In what respect the order of service matters to a formula.
 #[derive(Clone, Copy, PartialEq)]
-enum Order {
+pub(super) enum Order {
     Fifo,
     /// Any other that neither interrupts nor knows sizes: the number in the station does not notice.
     Lifo,
@@ -37,6 +37,12 @@ enum Order {
 impl Solution {
     pub(super) fn of(station: &Station) -> Result<Self, NoFormula> {
         station.validate()?;
+        if let Some(condition) = station.conditions.first() {
+            return Err(NoFormula::Conditions(condition));
+        }
+        if let Arrivals::Closed { population, think } = &station.arrivals {
+            return closed::solve(station, *population, think);
+        }
         let (gap, rate_per_s) = open_rate(&station.arrivals)?;
         if priority::matters(station) {
             return Err(NoFormula::OnlyMeans);
@@ -67,7 +73,7 @@ impl Solution {
     }
 
     /// Leaves of a FIFO solution what holds for another order.
-    fn ordered(self, order: Order) -> Self {
+    pub(super) fn ordered(self, order: Order) -> Self {
         match order {
             Order::Fifo => self,
             Order::Lifo | Order::Shortest => self.means(),
@@ -95,7 +101,8 @@ impl Solution {
     }
 }
 
-fn order(station: &Station) -> Result<Order, NoFormula> {
+/// The order of a station's service.
+pub(super) fn order(station: &Station) -> Result<Order, NoFormula> {
     let memoryless = exponential_mean(&station.service_overall()).is_some();
     let one_law = station.classes.windows(2).all(|pair| pair[0].service == pair[1].service);
     match station.discipline {

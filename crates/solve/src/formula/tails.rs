@@ -2,6 +2,7 @@
 
 use kendall_station::{Estimate, Law, QUANTILES, Quantile};
 
+use super::closed::Seen;
 use super::constant::Constant;
 use super::delay::Delay;
 use super::grid::Grid;
@@ -21,6 +22,8 @@ pub(super) enum Tails {
     Fitted { delay: Delay, service: Law },
     /// M/M/m/K.
     Room(Room),
+    /// M/M/m//N, with or without limited room.
+    Closed(Seen),
     /// Nobody waits: the response time is the service time.
     Service(Law),
     /// M/PH/m.
@@ -43,6 +46,7 @@ impl Tails {
                 Some(delay.waiting(t_s))
             }
             Self::Room(room) => Some(room.waiting(t_s)),
+            Self::Closed(seen) => Some(seen.waiting(t_s)),
             Self::Service(_) => Some(0.0),
             Self::Phases { waiting, .. } => Some(waiting.survival(t_s)),
             Self::Constant(constant) => Some(constant.waiting(t_s)),
@@ -60,6 +64,7 @@ impl Tails {
             Self::Many(Many { delay, .. }) | Self::Delay(delay) => Some(delay.response(t_s)),
             Self::Fitted { delay, service } => Some(delay.response_with(service, t_s)),
             Self::Room(room) => Some(room.response(t_s)),
+            Self::Closed(seen) => Some(seen.response(t_s)),
             Self::Service(law) => Some(law.survival(t_s)),
             Self::Phases { response, .. } => Some(response.survival(t_s)),
             Self::Constant(constant) => Some(constant.response(t_s)),
@@ -79,6 +84,9 @@ impl Tails {
         }
         if let Self::Grid(grid) = self {
             return grid.quantiles(shares);
+        }
+        if let Self::Closed(seen) = self {
+            return seen.quantiles(shares);
         }
         let all = |value: &dyn Fn(f64) -> f64| {
             let at = |&p: &f64| Quantile { p, value_s: Estimate::exact(value(p)) };
