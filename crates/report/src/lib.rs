@@ -13,6 +13,7 @@ mod finding;
 mod model;
 pub mod number;
 mod page;
+pub mod picture;
 mod published;
 mod ratio;
 mod relative;

@@ -10,10 +10,13 @@ mod candidate;
 mod forecast;
 mod model;
 mod observation;
+mod population;
 mod ranking;
 mod sample;
 mod service;
 mod words;
+
+use std::sync::OnceLock;
 
 use serde::Serialize;
 
@@ -78,6 +81,9 @@ pub struct Fit {
     samples: Vec<Sample>,
     #[serde(skip)]
     prior: Option<Prior>,
+    /// The best candidate, fitted to samples drawn anew; made when first asked for.
+    #[serde(skip)]
+    draws: OnceLock<Vec<Model>>,
 }
 
 /// Fits all models that fit the kind of points, and ranks them by how well they predict.
@@ -120,7 +126,7 @@ pub fn fit(observations: &[Observation], given: Given) -> Result<Fit, NoFit> {
     service.extend(by_curve(&candidates, prior));
     candidates.truncate(8);
     let doubts = doubts(&points);
-    Ok(Fit { points, left_out, doubts, service, split, candidates, samples, prior })
+    Ok(Fit { points, left_out, doubts, service, split, candidates, samples, prior, draws: OnceLock::new() })
 }
 
 impl Fit {
@@ -143,7 +149,10 @@ fn steady(observations: &[Observation], given: Given) -> (Vec<Observation>, Vec<
             Load::Closed { .. } if told && point.throughput_per_s.is_none() => {
                 Some("it has no throughput, and others have".into())
             }
-            Load::Closed { .. } => point.closed_throughput_per_s().is_none().then(|| "it has neither throughput nor response".into()),
+            Load::Closed { .. } => point
+                .closed_throughput_per_s()
+                .is_none()
+                .then(|| "it has neither throughput nor response".into()),
             Load::Open { .. } if point.response_s.is_none() => Some("it has no mean response time".into()),
             Load::Open { .. } if lossy => None,
             Load::Open { rate_per_s } => overloaded(point, rate_per_s, given),
@@ -173,7 +182,10 @@ fn overloaded(point: &Observation, rate_per_s: f64, given: Given) -> Option<Stri
     }
     let done = point.throughput_per_s? / rate_per_s;
     (done < 0.95).then(|| {
-        format!("only {} % of what was offered was done, so the queue grew while it was measured", observation::short(done * 100.0))
+        format!(
+            "only {} % of what was offered was done, so the queue grew while it was measured",
+            observation::short(done * 100.0)
+        )
     })
 }
 
@@ -200,15 +212,22 @@ fn specs(samples: &[Sample], points: &[Observation], known: Given, scv: Option<f
     let delayed = |family| Spec { delay_s, ..plain(family) };
     let closed = matches!(samples[0].seen, Seen::Throughput { .. });
     let mut specs = if closed {
-        vec![plain(Family::Exponential), delayed(Family::Exponential), plain(Family::Serial), delayed(Family::Serial)]
+        vec![
+            plain(Family::Exponential),
+            delayed(Family::Exponential),
+            plain(Family::Serial),
+            delayed(Family::Serial),
+        ]
     } else {
         // Sharing has the means of exponential service, whatever the law; the name is that of the law that was seen.
         let shared = scv.is_some_and(|scv| (scv - 1.0).abs() > 0.15);
         let first = if shared { Family::Sharing } else { Family::Exponential };
         let mut families = vec![first, Family::Constant];
-        // Without stamps, the variation is one parameter more, which few points do not tell beside all others.
+        // Without stamps the variation is one parameter more, which points do not tell beside a delay, nor few points at
+        // all.
         families.extend((scv.is_some() || servers.is_some() || samples.len() > 5).then_some(Family::General));
-        families.into_iter().flat_map(|family| [plain(family), delayed(family)]).collect()
+        let told = |spec: &Spec| spec.free().len() < 3;
+        families.into_iter().flat_map(|family| [plain(family), delayed(family)]).filter(told).collect()
     };
     if points.iter().any(|point| point.lost.is_some_and(|lost| lost > 0.0)) && !closed {
         specs.extend([plain(Family::Room), delayed(Family::Room)]);

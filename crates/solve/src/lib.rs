@@ -3,7 +3,7 @@
 //! - [`formula`] asks queueing theory, or says why theory has no answer.
 //! - [`simulate`] runs the station in virtual time.
 //! - [`measured`] makes an answer from the request rows of real trials.
-//! - [`table`] reads points that any other tool measured.
+//! - [`table`] reads points that any other tool measured, and [`fit`](mod@fit) finds the station behind them.
 //!
 //! This crate reads no clock and does no I/O. What is random comes from a seed. Every interval is a 95 % confidence
 //! interval, and says in its documentation by which method it was made.
@@ -16,6 +16,7 @@ mod measured;
 pub mod scalability;
 mod simulate;
 pub mod statistics;
+mod sweep;
 pub mod table;
 
 pub use formula::{
@@ -26,3 +27,4 @@ pub use measured::{
     ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,
 };
 pub use simulate::{SimulationError, StopRule, simulate};
+pub use sweep::sweep;

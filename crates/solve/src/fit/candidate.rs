@@ -218,7 +218,8 @@ impl Fitted {
         let prior = prior.filter(|_| spec.has_servers());
         let mut data = Data { samples, prior, noise: 1.0 };
         let known = samples.iter().all(|sample| sample.noise_is_known);
-        let told = samples.len() * (1 + usize::from(spec.family == Family::Room)) + usize::from(prior.is_some());
+        let told =
+            samples.len() * (1 + usize::from(spec.family == Family::Room)) + usize::from(prior.is_some());
         let freedom = told as f64 - spec.parameters() as f64;
         if freedom < 0.0 || samples.len() < 2 {
             return None;
@@ -233,8 +234,15 @@ impl Fitted {
             }
         }
         let (shape, minimum) = best;
-        let mut fitted =
-            Self { spec, shape, noise: data.noise, alternatives: vec![(shape, minimum.clone())], minimum, endless: false, freedom };
+        let mut fitted = Self {
+            spec,
+            shape,
+            noise: data.noise,
+            alternatives: vec![(shape, minimum.clone())],
+            minimum,
+            endless: false,
+            freedom,
+        };
         if spec.fits_servers() && spec.family != Family::Room {
             fitted.walk(&data);
         }
@@ -300,7 +308,10 @@ impl Fitted {
             shape.with_problem(&data, |problem| {
                 let errors = problem.standard_errors(minimum, self.freedom);
                 let side = |i: usize| problem.interval(minimum, i, least, errors[i], self.freedom);
-                (0..minimum.at.len()).map(side).collect::<Vec<_>>()
+                // An end that is nothing beside the value is the bound, which keeps divisions possible.
+                let whole =
+                    |(low, high): (f64, f64), value: f64| (if low < 1e-6 * value { 0.0 } else { low }, high);
+                (0..minimum.at.len()).map(|i| whole(side(i), minimum.at[i])).collect::<Vec<_>>()
             })
         };
         let join = |all: Vec<(f64, f64)>, one: Vec<(f64, f64)>| {

@@ -110,7 +110,8 @@ impl FromStr for Slo {
             };
             let limit = limit.trim();
             let units = [("ms", 1e3), ("us", 1e6), ("µs", 1e6), ("ns", 1e9), ("s", 1.0)];
-            let (number, per_s) = units.iter().find_map(|(unit, per)| Some((limit.strip_suffix(unit)?, per)))?;
+            let (number, per_s) =
+                units.iter().find_map(|(unit, per)| Some((limit.strip_suffix(unit)?, per)))?;
             let at_most_s = number.trim().parse::<f64>().ok()? / per_s;
             (at_most_s > 0.0 && at_most_s.is_finite()).then_some(Self { measure, at_most_s })
         };
@@ -150,7 +151,8 @@ impl Fit {
             false => draws.iter().map(|draw| self::quantiles(draw, &load).unwrap_or_default()).collect(),
         };
         let of_draws = |(i, quantile): (usize, &Quantile)| {
-            let value = |quantiles: &Vec<Quantile>| quantiles.get(i).map_or(f64::INFINITY, |q| q.value_s.value);
+            let value =
+                |quantiles: &Vec<Quantile>| quantiles.get(i).map_or(f64::INFINITY, |q| q.value_s.value);
             let value_s = within(quantile.value_s.value, by_draw.iter().map(value).collect());
             Quantile { value_s, ..*quantile }
         };
@@ -158,7 +160,9 @@ impl Fit {
             let of_draw = |draw: &Model| self::utilisation(draw, &load).unwrap_or(rho);
             within(rho, draws.iter().map(of_draw).collect())
         });
-        let throughput = |model: &Model| model.throughput_per_s(&load).unwrap_or_else(|| model.capacity_per_s().unwrap_or(0.0));
+        let throughput = |model: &Model| {
+            model.throughput_per_s(&load).unwrap_or_else(|| model.capacity_per_s().unwrap_or(0.0))
+        };
         let steady = draws.iter().filter(|draw| mean_s(draw).is_finite()).count();
         Ok(Forecast {
             load,
@@ -169,7 +173,9 @@ impl Fit {
             },
             no_quantiles,
             throughput_per_s: within(throughput(&model), draws.iter().map(throughput).collect()),
-            amplification: utilisation.filter(|rho| rho.value < 1.0).map(|rho| 1.0 / (1.0 - rho.value)),
+            amplification: utilisation
+                .filter(|rho| rho.value < 1.0 && matches!(load, Load::Open { .. }))
+                .map(|rho| 1.0 / (1.0 - rho.value)),
             utilisation,
             steady: if draws.is_empty() { 1.0 } else { steady as f64 / draws.len() as f64 },
         })
@@ -193,7 +199,9 @@ impl Fit {
             }
         };
         let why_not = |why: String| match slo.measure {
-            SloMeasure::Quantile(_) if !why.is_empty() => NoForecast::NoQuantile { model: candidate.name.clone(), why },
+            SloMeasure::Quantile(_) if !why.is_empty() => {
+                NoForecast::NoQuantile { model: candidate.name.clone(), why }
+            }
             _ => NoForecast::NeverMet { slo, why: "an idle station already takes longer".into() },
         };
         let found = highest(&model).map_err(why_not)?;
@@ -201,7 +209,11 @@ impl Fit {
             return Err(why_not(String::new()));
         }
         let of_draws = self.draws(servers).iter().map(|draw| highest(draw).unwrap_or(0.0)).collect();
-        Ok(Highest { load: within(found, of_draws), at: at(found), utilisation: utilisation(&model, &at(found)) })
+        Ok(Highest {
+            load: within(found, of_draws),
+            at: at(found),
+            utilisation: utilisation(&model, &at(found)),
+        })
     }
 
     /// The fewest servers with which the best candidate meets an objective at a load, with those that may be needed at
@@ -218,7 +230,10 @@ impl Fit {
         let found = match fewest(served) {
             Ok(Some(servers)) => f64::from(servers),
             Ok(None) => {
-                return Err(NoForecast::NeverMet { slo, why: "no number of servers is enough, for service and delay alone take as long".into() });
+                return Err(NoForecast::NeverMet {
+                    slo,
+                    why: "no number of servers is enough, for service and delay alone take as long".into(),
+                });
             }
             Err(why) => return Err(NoForecast::NoQuantile { model: candidate.name.clone(), why }),
         };
@@ -229,8 +244,13 @@ impl Fit {
         Ok(within(found, self.draws(None).iter().map(of_draw).collect()))
     }
 
-    /// The models that the samples drawn anew give.
+    /// The models that the samples drawn anew give, with so many servers if another number is asked for.
     fn draws(&self, servers: Option<u32>) -> Vec<Model> {
+        let draws = self.draws.get_or_init(|| self.drawn());
+        draws.iter().map(|draw| draw.with_servers(servers)).collect()
+    }
+
+    fn drawn(&self) -> Vec<Model> {
         let candidate = self.best();
         let fitted = &candidate.fitted;
         if fitted.freedom < 1.0 {
@@ -260,11 +280,12 @@ impl Fit {
             });
             let Data { prior, noise, .. } = fitted.data(&self.samples, prior);
             let data = Data { samples: &samples, prior, noise };
-            let refits = fitted.alternatives.iter().map(|(shape, from)| (shape, shape.refitted(&data, &from.at)));
+            let refits =
+                fitted.alternatives.iter().map(|(shape, from)| (shape, shape.refitted(&data, &from.at)));
             let best = refits.min_by(|a, b| a.1.sum.total_cmp(&b.1.sum));
             best.map(|(shape, minimum)| shape.model(&minimum.at))
         };
-        (0..DRAWS).filter_map(draw).map(|model| model.with_servers(servers)).collect()
+        (0..DRAWS).filter_map(draw).collect()
     }
 }
 

@@ -136,8 +136,7 @@ impl Observation {
             Some(users) => Load::Closed { users: users as u32, think_s },
             None => Load::Open { rate_per_s: row.open_rate_per_s()? },
         };
-        let stamped =
-            |mean_s| Stamped { mean_s, scv: row.service_scv, n: row.requests };
+        let stamped = |mean_s| Stamped { mean_s, scv: row.service_scv, n: row.requests };
         Some(Self {
             response_s: row.response_mean_s,
             response_half_width_s: row.response_half_width_s,

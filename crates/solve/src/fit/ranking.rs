@@ -88,7 +88,8 @@ pub(super) fn ranked(
     let lower = split_at(samples);
     let mut candidates: Vec<Candidate> =
         specs.iter().filter_map(|&spec| Candidate::of(spec, samples, lower, prior)).collect();
-    let error = |candidate: &Candidate| candidate.held_out.as_ref().map_or(f64::INFINITY, |held_out| held_out.error);
+    let error =
+        |candidate: &Candidate| candidate.held_out.as_ref().map_or(f64::INFINITY, |held_out| held_out.error);
     let aicc = |candidate: &Candidate| candidate.aicc.unwrap_or(f64::INFINITY);
     candidates.sort_by(|a, b| error(a).total_cmp(&error(b)).then(aicc(a).total_cmp(&aicc(b))));
     // Those that predict as well as the best, by Akaike; then the others, by their error.
@@ -96,6 +97,13 @@ pub(super) fn ranked(
     let alike = noise(&samples[lower..]).max(ALIKE).max(0.1 * least);
     let leaders = candidates.iter().take_while(|candidate| error(candidate) <= least + alike).count();
     candidates[..leaders].sort_by(|a, b| aicc(a).total_cmp(&aicc(b)));
+    // One that found nothing of what it adds to another has the other's name, and is the same.
+    let mut known: Vec<String> = Vec::new();
+    candidates.retain(|candidate| {
+        let new = !known.contains(&candidate.name);
+        known.push(candidate.name.clone());
+        new
+    });
     let split = (lower < samples.len()).then(|| Split {
         fitted: lower,
         up_to: samples[lower - 1].load,
@@ -134,7 +142,8 @@ impl Candidate {
         let model = fitted.model();
         let errors = |model: &Model, samples: &[Sample]| -> Vec<f64> {
             let error = |sample: &Sample| {
-                predicted(model, sample).map_or(f64::INFINITY, |predicted| sample.relative_error(predicted).abs())
+                predicted(model, sample)
+                    .map_or(f64::INFINITY, |predicted| sample.relative_error(predicted).abs())
             };
             samples.iter().map(error).collect()
         };

@@ -64,7 +64,8 @@ impl Sample {
                 (Seen::Throughput { per_s }, per_s, point.throughput_half_width_per_s)
             }
         };
-        let noise = half_width.filter(|half| *half > 0.0).map(|half| (half / HALF_WIDTH).max(LEAST_NOISE * size));
+        let noise =
+            half_width.filter(|half| *half > 0.0).map(|half| (half / HALF_WIDTH).max(LEAST_NOISE * size));
         Some(Self {
             place: point.place.clone(),
             load: point.load,
@@ -117,14 +118,17 @@ impl Sample {
             Seen::Response { mean_s } => {
                 model.response_s(&self.load).map(|predicted_s| libm::log(mean_s / predicted_s))
             }
-            Seen::Throughput { per_s } => model.throughput_per_s(&self.load).map(|predicted| per_s - predicted),
+            Seen::Throughput { per_s } => {
+                model.throughput_per_s(&self.load).map(|predicted| per_s - predicted)
+            }
         };
         missing.map_or(f64::NAN, |missing| missing / self.noise)
     }
 
     /// How far the share of losses is from a model in units of its binomial standard error; 0 where it was not told.
     pub(super) fn lost_residual(&self, model: &Model) -> f64 {
-        let (Some((lost, requests)), Model::Served(served), Load::Open { rate_per_s }) = (self.lost, model, self.load)
+        let (Some((lost, requests)), Model::Served(served), Load::Open { rate_per_s }) =
+            (self.lost, model, self.load)
         else {
             return 0.0;
         };

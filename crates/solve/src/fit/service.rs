@@ -58,7 +58,10 @@ pub(super) fn stamps(points: &[Observation]) -> Option<(ServiceTime, Option<f64>
     let between = t_interval(&means).map(|(_, half)| half);
     let counted = stamped.iter().all(|stamped| stamped.n.is_some());
     let within = scv.filter(|_| counted).map(|scv| 1.96 * mean_s * (scv / total).sqrt());
-    let half = between.into_iter().chain(within).fold(None, |most: Option<f64>, half| Some(most.map_or(half, |most| most.max(half))));
+    let half = between
+        .into_iter()
+        .chain(within)
+        .fold(None, |most: Option<f64>, half| Some(most.map_or(half, |most| most.max(half))));
     let (first, last) = (means[0], means[means.len() - 1]);
     let doubt = (last / first > DEPENDS || first / last > DEPENDS).then(|| {
         format!(
@@ -76,20 +79,25 @@ pub(super) fn stamps(points: &[Observation]) -> Option<(ServiceTime, Option<f64>
 pub(super) fn utilisation(points: &[Observation], servers: Option<u32>) -> Option<ServiceTime> {
     let busy = |point: &Observation| {
         let Load::Open { rate_per_s } = point.load else { return None };
-        let told = point.cpu_cores.or_else(|| Some(point.utilisation? * f64::from(point.servers.or(servers)?)));
+        let told =
+            point.cpu_cores.or_else(|| Some(point.utilisation? * f64::from(point.servers.or(servers)?)));
         Some((rate_per_s, told?))
     };
     let points: Vec<(f64, f64)> = points.iter().filter_map(busy).collect();
     if points.len() < 3 {
         return None;
     }
-    let line = Line::of(&points).filter(|line| line.level >= 0.0).unwrap_or_else(|| Line::through_zero(&points));
+    let line =
+        Line::of(&points).filter(|line| line.level >= 0.0).unwrap_or_else(|| Line::through_zero(&points));
     if line.slope <= 0.0 || !line.slope.is_finite() {
         return None;
     }
     let half = student_t(line.freedom, 0.975) * line.slope_error;
     let doubt = bend(&points).map(|ratio| {
-        format!("it grows with the load: at the highest it costs {} times what it costs at the lowest", short(ratio))
+        format!(
+            "it grows with the load: at the highest it costs {} times what it costs at the lowest",
+            short(ratio)
+        )
     });
     Some(ServiceTime {
         source: Source::Utilisation,
@@ -137,13 +145,16 @@ fn bend(points: &[(f64, f64)]) -> Option<f64> {
     let squares: Vec<(f64, f64)> = points.iter().map(|point| (point.0, point.0 * point.0)).collect();
     let square = Line::of(&squares)?;
     let left = |point: &(f64, f64), line: &Line| point.1 - line.level - line.slope * point.0;
-    let pairs: Vec<(f64, f64)> = points.iter().zip(&squares).map(|(p, s)| (left(s, &square), left(p, &line))).collect();
+    let pairs: Vec<(f64, f64)> =
+        points.iter().zip(&squares).map(|(p, s)| (left(s, &square), left(p, &line))).collect();
     let size: f64 = pairs.iter().map(|pair| pair.0 * pair.0).sum();
     let curve = pairs.iter().map(|pair| pair.0 * pair.1).sum::<f64>() / size;
     let rest: f64 = pairs.iter().map(|pair| (pair.1 - curve * pair.0).powi(2)).sum();
     let t = curve / (rest / freedom / size).sqrt();
     let p = 2.0 * StudentsT::new(0.0, 1.0, freedom).ok()?.sf(t.abs());
-    let ends = points.iter().fold((f64::INFINITY, 0.0f64), |(low, high), point| (low.min(point.0), high.max(point.0)));
+    let ends = points
+        .iter()
+        .fold((f64::INFINITY, 0.0f64), |(low, high), point| (low.min(point.0), high.max(point.0)));
     let slope_at = |rate: f64| line.slope + curve * (2.0 * rate - square.slope);
     let ratio = slope_at(ends.1) / slope_at(ends.0);
     (p < 0.05 && ratio > 1.1).then_some(ratio)
@@ -197,7 +208,9 @@ mod tests {
     #[test]
     fn demand_that_grows_with_load_is_told() {
         let points: Vec<Observation> = (1..8)
-            .map(|i| busy(f64::from(i), 0.1 * f64::from(i) + 0.02 * f64::from(i * i) + 1e-4 * f64::from(i % 2)))
+            .map(|i| {
+                busy(f64::from(i), 0.1 * f64::from(i) + 0.02 * f64::from(i * i) + 1e-4 * f64::from(i % 2))
+            })
             .collect();
         let found = utilisation(&points, None).unwrap();
         assert!(!found.used && found.doubt.unwrap().contains("grows with the load"));

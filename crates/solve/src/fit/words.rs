@@ -118,9 +118,7 @@ pub(super) fn formula(model: &Model) -> &'static str {
     };
     match served.family {
         Family::Exponential | Family::Sharing => "R(λ) = D + S + C(m, λS)·S/(m − λS), C by Erlang (1917)",
-        Family::Constant => {
-            "R(λ) = D + S + k·C(m, λS)·S/(m − λS), k between ½ and 0.62 (Cosmetatos 1975)"
-        }
+        Family::Constant => "R(λ) = D + S + k·C(m, λS)·S/(m − λS), k between ½ and 0.62 (Cosmetatos 1975)",
         Family::General => {
             "R(λ) = D + S + k·C(m, λS)·S/(m − λS), k = (1 + c²)/2 above c² = 1 (Lee and Longton 1959), below in proportion \
              between constant and exponential service"
@@ -176,7 +174,12 @@ pub(super) fn parameters(fitted: &Fitted, samples: &[Sample], prior: Option<Prio
             }
             if let Some(capacity) = served.capacity {
                 let origin = if fitted.spec.capacity.is_some() { Origin::Given } else { Origin::Fitted };
-                parameters.push(Parameter { quantity: Quantity::Capacity, value: capacity as f64, interval: None, origin });
+                parameters.push(Parameter {
+                    quantity: Quantity::Capacity,
+                    value: capacity as f64,
+                    interval: None,
+                    origin,
+                });
             }
             parameters
         }
