@@ -4,9 +4,8 @@ use kendall_station::{Answer, Arrivals, Class, Conditions, Discipline, Law, Part
 
 use super::{BatchError, Inputs, Model};
 use crate::{
-    TwoMoments, erlang_b, erlang_c, formula, load_for_loss, number_at_least, quantiles,
-    response_survival, servers_for_loss, servers_for_p_wait, servers_for_response, sharing_response_s,
-    waiting_survival,
+    TwoMoments, erlang_b, erlang_c, formula, load_for_loss, number_at_least, quantiles, response_survival,
+    servers_for_loss, servers_for_p_wait, servers_for_response, sharing_response_s, waiting_survival,
 };
 
 const ANSWER: &str = "R_mean, R_var, R_p*, Wq_mean, Wq_var, Wq_p*, Wq_sf_at_t, R_sf_at_t, L, Lq, P_wait, P_block, \

@@ -5,7 +5,7 @@ use std::fmt;
 use kendall_station::Servers;
 
 use super::{ClosedAnswer, ClosedError, ClosedNetwork, ClosedStation};
-use crate::scalability::{FitError, Parameter, Point, Problem, aicc, factors, validate};
+use crate::scalability::{FitError, Noise, Parameter, Point, Problem, aicc, factors, validate};
 
 /// What is fitted: users think, go to a station of several servers, and to a single server. What is held at zero is left
 /// out.
@@ -166,7 +166,7 @@ pub fn fit(points: &[Point], shape: ClosedShape) -> Result<ClosedFit, FitError> 
         None => Parameter { value: known[i], interval: (known[i], known[i]), standard_error: 0.0 },
         Some(place) => Parameter {
             value: minimum.at[place],
-            interval: problem.interval(&minimum, place, minimum.sum / freedom, errors[place], freedom),
+            interval: problem.interval(&minimum, place, errors[place], Noise::of(minimum.sum, freedom)),
             standard_error: errors[place],
         },
     };

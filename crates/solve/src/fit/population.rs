@@ -5,7 +5,7 @@
 
 /// Requests per second. Servers and serial part are put together into one station whose rate depends on how many are
 /// there (Chandy, Herzog and Woo 1975), and with the delay that is a birth–death chain. Every term is positive.
-pub(super) fn throughput_per_s(users: u32, delay_s: f64, servers: u32, service_s: f64, serial_s: f64) -> f64 {
+pub(crate) fn throughput_per_s(users: u32, delay_s: f64, servers: u32, service_s: f64, serial_s: f64) -> f64 {
     // With g(n) the normalising constant of n requests at both, and h(n) that part of it in which none is at the serial
     // server: g(n)/g(n − 1) = s + r·S/min(n, m), where r = h(n − 1)/g(n − 1).
     let mut at_servers = 1.0;

@@ -115,17 +115,10 @@ impl Problem<'_> {
     /// The values of parameter `i` that the data do not refute at 95 %: those with which the best fit of all others has a
     /// sum of squares of at most the least one plus variance·c (Bates and Watts 1988, section 6.1). c is Student's t
     /// squared, smaller near the parameter's bound (see [`Level::critical`]). `error` is its standard error.
-    pub(crate) fn interval(
-        &self,
-        minimum: &Minimum,
-        i: usize,
-        variance: f64,
-        error: f64,
-        freedom: f64,
-    ) -> (f64, f64) {
+    pub(crate) fn interval(&self, minimum: &Minimum, i: usize, error: f64, noise: Noise) -> (f64, f64) {
         let scale = self.scale[i].max(minimum.at[i].abs());
         let error = if error.is_finite() && error > 0.0 { error.min(1e3 * scale) } else { scale };
-        let level = Level::new(minimum.sum, variance, freedom, Bound { low: self.low[i], error });
+        let level = Level::new(noise, Bound { low: self.low[i], error });
         let side = |towards: f64| {
             let mut profile = Profile { problem: self, i, others: minimum.at.clone(), level: &level };
             let mut inside = minimum.at[i];
@@ -150,6 +143,23 @@ impl Problem<'_> {
     }
 }
 
+/// What a sum of squares is compared with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Noise {
+    /// The least sum that any fit has.
+    pub(crate) least: f64,
+    /// The variance of a residual, known with so many degrees of freedom.
+    pub(crate) variance: f64,
+    pub(crate) freedom: f64,
+}
+
+impl Noise {
+    /// As the least sum of squares tells it.
+    pub(crate) fn of(least: f64, freedom: f64) -> Self {
+        Self { least, variance: least / freedom, freedom }
+    }
+}
+
 /// Where a parameter's estimates stop, and how far they scatter.
 struct Bound {
     low: f64,
@@ -158,8 +168,7 @@ struct Bound {
 
 /// Up to where a sum of squares does not refute a value.
 struct Level {
-    least: f64,
-    variance: f64,
+    noise: Noise,
     bound: Bound,
     law: StudentsT,
     /// Student's quantiles for one side and for two.
@@ -168,10 +177,11 @@ struct Level {
 }
 
 impl Level {
-    fn new(least: f64, variance: f64, freedom: f64, bound: Bound) -> Self {
+    fn new(noise: Noise, bound: Bound) -> Self {
+        let freedom = noise.freedom;
         let law = StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are positive");
         let (one_sided, two_sided) = (student_t(freedom, 0.95), student_t(freedom, 0.975));
-        Self { least, variance, bound, law, one_sided, two_sided }
+        Self { noise, bound, law, one_sided, two_sided }
     }
 
     /// The deviation, in standard errors, at which a value is refuted at 95 % if estimates stop at the bound: one-sided
@@ -195,7 +205,7 @@ impl Level {
 
     /// By how many standard errors a sum of squares is beyond what refutes the value.
     fn height(&self, value: f64, sum: f64) -> f64 {
-        ((sum - self.least).max(0.0) / self.variance).sqrt() - self.critical(value)
+        ((sum - self.noise.least).max(0.0) / self.noise.variance).sqrt() - self.critical(value)
     }
 }
 

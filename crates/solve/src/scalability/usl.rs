@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::least_squares::{Minimum, Problem, solved};
+use super::least_squares::{Minimum, Noise, Problem, solved};
 use super::{FitError, Parameter, Point, aicc, factors, laws, validate};
 
 /// X = γN/(1 + α(N − 1) + βN(N − 1)) through measured points.
@@ -113,9 +113,10 @@ pub fn fit_usl(points: &[Point]) -> Result<Usl, FitError> {
     // The noise is what is left about the best curve of this form, also where its parameters are not allowed.
     let best = free.minimise(&minimum.at);
     let variance = best.sum.min(minimum.sum) / freedom;
+    let noise = Noise { least: minimum.sum, variance, freedom };
     let parameter = |i: usize| Parameter {
         value: minimum.at[i],
-        interval: bounded.interval(&minimum, i, variance, errors[i], freedom),
+        interval: bounded.interval(&minimum, i, errors[i], noise),
         standard_error: errors[i],
     };
     let superlinear_alpha = (minimum.at[ALPHA] == 0.0 && best.at[ALPHA] < 0.0).then_some(best.at[ALPHA]);
@@ -124,7 +125,7 @@ pub fn fit_usl(points: &[Point]) -> Result<Usl, FitError> {
         beta: parameter(BETA),
         gamma_per_s: parameter(GAMMA),
         superlinear_alpha,
-        peak: peak(&minimum, &residual_of, variance, largest, freedom),
+        peak: peak(&minimum, &residual_of, noise, largest),
         residual_se_per_s: residual_se(&minimum, points.len(), 3),
         sum_of_squares: minimum.sum,
         aicc: aicc(minimum.sum, points.len(), 4),
@@ -186,7 +187,7 @@ fn starts(points: &[Point], factors: &[f64]) -> Vec<Vec<f64>> {
 type Residuals<'a> = dyn Fn(&dyn Fn(f64) -> f64) -> Vec<f64> + 'a;
 
 /// The peak √((1 − α)/β) with its interval: that of q = 1/peak², with β = (1 − α)·q.
-fn peak(minimum: &Minimum, residual_of: &Residuals<'_>, variance: f64, largest: f64, freedom: f64) -> Peak {
+fn peak(minimum: &Minimum, residual_of: &Residuals<'_>, noise: Noise, largest: f64) -> Peak {
     let (gamma, alpha, beta) = (minimum.at[GAMMA], minimum.at[ALPHA], minimum.at[BETA]);
     let users = laws::usl_peak(alpha, beta);
     let seen = match users {
@@ -208,8 +209,8 @@ fn peak(minimum: &Minimum, residual_of: &Residuals<'_>, variance: f64, largest: 
     let scale = vec![gamma, 0.1, q.max(0.1 / largest.powi(2))];
     let problem = Problem { residuals: &residuals, low: vec![0.0; 3], scale };
     let at = Minimum { at: vec![gamma, alpha, q], sum: minimum.sum };
-    let error = problem.standard_errors(&at, freedom)[BETA];
-    let (low, high) = problem.interval(&at, BETA, variance, error, freedom);
+    let error = problem.standard_errors(&at, noise.freedom)[BETA];
+    let (low, high) = problem.interval(&at, BETA, error, noise);
     let peak = |q: f64| if q > 0.0 { (1.0 / q).sqrt().max(1.0) } else { f64::INFINITY };
     Peak { users, interval: (peak(high), peak(low)), throughput_per_s, seen }
 }
