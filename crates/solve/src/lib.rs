@@ -6,7 +6,7 @@
 //! - [`plan()`] says how long a station must be watched for a wanted precision.
 //! - [`measured`] makes an answer from the request rows of real trials.
 //! - [`check`](mod@check) says which assumptions hold in them, and what it costs where one does not.
-//! - [`table`] reads points that any other tool measured.
+//! - [`table`] reads points that any other tool measured, and [`fit`](mod@fit) finds the station behind them.
 //!
 //! This crate reads no clock and does no I/O. What is random comes from a seed. Every interval is a 95 % confidence
 //! interval, and says in its documentation by which method it was made.
@@ -27,8 +27,9 @@ mod sweep;
 pub mod table;
 
 pub use formula::{
-    Engset, NoFormula, engset, erlang_b, erlang_c, formula, number_at_least, response_survival,
-    servers_for_p_wait, servers_for_response, waiting_survival,
+    Engset, NoFormula, TwoMoments, engset, erlang_b, erlang_c, formula, load_for_loss, number_at_least,
+    quantiles, response_survival, servers_for_loss, servers_for_p_wait, servers_for_response,
+    sharing_response_s, waiting_survival,
 };
 pub use measured::{
     ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,
