@@ -21,20 +21,27 @@ struct Present {
     started_s: f64,
 }
 
-/// A customer in service.
+/// A customer in service, and when the service that it has received was last brought up to date.
 struct Running {
     entry: Entry<Present>,
     since_s: f64,
-    /// The received service at which something happens: the end, or the point where it may be overtaken.
+}
+
+/// What happens next at a server where service can make somebody less urgent.
+#[derive(Clone, Copy)]
+struct Plan {
     until: Until,
-    /// The first one waiting when that was planned. Looked at only where service can make somebody less urgent.
-    planned_for: Option<Ticket>,
+    /// The first one waiting when this was planned.
+    head: Option<Ticket>,
 }
 
 #[derive(Clone, Copy)]
 enum Until {
     Done,
-    Overtaken { attained_s: f64 },
+    /// The received service at which the customer may be overtaken.
+    Overtaken {
+        attained_s: f64,
+    },
 }
 
 /// A run through the general event loop.
@@ -47,8 +54,9 @@ pub(super) struct Floor<'a> {
     due: Due,
     /// What the discipline may know of a customer of each class at its arrival.
     jobs: &'a [Job],
-    /// Whether service can make a customer of some class less urgent, which only Gittins minds.
-    ages: bool,
+    /// One for each server if service can make a customer of some class less urgent, which only Gittins minds. Else
+    /// none, and whoever is in service is done next.
+    plans: Vec<Plan>,
     room: u64,
     now_s: f64,
     present: u64,
@@ -87,7 +95,10 @@ impl Engine for Floor<'_> {
                         ..customer.lost(run)
                     });
                 }
-                observer.departed(due_s, Departure { class: customer.class, response_s, waiting_s, delayed })
+                observer.departed(
+                    due_s,
+                    Departure { class: customer.class as usize, response_s, waiting_s, delayed },
+                )
             } else {
                 return ControlFlow::Continue(());
             };
@@ -131,13 +142,14 @@ impl<'a> Floor<'a> {
     /// An empty station; `jobs` are [those](jobs) of the same.
     pub(super) fn new(station: &Station, jobs: &'a [Job], arriving: Arriving<'a>) -> Self {
         let servers = station.servers.get() as usize;
+        let ages = station.discipline == Discipline::Gittins && jobs.iter().any(loses_urgency);
         Self {
             arriving,
             queue: Queue::new(station.discipline),
             servers: (0..servers).map(|_| None).collect(),
             idle: (0..servers).rev().collect(),
             due: Due::new(servers),
-            ages: station.discipline == Discipline::Gittins && jobs.iter().any(loses_urgency),
+            plans: vec![Plan { until: Until::Done, head: None }; if ages { servers } else { 0 }],
             jobs,
             room: station.capacity.unwrap_or(u64::MAX),
             now_s: 0.0,
@@ -153,7 +165,7 @@ impl<'a> Floor<'a> {
     }
 
     fn admit(&mut self, customer: Customer) {
-        let mut job = self.jobs[customer.class].clone();
+        let mut job = self.jobs[customer.class as usize].clone();
         if self.queue.discipline() == Discipline::ShortestRemaining {
             job.size = Size::Exactly(customer.service_s);
         }
@@ -175,10 +187,9 @@ impl<'a> Floor<'a> {
 
     /// The event that was planned at a server happens; a customer that is done departs.
     fn happen(&mut self, server: usize) -> Option<Present> {
-        let until = self.servers[server].as_ref().expect("a planned server is busy").until;
-        let departed = match until {
-            Until::Done => Some(self.release(server)),
-            Until::Overtaken { attained_s } => {
+        let departed = match self.plans.get(server).map(|plan| plan.until) {
+            None | Some(Until::Done) => Some(self.release(server)),
+            Some(Until::Overtaken { attained_s }) => {
                 self.bring_up_to_date(server);
                 let running = self.servers[server].as_mut().expect("it was busy just now");
                 // Exactly, not by way of a rounded difference of instants: else it could fall short forever.
@@ -242,8 +253,7 @@ impl<'a> Floor<'a> {
         if entry.item.started_s.is_nan() {
             entry.item.started_s = self.now_s;
         }
-        let running = Running { entry, since_s: self.now_s, until: Until::Done, planned_for: None };
-        self.servers[server] = Some(running);
+        self.servers[server] = Some(Running { entry, since_s: self.now_s });
         self.plan(server);
     }
 
@@ -258,15 +268,15 @@ impl<'a> Floor<'a> {
 
     /// Plans what happens next at a busy server whose customer is up to date.
     fn plan(&mut self, server: usize) {
-        let running = self.servers[server].as_mut().expect("only a busy server has plans");
+        let running = self.servers[server].as_ref().expect("only a busy server has plans");
         let job = &running.entry.job;
         let left_s = (running.entry.item.customer.service_s - job.attained).max(0.0);
         let mut after_s = left_s;
-        if self.ages {
-            running.planned_for = self.queue.head();
+        if let Some(plan) = self.plans.get_mut(server) {
             let overtaken = self.queue.overtaken_after(job).filter(|after_s| *after_s < left_s);
-            running.until = overtaken
+            let until = overtaken
                 .map_or(Until::Done, |after_s| Until::Overtaken { attained_s: job.attained + after_s });
+            *plan = Plan { until, head: self.queue.head() };
             after_s = overtaken.unwrap_or(left_s);
         }
         self.due.plan(server, self.now_s + after_s);
@@ -275,12 +285,12 @@ impl<'a> Floor<'a> {
     /// Another first one waiting may change when a customer in service is overtaken.
     #[inline]
     fn look_ahead(&mut self) {
-        if !self.ages {
+        if self.plans.is_empty() {
             return;
         }
         let head = self.queue.head();
         for server in 0..self.servers.len() {
-            if self.servers[server].as_ref().is_some_and(|running| running.planned_for != head) {
+            if self.servers[server].is_some() && self.plans[server].head != head {
                 self.bring_up_to_date(server);
                 self.plan(server);
             }
