@@ -33,6 +33,7 @@ pub enum Size {
 
 impl Size {
     /// The expected service still needed after some.
+    #[inline]
     fn remaining(&self, attained: f64) -> f64 {
         match self {
             Self::Unknown => 1.0,
@@ -258,6 +259,7 @@ impl<T> Queue<T> {
 }
 
 /// The number by which a discipline orders jobs; smaller goes first.
+#[inline]
 fn rank(discipline: Discipline, job: &Job) -> Ordered {
     Ordered::new(match discipline {
         Discipline::Fifo | Discipline::Lifo | Discipline::ProcessorSharing => 0.0,
