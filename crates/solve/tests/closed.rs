@@ -262,6 +262,29 @@ fn balanced_stations_are_no_trouble_for_a_million_users() {
     }
 }
 
+/// Crowds of two classes, beyond what is exact: each class adds up, no station does more than it can, and what binds is
+/// busy all the time.
+#[test]
+fn crowds_of_classes_add_up() {
+    for demands_s in [
+        vec![vec![0.05, 0.1], vec![0.02, 0.2], vec![0.08, 0.01]],
+        vec![vec![1.0, 1.0], vec![1.0, 1.0]],
+        vec![vec![1.0, 2.0], vec![2.0, 1.01]],
+    ] {
+        let classes = MultiClass { demands_s, think_s: vec![1.0, 5.0], users: vec![1_000_000, 500_000] };
+        for answer in [classes.solve().unwrap(), classes.schweitzer().unwrap()] {
+            for class in 0..2 {
+                let implied =
+                    answer.throughput_per_s[class] * (answer.response_s[class] + classes.think_s[class]);
+                let users = f64::from(classes.users[class]);
+                assert!((implied / users - 1.0).abs() < 1e-6, "{}: {implied}", answer.source);
+            }
+            let busiest = answer.utilisation.iter().copied().fold(0.0, f64::max);
+            assert!(busiest <= 1.0 + 1e-6 && busiest > 0.999, "{}: {:?}", answer.source, answer.utilisation);
+        }
+    }
+}
+
 /// A server that thrashes: two stable states, and still the sum of both.
 #[test]
 fn rates_that_fall_are_added_up_too() {
