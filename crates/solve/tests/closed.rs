@@ -6,7 +6,7 @@ use kendall_solve::closed::{
     ClosedError, ClosedNetwork, ClosedStation, InteractiveCheck, MultiClass, Serving,
 };
 use kendall_solve::{NoFormula, StopRule, engset, formula, response_survival, simulate, waiting_survival};
-use kendall_station::{Arrivals, Discipline, Law, Servers, Station};
+use kendall_station::{Arrivals, Class, Discipline, Law, Servers, Station};
 use proptest::prelude::*;
 
 fn servers(servers: u32) -> Servers {
@@ -344,6 +344,16 @@ fn the_simulation_agrees() {
 fn sharing_takes_any_service_and_order_does_not() {
     let general = Station { service: Law::Uniform { low_s: 0.0, high_s: 0.8 }, ..station(2, 1.0, 0.4, 9) };
     assert!(matches!(formula(&general), Err(NoFormula::ClosedService { .. })));
+    // Whom to serve next matters once sizes or classes are known, also where service is exponential.
+    let shortest = Station { discipline: Discipline::ShortestRemaining, ..station(2, 1.0, 0.4, 9) };
+    assert!(matches!(formula(&shortest), Err(NoFormula::Discipline(_))));
+    let class = |name: &str, weight| Class { name: name.into(), share: 0.5, weight, service: None };
+    let ranked = Station {
+        discipline: Discipline::Priority,
+        classes: vec![class("a", 1.0), class("b", 2.0)],
+        ..station(2, 1.0, 0.4, 9)
+    };
+    assert!(formula(&ranked).is_err() && waiting_survival(&ranked, 1.0).is_err());
     let shared = Station { discipline: Discipline::ProcessorSharing, ..general.clone() };
     let exact = formula(&station(2, 1.0, 0.4, 9)).unwrap();
     let answer = formula(&shared).unwrap();
