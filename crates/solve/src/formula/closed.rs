@@ -7,8 +7,8 @@
 use kendall_station::{Estimate, Law, Quantile, Servers, Station};
 
 use super::poisson::Window;
-use super::tails::Tails;
 use super::solution::{Order, Solution, order};
+use super::tails::Tails;
 use super::{NoFormula, exponential_mean};
 
 /// The most users, and the most room, whose states are added up one by one.

@@ -6,8 +6,8 @@ use super::approximate::TwoMoments;
 use super::delay::Delay;
 use super::tails::Tails;
 use super::{
-    NoFormula, closed, constant, exponential_mean, many, many_phases, open_rate, priority, renewal, room, shortest,
-    single, stable, summary,
+    NoFormula, closed, constant, exponential_mean, many, many_phases, open_rate, priority, renewal, room,
+    shortest, single, stable, summary,
 };
 
 /// What a model says, before it is dressed as an answer.
