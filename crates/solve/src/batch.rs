@@ -7,6 +7,7 @@
 mod closed;
 mod inputs;
 mod open;
+mod plan;
 mod scalability;
 mod statistics;
 
@@ -39,7 +40,8 @@ struct Model {
 }
 
 /// The parts' lists.
-const PARTS: &[&[Model]] = &[open::MODELS, closed::MODELS, scalability::MODELS, statistics::MODELS];
+const PARTS: &[&[Model]] =
+    &[open::MODELS, closed::MODELS, plan::MODELS, scalability::MODELS, statistics::MODELS];
 
 /// The names of all models.
 pub fn models() -> impl Iterator<Item = &'static str> {

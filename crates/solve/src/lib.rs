@@ -2,9 +2,11 @@
 //!
 //! - [`formula`] asks queueing theory, or says why theory has no answer.
 //! - [`simulate`] runs the station in virtual time.
+//! - [`replay()`] sends a run's own arrivals and service times through a station, request by request.
+//! - [`plan()`] says how long a station must be watched for a wanted precision.
 //! - [`measured`] makes an answer from the request rows of real trials.
 //! - [`check`](mod@check) says which assumptions hold in them, and what it costs where one does not.
-//! - [`table`] reads points that any other tool measured.
+//! - [`table`] reads points that any other tool measured, and [`fit`](mod@fit) finds the station behind them.
 //!
 //! This crate reads no clock and does no I/O. What is random comes from a seed. Every interval is a 95 % confidence
 //! interval, and says in its documentation by which method it was made.
@@ -16,6 +18,8 @@ pub mod fit;
 mod formula;
 mod measured;
 pub mod number;
+mod plan;
+mod replay;
 pub mod scalability;
 mod simulate;
 pub mod statistics;
@@ -30,6 +34,11 @@ pub use formula::{
 };
 pub use measured::{
     ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,
+};
+pub use plan::{Basis, Calibration, NoPlan, Plan, Repeats, Target, Warmup, mm1_waiting_variance, plan};
+pub use replay::{
+    ArrivedBy, Candidate, Candidates, Fit, NotReplayed, Pair, QuantileError, Replay, Rules, Verdict,
+    candidates, replay,
 };
 pub use simulate::{
     Fate, SimulationError, StopRule, Traced, processors, simulate, simulate_on, simulate_traced,

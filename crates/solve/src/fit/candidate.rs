@@ -2,7 +2,7 @@
 
 use super::model::{Family, Model, Scaling, Served};
 use super::sample::{Prior, Sample, Seen};
-use crate::scalability::{Minimum, Problem, aicc};
+use crate::scalability::{Minimum, Noise, Problem, aicc};
 use crate::statistics::student_t;
 
 /// A family, and what of it is held. What is not held is fitted.
@@ -304,11 +304,15 @@ impl Fitted {
         let data = self.data(samples, prior);
         // The interval's limit is least·(1 + t²/freedom); where the noise is known to be larger than it looks, least is.
         let least = self.minimum.sum.max(self.variance(samples) * self.freedom);
+        let noise = Noise::of(least, self.freedom);
         let of = |(shape, minimum): &(Shape, Minimum)| {
             shape.with_problem(&data, |problem| {
                 let errors = problem.standard_errors(minimum, self.freedom);
-                let side = |i: usize| problem.interval(minimum, i, least, errors[i], self.freedom);
-                (0..minimum.at.len()).map(side).collect::<Vec<_>>()
+                let side = |i: usize| problem.interval(minimum, i, errors[i], noise);
+                // An end that is nothing beside the value is the bound, which keeps divisions possible.
+                let whole =
+                    |(low, high): (f64, f64), value: f64| (if low < 1e-6 * value { 0.0 } else { low }, high);
+                (0..minimum.at.len()).map(|i| whole(side(i), minimum.at[i])).collect::<Vec<_>>()
             })
         };
         let join = |all: Vec<(f64, f64)>, one: Vec<(f64, f64)>| {
