@@ -20,4 +20,7 @@ pub use formula::{
 pub use measured::{
     ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,
 };
-pub use simulate::{SimulationError, StopRule, simulate};
+pub use simulate::{
+    Counts, NetworkAnswer, NodeAnswer, PhaseAnswer, SimulationError, StopRule, simulate, simulate_conditions,
+    simulate_network,
+};

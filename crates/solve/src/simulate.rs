@@ -8,14 +8,16 @@
 mod arriving;
 mod events;
 mod fifo;
+mod network;
 mod observer;
 mod section;
 mod sharing;
 
 use kendall_station::random::{Purpose, derive};
-use kendall_station::{Answer, Arrivals, Discipline, Station, StationError};
+use kendall_station::{Answer, Arrivals, Discipline, NetworkError, Station, StationError};
 
 use arriving::Arriving;
+pub use network::{Counts, NetworkAnswer, NodeAnswer, PhaseAnswer, simulate_conditions, simulate_network};
 use observer::Observer;
 
 /// When a simulation stops.
@@ -71,6 +73,20 @@ pub enum SimulationError {
         "only {customers} requests left the station, which is too few for an answer; {needed} are needed"
     )]
     TooShort { customers: u64, needed: u64 },
+    #[error("the network cannot be: {0}")]
+    ImpossibleNetwork(#[from] NetworkError),
+    #[error(
+        "deadlock: at {at_s:.3} s, after {customers} arrivals, every server of {stations} is blocked by a customer that \
+         waits for room at another of them; give them more room, or let a full station turn away (when_full = \"lose\")"
+    )]
+    Deadlock { stations: String, at_s: f64, customers: u64 },
+    #[error(
+        "standstill: by {at_s:.3} s, {events} events have passed since a customer left; if breakdowns restart the service, \
+         servers may break down before any service can end"
+    )]
+    Stalled { events: u64, at_s: f64 },
+    #[error("the arrivals end after {ends_s} s, so that there is no steady state; ask for runs")]
+    NoSteadyState { ends_s: f64 },
 }
 
 /// Runs a station in virtual time until the rule says stop.
@@ -84,6 +100,9 @@ pub enum SimulationError {
 /// # Errors
 /// Fails on an impossible station, on one that never settles, and on a trace that is too short.
 pub fn simulate(station: &Station, stop: StopRule, seed: u64) -> Result<Answer, SimulationError> {
+    if !station.conditions.are_none() || matches!(station.arrivals, Arrivals::Varying(_)) {
+        return simulate_conditions(station, stop, seed).map(|answer| answer.overall);
+    }
     station.validate()?;
     match stop {
         StopRule::Steady { max_customers, relative_half_width } => {
