@@ -27,7 +27,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let begun = Instant::now();
         let answer = simulate_network(&network, StopRule::customers(customers), 1)?;
         let two_s = begun.elapsed().as_secs_f64();
-        let station = Station::new(Arrivals::poisson(3.2), Law::Exponential { mean_s: 0.5 }, Servers::new(2).expect("two"));
+        let station = Station::new(
+            Arrivals::poisson(3.2),
+            Law::Exponential { mean_s: 0.5 },
+            Servers::new(2).expect("two"),
+        );
         // Room that is never used up, so that the general loop for stations runs.
         let station = Station { discipline, capacity: Some(1_000_000), ..station };
         let begun = Instant::now();

@@ -21,6 +21,6 @@ pub use measured::{
     ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,
 };
 pub use simulate::{
-    Counts, NetworkAnswer, NodeAnswer, PhaseAnswer, SimulationError, StopRule, simulate, simulate_conditions,
-    simulate_network,
+    Counts, Fate, NetworkAnswer, NodeAnswer, PhaseAnswer, SimulationError, StopRule, Traced, processors,
+    simulate, simulate_conditions, simulate_network, simulate_network_traced, simulate_on, simulate_traced,
 };

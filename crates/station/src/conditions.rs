@@ -329,7 +329,7 @@ impl Delays {
 }
 
 fn listed(delays_s: &[f64], retry: u32) -> f64 {
-    delays_s.get(retry as usize).or(delays_s.last()).copied().unwrap_or(0.0)
+    delays_s.get(retry as usize).or_else(|| delays_s.last()).copied().unwrap_or(0.0)
 }
 
 #[cfg(test)]

@@ -1,101 +1,123 @@
 //! The event loop behind every discipline but processor sharing: any arrivals, room, classes, preemption with resume.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use kendall_station::{Class, Discipline, Entry, GittinsTable, Job, Law, Queue, Size, Station, Ticket};
 
-use super::Instant;
+use super::Engine;
 use super::arriving::{Arriving, Customer};
+use super::due::Due;
 use super::observer::{Departure, Observer};
+use super::trace::{Fate, Sink, Traced};
 
-/// A customer in the station, and whether it found all servers busy.
+/// A customer in the station.
 #[derive(Clone, Copy)]
 struct Present {
     customer: Customer,
+    /// Whether it found all servers busy.
     delayed: bool,
+    /// When it was first served; NaN before.
+    started_s: f64,
 }
 
-/// A customer in service.
+/// Where a customer lies while it is in the station. Queue and servers pass on this small number.
+type Place = u32;
+
+/// A customer in service, and when the service that it has received was last brought up to date.
 struct Running {
-    entry: Entry<Present>,
+    entry: Entry<Place>,
     since_s: f64,
-    /// The received service at which something happens: the end, or the point where it may be overtaken.
+}
+
+impl Running {
+    /// Credits the service received since that was last looked at.
+    #[inline]
+    fn bring_up_to_date(&mut self, now_s: f64) {
+        self.entry.job.attained += now_s - self.since_s;
+        self.since_s = now_s;
+    }
+}
+
+/// What happens next at a server where service can make somebody less urgent.
+#[derive(Clone, Copy)]
+struct Plan {
     until: Until,
-    /// The first one waiting when that was planned. Looked at only where service can make somebody less urgent.
-    planned_for: Option<Ticket>,
+    /// The first one waiting when this was planned.
+    head: Option<Ticket>,
 }
 
 #[derive(Clone, Copy)]
 enum Until {
     Done,
-    Overtaken { attained_s: f64 },
+    /// The received service at which the customer may be overtaken.
+    Overtaken {
+        attained_s: f64,
+    },
 }
 
-/// A server, and how often its plans have changed: an event of older plans is void.
-struct Server {
-    running: Option<Running>,
-    plan: u64,
-}
-
-struct Floor<'a> {
-    queue: Queue<Present>,
-    servers: Vec<Server>,
+/// A run through the general event loop.
+pub(super) struct Floor<'a> {
+    arriving: Arriving<'a>,
+    present: Vec<Present>,
+    vacant: Vec<Place>,
+    queue: Queue<Place>,
+    servers: Vec<Option<Running>>,
     idle: Vec<usize>,
-    /// When something happens at which server, by which plan.
-    events: BinaryHeap<Reverse<(Instant, usize, u64)>>,
+    /// When something happens at which server.
+    due: Due,
     /// What the discipline may know of a customer of each class at its arrival.
     jobs: &'a [Job],
-    /// Whether service can make a customer of some class less urgent, which only Gittins minds.
-    ages: bool,
+    /// One for each server if service can make a customer of some class less urgent, which only Gittins minds. Else
+    /// none, and whoever is in service is done next.
+    plans: Vec<Plan>,
+    room: u64,
     now_s: f64,
-    present: u64,
 }
 
-/// Runs the station until the observer has seen enough; `jobs` are those of the [same](jobs) station.
-pub(super) fn run(station: &Station, jobs: &[Job], mut arriving: Arriving<'_>, observer: &mut Observer) {
-    let servers = station.servers.get() as usize;
-    let mut floor = Floor {
-        queue: Queue::new(station.discipline),
-        servers: (0..servers).map(|_| Server { running: None, plan: 0 }).collect(),
-        idle: (0..servers).rev().collect(),
-        events: BinaryHeap::with_capacity(servers),
-        ages: station.discipline == Discipline::Gittins && jobs.iter().any(loses_urgency),
-        jobs,
-        now_s: 0.0,
-        present: 0,
-    };
-    let room = station.capacity.unwrap_or(u64::MAX);
-    loop {
-        let event_s = floor.next_event_s();
-        let seen = match (arriving.next_s(), event_s) {
-            (None, None) => break,
-            (Some(arrival_s), event_s) if event_s.is_none_or(|at| arrival_s < at) => {
-                floor.advance(arrival_s, observer);
-                let customer = arriving.take().expect("its arrival was just looked up");
-                if floor.present < room {
-                    floor.admit(customer);
-                    ControlFlow::Continue(())
-                } else {
-                    arriving.left(arrival_s);
-                    observer.turned_away(arrival_s)
+impl Engine for Floor<'_> {
+    fn run(&mut self, run: u64, observer: &mut Observer, mut sink: Sink<'_>) -> ControlFlow<()> {
+        loop {
+            let arrival_s = self.arriving.next_s().unwrap_or(f64::INFINITY);
+            let (due_s, server) = self.due.first();
+            let seen = if arrival_s < due_s {
+                self.advance(arrival_s, observer);
+                let customer = self.arriving.take().expect("its arrival was just looked up");
+                if self.count() < self.room {
+                    self.admit(customer);
+                    continue;
                 }
-            }
-            (_, event_s) => {
-                floor.advance(event_s.expect("one of the two is due"), observer);
-                match floor.happen() {
-                    Some(departure) => {
-                        arriving.left(floor.now_s);
-                        observer.departed(floor.now_s, departure)
-                    }
-                    None => ControlFlow::Continue(()),
+                self.arriving.left(arrival_s);
+                if let Some(sink) = &mut sink {
+                    sink(&customer.lost(run));
                 }
+                observer.turned_away(arrival_s)
+            } else if due_s < f64::INFINITY {
+                self.advance(due_s, observer);
+                let Some(Present { customer, delayed, started_s }) = self.happen(server) else { continue };
+                self.arriving.left(due_s);
+                let response_s = due_s - customer.arrival_s;
+                let waiting_s = (response_s - customer.service_s).max(0.0);
+                if let Some(sink) = &mut sink {
+                    sink(&Traced {
+                        started_s: Some(started_s),
+                        departure_s: due_s,
+                        waiting_s,
+                        server: Some(server),
+                        fate: Fate::Served,
+                        ..customer.lost(run)
+                    });
+                }
+                observer.departed(
+                    due_s,
+                    Departure { class: customer.class as usize, response_s, waiting_s, delayed },
+                )
+            } else {
+                return ControlFlow::Continue(());
+            };
+            if seen.is_break() {
+                return seen;
             }
-        };
-        if seen.is_break() {
-            break;
         }
     }
 }
@@ -129,48 +151,82 @@ pub(super) fn loses_urgency(job: &Job) -> bool {
     })
 }
 
-impl Floor<'_> {
-    /// When the next event is due that still counts.
-    fn next_event_s(&mut self) -> Option<f64> {
-        loop {
-            let Reverse((at, server, plan)) = *self.events.peek()?;
-            if self.servers[server].plan == plan {
-                return Some(at.0);
-            }
-            self.events.pop();
+impl<'a> Floor<'a> {
+    /// An empty station; `jobs` are [those](jobs) of the same.
+    pub(super) fn new(station: &Station, jobs: &'a [Job], arriving: Arriving<'a>) -> Self {
+        let servers = station.servers.get() as usize;
+        let ages = station.discipline == Discipline::Gittins && jobs.iter().any(loses_urgency);
+        Self {
+            arriving,
+            present: Vec::new(),
+            vacant: Vec::new(),
+            queue: Queue::new(station.discipline),
+            servers: (0..servers).map(|_| None).collect(),
+            idle: (0..servers).rev().collect(),
+            due: Due::new(servers),
+            plans: vec![Plan { until: Until::Done, head: None }; if ages { servers } else { 0 }],
+            jobs,
+            room: station.capacity.unwrap_or(u64::MAX),
+            now_s: 0.0,
         }
     }
 
+    /// How many are in the station.
+    #[inline]
+    fn count(&self) -> u64 {
+        (self.present.len() - self.vacant.len()) as u64
+    }
+
+    /// Gives a customer its place.
+    #[inline]
+    fn settle(&mut self, present: Present) -> Place {
+        match self.vacant.pop() {
+            Some(place) => {
+                self.present[place as usize] = present;
+                place
+            }
+            None => {
+                self.present.push(present);
+                Place::try_from(self.present.len() - 1).expect("memory holds fewer than 2³² customers")
+            }
+        }
+    }
+
+    #[inline]
     fn advance(&mut self, to_s: f64, observer: &mut Observer) {
         let busy = self.servers.len() - self.idle.len();
-        observer.pass(to_s - self.now_s, self.present as f64, busy as f64);
+        observer.pass(to_s - self.now_s, self.count() as f64, busy as f64);
         self.now_s = to_s;
     }
 
     fn admit(&mut self, customer: Customer) {
-        let mut job = self.jobs[customer.class].clone();
+        let mut job = self.jobs[customer.class as usize].clone();
         if self.queue.discipline() == Discipline::ShortestRemaining {
             job.size = Size::Exactly(customer.service_s);
         }
-        self.present += 1;
-        self.queue.push(job, Present { customer, delayed: self.idle.is_empty() });
+        let place = self.settle(Present { customer, delayed: self.idle.is_empty(), started_s: f64::NAN });
         if let Some(server) = self.idle.pop() {
-            self.start_next(server);
-        } else if self.queue.discipline().preempts() {
-            self.interrupt_for_the_first_waiting();
+            // Nobody waits while a server is idle.
+            let entry = self.queue.admit(job, place);
+            self.start(server, entry);
+        } else if let Some(server) = self.makes_way_for(&job) {
+            let running = self.servers[server].take().expect("only a busy server makes way");
+            let entry = self.queue.admit(job, place);
+            self.start(server, entry);
+            self.queue.resume(running.entry);
+        } else {
+            self.queue.push(job, place);
         }
         self.look_ahead();
     }
 
-    /// The first event happens; a customer that is done departs.
-    fn happen(&mut self) -> Option<Departure> {
-        let Reverse((_, server, _)) = self.events.pop().expect("an event is due");
-        let until = self.servers[server].running.as_ref().expect("a planned server is busy").until;
-        let departure = match until {
-            Until::Done => Some(self.release(server)),
-            Until::Overtaken { attained_s } => {
-                self.bring_up_to_date(server);
-                let running = self.servers[server].running.as_mut().expect("it was busy just now");
+    /// The event that was planned at a server happens; a customer that is done departs.
+    fn happen(&mut self, server: usize) -> Option<Present> {
+        let departed = match self.plans.get(server).map(|plan| plan.until) {
+            None | Some(Until::Done) => Some(self.release(server)),
+            Some(Until::Overtaken { attained_s }) => {
+                let running = self.servers[server].as_mut().expect("a planned server is busy");
+                running.bring_up_to_date(self.now_s);
                 // Exactly, not by way of a rounded difference of instants: else it could fall short forever.
                 running.entry.job.attained = attained_s;
                 if self.queue.outranks(&running.entry.job) {
@@ -182,96 +238,86 @@ impl Floor<'_> {
             }
         };
         self.look_ahead();
-        departure
+        departed
     }
 
-    fn release(&mut self, server: usize) -> Departure {
-        let running = self.servers[server].running.take().expect("whoever is done was in service");
-        self.present -= 1;
-        if self.queue.is_empty() {
-            self.servers[server].plan += 1;
-            self.idle.push(server);
-        } else {
-            self.start_next(server);
-        }
-        let Present { customer, delayed } = running.entry.item;
-        let response_s = self.now_s - customer.arrival_s;
-        let waiting_s = (response_s - customer.service_s).max(0.0);
-        Departure { class: customer.class, response_s, waiting_s, delayed }
-    }
-
-    /// If the least urgent customer in service must make way for the first one waiting, it does.
-    fn interrupt_for_the_first_waiting(&mut self) {
-        let mut least: Option<usize> = None;
-        for server in 0..self.servers.len() {
-            self.bring_up_to_date(server);
-            let job = |server: usize| self.servers[server].running.as_ref().map(|running| &running.entry.job);
-            let less = match (job(server), least.and_then(job)) {
-                (Some(this), Some(other)) => self.queue.less_urgent(this, other),
-                (this, _) => this.is_some(),
-            };
-            if less {
-                least = Some(server);
+    fn release(&mut self, server: usize) -> Present {
+        let running = self.servers[server].take().expect("whoever is done was in service");
+        match self.queue.pop() {
+            Some(entry) => self.start(server, entry),
+            None => {
+                self.due.plan(server, f64::INFINITY);
+                self.idle.push(server);
             }
         }
-        let job = |server: usize| self.servers[server].running.as_ref().map(|running| &running.entry.job);
-        if let Some(server) = least
-            && job(server).is_some_and(|job| self.queue.outranks(job))
-        {
-            self.interrupt(server);
+        self.vacant.push(running.entry.item);
+        self.present[running.entry.item as usize]
+    }
+
+    /// The server of the least urgent customer in service, if that one must make way for a newcomer. All servers are busy.
+    fn makes_way_for(&mut self, newcomer: &Job) -> Option<usize> {
+        // Whoever waits has not made anybody go, so nobody goes for those who are less urgent than that.
+        if !self.queue.discipline().preempts() || self.queue.outranks(newcomer) {
+            return None;
         }
+        let mut least: Option<(usize, &Job)> = None;
+        let now_s = self.now_s;
+        for (server, running) in self.servers.iter_mut().enumerate() {
+            let running = running.as_mut().expect("all servers are busy");
+            running.bring_up_to_date(now_s);
+            let job = &running.entry.job;
+            if least.is_none_or(|(_, least)| self.queue.less_urgent(job, least)) {
+                least = Some((server, job));
+            }
+        }
+        least.filter(|(_, job)| self.queue.less_urgent(job, newcomer)).map(|(server, _)| server)
     }
 
     fn interrupt(&mut self, server: usize) {
-        let running = self.servers[server].running.take().expect("only a busy server is interrupted");
+        let running = self.servers[server].take().expect("only a busy server is interrupted");
         // First out, then back in: the one that is interrupted would outrank nobody that made it go.
-        self.start_next(server);
+        let entry = self.queue.pop().expect("somebody waits");
+        self.start(server, entry);
         self.queue.resume(running.entry);
     }
 
-    fn start_next(&mut self, server: usize) {
-        let entry = self.queue.pop().expect("somebody waits");
-        let running = Running { entry, since_s: self.now_s, until: Until::Done, planned_for: None };
-        self.servers[server].running = Some(running);
-        self.plan(server);
-    }
-
-    /// Credits the service received since it was last looked at.
-    fn bring_up_to_date(&mut self, server: usize) {
-        let now_s = self.now_s;
-        if let Some(running) = &mut self.servers[server].running {
-            running.entry.job.attained += now_s - running.since_s;
-            running.since_s = now_s;
+    fn start(&mut self, server: usize, entry: Entry<Place>) {
+        let present = &mut self.present[entry.item as usize];
+        if present.started_s.is_nan() {
+            present.started_s = self.now_s;
         }
+        self.servers[server] = Some(Running { entry, since_s: self.now_s });
+        self.plan(server);
     }
 
     /// Plans what happens next at a busy server whose customer is up to date.
     fn plan(&mut self, server: usize) {
-        let slot = &mut self.servers[server];
-        let running = slot.running.as_mut().expect("only a busy server has plans");
+        let running = self.servers[server].as_ref().expect("only a busy server has plans");
         let job = &running.entry.job;
-        let left_s = (running.entry.item.customer.service_s - job.attained).max(0.0);
-        let (head, overtaken) =
-            if self.ages { (self.queue.head(), self.queue.overtaken_after(job)) } else { (None, None) };
-        let overtaken = overtaken.filter(|after_s| *after_s < left_s);
-        let (until, after_s) = match overtaken {
-            Some(after_s) => (Until::Overtaken { attained_s: job.attained + after_s }, after_s),
-            None => (Until::Done, left_s),
-        };
-        (running.until, running.planned_for) = (until, head);
-        slot.plan += 1;
-        self.events.push(Reverse((Instant(self.now_s + after_s), server, slot.plan)));
+        let left_s = (self.present[running.entry.item as usize].customer.service_s - job.attained).max(0.0);
+        let mut after_s = left_s;
+        if let Some(plan) = self.plans.get_mut(server) {
+            let overtaken = self.queue.overtaken_after(job).filter(|after_s| *after_s < left_s);
+            let until = overtaken
+                .map_or(Until::Done, |after_s| Until::Overtaken { attained_s: job.attained + after_s });
+            *plan = Plan { until, head: self.queue.head() };
+            after_s = overtaken.unwrap_or(left_s);
+        }
+        self.due.plan(server, self.now_s + after_s);
     }
 
     /// Another first one waiting may change when a customer in service is overtaken.
+    #[inline]
     fn look_ahead(&mut self) {
-        if !self.ages {
+        if self.plans.is_empty() {
             return;
         }
         let head = self.queue.head();
         for server in 0..self.servers.len() {
-            if self.servers[server].running.as_ref().is_some_and(|running| running.planned_for != head) {
-                self.bring_up_to_date(server);
+            if let Some(running) = &mut self.servers[server]
+                && self.plans[server].head != head
+            {
+                running.bring_up_to_date(self.now_s);
                 self.plan(server);
             }
         }

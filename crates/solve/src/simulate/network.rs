@@ -18,8 +18,10 @@ mod watch;
 use kendall_station::random::{Purpose, derive};
 use kendall_station::{Network, Station};
 
-use super::observer::{FEWEST_SECTIONS, Observer};
-use super::{SimulationError, StopRule};
+use super::observer::{FEWEST_SECTIONS, Figure, MOST_SECTIONS, Observer, Often, Precision};
+use super::threads::processors;
+use super::trace::{Sink, Traced};
+use super::{SimulationError, StopRule, Way};
 pub use answer::{NetworkAnswer, NodeAnswer, PhaseAnswer};
 use spot::Layout;
 pub use watch::Counts;
@@ -65,14 +67,21 @@ pub fn simulate_network(
     stop: StopRule,
     seed: u64,
 ) -> Result<NetworkAnswer, SimulationError> {
-    network.validate()?;
-    let layout = Layout::of(network);
-    match stop {
-        StopRule::Steady { max_customers, relative_half_width } => {
-            steady(&layout, max_customers, relative_half_width, seed)
-        }
-        StopRule::Runs { customers, runs } => from_empty(&layout, customers, runs, seed),
-    }
+    run(network, stop, seed, Way::Threads(processors()))
+}
+
+/// The same, on this thread, and tells of every customer as it leaves the network, warm-up included: its service is that of
+/// all its visits, and its server the last.
+///
+/// # Errors
+/// As [`simulate_network`].
+pub fn simulate_network_traced(
+    network: &Network,
+    stop: StopRule,
+    seed: u64,
+    sink: &mut dyn FnMut(&Traced),
+) -> Result<NetworkAnswer, SimulationError> {
+    run(network, stop, seed, Way::Traced(sink))
 }
 
 /// The same of a station under any conditions, which is a network of one node.
@@ -88,31 +97,57 @@ pub fn simulate_conditions(
     simulate_network(&Network::from(station), stop, seed)
 }
 
+pub(super) fn run(
+    network: &Network,
+    stop: StopRule,
+    seed: u64,
+    way: Way<'_>,
+) -> Result<NetworkAnswer, SimulationError> {
+    network.validate()?;
+    let layout = Layout::of(network);
+    match stop {
+        StopRule::Steady { max_customers, relative_half_width } => {
+            let mean = |relative_half_width| Precision { of: Figure::Mean, relative_half_width };
+            steady(&layout, max_customers, relative_half_width.map(mean), seed, way)
+        }
+        StopRule::Quantile { p, relative_half_width, max_customers } => {
+            let precision = Precision { of: Figure::Quantile(p), relative_half_width };
+            steady(&layout, max_customers, Some(precision), seed, way)
+        }
+        StopRule::Runs { customers, runs } => from_empty(&layout, customers, runs, seed, way),
+    }
+}
+
 /// One long run.
 fn steady(
     layout: &Layout,
     max_customers: u64,
-    relative_half_width: Option<f64>,
+    precision: Option<Precision>,
     seed: u64,
+    mut way: Way<'_>,
 ) -> Result<NetworkAnswer, SimulationError> {
     if let Some(ends_s) = layout.ends_s() {
         return Err(SimulationError::NoSteadyState { ends_s });
     }
     let grows = layout.loses_nobody && layout.utilisation >= 1.0 && !layout.is_trace();
-    let (max_customers, relative_half_width) = if grows {
-        (max_customers.min(UNSTABLE_CUSTOMERS), None)
-    } else {
-        (max_customers, relative_half_width)
-    };
+    let (max_customers, precision) =
+        if grows { (max_customers.min(UNSTABLE_CUSTOMERS), None) } else { (max_customers, precision) };
+    let often = if precision.is_some() { Often::UntilPrecise } else { Often::AtTheEnd };
     // A node never ends the run: its precision cannot be reached.
     let of_node = |spot: &spot::Spot| Observer::new(&spot.station, u64::MAX, Some(-1.0));
-    let mut watch = Watch {
-        overall: Observer::new(&layout.overall, max_customers, relative_half_width),
+    let watch = Watch {
+        overall: Observer::of_one_among(&layout.overall, 1, max_customers, often),
+        precision,
         nodes: layout.spots.iter().map(of_node).collect(),
         tally: Tally::new(layout.spots.len()),
         counts: Counts::default(),
     };
-    let now_s = floor::run(layout, &mut watch, seed, u64::MAX)?;
+    let mut only = [(watch, Ok(0.0))];
+    way.each(&mut only, |(watch, ended), sink| {
+        *ended = floor::run(layout, watch, floor::Run { number: 0, seed, customers: u64::MAX }, sink);
+    });
+    let [(mut watch, ended)] = only;
+    watch.tally.finish(ended?);
     if grows {
         let (reached, growth_per_s) = watch.overall.growth();
         let (rho, customers) = (layout.utilisation, watch.overall.customers());
@@ -123,28 +158,46 @@ fn steady(
     if mostly_inside && arrived >= FEWEST_TO_JUDGE && layout.users.is_none() {
         return Err(watch.unstable(inside));
     }
-    watch.answer(layout, now_s, seed)
+    answer::of(vec![watch], layout, seed)
 }
 
-/// Independent runs of so many customers.
+/// Independent runs of so many customers, some to a section.
 fn from_empty(
     layout: &Layout,
     customers: u64,
     runs: u64,
     seed: u64,
+    mut way: Way<'_>,
 ) -> Result<NetworkAnswer, SimulationError> {
-    let mut watch = Watch {
-        overall: Observer::of_runs(&layout.overall),
-        nodes: layout.spots.iter().map(|spot| Observer::of_runs(&spot.station)).collect(),
-        tally: Tally::of_runs(layout.spots.len()),
-        counts: Counts::default(),
+    let runs = runs.max(FEWEST_SECTIONS as u64);
+    let in_section = runs.div_ceil(MOST_SECTIONS as u64);
+    let section = |first: u64| {
+        let watch = Watch {
+            overall: Observer::of_runs(&layout.overall, in_section),
+            precision: None,
+            nodes: layout.spots.iter().map(|spot| Observer::of_runs(&spot.station, in_section)).collect(),
+            tally: Tally::of_runs(layout.spots.len()),
+            counts: Counts::default(),
+        };
+        (first..(first + in_section).min(runs), watch, Ok(()))
     };
-    let mut now_s = 0.0;
-    for run in 0..runs.max(FEWEST_SECTIONS as u64) {
-        now_s = floor::run(layout, &mut watch, derive(seed, Purpose::Trial, run), customers)?;
-        watch.overall.end_run();
-        watch.nodes.iter_mut().for_each(Observer::end_run);
-        watch.tally.end_run(now_s);
-    }
-    watch.answer(layout, now_s, seed)
+    let mut sections: Vec<_> = (0..runs).step_by(in_section as usize).map(section).collect();
+    way.each(&mut sections, |(numbers, watch, ended), mut sink| {
+        for number in numbers {
+            let seed = derive(seed, Purpose::Trial, number);
+            let sink: Sink<'_> = match &mut sink {
+                Some(sink) => Some(&mut **sink),
+                None => None,
+            };
+            match floor::run(layout, watch, floor::Run { number, seed, customers }, sink) {
+                Ok(now_s) => watch.end_run(now_s),
+                Err(why) => {
+                    *ended = Err(why);
+                    return;
+                }
+            }
+        }
+    });
+    let watches = sections.into_iter().map(|(_, watch, ended)| ended.map(|()| watch));
+    answer::of(watches.collect::<Result<_, _>>()?, layout, seed)
 }

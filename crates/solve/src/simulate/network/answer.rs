@@ -1,11 +1,12 @@
 //! What the simulation says of a network.
 
-use kendall_station::{Answer, Estimate, Station};
+use kendall_station::{Answer, By, Estimate};
 use serde::{Deserialize, Serialize};
 
-use super::spot::Layout;
+use super::spot::{Layout, Spot};
 use super::watch::{Counts, PHASES, Stands, Totals, Watch, ratio};
 use crate::simulate::SimulationError;
+use crate::simulate::observer::{self, Observer};
 
 /// What the simulation says of a network: as a whole, and of each node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,65 +64,55 @@ pub struct PhaseAnswer {
     pub share: Estimate,
 }
 
-impl Watch {
-    /// Makes the answer.
-    pub(super) fn answer(
-        mut self,
-        layout: &Layout,
-        now_s: f64,
-        seed: u64,
-    ) -> Result<NetworkAnswer, SimulationError> {
-        self.tally.finish(now_s);
-        let all = self.overall.customers();
-        let overall = self.overall.answer(&layout.overall, seed)?;
-        // Of the sums, the same share is cut as warm-up as of the customers.
-        let kept = match &overall.by {
-            kendall_station::By::Simulation { customers, .. } => {
-                let served_share = 1.0 - overall.lost.value.min(0.999_999);
-                *customers as f64 / served_share / all as f64
-            }
-            _ => 1.0,
-        };
-        let sections = self.tally.last(kept);
-        let share = |of: fn(&Totals) -> f64| ratio(sections, of, |s| s.ended).within_bounds(0.0, 1.0);
-        let nodes = layout.spots.iter().zip(self.nodes).enumerate();
-        let node = |(i, (spot, observer)): (usize, (&super::spot::Spot, super::Observer))| {
-            let station: &Station = &spot.station;
-            let servers = f64::from(station.servers.get());
-            let mean = |of: fn(&Stands) -> f64, among: f64| {
-                ratio(sections, |s| of(&s.nodes[i]), |s| s.span_s * among)
-            };
-            NodeAnswer {
-                name: spot.name.clone(),
-                answer: observer.answer(station, seed).ok(),
-                visits: ratio(sections, |s| s.nodes[i].visits, |s| s.ended),
-                down: mean(|s| s.down_s, servers).within_bounds(0.0, 1.0),
-                setting_up: mean(|s| s.setting_up_s, servers).within_bounds(0.0, 1.0),
-                blocked: mean(|s| s.blocked_s, 1.0),
-            }
-        };
-        Ok(NetworkAnswer {
-            nodes: nodes.map(node).collect(),
-            turned_away: share(|s| s.turned_away),
-            abandoned: share(|s| s.abandoned),
-            broken: share(|s| s.broken),
-            retries: ratio(sections, |s| s.retries, |s| s.ended),
-            phases: layout.period_s.map_or_else(Vec::new, |period_s| phases(sections, period_s)),
-            counts: self.counts,
-            overall,
-        })
+/// Makes the answer of one run, or of several independent ones.
+pub(super) fn of(watches: Vec<Watch>, layout: &Layout, seed: u64) -> Result<NetworkAnswer, SimulationError> {
+    let mut counts = Counts::default();
+    let (mut overall, mut tallies) = (Vec::new(), Vec::new());
+    let mut nodes: Vec<Vec<Observer>> = layout.spots.iter().map(|_| Vec::new()).collect();
+    for watch in watches {
+        counts.add(&watch.counts);
+        overall.push(watch.overall);
+        tallies.push(watch.tally);
+        nodes.iter_mut().zip(watch.nodes).for_each(|(all, one)| all.push(one));
     }
-
-    /// What to say of a network of which most customers never left.
-    pub(super) fn unstable(&self, inside: u64) -> SimulationError {
-        let arrived = self.counts.arrived;
-        let (_, growth_per_s) = self.overall.growth();
-        let rho = arrived as f64 / (arrived - inside.min(arrived - 1)) as f64;
-        SimulationError::Unstable { rho, growth_per_s, reached: inside, customers: arrived }
-    }
+    let all: u64 = overall.iter().map(Observer::customers).sum();
+    let overall = observer::answer(overall, &layout.overall, seed)?;
+    // Of the sums, the same share is cut as warm-up as of the customers.
+    let kept = match &overall.by {
+        By::Simulation { customers, .. } => {
+            let served = 1.0 - overall.lost.value.min(0.999_999);
+            *customers as f64 / served / all as f64
+        }
+        _ => 1.0,
+    };
+    let sections: Vec<&Totals> = tallies.iter().flat_map(|tally| tally.last(kept)).collect();
+    let share = |of: fn(&Totals) -> f64| ratio(&sections, of, |s| s.ended).within_bounds(0.0, 1.0);
+    let node = |(i, (spot, observers)): (usize, (&Spot, Vec<Observer>))| {
+        let servers = f64::from(spot.station.servers.get());
+        let mean =
+            |of: fn(&Stands) -> f64, among: f64| ratio(&sections, |s| of(&s.nodes[i]), |s| s.span_s * among);
+        NodeAnswer {
+            name: spot.name.clone(),
+            answer: observer::answer(observers, &spot.station, seed).ok(),
+            visits: ratio(&sections, |s| s.nodes[i].visits, |s| s.ended),
+            down: mean(|s| s.down_s, servers).within_bounds(0.0, 1.0),
+            setting_up: mean(|s| s.setting_up_s, servers).within_bounds(0.0, 1.0),
+            blocked: mean(|s| s.blocked_s, 1.0),
+        }
+    };
+    Ok(NetworkAnswer {
+        nodes: layout.spots.iter().zip(nodes).enumerate().map(node).collect(),
+        turned_away: share(|s| s.turned_away),
+        abandoned: share(|s| s.abandoned),
+        broken: share(|s| s.broken),
+        retries: ratio(&sections, |s| s.retries, |s| s.ended),
+        phases: layout.period_s.map_or_else(Vec::new, |period_s| phases(&sections, period_s)),
+        counts,
+        overall,
+    })
 }
 
-fn phases(sections: &[Totals], period_s: f64) -> Vec<PhaseAnswer> {
+fn phases(sections: &[&Totals], period_s: f64) -> Vec<PhaseAnswer> {
     let width_s = period_s / PHASES as f64;
     let served = |s: &Totals| s.phases.iter().map(|phase| phase.1).sum::<f64>();
     let phase = |i: usize| PhaseAnswer {

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use kendall_station::random::{Purpose, Rng, derive, stream, unit};
-use kendall_station::{Batch, Instants};
+use kendall_station::{Batch, Discipline, Instants};
 
 use super::hall::{Hall, Outcome};
 use super::scene::{Customer, Event, Scene};
@@ -11,6 +11,7 @@ use super::spot::{Layout, Ways};
 use super::watch::{Failure, Watch};
 use crate::simulate::SimulationError;
 use crate::simulate::observer::Departure;
+use crate::simulate::trace::{Fate, Sink, Traced};
 
 /// Without a customer that ends within so many events, none ever will.
 const STALLED: u64 = 10_000_000;
@@ -26,8 +27,24 @@ struct Stream<'a> {
     rng: Rng,
 }
 
-struct Floor<'a, 'w> {
+/// Which run it is, and how many customers come at most.
+#[derive(Clone, Copy)]
+pub(super) struct Run {
+    pub(super) number: u64,
+    pub(super) seed: u64,
+    pub(super) customers: u64,
+}
+
+impl Run {
+    fn is_endless(&self) -> bool {
+        self.customers == u64::MAX
+    }
+}
+
+struct Floor<'a, 'w, 's> {
     layout: &'a Layout,
+    run: Run,
+    sink: Sink<'s>,
     halls: Vec<Hall<'a>>,
     scene: Scene<'w>,
     streams: Vec<Option<Stream<'a>>>,
@@ -49,14 +66,14 @@ struct Floor<'a, 'w> {
     growing: u32,
 }
 
-/// Runs the network until the watch has seen enough or nobody is left, with so many customers at most. Says when it ended.
+/// Runs the network until the watch has seen enough or nobody is left. Says when it ended.
 pub(super) fn run(
     layout: &Layout,
     watch: &mut Watch,
-    seed: u64,
-    customers: u64,
+    run: Run,
+    sink: Sink<'_>,
 ) -> Result<f64, SimulationError> {
-    let mut floor = Floor::new(layout, watch, seed, customers);
+    let mut floor = Floor::new(layout, watch, run, sink);
     while !floor.enough && !floor.is_over() {
         let Some((at_s, event)) = floor.scene.next() else { break };
         if !floor.still_counts(event) {
@@ -88,8 +105,9 @@ pub(super) fn run(
     Ok(now_s)
 }
 
-impl<'a, 'w> Floor<'a, 'w> {
-    fn new(layout: &'a Layout, watch: &'w mut Watch, seed: u64, customers: u64) -> Self {
+impl<'a, 'w, 's> Floor<'a, 'w, 's> {
+    fn new(layout: &'a Layout, watch: &'w mut Watch, run: Run, sink: Sink<'s>) -> Self {
+        let seed = run.seed;
         let mut scene = Scene::new(watch);
         let nodes = layout.spots.len();
         let spots = layout.spots.iter().enumerate();
@@ -97,6 +115,8 @@ impl<'a, 'w> Floor<'a, 'w> {
         let node_streams = |purpose| (0..nodes as u64).map(|i| stream(seed, purpose, i)).collect::<Vec<_>>();
         let mut floor = Self {
             layout,
+            run,
+            sink,
             halls,
             scene,
             streams: Vec::with_capacity(nodes),
@@ -105,7 +125,7 @@ impl<'a, 'w> Floor<'a, 'w> {
             routes: stream(seed, Purpose::Route, 0),
             classes: stream(seed, Purpose::Class, 0),
             thinking: stream(seed, Purpose::Think, 0),
-            left: customers,
+            left: run.customers,
             coming: 0,
             enough: false,
             idle_events: 0,
@@ -218,9 +238,8 @@ impl<'a, 'w> Floor<'a, 'w> {
     /// One customer comes from outside.
     fn come(&mut self, node: usize) {
         self.left -= 1;
-        let counts = &mut self.scene.watch.counts;
-        counts.arrived += 1;
-        let arrived = counts.arrived;
+        let index = self.run.customers - self.left - 1;
+        self.scene.watch.counts.arrived += 1;
         let class = match self.layout.shares.as_slice() {
             [] | [_] => 0,
             shares => {
@@ -233,7 +252,9 @@ impl<'a, 'w> Floor<'a, 'w> {
             class: class as u32,
             node: node as u32,
             server: 0,
+            index,
             due_s: now_s,
+            started_s: f64::NAN,
             joined_s: now_s,
             service_s: 0.0,
             served_s: 0.0,
@@ -244,7 +265,8 @@ impl<'a, 'w> Floor<'a, 'w> {
             delayed_here: false,
             delayed: false,
         });
-        if arrived >= FIRST_LOOK && arrived.is_power_of_two() {
+        let arrived = index + 1;
+        if self.run.is_endless() && arrived >= FIRST_LOOK && arrived.is_power_of_two() {
             self.look_at_growth(arrived);
         }
         self.visit(who, node);
@@ -347,7 +369,7 @@ impl<'a, 'w> Floor<'a, 'w> {
         let watch = &mut *self.scene.watch;
         watch.counts.served += 1;
         watch.tally.served(now_s, response_s, phase);
-        self.end(who, |watch, now_s| watch.overall.departed(now_s, departure));
+        self.end(who, Fate::Served, |watch, now_s| watch.overall.departed(now_s, departure));
     }
 
     /// A customer was not served: it comes back later, or never.
@@ -376,12 +398,16 @@ impl<'a, 'w> Floor<'a, 'w> {
             Failure::Broken => &mut watch.counts.broken,
         } += 1;
         watch.tally.failed(now_s, failure);
-        self.end(who, |watch, now_s| watch.overall.turned_away(now_s));
+        let fate = if failure == Failure::TurnedAway { Fate::Lost } else { Fate::Abandoned };
+        self.end(who, fate, |watch, now_s| watch.overall.turned_away(now_s));
     }
 
     /// A customer is gone; a user thinks again.
-    fn end(&mut self, who: u32, observe: impl FnOnce(&mut Watch, f64) -> ControlFlow<()>) {
+    fn end(&mut self, who: u32, fate: Fate, observe: impl FnOnce(&mut Watch, f64) -> ControlFlow<()>) {
         self.idle_events = 0;
+        if self.sink.is_some() {
+            self.tell(who, fate);
+        }
         let customer = self.scene.of(who);
         customer.epoch = customer.epoch.wrapping_add(1);
         self.scene.dismiss(who);
@@ -389,7 +415,32 @@ impl<'a, 'w> Floor<'a, 'w> {
             let think_s = users.think.sample(&mut self.thinking);
             self.scene.plan(think_s, Event::Request);
         }
-        self.enough |= observe(self.scene.watch, self.scene.now_s).is_break();
+        if observe(self.scene.watch, self.scene.now_s).is_break() {
+            self.enough = self.scene.watch.has_enough();
+        }
+    }
+
+    /// Tells of a customer that leaves.
+    fn tell(&mut self, who: u32, fate: Fate) {
+        let now_s = self.scene.now_s;
+        let customer = *self.scene.of(who);
+        let Some(sink) = &mut self.sink else { return };
+        let node = &self.layout.spots[customer.node as usize].station;
+        let named = fate == Fate::Served && node.discipline != Discipline::ProcessorSharing;
+        let service_s =
+            if fate == Fate::Served { customer.served_s } else { customer.served_s + customer.service_s };
+        sink(&Traced {
+            run: self.run.number,
+            index: customer.index,
+            class: customer.class as usize,
+            arrival_s: customer.due_s,
+            service_s,
+            started_s: Some(customer.started_s).filter(|at_s| !at_s.is_nan()),
+            departure_s: now_s,
+            waiting_s: (now_s - customer.due_s - customer.served_s).max(0.0),
+            server: named.then_some(customer.server as usize),
+            fate,
+        });
     }
 
     /// Nodes all of whose servers are blocked towards one another, so that nobody ever moves again: the largest set of

@@ -163,6 +163,7 @@ impl<'a> Hall<'a> {
     pub(super) fn admit(&mut self, who: u32, scene: &mut Scene<'_>) {
         self.touch(scene);
         self.present += 1;
+        let now_s = scene.now_s;
         let delayed = self.ready.is_empty();
         let customer = scene.of(who);
         customer.delayed_here = delayed;
@@ -170,6 +171,9 @@ impl<'a> Hall<'a> {
         customer.begun = false;
         if let Some(sharing) = &mut self.sharing {
             customer.begun = true;
+            if customer.started_s.is_nan() {
+                customer.started_s = now_s;
+            }
             sharing.admit(customer.service_s, who);
             self.share_out_servers(scene);
             return;
@@ -459,8 +463,12 @@ impl<'a> Hall<'a> {
 
     fn start_next(&mut self, server: u32, scene: &mut Scene<'_>) {
         let entry = self.queue.pop().expect("somebody waits");
+        let now_s = scene.now_s;
         let customer = scene.of(entry.item);
         customer.begun = true;
+        if customer.started_s.is_nan() {
+            customer.started_s = now_s;
+        }
         customer.server = server;
         customer.epoch = customer.epoch.wrapping_add(1);
         self.busy += 1;

@@ -68,8 +68,12 @@ pub(super) struct Customer {
     pub(super) node: u32,
     /// The server that serves it or, where it is blocked, that it keeps.
     pub(super) server: u32,
+    /// Its number in order of arrival.
+    pub(super) index: u64,
     /// When it came from outside.
     pub(super) due_s: f64,
+    /// When it was first served anywhere; not a number before.
+    pub(super) started_s: f64,
     /// When it came to this node, in this attempt.
     pub(super) joined_s: f64,
     /// The service it needs here.

@@ -4,7 +4,8 @@
 use kendall_station::Estimate;
 use serde::{Deserialize, Serialize};
 
-use crate::simulate::observer::Observer;
+use crate::simulate::SimulationError;
+use crate::simulate::observer::{Observer, Precision};
 use crate::statistics;
 
 /// Sections are merged when there are so many.
@@ -41,6 +42,8 @@ pub(super) enum Failure {
 
 pub(super) struct Watch {
     pub(super) overall: Observer,
+    /// What must be known of the whole before a run ends early.
+    pub(super) precision: Option<Precision>,
     pub(super) nodes: Vec<Observer>,
     pub(super) tally: Tally,
     pub(super) counts: Counts,
@@ -73,11 +76,49 @@ pub(super) struct Stands {
 pub(super) struct Tally {
     sections: Vec<Totals>,
     current: Totals,
-    /// Customers, or runs, of a full section, and those still to come in this one.
+    /// Customers of a full section, and those still to come in this one.
     unit: u64,
     left: u64,
     by_run: bool,
     began_s: f64,
+}
+
+impl Watch {
+    /// Whether enough is known, now that the sections of the whole are full; if not, there is room for as many again.
+    pub(super) fn has_enough(&mut self) -> bool {
+        let precise = self.precision.is_some_and(|precision| precision.reached(&[&self.overall]));
+        if self.overall.is_longest() || precise {
+            return true;
+        }
+        self.overall.go_on();
+        false
+    }
+
+    pub(super) fn end_run(&mut self, now_s: f64) {
+        self.overall.end_run();
+        self.nodes.iter_mut().for_each(Observer::end_run);
+        self.tally.end_run(now_s);
+    }
+
+    /// What to say of a network of which most customers never left.
+    pub(super) fn unstable(&self, inside: u64) -> SimulationError {
+        let arrived = self.counts.arrived;
+        let (_, growth_per_s) = self.overall.growth();
+        let rho = arrived as f64 / (arrived - inside.min(arrived - 1)) as f64;
+        SimulationError::Unstable { rho, growth_per_s, reached: inside, customers: arrived }
+    }
+}
+
+impl Counts {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.arrived += other.arrived;
+        self.served += other.served;
+        self.turned_away += other.turned_away;
+        self.abandoned += other.abandoned;
+        self.broken += other.broken;
+        self.inside += other.inside;
+        self.retries += other.retries;
+    }
 }
 
 impl Totals {
@@ -127,9 +168,9 @@ impl Tally {
         }
     }
 
-    /// Of runs, each ended by [`Self::end_run`].
+    /// Of runs that make one section together, each ended by [`Self::end_run`].
     pub(super) fn of_runs(nodes: usize) -> Self {
-        Self { unit: 1, left: 1, by_run: true, ..Self::new(nodes) }
+        Self { by_run: true, ..Self::new(nodes) }
     }
 
     pub(super) fn stands(&mut self, node: usize, down_s: f64, setting_up_s: f64, blocked_s: f64) {
@@ -174,11 +215,10 @@ impl Tally {
     }
 
     /// A run has ended.
-    pub(super) fn end_run(&mut self, now_s: f64) {
-        self.current.span_s += now_s - self.began_s;
-        self.began_s = now_s;
-        self.count(now_s);
+    fn end_run(&mut self, now_s: f64) {
+        self.close(now_s);
         self.began_s = 0.0;
+        self.merge(MOST_SECTIONS);
     }
 
     fn count(&mut self, now_s: f64) {
@@ -188,16 +228,20 @@ impl Tally {
         }
         self.close(now_s);
         if self.sections.len() == MOST_SECTIONS {
-            let pairs = std::mem::take(&mut self.sections);
-            let merged = pairs.chunks(2).map(|pair| {
-                let mut sum = pair[0].clone();
-                pair[1..].iter().for_each(|other| sum.absorb(other));
-                sum
-            });
-            self.sections = merged.collect();
+            self.merge(2);
             self.unit *= 2;
         }
         self.left = self.unit;
+    }
+
+    /// Makes one section of so many neighbours.
+    fn merge(&mut self, neighbours: usize) {
+        let merged = self.sections.chunks(neighbours).map(|chunk| {
+            let mut sum = chunk[0].clone();
+            chunk[1..].iter().for_each(|other| sum.absorb(other));
+            sum
+        });
+        self.sections = merged.collect();
     }
 
     /// What is left over at the end is a section too, where there are few.
@@ -214,9 +258,9 @@ impl Tally {
         &self.sections[self.sections.len() - kept.max(1).min(self.sections.len())..]
     }
 
-    /// Ends the last section.
+    /// Ends the last section of a run too short to fill one.
     pub(super) fn finish(&mut self, now_s: f64) {
-        if self.current.ended > 0.0 && (self.sections.is_empty() || self.by_run) {
+        if self.current.ended > 0.0 && self.sections.is_empty() {
             self.close(now_s);
         }
     }
@@ -224,15 +268,15 @@ impl Tally {
 
 /// A ratio of totals, with the interval of the ratios of the sections.
 pub(super) fn ratio(
-    sections: &[Totals],
+    sections: &[&Totals],
     of: impl Fn(&Totals) -> f64,
     among: impl Fn(&Totals) -> f64,
 ) -> Estimate {
-    let whole = sections.iter().map(&among).sum::<f64>();
+    let whole = sections.iter().map(|s| among(s)).sum::<f64>();
     if whole <= 0.0 {
         return Estimate::exact(0.0);
     }
-    let value = sections.iter().map(&of).sum::<f64>() / whole;
+    let value = sections.iter().map(|s| of(s)).sum::<f64>() / whole;
     let each: Vec<f64> = sections.iter().map(|s| of(s) / among(s)).filter(|x| x.is_finite()).collect();
     match statistics::batch_means(&each) {
         Some(found) => Estimate::within(value, found.half_width),
