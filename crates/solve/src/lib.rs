@@ -41,6 +41,7 @@ pub use replay::{
     candidates, replay,
 };
 pub use simulate::{
-    Fate, SimulationError, StopRule, Traced, processors, simulate, simulate_on, simulate_traced,
+    Counts, Fate, NetworkAnswer, NodeAnswer, PhaseAnswer, SimulationError, StopRule, Traced, processors,
+    simulate, simulate_conditions, simulate_network, simulate_network_traced, simulate_on, simulate_traced,
 };
 pub use sweep::sweep;
