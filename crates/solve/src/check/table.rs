@@ -7,11 +7,11 @@ mod closed;
 mod model;
 mod open;
 
-use kendall_station::{Arrivals, Law, Servers, Station};
+use kendall_station::Servers;
 
 use super::{Check, Finding, Verdict};
 use crate::table::{Row, Table};
-use crate::{erlang_c, formula};
+use crate::{erlang_b, erlang_c};
 
 /// Printed numbers are rounded; two of them that disagree by more are two numbers.
 const DIGITS: f64 = 0.01;
@@ -98,11 +98,21 @@ impl<'a> Known<'a> {
         Some(Exponential { rate_per_s, service_s, servers, p_wait, waiting_s })
     }
 
-    /// The row as M/M/m/K.
-    fn with_room(&self, room: u64) -> Option<kendall_station::Answer> {
-        let service = Law::Exponential { mean_s: self.service_s? };
-        let station = Station::new(Arrivals::poisson(self.rate_per_s()?), service, self.servers?);
-        formula(&Station { capacity: Some(room), ..station }).ok()
+    /// The row as M/M/m/K, built up from Erlang's loss system by one place after the other: each adds the state of a full
+    /// station, ρ times as likely as the one before. All terms are positive.
+    fn with_room(&self, room: u64) -> Option<Roomy> {
+        let (rate_per_s, servers) = (self.rate_per_s()?, self.servers?.get());
+        let load = rate_per_s * self.service_s?;
+        let utilisation = load / f64::from(servers);
+        let mut lost = erlang_b(servers, load);
+        let mut present = load * (1.0 - lost);
+        for place in u64::from(servers) + 1..=room {
+            let added = utilisation * lost;
+            present = (present + place as f64 * added) / (1.0 + added);
+            lost = added / (1.0 + added);
+        }
+        let response_s = present / (rate_per_s * (1.0 - lost));
+        response_s.is_finite().then_some(Roomy { lost, response_s })
     }
 
     /// How many requests the server can hold: as told, or those in service and those in the backlog.
@@ -111,6 +121,15 @@ impl<'a> Known<'a> {
         let room = self.row.capacity.or_else(|| Some(self.row.backlog? + servers))?;
         (room >= servers && room <= 1e6).then_some(room as u64)
     }
+}
+
+/// M/M/m/K.
+#[derive(Clone, Copy)]
+struct Roomy {
+    /// The share that is turned away.
+    lost: f64,
+    /// The mean response time of the others.
+    response_s: f64,
 }
 
 /// M/M/m at a steady rate.

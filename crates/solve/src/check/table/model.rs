@@ -97,7 +97,7 @@ pub(super) fn formula_of(known: &Known<'_>) -> Option<Finding> {
     let by_states_s = station.service_s + waiting_by_states_s(&station);
     let m = f64::from(station.servers.get());
     let delay_s = known.row.delay_s.unwrap_or(0.0);
-    let of_room = known.room().and_then(|room| Some(known.with_room(room)?.response.mean_s.value));
+    let of_room = known.room().and_then(|room| Some(known.with_room(room)?.response_s));
     let of_law = known.row.service_scv.map(|scv| station.service_s + (1.0 + scv) / 2.0 * station.waiting_s);
     let models = [Some(right_s), of_room, of_law];
     let closest = |value: &f64| apart(printed_s, value + delay_s).abs().min(apart(printed_s, *value).abs());

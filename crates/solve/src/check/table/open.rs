@@ -8,6 +8,8 @@ use crate::number::{percent, significant, time};
 const RATE_OFF: f64 = 0.05;
 /// A loss below this does not change a mean.
 const LOSS: f64 = 1e-3;
+/// A run of fewer requests than so many times the room may be one burst.
+const ROOMS: f64 = 10.0;
 /// An interval wider than this to either side tells hardly any two models apart.
 const WIDE: f64 = 0.25;
 
@@ -43,7 +45,7 @@ pub(super) fn total_time(known: &Known<'_>) -> Option<Finding> {
         away(*a).total_cmp(&away(*b))
     })?;
     let (product_s, arriving_s) = (requests * response_s, requests / rate_per_s);
-    let count = significant(requests, 3);
+    let count = requests;
     let sum = apart(total_s, product_s).abs() <= COMPUTED && apart(product_s, arriving_s).abs() > 0.1;
     let finding = if sum {
         let sentence = format!(
@@ -69,7 +71,7 @@ pub(super) fn total_time(known: &Known<'_>) -> Option<Finding> {
 /// Room that the server has and the model has not: what it loses at random arrivals, and whether all requests fit at once.
 pub(super) fn room(known: &Known<'_>) -> Option<Finding> {
     let (room, servers) = (known.room()?, known.servers?);
-    let lost = known.with_room(room)?.lost.value;
+    let lost = known.with_room(room)?.lost;
     let told = known.row.lost.unwrap_or(0.0);
     let of = match known.row.backlog {
         Some(backlog) => format!("{servers} in service and {backlog} in the backlog"),
@@ -77,7 +79,8 @@ pub(super) fn room(known: &Known<'_>) -> Option<Finding> {
     };
     let name = format!("M/M/{servers}/{room}");
     let share = if lost < 1e-9 { "next to nothing".to_owned() } else { percent(lost) };
-    let burst = known.row.requests.filter(|requests| *requests > room as f64);
+    let short = room as f64..ROOMS * room as f64;
+    let burst = known.row.requests.filter(|requests| *requests > room as f64 && short.contains(requests));
     let finding = if lost > LOSS && apart(told, lost).abs() > 0.5 {
         let sentence = format!(
             "The server has room for {room} ({of}): {name} loses {share} of the requests, and {} are told.",
