@@ -46,7 +46,6 @@ pub(crate) fn answers(station: &Station, formula: &Modelling, simulation: &Model
     lines.extend(station.offered_utilisation().map(|rho| format!("offered utilisation {}", percent(rho))));
     lines.push(format!("\n{:<24} {:>14}   simulation", "", "formula"));
     let ways = [formula.answer(), simulation.answer()];
-    let share = |estimate: Estimate| shown(estimate, percent);
     let count = |estimate: Estimate| shown(estimate, |value| number::significant(value, 4));
     let mut row = |name: &str, value: &dyn Fn(&Answer) -> Option<String>| {
         let cell = |way: Option<&Answer>| way.and_then(value).unwrap_or_else(|| "–".into());
@@ -79,6 +78,11 @@ fn percent(share: f64) -> String {
         "100" if percent < 100.0 => "just under 100 %".to_owned(),
         text => format!("{text} %"),
     }
+}
+
+/// A share with its interval.
+pub(crate) fn share(estimate: Estimate) -> String {
+    shown(estimate, percent)
 }
 
 fn shown(estimate: Estimate, value: impl Fn(f64) -> String) -> String {

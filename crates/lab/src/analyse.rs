@@ -1,5 +1,8 @@
 //! From records to the data of a report: what was measured in each combination, and what its models say of it.
 
+mod checks;
+mod observe;
+
 use std::path::Path;
 
 use kendall_record::{Manifest, RecordError, RequestRow, read_json, read_trial};
@@ -15,6 +18,8 @@ use crate::model::{Observed, Order, label, stop, thinned};
 use crate::system::System;
 use crate::trial::{Measured, TrialResult, row_classes};
 
+pub use observe::{Points, observe};
+
 /// Response times that a report draws for each point; more are thinned evenly.
 const DRAWN_RESPONSES: usize = 2_000;
 
@@ -28,6 +33,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
     let capacities = lab.capacities()?;
     let axis = Axis::of(&lab, &capacities);
     let (mut points, mut trials, mut measurements) = (Vec::new(), Vec::new(), Vec::new());
+    let mut checks = Vec::new();
     for (index, combination) in axis.in_order(&lab) {
         let sample = Sample::read(&lab, index);
         trials.extend(sample.left_out.clone());
@@ -39,11 +45,12 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         trials.extend(sample.trials.iter().map(|trial| trial.line(point, measurement.as_ref().err())));
         if let Ok(measurement) = measurement {
             points.push(measurement.point(&lab, &axis, index, &sample));
+            checks.push(measurement.checks(&lab, combination, &sample));
             measurements.push((combination, measurement));
         }
     }
     trials.sort_by_key(|(number, _)| *number);
-    Ok(Report {
+    let mut report = Report {
         name: lab.experiment().name.clone(),
         question: lab.experiment().question.clone(),
         notes: lab.experiment().notes.clone(),
@@ -56,8 +63,12 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         planned_trials: lab.trials_planned(),
         curves: curves(&lab, &axis, &measurements),
         published: published(&lab, &axis),
+        checks: Vec::new(),
         experiment_toml: lab.experiment().to_toml(),
-    })
+    };
+    report.checks = checks::placed(&report, checks);
+    report.checks.extend(checks::between_loads(&report, &axis, &measurements));
+    Ok(report)
 }
 
 /// The published figures, with levels as the axis writes them.

@@ -12,6 +12,7 @@ pub mod figure;
 mod finding;
 mod model;
 mod page;
+pub mod picture;
 mod published;
 mod ratio;
 mod relative;

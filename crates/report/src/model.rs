@@ -5,6 +5,7 @@
 use std::fmt;
 
 use kendall_record::Outcome;
+use kendall_solve as solve;
 use kendall_station::{Answer, By, Estimate};
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,9 @@ pub struct Report {
     /// Figures that others published of the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
+    /// Which assumptions of the models hold in the trials, each at its point.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<solve::check::Finding>,
     /// The experiment as run, every default written out.
     pub experiment_toml: String,
 }

@@ -10,10 +10,13 @@ mod candidate;
 mod forecast;
 mod model;
 mod observation;
+mod population;
 mod ranking;
 mod sample;
 mod service;
 mod words;
+
+use std::sync::OnceLock;
 
 use serde::Serialize;
 
@@ -78,6 +81,9 @@ pub struct Fit {
     samples: Vec<Sample>,
     #[serde(skip)]
     prior: Option<Prior>,
+    /// The best candidate, fitted to samples drawn anew; made when first asked for.
+    #[serde(skip)]
+    draws: OnceLock<Vec<Model>>,
 }
 
 /// Fits all models that fit the kind of points, and ranks them by how well they predict.
@@ -120,7 +126,7 @@ pub fn fit(observations: &[Observation], given: Given) -> Result<Fit, NoFit> {
     service.extend(by_curve(&candidates, prior));
     candidates.truncate(8);
     let doubts = doubts(&points);
-    Ok(Fit { points, left_out, doubts, service, split, candidates, samples, prior })
+    Ok(Fit { points, left_out, doubts, service, split, candidates, samples, prior, draws: OnceLock::new() })
 }
 
 impl Fit {
@@ -217,9 +223,11 @@ fn specs(samples: &[Sample], points: &[Observation], known: Given, scv: Option<f
         let shared = scv.is_some_and(|scv| (scv - 1.0).abs() > 0.15);
         let first = if shared { Family::Sharing } else { Family::Exponential };
         let mut families = vec![first, Family::Constant];
-        // Without stamps, the variation is one parameter more, which few points do not tell beside all others.
+        // Without stamps the variation is one parameter more, which points do not tell beside a delay, nor few points at
+        // all.
         families.extend((scv.is_some() || servers.is_some() || samples.len() > 5).then_some(Family::General));
-        families.into_iter().flat_map(|family| [plain(family), delayed(family)]).collect()
+        let told = |spec: &Spec| spec.free().len() < 3;
+        families.into_iter().flat_map(|family| [plain(family), delayed(family)]).filter(told).collect()
     };
     if points.iter().any(|point| point.lost.is_some_and(|lost| lost > 0.0)) && !closed {
         specs.extend([plain(Family::Room), delayed(Family::Room)]);

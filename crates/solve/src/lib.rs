@@ -4,7 +4,7 @@
 //! - [`simulate`] runs the station in virtual time.
 //! - [`measured`] makes an answer from the request rows of real trials.
 //! - [`check`](mod@check) says which assumptions hold in them, and what it costs where one does not.
-//! - [`table`] reads points that any other tool measured.
+//! - [`table`] reads points that any other tool measured, and [`fit`](mod@fit) finds the station behind them.
 //!
 //! This crate reads no clock and does no I/O. What is random comes from a seed. Every interval is a 95 % confidence
 //! interval, and says in its documentation by which method it was made.
@@ -19,6 +19,7 @@ pub mod number;
 pub mod scalability;
 mod simulate;
 pub mod statistics;
+mod sweep;
 pub mod table;
 
 pub use formula::{
@@ -29,3 +30,4 @@ pub use measured::{
     ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,
 };
 pub use simulate::{SimulationError, StopRule, simulate};
+pub use sweep::sweep;

@@ -308,7 +308,10 @@ impl Fitted {
             shape.with_problem(&data, |problem| {
                 let errors = problem.standard_errors(minimum, self.freedom);
                 let side = |i: usize| problem.interval(minimum, i, least, errors[i], self.freedom);
-                (0..minimum.at.len()).map(side).collect::<Vec<_>>()
+                // An end that is nothing beside the value is the bound, which keeps divisions possible.
+                let whole =
+                    |(low, high): (f64, f64), value: f64| (if low < 1e-6 * value { 0.0 } else { low }, high);
+                (0..minimum.at.len()).map(|i| whole(side(i), minimum.at[i])).collect::<Vec<_>>()
             })
         };
         let join = |all: Vec<(f64, f64)>, one: Vec<(f64, f64)>| {

@@ -173,7 +173,9 @@ impl Fit {
             },
             no_quantiles,
             throughput_per_s: within(throughput(&model), draws.iter().map(throughput).collect()),
-            amplification: utilisation.filter(|rho| rho.value < 1.0).map(|rho| 1.0 / (1.0 - rho.value)),
+            amplification: utilisation
+                .filter(|rho| rho.value < 1.0 && matches!(load, Load::Open { .. }))
+                .map(|rho| 1.0 / (1.0 - rho.value)),
             utilisation,
             steady: if draws.is_empty() { 1.0 } else { steady as f64 / draws.len() as f64 },
         })
@@ -242,8 +244,13 @@ impl Fit {
         Ok(within(found, self.draws(None).iter().map(of_draw).collect()))
     }
 
-    /// The models that the samples drawn anew give.
+    /// The models that the samples drawn anew give, with so many servers if another number is asked for.
     fn draws(&self, servers: Option<u32>) -> Vec<Model> {
+        let draws = self.draws.get_or_init(|| self.drawn());
+        draws.iter().map(|draw| draw.with_servers(servers)).collect()
+    }
+
+    fn drawn(&self) -> Vec<Model> {
         let candidate = self.best();
         let fitted = &candidate.fitted;
         if fitted.freedom < 1.0 {
@@ -278,7 +285,7 @@ impl Fit {
             let best = refits.min_by(|a, b| a.1.sum.total_cmp(&b.1.sum));
             best.map(|(shape, minimum)| shape.model(&minimum.at))
         };
-        (0..DRAWS).filter_map(draw).map(|model| model.with_servers(servers)).collect()
+        (0..DRAWS).filter_map(draw).collect()
     }
 }
 

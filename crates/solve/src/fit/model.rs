@@ -4,7 +4,7 @@ use kendall_station::{Arrivals, Discipline, Law, Servers, Station};
 use serde::Serialize;
 
 use super::observation::Load;
-use crate::closed::{ClosedNetwork, ClosedStation};
+use super::population;
 use crate::formula::erlang_c;
 
 /// Which model.
@@ -154,13 +154,9 @@ impl Served {
     /// The throughput of a closed population that thinks, passes the delay and is served; exact for exponential service
     /// or sharing (Baskett, Chandy, Muntz and Palacios 1975).
     fn closed_throughput_per_s(&self, users: u32, think_s: f64) -> Option<f64> {
-        let servers = Servers::new(self.servers)?;
-        let mut stations = vec![ClosedStation::servers("servers", self.service_s, servers)];
-        if self.serial_s > 0.0 {
-            stations.push(ClosedStation::single("serial part", self.serial_s));
-        }
-        let network = ClosedNetwork { think_s: think_s + self.delay_s, stations, users: u64::from(users) };
-        network.solve().ok().map(|answer| answer.throughput_per_s)
+        let delay_s = think_s + self.delay_s;
+        let found = population::throughput_per_s(users, delay_s, self.servers, self.service_s, self.serial_s);
+        found.is_finite().then_some(found)
     }
 
     /// The share of the requests that is turned away.
@@ -251,10 +247,8 @@ impl Scaling {
         let &Self { alone_per_s, contention, coherency } = self;
         let slope = alone_per_s - (contention - coherency) * rate_per_s;
         let inner = slope * slope - 4.0 * coherency * rate_per_s * rate_per_s * (1.0 - contention);
-        if slope <= 0.0 || inner < 0.0 {
-            return None;
-        }
-        Some(2.0 * (1.0 - contention) / (slope + inner.sqrt()))
+        let response_s = 2.0 * (1.0 - contention) / (slope + inner.max(0.0).sqrt());
+        (slope > 0.0 && inner >= 0.0 && response_s > 0.0).then_some(response_s)
     }
 
     /// The highest throughput: at N = √((1 − α)/β) users, or γ/α where no user costs the others (Gunther 2007).

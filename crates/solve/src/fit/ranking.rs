@@ -97,6 +97,13 @@ pub(super) fn ranked(
     let alike = noise(&samples[lower..]).max(ALIKE).max(0.1 * least);
     let leaders = candidates.iter().take_while(|candidate| error(candidate) <= least + alike).count();
     candidates[..leaders].sort_by(|a, b| aicc(a).total_cmp(&aicc(b)));
+    // One that found nothing of what it adds to another has the other's name, and is the same.
+    let mut known: Vec<String> = Vec::new();
+    candidates.retain(|candidate| {
+        let new = !known.contains(&candidate.name);
+        known.push(candidate.name.clone());
+        new
+    });
     let split = (lower < samples.len()).then(|| Split {
         fitted: lower,
         up_to: samples[lower - 1].load,
