@@ -440,6 +440,52 @@ mod tests {
             }
         }
 
+        /// However jobs come, go, are taken back, change their weight and are put back: who is served next is always who
+        /// a search through all that wait would choose.
+        #[test]
+        fn the_head_is_who_a_search_would_choose(
+            steps in prop::collection::vec((0u8..6, 0usize..60, 1u8..4, 1u8..4), 0..300),
+        ) {
+            for discipline in Discipline::ALL {
+                // Lines know their end and not its sign.
+                let key = |ticket: Ticket| match discipline {
+                    Discipline::Lifo => Key { turn: -ticket.key.turn, ..ticket.key },
+                    _ => ticket.key,
+                };
+                let mut queue = Queue::new(discipline);
+                let mut plain: Vec<(Ticket, usize)> = Vec::new();
+                for (i, &(step, which, weight, size)) in steps.iter().enumerate() {
+                    let new = job(f64::from(weight), f64::from(size));
+                    let first = plain.iter().map(|waiting| key(waiting.0)).min();
+                    prop_assert_eq!(queue.head().map(key), first);
+                    match step {
+                        0..=2 => plain.push((queue.push(new, i), i)),
+                        3 => {
+                            let at = plain.iter().position(|waiting| Some(key(waiting.0)) == first);
+                            let expected = at.map(|at| plain.swap_remove(at).1);
+                            prop_assert_eq!(queue.pop().map(|entry| entry.item), expected);
+                        }
+                        _ if plain.is_empty() => {}
+                        _ => {
+                            let (ticket, item) = plain.swap_remove(which % plain.len());
+                            let mut entry = queue.remove(ticket).unwrap();
+                            prop_assert_eq!(entry.item, item);
+                            prop_assert!(queue.remove(ticket).is_none());
+                            if step == 4 {
+                                entry.job.weight = new.weight;
+                                plain.push((queue.resume(entry), item));
+                            }
+                        }
+                    }
+                    prop_assert_eq!(queue.len(), plain.len());
+                }
+                plain.sort_by_key(|waiting| key(waiting.0));
+                let left: Vec<usize> = queue.drain().map(|entry| entry.item).collect();
+                prop_assert_eq!(left, plain.into_iter().map(|waiting| waiting.1).collect::<Vec<_>>());
+                prop_assert!(queue.is_empty());
+            }
+        }
+
         #[test]
         fn numbers_keep_their_order(a in any::<f64>(), b in any::<f64>()) {
             prop_assume!(!a.is_nan() && !b.is_nan());
