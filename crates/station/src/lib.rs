@@ -23,5 +23,5 @@ pub use discipline::{Discipline, UnknownDiscipline};
 pub use gittins::GittinsTable;
 pub use law::{Law, LawError, Part, ServiceTime};
 pub use notation::{Kind, Notation, NotationError};
-pub use queue::{Entry, Job, Queue, Size, Ticket};
+pub use queue::{Entry, Job, Queue, Rank, Size, Ticket};
 pub use station::{Class, Servers, Station, StationError};

@@ -96,6 +96,10 @@ pub struct Ticket {
     place: u32,
 }
 
+/// How urgent a job is, in the eyes of one discipline: the smaller goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank(Ordered);
+
 /// A job that left the queue, with whatever was queued with it.
 #[derive(Clone, Debug)]
 pub struct Entry<T> {
@@ -114,7 +118,8 @@ pub struct Queue<T> {
     next_turn: i64,
 }
 
-/// Where all ranks are the same the order is that of the turns, and a line is faster than a heap.
+/// Where all ranks are the same the order is that of the turns, and a line is faster than a heap. Of a ticket for a line
+/// only the turn counts.
 #[derive(Clone, Debug)]
 enum Waiting<T> {
     FirstComes(Line<T>),
@@ -211,6 +216,16 @@ impl<T> Queue<T> {
                     && self.head().is_some_and(|head| head.key.rank < rank(discipline, running))
             }
         }
+    }
+
+    /// How urgent a job is now. Of several jobs it is faster to compare these than to ask of each two.
+    pub fn rank(&self, job: &Job) -> Rank {
+        Rank(rank(self.discipline, job))
+    }
+
+    /// How urgent the first one waiting is.
+    pub fn first_rank(&self) -> Option<Rank> {
+        self.head().map(|head| Rank(head.key.rank))
     }
 
     /// Of two jobs in service, whether `a` should be interrupted rather than `b`.
