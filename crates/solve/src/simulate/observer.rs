@@ -137,8 +137,8 @@ impl Observer {
             [] => vec![1.0],
             classes => classes.iter().map(|class| class.weight).collect(),
         };
-        // A millionth of the mean service time: far below what any quantile resolves.
-        let least_s = 1e-6 * station.service_overall().mean_s();
+        // A tenth of what quantiles resolve of the mean service time.
+        let least_s = 1e-4 * station.service_overall().mean_s();
         Self {
             max_customers: u64::MAX,
             looks: Looks::Alone { relative_half_width: None },

@@ -106,7 +106,7 @@ mod tests {
     }
 
     /// Means of exponential times squared, 30 at once: 2000 intervals, each of which misses on either side with 2.5 %. Student's
-    /// t misses the high ones four times as often. More than 130 misses on a side happen by chance less than once in 10⁴
+    /// t misses so many more of the high ones that three quarters of them bound those of the corrected one. More than 130 misses on a side happen by chance less than once in 10⁴
     /// even if the true rate is 4.7 %.
     #[test]
     fn skewed_values_are_covered_from_both_sides() {
