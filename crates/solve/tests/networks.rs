@@ -31,7 +31,7 @@ fn fed(rate_per_s: f64, node: Node) -> Node {
 fn routes(ways: &[(&str, &str, f64)]) -> Routes {
     let mut routes = Routes::new();
     for &(from, to, chance) in ways {
-        routes.entry(from.into()).or_insert_with(BTreeMap::new).insert(to.into(), chance);
+        routes.entry(from.into()).or_default().insert(to.into(), chance);
     }
     routes
 }
