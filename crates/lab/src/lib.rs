@@ -15,13 +15,14 @@ mod load;
 mod machine;
 mod model;
 mod parameter;
+mod replay;
 mod schedule;
 mod server;
 mod system;
 mod trial;
 mod view;
 
-pub use analyse::analyse;
+pub use analyse::{Points, analyse, observe};
 pub use experiment::{
     CASE, Calibration, Case, Combination, Experiment, Factor, Level, Model, Published, PublishedRow, Section,
     Variable,

@@ -11,13 +11,16 @@ mod comparison;
 pub mod figure;
 mod finding;
 mod model;
-pub mod number;
 mod page;
+pub mod picture;
 mod published;
 mod ratio;
 mod relative;
+mod replay;
 mod svg;
 pub mod terminal;
+
+pub use kendall_solve::number;
 
 pub use finding::{Answers, AssumedLaw, Finding, Reason, Severity, Trend, Way, findings};
 pub use model::{
@@ -25,3 +28,4 @@ pub use model::{
 };
 pub use page::page;
 pub use published::{Measure, Published, PublishedRow};
+pub use replay::{Expected, Replayed};

@@ -44,6 +44,18 @@ impl Svg {
         Self { out }
     }
 
+    /// A drawing that is a file of its own: on paper of its own, styled as a figure of a page is.
+    pub(crate) fn standalone(width: f64, height: f64, title: &str, style: &str) -> Self {
+        let mut svg = Self::new(width, height, title);
+        svg.out = svg.out.replacen("<svg ", "<svg class=\"chart\" ", 1);
+        svg.element(format_args!(
+            "<style>.chart {{ --paper: #fff; }} @media (prefers-color-scheme: dark) {{ .chart {{ --paper: #17191c; }} }}\n\
+             {style}</style>"
+        ));
+        svg.element(format_args!("<rect width=\"100%\" height=\"100%\" style=\"fill: var(--paper)\"/>"));
+        svg
+    }
+
     /// The text of the drawing.
     pub(crate) fn finish(mut self) -> String {
         self.out.push_str("</svg>\n");
@@ -116,6 +128,17 @@ impl Svg {
             Marker::Cross => "m-5.5,-5.5l11,11m0,-11l-11,11",
         };
         self.element(format_args!("<path class=\"{class}\" d=\"M{x:.1},{y:.1}{path}\"/>"));
+    }
+
+    /// Many small dots, as one element.
+    pub(crate) fn dots(&mut self, class: &str, positions: &[(f64, f64)]) {
+        let mut path = String::new();
+        for (x, y) in positions.iter().filter(|(x, y)| is_finite(&[*x, *y])) {
+            write_to(&mut path, format_args!("M{x:.1},{y:.1}h0"));
+        }
+        if !path.is_empty() {
+            self.element(format_args!("<path class=\"{class}\" d=\"{path}\"/>"));
+        }
     }
 
     fn element(&mut self, element: std::fmt::Arguments<'_>) {

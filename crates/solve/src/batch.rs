@@ -4,8 +4,12 @@
 //! other consistent unit). Each part of the crate lists its own models; this module finds the one that a row names,
 //! and reads its inputs so that a missing or odd one is an error in words.
 
+mod closed;
 mod inputs;
 mod open;
+mod plan;
+mod scalability;
+mod statistics;
 
 pub use inputs::Inputs;
 
@@ -36,11 +40,12 @@ struct Model {
 }
 
 /// The parts' lists.
-const PARTS: [&[Model]; 1] = [open::MODELS];
+const PARTS: &[&[Model]] =
+    &[open::MODELS, closed::MODELS, plan::MODELS, scalability::MODELS, statistics::MODELS];
 
 /// The names of all models.
 pub fn models() -> impl Iterator<Item = &'static str> {
-    PARTS.into_iter().flatten().map(|model| model.name)
+    PARTS.iter().copied().flatten().map(|model| model.name)
 }
 
 /// The value of one quantity of a model.
@@ -48,7 +53,7 @@ pub fn models() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// Fails on an unknown model or quantity, on inputs that are missing or impossible, and where theory has no answer.
 pub fn value(model: &str, inputs: &Inputs, quantity: &str) -> Result<f64, BatchError> {
-    let found = PARTS.into_iter().flatten().find(|known| known.name == model);
+    let found = PARTS.iter().copied().flatten().find(|known| known.name == model);
     let found = found.ok_or_else(|| BatchError::UnknownModel(model.into()))?;
     (found.value)(inputs, quantity)?.ok_or_else(|| BatchError::UnknownQuantity {
         model: model.into(),

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use kendall_station::{Answer, Estimate, Kind, Notation};
+use kendall_station::{Answer, By, Estimate, Kind, Notation};
 
 use super::{Answers, AssumedLaw, Finding, Reason, Trend, Way};
 use crate::model::{Modelled, Modelling, Point, Report, ServiceSeen, TrialLine, is_of_runs};
+use crate::replay;
 
 /// A prediction this near the measurement serves for planning, however narrow the interval is.
 const NEAR: f64 = 0.05;
@@ -30,6 +31,7 @@ pub fn findings(report: &Report) -> Vec<Finding> {
     let mut found: Vec<Finding> = ranges.by_ref().take(1).collect();
     let mut verdicts: Vec<_> =
         report.notations().into_iter().flat_map(|notation| verdicts(report, notation)).collect();
+    found.extend(replay::finding(report));
     verdicts.sort_by(|a, b| rank(a).total_cmp(&rank(b)));
     found.extend(verdicts);
     found.extend(ranges);
@@ -227,6 +229,7 @@ fn notes(report: &Report) -> Vec<Finding> {
     }
     for notation in report.notations() {
         found.extend(without_formula(report, notation));
+        found.extend(approximate_formula(report, notation));
     }
     found
 }
@@ -269,6 +272,19 @@ fn without_formula(report: &Report, notation: &str) -> Option<Finding> {
     })
 }
 
+/// What the formula of a model takes for granted, where it is an approximation at some point.
+fn approximate_formula(report: &Report, notation: &str) -> Option<Finding> {
+    let models = report.points.iter().filter_map(|point| point.model(notation));
+    models.filter_map(|model| model.formula.answer()).find_map(|answer| match &answer.by {
+        By::Formula { source, approximate: Some(how) } => Some(Finding::Approximate {
+            model: notation.to_owned(),
+            source: source.clone(),
+            how: how.clone(),
+        }),
+        _ => None,
+    })
+}
+
 fn doubts_of_points(report: &Report) -> Vec<Finding> {
     let mut found = Vec::new();
     let (mut wide, mut single, mut worst_relative) = (Vec::new(), Vec::new(), 0.0f64);
@@ -296,6 +312,7 @@ fn doubts_of_points(report: &Report) -> Vec<Finding> {
     if !single.is_empty() {
         found.push(Finding::NoInterval { places: single });
     }
+    found.extend(replay::too_narrow(report));
     found.extend(sent_late(report));
     found
 }

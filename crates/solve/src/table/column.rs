@@ -1,0 +1,175 @@
+//! What a header says: a quantity, its unit, and what its values can be.
+
+use super::{Row, TableError};
+
+/// A column of a table.
+#[derive(Clone, Debug)]
+pub(super) enum Column {
+    /// A known quantity.
+    Quantity { target: Target, unit: Unit, must: Must },
+    /// Anything else; it names its rows.
+    Label(String),
+}
+
+/// Where a value goes.
+#[derive(Clone, Debug)]
+pub(super) enum Target {
+    Field(Field),
+    /// A quantile of the response time.
+    Quantile(f64),
+}
+
+type Field = fn(&mut Row) -> &mut Option<f64>;
+
+/// How a value becomes one in seconds, per second, or a share.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unit(f64);
+
+impl Unit {
+    /// Divides by whole numbers, which is exact where multiplying by 0.001 is not.
+    pub(super) fn convert(self, value: f64) -> f64 {
+        if self.0 >= 1.0 { value / self.0 } else { value * (1.0 / self.0) }
+    }
+}
+
+/// What a value must be.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Must {
+    Positive,
+    NotNegative,
+    Whole,
+    Share,
+}
+
+impl Must {
+    pub(super) fn holds(self, value: f64) -> bool {
+        match self {
+            Self::Positive => value > 0.0,
+            Self::NotNegative => value >= 0.0,
+            Self::Whole => value >= 1.0 && value.fract() == 0.0,
+            Self::Share => (0.0..=1.0).contains(&value),
+        }
+    }
+
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Positive => "above zero",
+            Self::NotNegative => "zero or above",
+            Self::Whole => "a whole number, at least 1",
+            Self::Share => "from 0 to 1 (or from 0 to 100 in a column of per cent)",
+        }
+    }
+}
+
+/// Suffixes, and how many of the unit make a second, one per second, or the whole.
+const TIME: &[(&str, f64)] = &[("_s", 1.0), ("_ms", 1e3), ("_us", 1e6), ("_ns", 1e9), ("_min", 1.0 / 60.0)];
+const RATE: &[(&str, f64)] = &[("_per_s", 1.0), ("_per_min", 60.0), ("_per_h", 3600.0), ("_per_ms", 1e-3)];
+const SHARE: &[(&str, f64)] = &[("", 1.0), ("_percent", 100.0), ("_pct", 100.0)];
+const PLAIN: &[(&str, f64)] = &[("", 1.0)];
+
+/// A quantity: its name, the units it may have, what its values must be, and where they go.
+type Known = (&'static str, &'static [(&'static str, f64)], Must, Field);
+
+const KNOWN: &[Known] = &[
+    ("rate", RATE, Must::Positive, |row| &mut row.rate_per_s),
+    ("users", PLAIN, Must::Whole, |row| &mut row.users),
+    ("think", TIME, Must::NotNegative, |row| &mut row.think_s),
+    ("response_mean", TIME, Must::Positive, |row| &mut row.response_mean_s),
+    ("response_half_width", TIME, Must::NotNegative, |row| &mut row.response_half_width_s),
+    ("response_model", TIME, Must::Positive, |row| &mut row.response_model_s),
+    ("waiting_mean", TIME, Must::NotNegative, |row| &mut row.waiting_mean_s),
+    ("throughput", RATE, Must::Positive, |row| &mut row.throughput_per_s),
+    ("throughput_half_width", RATE, Must::NotNegative, |row| &mut row.throughput_half_width_per_s),
+    ("utilisation", SHARE, Must::NotNegative, |row| &mut row.utilisation),
+    ("cpu_cores", PLAIN, Must::NotNegative, |row| &mut row.cpu_cores),
+    ("service_mean", TIME, Must::Positive, |row| &mut row.service_mean_s),
+    ("service_rate", RATE, Must::Positive, |row| &mut row.service_rate_per_s),
+    ("service_scv", PLAIN, Must::NotNegative, |row| &mut row.service_scv),
+    ("servers", PLAIN, Must::Whole, |row| &mut row.servers),
+    ("capacity", PLAIN, Must::Whole, |row| &mut row.capacity),
+    ("backlog", PLAIN, Must::Whole, |row| &mut row.backlog),
+    ("delay", TIME, Must::NotNegative, |row| &mut row.delay_s),
+    ("lost", SHARE, Must::Share, |row| &mut row.lost),
+    ("requests", PLAIN, Must::Whole, |row| &mut row.requests),
+    ("duration", TIME, Must::Positive, |row| &mut row.duration_s),
+];
+
+/// The headers that are known, each with its first unit. `response_pNN_s` stands for every quantile.
+pub fn quantities() -> String {
+    let named = |&(name, units, ..): &Known| format!("{name}{}", units[0].0);
+    let mut names: Vec<String> = KNOWN.iter().map(named).collect();
+    names.insert(4, "response_pNN_s".into());
+    names.join(", ")
+}
+
+impl Column {
+    /// Reads a header. Case, spaces and brackets do not matter: "Response mean (ms)" is `response_mean_ms`.
+    pub(super) fn of(header: &str, line: u64) -> Result<Self, TableError> {
+        let name = plain(header);
+        if let Some((quantile, unit)) = split(&name, TIME)
+            && let Some(p) = quantile.strip_prefix("response_p").and_then(share)
+        {
+            return Ok(Self::Quantity { target: Target::Quantile(p), unit, must: Must::Positive });
+        }
+        for &(quantity, units, must, field) in KNOWN {
+            if split(&name, units).is_some_and(|(stem, _)| stem == quantity) {
+                let (_, unit) = split(&name, units).expect("it was just found");
+                return Ok(Self::Quantity { target: Target::Field(field), unit, must });
+            }
+            if name == quantity {
+                let units: Vec<&str> = units.iter().map(|(suffix, _)| *suffix).collect();
+                return Err(TableError::Unit {
+                    line,
+                    column: header.into(),
+                    quantity,
+                    units: units.join(", "),
+                });
+            }
+        }
+        Ok(Self::Label(header.to_owned()))
+    }
+
+    /// Whether values of this column go there, too.
+    pub(super) fn is(&self, other: &Target) -> bool {
+        match (self, other) {
+            (Self::Quantity { target: Target::Quantile(p), .. }, Target::Quantile(q)) => p == q,
+            (Self::Quantity { target: Target::Field(field), .. }, Target::Field(other)) => {
+                let mut row = Row::default();
+                *other(&mut row) = Some(1.0);
+                field(&mut row).is_some()
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Lower case, with one underscore for anything between words, and the names that other tools use made ours.
+fn plain(header: &str) -> String {
+    let lower = header.to_lowercase();
+    let words = lower.split(|c: char| !(c.is_alphanumeric() || c == '.')).filter(|word| !word.is_empty());
+    let name = words.collect::<Vec<_>>().join("_").replace("latency_", "response_").replace(['µ', 'μ'], "u");
+    match name.as_str() {
+        "rps" | "arrival_rate_per_s" | "offered_per_s" => "rate_per_s".into(),
+        "threads" | "clients" | "concurrency" => "users".into(),
+        "response_s" | "response_ms" | "response_us" | "response_ns" => name.replace('_', "_mean_"),
+        _ => name,
+    }
+}
+
+/// A name without its unit, and the unit. The longest suffix wins.
+fn split<'n>(name: &'n str, units: &[(&str, f64)]) -> Option<(&'n str, Unit)> {
+    let fits = |(suffix, per): &(&str, f64)| Some((name.strip_suffix(suffix)?, Unit(*per)));
+    units.iter().filter_map(fits).min_by_key(|(stem, _)| stem.len())
+}
+
+/// The share that a quantile's name means: "50" is 0.5, "99.9", "99_9" and "999" are 0.999.
+pub(crate) fn share(name: &str) -> Option<f64> {
+    let (whole, part) = match name.split_once(['.', '_']) {
+        Some(parts) => parts,
+        None if name.len() > 2 && name != "100" && name.is_ascii() => name.split_at(2),
+        None => (name, ""),
+    };
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_share = (1..=2).contains(&whole.len()) && digits(whole) && digits(part);
+    format!("0.{whole:0>2}{part}").parse().ok().filter(|p| is_share && *p > 0.0)
+}
