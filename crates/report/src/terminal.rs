@@ -8,7 +8,7 @@ use kendall_station::{Answer, Estimate};
 
 use crate::comparison::{Comparison, comparisons};
 use crate::figure;
-use crate::finding::{Severity, findings};
+use crate::finding::{Severity, assumptions, findings};
 use crate::model::{Modelled, Modelling, Point, Report};
 use crate::number::{NONE, TimeUnit, significant};
 use crate::relative::relative;
@@ -66,10 +66,32 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
                        request, as a share of the mean response.";
         write_wrapped(&mut out, caption, width);
     }
+    write_assumptions(&mut out, report, width, style);
     for comparison in relative(report).into_iter().chain(comparisons(report)) {
         write_comparison(&mut out, &comparison, width, style);
     }
     out
+}
+
+/// All assumptions that were checked, without their numbers.
+fn write_assumptions(out: &mut String, report: &Report, width: usize, style: Style) {
+    let table = assumptions(&report.checks);
+    if table.rows.is_empty() {
+        return;
+    }
+    let mut verdicts: Vec<(&str, Vec<String>)> = Vec::new();
+    // The first two cells are the assumption and its verdict.
+    for row in &table.rows {
+        match verdicts.iter_mut().find(|(verdict, _)| *verdict == row[1]) {
+            Some((_, names)) => names.push(row[0].clone()),
+            None => verdicts.push((&row[1], vec![row[0].clone()])),
+        }
+    }
+    verdicts.sort();
+    line(out, &bold("Assumptions checked", style));
+    for (verdict, names) in verdicts {
+        write_wrapped(out, &format!("{verdict}: {}", names.join("; ")), width);
+    }
 }
 
 /// A published table beside ours.

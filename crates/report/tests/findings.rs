@@ -78,6 +78,7 @@ fn calm() -> Report {
         planned_trials: 3,
         curves: vec![],
         published: vec![],
+        checks: vec![],
         experiment_toml: String::new(),
     }
 }

@@ -10,7 +10,6 @@ mod candidate;
 mod forecast;
 mod model;
 mod observation;
-mod population;
 mod ranking;
 mod sample;
 mod service;

@@ -27,7 +27,7 @@ mod sweep;
 pub mod table;
 
 pub use formula::{
-    Engset, NetworkAnswer, NoFormula, NoNetworkFormula, Split, TwoMoments, engset, erlang_b, erlang_c,
+    Engset, JacksonAnswer, NoFormula, NoNetworkFormula, Split, TwoMoments, engset, erlang_b, erlang_c,
     fork_join_response_s, formula, jackson, load_for_loss, number_at_least, quantiles, response_survival,
     servers_for_loss, servers_for_p_wait, servers_for_response, sharing_response_s, split,
     split_merge_response_s, waiting_survival,
@@ -41,6 +41,7 @@ pub use replay::{
     candidates, replay,
 };
 pub use simulate::{
-    Fate, SimulationError, StopRule, Traced, processors, simulate, simulate_on, simulate_traced,
+    Counts, Fate, NetworkAnswer, NodeAnswer, PhaseAnswer, SimulationError, StopRule, Traced, processors,
+    simulate, simulate_conditions, simulate_network, simulate_network_traced, simulate_on, simulate_traced,
 };
 pub use sweep::sweep;

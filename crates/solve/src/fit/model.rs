@@ -4,7 +4,7 @@ use kendall_station::{Arrivals, Discipline, Law, Servers, Station};
 use serde::Serialize;
 
 use super::observation::Load;
-use super::population;
+use crate::closed::population;
 use crate::formula::erlang_c;
 
 /// Which model.

@@ -33,7 +33,7 @@ fn overloaded(nodes: &[(String, f64)]) -> String {
 
 /// What theory says of an open network.
 #[derive(Clone, Debug, PartialEq)]
-pub struct NetworkAnswer {
+pub struct JacksonAnswer {
     /// By which theorem, and what it takes for granted where that does not hold.
     pub by: By,
     /// Each node that anybody comes to: its name, how often a customer visits it on average, and its answer per visit.
@@ -52,7 +52,7 @@ pub struct NetworkAnswer {
 ///
 /// # Errors
 /// Fails where the network is impossible, closed, of limited room, or where a node is overloaded or has no formula.
-pub fn jackson(network: &Network) -> Result<NetworkAnswer, NoNetworkFormula> {
+pub fn jackson(network: &Network) -> Result<JacksonAnswer, NoNetworkFormula> {
     network.validate()?;
     if network.population.is_some() {
         return Err(NoNetworkFormula::Closed);
@@ -93,7 +93,7 @@ pub fn jackson(network: &Network) -> Result<NetworkAnswer, NoNetworkFormula> {
         )
     });
     let source = "open network of product form (Jackson 1957; Baskett, Chandy, Muntz and Palacios 1975)";
-    Ok(NetworkAnswer {
+    Ok(JacksonAnswer {
         by: By::Formula { source: source.into(), approximate },
         nodes,
         rate_per_s,

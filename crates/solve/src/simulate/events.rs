@@ -140,7 +140,7 @@ pub(super) fn jobs(station: &Station) -> Vec<Job> {
 
 /// Whether the Gittins index of a job falls while it is served, by more than its table is coarse. Looked at between
 /// a hundredth of the mean service and a hundred times it.
-fn loses_urgency(job: &Job) -> bool {
+pub(super) fn loses_urgency(job: &Job) -> bool {
     let Size::Law(table) = &job.size else { return false };
     let mean_s = table.residual_mean(0.0);
     let indices = (0..=200).map(|i| mean_s * libm::pow(10.0, f64::from(i) / 50.0 - 2.0));

@@ -70,13 +70,16 @@ impl Histogram {
     #[cold]
     fn grow(&mut self, place: usize) {
         let doubling = 1 << (FRACTION - self.shift);
-        self.counts.resize((place + 1).next_multiple_of(doubling), 0);
+        // Zeros from the system cost nothing where nothing is ever counted.
+        let mut counts = vec![0; (place + 1).next_multiple_of(doubling)];
+        counts[..self.counts.len()].copy_from_slice(&self.counts);
+        self.counts = counts;
     }
 
     pub(super) fn absorb(&mut self, other: &Self) {
         debug_assert_eq!((self.shift, self.least), (other.shift, other.least), "grids must be the same");
         if self.counts.len() < other.counts.len() {
-            self.counts.resize(other.counts.len(), 0);
+            self.grow(other.counts.len() - 1);
         }
         self.counts.iter_mut().zip(&other.counts).for_each(|(mine, theirs)| *mine += theirs);
     }
