@@ -11,7 +11,6 @@ mod comparison;
 pub mod figure;
 mod finding;
 mod model;
-pub mod number;
 mod page;
 pub mod picture;
 mod published;
@@ -19,6 +18,8 @@ mod ratio;
 mod relative;
 mod svg;
 pub mod terminal;
+
+pub use kendall_solve::number;
 
 pub use finding::{Answers, AssumedLaw, Finding, Reason, Severity, Trend, Way, findings};
 pub use model::{

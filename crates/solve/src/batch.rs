@@ -8,6 +8,7 @@ mod closed;
 mod inputs;
 mod open;
 mod scalability;
+mod statistics;
 
 pub use inputs::Inputs;
 
@@ -38,11 +39,11 @@ struct Model {
 }
 
 /// The parts' lists.
-const PARTS: [&[Model]; 3] = [open::MODELS, closed::MODELS, scalability::MODELS];
+const PARTS: &[&[Model]] = &[open::MODELS, closed::MODELS, scalability::MODELS, statistics::MODELS];
 
 /// The names of all models.
 pub fn models() -> impl Iterator<Item = &'static str> {
-    PARTS.into_iter().flatten().map(|model| model.name)
+    PARTS.iter().copied().flatten().map(|model| model.name)
 }
 
 /// The value of one quantity of a model.
@@ -50,7 +51,7 @@ pub fn models() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// Fails on an unknown model or quantity, on inputs that are missing or impossible, and where theory has no answer.
 pub fn value(model: &str, inputs: &Inputs, quantity: &str) -> Result<f64, BatchError> {
-    let found = PARTS.into_iter().flatten().find(|known| known.name == model);
+    let found = PARTS.iter().copied().flatten().find(|known| known.name == model);
     let found = found.ok_or_else(|| BatchError::UnknownModel(model.into()))?;
     (found.value)(inputs, quantity)?.ok_or_else(|| BatchError::UnknownQuantity {
         model: model.into(),

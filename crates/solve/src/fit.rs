@@ -232,7 +232,8 @@ fn specs(samples: &[Sample], points: &[Observation], known: Given, scv: Option<f
     if points.iter().any(|point| point.lost.is_some_and(|lost| lost > 0.0)) && !closed {
         specs.extend([plain(Family::Room), delayed(Family::Room)]);
     }
-    specs.extend([plain(Family::Scalability), plain(Family::Amdahl)]);
+    specs.push(plain(Family::Scalability));
+    specs.extend(closed.then_some(plain(Family::Amdahl)));
     specs.dedup();
     specs
 }
