@@ -159,12 +159,4 @@ impl Sample {
     pub(super) fn relative_error(&self, predicted: f64) -> f64 {
         predicted / self.value() - 1.0
     }
-
-    /// The sample's noise as a share of it, if it is known.
-    pub(super) fn relative_noise(&self) -> Option<f64> {
-        self.noise_is_known.then(|| match self.seen {
-            Seen::Response { .. } => self.noise,
-            Seen::Throughput { per_s } => self.noise / per_s,
-        })
-    }
 }

@@ -85,6 +85,11 @@ impl Quantity {
         }
     }
 
+    /// Whether it is a whole number.
+    pub fn is_count(self) -> bool {
+        matches!(self, Self::Servers | Self::Capacity)
+    }
+
     /// Whether it is a time in seconds.
     pub fn is_time(self) -> bool {
         matches!(self, Self::Service | Self::Delay | Self::Serial)
