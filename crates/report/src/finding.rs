@@ -12,7 +12,7 @@ use kendall_solve::check;
 use kendall_station::Estimate;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use assumption::table as assumptions;
+pub(crate) use assumption::{chance, table as assumptions};
 pub use judge::findings;
 
 use crate::number::{few, percent, significant, time, time_with_interval};

@@ -4,11 +4,12 @@
 
 use std::fmt::Write;
 
+use kendall_solve::check::{Finding as Checked, Verdict};
 use kendall_station::{Answer, Estimate};
 
 use crate::comparison::{Comparison, comparisons};
 use crate::figure;
-use crate::finding::{Severity, assumptions, findings};
+use crate::finding::{Severity, assumptions, chance, findings};
 use crate::model::{Modelled, Modelling, Point, Report};
 use crate::number::{NONE, TimeUnit, significant};
 use crate::relative::relative;
@@ -71,6 +72,43 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
         write_comparison(&mut out, &comparison, width, style);
     }
     out
+}
+
+/// What checks found, as text at most `width` columns wide: what is broken in full, where a check could not tell, and how
+/// much holds.
+pub fn checks(findings: &[Checked], width: usize, style: Style) -> String {
+    let mut out = String::new();
+    for verdict in [Verdict::Broken, Verdict::CannotTell, Verdict::Holds] {
+        let found: Vec<&Checked> = findings.iter().filter(|finding| finding.verdict == verdict).collect();
+        if found.is_empty() {
+            continue;
+        }
+        line(&mut out, &bold(&format!("{}: {}", verdict_heading(verdict), found.len()), style));
+        for finding in found {
+            let numbers = numbers(finding);
+            write_wrapped(&mut out, &format!("{}: {}{numbers}", finding.place, finding.sentence), width);
+        }
+    }
+    if out.is_empty() {
+        line(&mut out, "There is nothing to check.");
+    }
+    out
+}
+
+fn verdict_heading(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Broken => "Broken",
+        Verdict::CannotTell => "Cannot tell",
+        Verdict::Holds => "Holds",
+    }
+}
+
+/// The numbers of a test, in brackets after its sentence.
+fn numbers(finding: &Checked) -> String {
+    let statistic = finding.statistic.as_ref().zip(finding.p_value);
+    statistic.map_or_else(String::new, |(statistic, p_value)| {
+        format!(" ({} {}, p {})", statistic.name, significant(statistic.value, 3), chance(p_value))
+    })
 }
 
 /// All assumptions that were checked, without their numbers.

@@ -102,7 +102,7 @@ pub(crate) fn table(checks: &[Checked]) -> Table {
 }
 
 /// A p-value to two digits, and no smaller than what it is good for.
-fn chance(p_value: f64) -> String {
+pub(crate) fn chance(p_value: f64) -> String {
     if p_value < 1e-4 { "< 0.0001".to_owned() } else { significant(p_value, 2) }
 }
 
