@@ -111,7 +111,8 @@ fn interval(time_s: Estimate) -> String {
 fn by(answer: &Answer) -> String {
     use kendall_station::By;
     match &answer.by {
-        By::Formula { source } => source.clone(),
+        By::Formula { source, approximate: None } => source.clone(),
+        By::Formula { source, approximate: Some(how) } => format!("{source} (approximation: {how})"),
         By::Simulation { customers, seed, needed, .. } => {
             let run = format!("{customers} customers after the warm-up, seed {seed}; 95 % intervals");
             let doubt = needed.map(|needed| {

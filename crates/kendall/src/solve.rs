@@ -108,7 +108,7 @@ pub(crate) fn solve(options: &Options) -> anyhow::Result<ExitCode> {
     let by_formula = formula(&station);
     let stop = StopRule::Steady { max_customers: options.customers, relative_half_width: Some(0.01) };
     let by_simulation = simulate(&station, stop, options.seed);
-    let unstable = matches!(by_formula, Err(NoFormula::Unstable { .. }))
+    let unstable = matches!(by_formula, Err(NoFormula::Unstable { .. } | NoFormula::UnstableClasses { .. }))
         || matches!(by_simulation, Err(SimulationError::Unstable { .. }));
     let (by_formula, by_simulation) = (Modelling::from(by_formula), Modelling::from(by_simulation));
     if options.json {

@@ -23,11 +23,14 @@ mod sweep;
 pub mod table;
 
 pub use formula::{
-    Engset, NoFormula, engset, erlang_b, erlang_c, formula, number_at_least, response_survival,
-    servers_for_p_wait, servers_for_response, waiting_survival,
+    Engset, NoFormula, TwoMoments, engset, erlang_b, erlang_c, formula, load_for_loss, number_at_least,
+    quantiles, response_survival, servers_for_loss, servers_for_p_wait, servers_for_response,
+    sharing_response_s, waiting_survival,
 };
 pub use measured::{
     ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,
 };
-pub use simulate::{SimulationError, StopRule, simulate};
+pub use simulate::{
+    Fate, SimulationError, StopRule, Traced, processors, simulate, simulate_on, simulate_traced,
+};
 pub use sweep::sweep;

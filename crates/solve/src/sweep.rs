@@ -13,7 +13,7 @@ pub fn sweep(station: &Station, loads: impl IntoIterator<Item = f64>) -> Vec<(f6
             Arrivals::Closed { think, .. } => {
                 Arrivals::Closed { population: load.round() as u32, think: think.clone() }
             }
-            Arrivals::Trace { .. } => return None,
+            Arrivals::Trace { .. } | Arrivals::Varying(_) => return None,
         };
         let answer = formula(&Station { arrivals, ..station.clone() }).ok()?;
         Some((load, answer))
