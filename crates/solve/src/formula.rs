@@ -58,6 +58,12 @@ pub enum NoFormula {
          the simulation"
     )]
     Room { capacity: u64 },
+    #[error(
+        "the rate of the arrivals changes over time, and the formulas need it to stay; ask the simulation"
+    )]
+    Varying,
+    #[error("there is no formula here for a station with {0}; ask the simulation")]
+    Conditions(&'static str),
     #[error("the station cannot be: {0}")]
     Impossible(#[from] StationError),
 }
@@ -167,6 +173,9 @@ enum Order {
 impl Solution {
     fn of(station: &Station) -> Result<Self, NoFormula> {
         station.validate()?;
+        if let Some(condition) = station.conditions.first() {
+            return Err(NoFormula::Conditions(condition));
+        }
         let rate_per_s = poisson_rate(&station.arrivals)?;
         let order = order(station)?;
         let service = station.service_overall();
@@ -239,6 +248,7 @@ fn poisson_rate(arrivals: &Arrivals) -> Result<f64, NoFormula> {
     match arrivals {
         Arrivals::Open { gap } => exponential_mean(gap).map(f64::recip).ok_or(NoFormula::NeedsPoisson),
         Arrivals::Trace { .. } => Err(NoFormula::NeedsPoisson),
+        Arrivals::Varying(_) => Err(NoFormula::Varying),
         Arrivals::Closed { .. } => Err(NoFormula::ClosedPopulation),
     }
 }
