@@ -2,8 +2,10 @@
 
 mod batch;
 mod class;
+mod condition;
 mod model;
 mod station;
+mod written;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

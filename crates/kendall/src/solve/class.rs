@@ -5,6 +5,8 @@ use std::str::FromStr;
 use anyhow::{Context, bail};
 use kendall_station::{Class, Kind, Law};
 
+use super::written::{self, number, positive};
+
 /// A class as it was written; what it does not say is as the station has it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ClassOption {
@@ -31,24 +33,15 @@ impl FromStr for ClassOption {
             service_scv: None,
             service: None,
         };
-        for pair in text.split(',') {
-            let (key, value) = pair.split_once('=').ok_or_else(|| format!("{pair:?} is not key=value"))?;
-            let (key, value) = (key.trim(), value.trim());
-            let number = || match value.parse::<f64>() {
-                Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
-                _ => Err(format!("{key} is {value:?}; it must be a number, and not negative")),
-            };
-            let positive = || {
-                let must = || format!("{key} is {value:?}; it must be above zero");
-                number().and_then(|number| if number > 0.0 { Ok(number) } else { Err(must()) })
-            };
+        for pair in written::pairs(text) {
+            let (key, value) = pair?;
             match key {
                 "name" => name = Some(value.to_owned()),
-                "share" => share = Some(positive()?),
-                "weight" => class.weight = positive()?,
-                "service-time" => class.service_s = Some(positive()?),
-                "service-rate" => class.service_s = Some(1.0 / positive()?),
-                "service-scv" => class.service_scv = Some(number()?),
+                "share" => share = Some(positive(key, value)?),
+                "weight" => class.weight = positive(key, value)?,
+                "service-time" => class.service_s = Some(positive(key, value)?),
+                "service-rate" => class.service_s = Some(1.0 / positive(key, value)?),
+                "service-scv" => class.service_scv = Some(number(key, value)?),
                 "service" => class.service = Some(value.parse().map_err(|error| format!("{error}"))?),
                 _ => return Err(format!("a class has no {key:?}; it has {KEYS}")),
             }

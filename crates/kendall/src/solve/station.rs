@@ -8,6 +8,7 @@ use clap::Args;
 use kendall_station::{Arrivals, Discipline, Kind, Law, Notation, Station};
 
 use super::class::ClassOption;
+use super::condition::{ConditionOptions, ProfileOption};
 
 /// More servers or users than this do not fit into memory and patience.
 const MOST: u32 = 1_000_000;
@@ -57,6 +58,14 @@ pub(crate) struct StationOptions {
     /// Instants of arrival that were recorded, in seconds from the start, one a line; the notation's letter for them is G
     #[arg(long, value_name = "FILE", conflicts_with_all = ["arrival_rate", "think_time", "arrival_scv"])]
     arrivals: Option<PathBuf>,
+
+    /// A rate that changes over time: the rate from each instant on, in seconds from the start, as 0=20,60=80,120=20; with
+    /// period=180 it begins anew, with between=lines it changes gradually
+    #[arg(long, value_name = "S=PER_S,…", conflicts_with_all = ["arrival_rate", "arrivals", "think_time", "arrival_scv"])]
+    rate_profile: Option<ProfileOption>,
+
+    #[command(flatten)]
+    conditions: ConditionOptions,
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -94,25 +103,35 @@ impl StationOptions {
             }
             _ => law(notation.service, self.service_s(&notation)?, self.service_scv, "--service-scv")?,
         };
-        let arrivals = match &self.arrivals {
-            Some(path) => recorded_arrivals(path, &notation)?,
-            None => {
-                let gap = law(notation.arrivals, self.gap_s(&notation)?, self.arrival_scv, "--arrival-scv")?;
-                match notation.population {
-                    Some(population) => Arrivals::Closed { population, think: gap },
-                    None => Arrivals::Open { gap },
-                }
-            }
-        };
         let Notation { servers, capacity, .. } = notation;
         let station = Station {
             capacity,
             discipline: notation.order(),
             classes,
-            ..Station::new(arrivals, service, servers)
+            conditions: self.conditions.conditions(),
+            ..Station::new(self.arrivals(&notation)?, service, servers)
         };
         station.validate()?;
         Ok(station)
+    }
+
+    fn arrivals(&self, notation: &Notation) -> anyhow::Result<Arrivals> {
+        if let Some(path) = &self.arrivals {
+            return recorded_arrivals(path, notation);
+        }
+        if let Some(ProfileOption(profile)) = &self.rate_profile {
+            let poisson = notation.arrivals == Kind::Exponential && notation.population.is_none();
+            ensure!(
+                poisson,
+                "--rate-profile is of an open Poisson stream: write M for its arrivals, and no population"
+            );
+            return Ok(Arrivals::Varying(profile.clone()));
+        }
+        let gap = law(notation.arrivals, self.gap_s(notation)?, self.arrival_scv, "--arrival-scv")?;
+        Ok(match notation.population {
+            Some(population) => Arrivals::Closed { population, think: gap },
+            None => Arrivals::Open { gap },
+        })
     }
 
     fn tells_no_service(&self) -> bool {
