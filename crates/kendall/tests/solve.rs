@@ -72,7 +72,7 @@ fn an_unstable_station_says_so_and_exits_with_3() {
 
 #[test]
 fn bad_input_says_what_to_write() {
-    let cases: [(&[&str], &str); 13] = [
+    let cases: [(&[&str], &str); 14] = [
         (&["solve", "M/M"], "arrivals/service/servers"),
         (&["solve", "M/M/1", "--arrival-rate", "1"], "--service-rate"),
         (&["solve", "M/M/1", "--arrival-rate", "-1", "--service-rate", "2"], "positive"),
@@ -82,6 +82,7 @@ fn bad_input_says_what_to_write() {
         (&["solve"], "STATION"),
         (&["solve", "closed"], "--models"),
         (&["solve", "mm1", "lam=1", "nu=2"], "no input \"nu\""),
+        (&["solve", "mm1", "lam=1", "nu=2"], "need \"mu\""),
         (&["solve", "mm1", "lam=2", "mu=1"], "unstable"),
         (&["solve", "mm1", "lam=2", "mu=3", "--service-rate", "3"], "key=value"),
         (&["solve", "M/M/1", "lam=2"], "--arrival-rate"),

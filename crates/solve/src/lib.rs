@@ -9,15 +9,17 @@
 //! interval, and says in its documentation by which method it was made.
 
 pub mod batch;
+pub mod closed;
 mod formula;
 mod measured;
+pub mod scalability;
 mod simulate;
 pub mod statistics;
 pub mod table;
 
 pub use formula::{
-    NoFormula, erlang_b, erlang_c, formula, number_at_least, response_survival, servers_for_p_wait,
-    servers_for_response, waiting_survival,
+    Engset, NoFormula, engset, erlang_b, erlang_c, formula, number_at_least, response_survival,
+    servers_for_p_wait, servers_for_response, waiting_survival,
 };
 pub use measured::{
     ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,

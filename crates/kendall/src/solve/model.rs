@@ -35,11 +35,14 @@ pub(crate) fn list(as_json: bool) -> anyhow::Result<ExitCode> {
 /// Prints every quantity of a model.
 ///
 /// # Errors
-/// Fails on inputs that cannot be read, that the model does not know, or from which it can tell nothing.
+/// Fails on inputs that cannot be read, or from which the model can tell nothing. Those that it does not know are noted.
 pub(crate) fn tell(model: &Model, words: &[String], as_json: bool) -> anyhow::Result<ExitCode> {
     let inputs = read(words)?;
-    if let Some(key) = inputs.keys().find(|key| !model.inputs().any(|known| known == *key)) {
-        bail!("the model {} has no input {key:?}; it takes {}", model.name, model.inputs);
+    for key in inputs.keys().filter(|key| !model.inputs().any(|known| known == *key)) {
+        print::note(&format!(
+            "kendall: the model {} has no input {key:?}; it takes {}",
+            model.name, model.inputs
+        ));
     }
     let told = Told::of(model, &inputs);
     if told.values.is_empty()
