@@ -24,4 +24,6 @@ pub use formula::{
 pub use measured::{
     ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,
 };
-pub use simulate::{SimulationError, StopRule, simulate};
+pub use simulate::{
+    Fate, SimulationError, StopRule, Traced, processors, simulate, simulate_on, simulate_traced,
+};

@@ -137,6 +137,22 @@ enum Source<'a> {
 
 const UNIT_MEAN: Law = Law::Exponential { mean_s: 1.0 };
 
+impl Instants<'_> {
+    /// Writes the next instants, as many as there is room for, and says how many there were: fewer at the end of a
+    /// trace.
+    pub fn fill(&mut self, instants_s: &mut [f64]) -> usize {
+        if let Source::Law(gap, rng) = &mut self.source {
+            gap.fill(rng, instants_s);
+            for instant_s in &mut *instants_s {
+                self.now_s += *instant_s;
+                *instant_s = self.now_s;
+            }
+            return instants_s.len();
+        }
+        instants_s.iter_mut().zip(self).map(|(place, instant_s)| *place = instant_s).count()
+    }
+}
+
 impl Iterator for Instants<'_> {
     type Item = f64;
 
