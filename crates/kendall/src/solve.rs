@@ -4,6 +4,7 @@ mod batch;
 mod class;
 mod condition;
 mod model;
+mod run;
 mod station;
 mod written;
 
@@ -13,11 +14,12 @@ use std::process::ExitCode;
 use anyhow::{bail, ensure};
 use clap::Args;
 use kendall_report::Modelling;
-use kendall_solve::{NoFormula, SimulationError, StopRule, formula, simulate};
+use kendall_solve::{NoFormula, SimulationError, formula};
 use kendall_station::{Notation, Station};
 
 use crate::{UNSTABLE, print};
 
+use run::RunOptions;
 pub(crate) use station::StationOptions;
 
 /// What to type.
@@ -68,52 +70,6 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// How long a simulation runs, and from which seed.
-#[derive(Args, Clone, Debug, Default, PartialEq)]
-#[command(next_help_heading = "The simulation")]
-pub(crate) struct RunOptions {
-    /// Seed of the simulation [default: 1]
-    #[arg(long)]
-    seed: Option<u64>,
-
-    /// Simulate at most this many customers [default: two million, or a hundred times as many with --precision]
-    #[arg(long, value_name = "N")]
-    customers: Option<u64>,
-
-    /// Simulate until the 95 % interval of the mean response time is this narrow: 1%, 0.01 [default: 1%]
-    #[arg(long, value_name = "SHARE", value_parser = share)]
-    precision: Option<f64>,
-}
-
-/// A share above zero and at most one half, as a number or in per cent.
-fn share(text: &str) -> Result<f64, String> {
-    let number = match text.trim().strip_suffix('%') {
-        Some(per_cent) => per_cent.trim().parse::<f64>().map(|per_cent| per_cent / 100.0),
-        None => text.trim().parse(),
-    };
-    match number {
-        Ok(share) if share > 0.0 && share <= 0.5 => Ok(share),
-        _ => Err("must be a share such as 1% or 0.01, above zero and at most 50%".into()),
-    }
-}
-
-impl RunOptions {
-    const PRECISION: f64 = 0.01;
-
-    fn seed(&self) -> u64 {
-        self.seed.unwrap_or(1)
-    }
-
-    fn stop(&self) -> StopRule {
-        // Whoever asks for a precision wants to wait for it.
-        let patience = if self.precision.is_some() { 100 } else { 1 };
-        StopRule::Steady {
-            max_customers: self.customers.unwrap_or(patience * StopRule::MOST_CUSTOMERS),
-            relative_half_width: Some(self.precision.unwrap_or(Self::PRECISION)),
-        }
-    }
-}
-
 pub(crate) fn solve(options: &Options) -> anyhow::Result<ExitCode> {
     if let Some(path) = &options.batch {
         options.refuse_station_options("--batch")?;
@@ -153,7 +109,8 @@ impl Options {
 
 fn solve_station(station: &Station, options: &Options) -> anyhow::Result<ExitCode> {
     let by_formula = formula(station);
-    let by_simulation = simulate(station, options.run.stop(), options.run.seed());
+    let by_simulation = options.run.simulate(station)?;
+    let shortfall = by_simulation.as_ref().ok().and_then(|answer| options.run.shortfall(answer));
     let unstable = matches!(by_formula, Err(NoFormula::Unstable { .. }))
         || matches!(by_simulation, Err(SimulationError::Unstable { .. }));
     let (by_formula, by_simulation) = (Modelling::from(by_formula), Modelling::from(by_simulation));
@@ -167,6 +124,9 @@ fn solve_station(station: &Station, options: &Options) -> anyhow::Result<ExitCod
         }))?;
     } else {
         print::answers(station, &by_formula, &by_simulation)?;
+    }
+    if let Some(shortfall) = shortfall {
+        print::note(&format!("kendall: {shortfall}"));
     }
     Ok(ExitCode::from(if unstable { UNSTABLE } else { 0 }))
 }
