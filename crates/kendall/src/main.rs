@@ -1,8 +1,10 @@
 //! The command line of kendall: parses, calls the libraries, prints. It has no logic of its own.
 
 mod doctor;
+mod fit;
 mod load;
 mod options;
+mod predict;
 mod print;
 mod report;
 mod run;
@@ -17,7 +19,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-/// Exit status of `solve` where the station has no steady state.
+/// Exit status of `solve` and `predict` where the station has no steady state.
 const UNSTABLE: u8 = 3;
 /// Exit status after Ctrl-C, as shells have it.
 const INTERRUPTED: u8 = 130;
@@ -45,6 +47,10 @@ enum Command {
     Run(run::Options),
     /// Print an experiment's results again and write its report.html anew
     Report(report::Options),
+    /// Find the station behind measured points: kendall fit results/EXPERIMENT/INSTANT, or a CSV table of any tool
+    Fit(fit::Options),
+    /// Predict from measured points: kendall predict table.csv --rate 500 --slo 'p99<50ms'
+    Predict(predict::Options),
     /// Load a running server and print how long its requests took
     Load(load::Options),
     /// Serve one of the systems that kendall ships
@@ -69,6 +75,8 @@ fn main() -> ExitCode {
         Command::Solve(options) => solve::solve(&options),
         Command::Run(options) => run::run(&options),
         Command::Report(options) => report::report(&options),
+        Command::Fit(options) => fit::fit(&options),
+        Command::Predict(options) => predict::predict(&options),
         Command::Load(options) => load::load(&options),
         Command::Serve(served) => serve::serve(served),
         Command::Doctor(options) => doctor::doctor(&options),

@@ -49,7 +49,6 @@ pub(crate) fn answers(station: &Station, formula: &Modelling, simulation: &Model
     lines.extend(station.offered_utilisation().map(|rho| format!("offered utilisation {}", percent(rho))));
     lines.push(format!("\n{:<24} {:>14}   simulation", "", "formula"));
     let ways = [formula.answer(), simulation.answer()];
-    let share = |estimate: Estimate| shown(estimate, percent);
     let count = |estimate: Estimate| shown(estimate, |value| number::significant(value, 4));
     let mut row = |name: &str, value: &dyn Fn(&Answer) -> Option<String>| {
         let cell = |way: Option<&Answer>| way.and_then(value).unwrap_or_else(|| "–".into());
@@ -84,6 +83,11 @@ fn percent(share: f64) -> String {
     }
 }
 
+/// A share with its interval.
+pub(crate) fn share(estimate: Estimate) -> String {
+    shown(estimate, percent)
+}
+
 fn shown(estimate: Estimate, value: impl Fn(f64) -> String) -> String {
     match estimate.interval {
         Some((low, high)) => format!("{} [{}, {}]", value(estimate.value), value(low), value(high)),
@@ -98,7 +102,8 @@ fn interval(time_s: Estimate) -> String {
 fn by(answer: &Answer) -> String {
     use kendall_station::By;
     match &answer.by {
-        By::Formula { source } => source.clone(),
+        By::Formula { source, approximate: None } => source.clone(),
+        By::Formula { source, approximate: Some(how) } => format!("{source} (approximation: {how})"),
         By::Simulation { customers, seed, needed, .. } => {
             let run = format!("{customers} customers after the warm-up, seed {seed}; 95 % intervals");
             let doubt = needed.map(|needed| {

@@ -111,7 +111,7 @@ fn solve_station(station: &Station, options: &Options) -> anyhow::Result<ExitCod
     let by_formula = formula(station);
     let by_simulation = options.run.simulate(station)?;
     let shortfall = by_simulation.as_ref().ok().and_then(|answer| options.run.shortfall(answer));
-    let unstable = matches!(by_formula, Err(NoFormula::Unstable { .. }))
+    let unstable = matches!(by_formula, Err(NoFormula::Unstable { .. } | NoFormula::UnstableClasses { .. }))
         || matches!(by_simulation, Err(SimulationError::Unstable { .. }));
     let (by_formula, by_simulation) = (Modelling::from(by_formula), Modelling::from(by_simulation));
     if options.json {

@@ -1,5 +1,7 @@
 //! From records to the data of a report: what was measured in each combination, and what its models say of it.
 
+mod observe;
+
 use std::path::Path;
 
 use kendall_record::{Manifest, RecordError, RequestRow, read_json, read_trial};
@@ -14,6 +16,8 @@ use crate::lab::{Capacity, Lab, LabError};
 use crate::model::{Observed, Order, label, stop, thinned};
 use crate::system::System;
 use crate::trial::{Measured, TrialResult, row_classes};
+
+pub use observe::{Points, observe};
 
 /// Response times that a report draws for each point; more are thinned evenly.
 const DRAWN_RESPONSES: usize = 2_000;

@@ -21,7 +21,7 @@ mod system;
 mod trial;
 mod view;
 
-pub use analyse::analyse;
+pub use analyse::{Points, analyse, observe};
 pub use experiment::{
     CASE, Calibration, Case, Combination, Experiment, Factor, Level, Model, Published, PublishedRow, Section,
     Variable,

@@ -77,6 +77,8 @@ pub enum Finding {
     MostlyDelay { place: String, delay_s: f64, response_s: f64 },
     /// A model without a formula, for another reason than too much work.
     NoFormula { model: String, why: String },
+    /// A model whose formula is an approximation.
+    Approximate { model: String, source: String, how: String },
     /// Response times grow during the trials though utilisation is below 1.
     Growing { place: String, first_half_s: f64, second_half_s: f64 },
     /// The generator sent late.
@@ -159,7 +161,8 @@ impl Finding {
             Self::NearlyFull { .. }
             | Self::LoadDependent { .. }
             | Self::MostlyDelay { .. }
-            | Self::NoFormula { .. } => Severity::Note,
+            | Self::NoFormula { .. }
+            | Self::Approximate { .. } => Severity::Note,
             Self::Growing { .. }
             | Self::SentLate { .. }
             | Self::Disturbed { .. }
@@ -309,6 +312,13 @@ impl Finding {
             }
             Self::NoFormula { model, why } => {
                 write!(f, "{model} has no formula: {}.", why.trim_end_matches('.'))
+            }
+            Self::Approximate { model, source, how } => {
+                write!(
+                    f,
+                    "The formula of {model} is {source} (approximation: {}).",
+                    how.trim_end_matches('.')
+                )
             }
             _ => unreachable!("its severity says that it is a note"),
         }

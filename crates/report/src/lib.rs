@@ -11,13 +11,15 @@ mod comparison;
 pub mod figure;
 mod finding;
 mod model;
-pub mod number;
 mod page;
+pub mod picture;
 mod published;
 mod ratio;
 mod relative;
 mod svg;
 pub mod terminal;
+
+pub use kendall_solve::number;
 
 pub use finding::{Answers, AssumedLaw, Finding, Reason, Severity, Trend, Way, findings};
 pub use model::{

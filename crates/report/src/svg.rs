@@ -44,6 +44,18 @@ impl Svg {
         Self { out }
     }
 
+    /// A drawing that is a file of its own: on paper of its own, styled as a figure of a page is.
+    pub(crate) fn standalone(width: f64, height: f64, title: &str, style: &str) -> Self {
+        let mut svg = Self::new(width, height, title);
+        svg.out = svg.out.replacen("<svg ", "<svg class=\"chart\" ", 1);
+        svg.element(format_args!(
+            "<style>.chart {{ --paper: #fff; }} @media (prefers-color-scheme: dark) {{ .chart {{ --paper: #17191c; }} }}\n\
+             {style}</style>"
+        ));
+        svg.element(format_args!("<rect width=\"100%\" height=\"100%\" style=\"fill: var(--paper)\"/>"));
+        svg
+    }
+
     /// The text of the drawing.
     pub(crate) fn finish(mut self) -> String {
         self.out.push_str("</svg>\n");

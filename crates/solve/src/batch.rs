@@ -8,6 +8,7 @@ mod closed;
 mod inputs;
 mod open;
 mod scalability;
+mod statistics;
 
 pub use inputs::Inputs;
 
@@ -39,7 +40,7 @@ pub struct Model {
     /// What it is, as one line.
     pub about: &'static str,
     /// Its inputs, separated by commas, with what they are after a colon where that needs saying: `m=1` is 1 where it is
-    /// left out, `t?` is needed for some quantities only.
+    /// left out, `t?` is needed for some quantities only, `slo_R_p*` has a number at its end.
     pub inputs: &'static str,
     /// Its quantities, separated by commas, as they are named in errors; a trailing `*` stands for any number, as in
     /// `R_p*`.
@@ -53,9 +54,13 @@ impl Model {
         self.quantities.split(',').map(str::trim)
     }
 
-    /// The names of its inputs.
-    pub fn inputs(&self) -> impl Iterator<Item = &'static str> {
-        self.inputs.split(',').map(|input| input.split(['=', '?', ':']).next().unwrap_or(input).trim())
+    /// Whether it has an input of this name.
+    pub fn takes(&self, key: &str) -> bool {
+        let name = |input: &'static str| input.split(['=', '?', ':']).next().unwrap_or(input).trim();
+        self.inputs.split(',').map(name).any(|known| match known.strip_suffix('*') {
+            Some(prefix) => key.starts_with(prefix),
+            None => key == known,
+        })
     }
 
     /// The value of one of its quantities.
@@ -72,11 +77,11 @@ impl Model {
 }
 
 /// The parts' lists.
-const PARTS: [&[Model]; 3] = [open::MODELS, closed::MODELS, scalability::MODELS];
+const PARTS: &[&[Model]] = &[open::MODELS, closed::MODELS, scalability::MODELS, statistics::MODELS];
 
 /// All models, those of one part after the other.
 pub fn models() -> impl Iterator<Item = &'static Model> {
-    PARTS.into_iter().flatten()
+    PARTS.iter().copied().flatten()
 }
 
 fn names() -> String {

@@ -225,14 +225,36 @@ impl ClosedNetwork {
     /// As [`validate`](Self::validate), for more than [`MOST_USERS`] users, and for more than a few thousand users at a
     /// station whose rate falls as it fills.
     pub fn solve(&self) -> Result<ClosedAnswer, ClosedError> {
+        self.validate_exact()?;
+        if self.by_mean_values() { Ok(mva::exact(self)) } else { Ok(convolution::solve(self)) }
+    }
+
+    /// The exact throughput alone, in requests per second, in about half the time of [`solve`](Self::solve).
+    ///
+    /// # Errors
+    /// As [`solve`](Self::solve).
+    pub fn throughput_per_s(&self) -> Result<f64, ClosedError> {
+        self.validate_exact()?;
+        Ok(if self.by_mean_values() {
+            mva::exact(self).throughput_per_s
+        } else {
+            convolution::throughput_per_s(self)
+        })
+    }
+
+    fn validate_exact(&self) -> Result<(), ClosedError> {
         self.validate()?;
-        if self.users > MOST_USERS {
-            return Err(ClosedError::TooMany { users: self.users });
+        match self.users {
+            users if users > MOST_USERS => Err(ClosedError::TooMany { users }),
+            users if users > convolution::MOST_FALLING && convolution::falls(self) => {
+                Err(ClosedError::FallingRates { users, most: convolution::MOST_FALLING })
+            }
+            _ => Ok(()),
         }
-        if self.stations.iter().all(|station| station.is_single() || station.is_delay()) {
-            return Ok(mva::exact(self));
-        }
-        convolution::solve(self)
+    }
+
+    fn by_mean_values(&self) -> bool {
+        self.stations.iter().all(|station| station.is_single() || station.is_delay())
     }
 
     /// Schweitzer's approximation (1979), solved to the last digit by bisection on the throughput rather than by

@@ -1,26 +1,42 @@
 //! What queueing theory says of a station, or why it says nothing.
 //!
-//! Every number here is exact for its model: a sum of positive terms, so that neither a hundred thousand servers nor
-//! a utilisation of 1 − 10⁻⁹ costs accuracy. Quantiles of M/G/1 are exact for phase-type laws and constant service,
-//! and good to about one part in ten thousand for other laws, to one in five hundred next to saturation. Approximations (M/G/m) have no place here.
+//! Where an exact answer is known it is given: as a sum of positive terms, so that neither a hundred thousand servers
+//! nor a utilisation of 1 − 10⁻⁹ costs accuracy. Quantiles of M/G/1 are exact for phase-type laws and constant service,
+//! and good to about one part in ten thousand for other laws, to one in five hundred next to saturation. Where only an
+//! approximation is known, the best one answers and says so ([`By::Formula`]); [`TwoMoments`] has them all, by name.
 
+mod abandon;
+mod approximate;
 mod closed;
 mod constant;
+mod delay;
 mod erlang;
 mod grid;
 mod many;
+mod many_phases;
+mod matrix;
 mod phases;
 mod poisson;
+mod priority;
+mod quadrature;
+mod renewal;
 mod room;
+mod shortest;
 mod single;
+mod solution;
 mod tails;
 
 use kendall_station::{
-    Answer, Arrivals, By, Class, ClassAnswer, Discipline, Estimate, Law, Station, StationError, Summary,
+    Answer, Arrivals, By, Class, ClassAnswer, Discipline, Estimate, Law, Quantile, Servers, Station,
+    StationError, Summary,
 };
 
+pub use approximate::TwoMoments;
 pub use closed::{Engset, engset};
-pub use erlang::{erlang_b, erlang_c, servers_for_p_wait, servers_for_response};
+pub use erlang::{
+    erlang_b, erlang_c, load_for_loss, servers_for_loss, servers_for_p_wait, servers_for_response,
+};
+use solution::Solution;
 use tails::Tails;
 
 /// Why queueing theory has no answer for a station, and what to do instead.
@@ -32,10 +48,20 @@ pub enum NoFormula {
          add servers, or lower the arrival rate"
     )]
     Unstable { rho: f64, growth_per_s: f64 },
-    #[error("the formulas need Poisson arrivals, and these are not; ask the simulation")]
-    NeedsPoisson,
     #[error(
-        "with {servers} servers the formulas need exponential service times, and these are {law}; ask the \
+        "unstable: utilisation would be {rho:.2}, the queue grows by {growth_per_s:.1} requests per second{}; add \
+         servers, or lower the arrival rate",
+        whose(keeping, growing)
+    )]
+    UnstableClasses { rho: f64, growth_per_s: f64, keeping: Vec<String>, growing: Vec<String> },
+    #[error("the formulas {why} need Poisson arrivals, and these are not; ask the simulation")]
+    NeedsPoisson { why: &'static str },
+    #[error(
+        "the arrivals are a recorded trace, of which formulas know no law; give the law of the gaps, or ask the simulation"
+    )]
+    Trace,
+    #[error(
+        "this formula needs exponential service times at the {servers} servers, and these are {law}; ask the \
          simulation"
     )]
     NeedsExponential { law: &'static str, servers: u32 },
@@ -44,6 +70,8 @@ pub enum NoFormula {
          exponential ones, shared servers, or a server for each user; ask the simulation"
     )]
     ClosedService { law: &'static str },
+    #[error("this formula is of an open stream, and the arrivals are of a closed population; ask `formula`")]
+    Closed,
     #[error("{population} users are more than the formulas add up (ten million); ask the simulation")]
     Users { population: u32 },
     #[error(
@@ -52,11 +80,16 @@ pub enum NoFormula {
     NoServiceTime,
     #[error("there is no formula here for the discipline {0}; ask the simulation")]
     Discipline(Discipline),
-    #[error("there is no formula here for classes of different priority; ask the simulation")]
-    Classes,
     #[error(
-        "the variance of the {law} service time is infinite, and so is the mean waiting time; ask the \
-         simulation for a run of the length that matters"
+        "there is no formula here for classes of different priority where room is limited; leave the room unlimited, \
+         or ask the simulation"
+    )]
+    Classes,
+    #[error("by formula only moments are known of this station, and no distribution; ask the simulation")]
+    OnlyMeans,
+    #[error(
+        "the variance of the {law} law is infinite, and so is the mean waiting time or all that is known of it; ask \
+         the simulation for a run of the length that matters"
     )]
     InfiniteVariance { law: &'static str },
     #[error(
@@ -79,27 +112,41 @@ pub enum NoFormula {
     Impossible(#[from] StationError),
 }
 
-/// The answer of queueing theory, exact and without intervals. Takes about a millisecond; M/G/1 with a law that is
-/// neither constant nor phase-type takes some tens.
+/// Which classes keep up, if any does.
+fn whose(keeping: &[String], growing: &[String]) -> String {
+    if keeping.is_empty() {
+        return String::new();
+    }
+    format!("; the classes that keep up: {}; that do not: {}", keeping.join(", "), growing.join(", "))
+}
+
+/// The answer of queueing theory, without intervals: in a fraction of a millisecond for M/M/m and most others, in some
+/// milliseconds for M/PH/m with tens of states.
 ///
-/// M/M/m and M/M/m/K for any m, M/G/1, M/D/1, M/G/m/m; for processor sharing the means of M/G/m and M/G/m/K. LIFO
-/// has the means of FIFO. A priority discipline without classes is FIFO.
+/// Exact: M/M/m and M/M/m/K, M/G/m/m, M/G/1, M/D/m, M/PH/m of up to 60 states, GI/M/m, M/M/m with exponential patience; the means of processor sharing
+/// and of shortest-remaining at one server; priorities at one server, and at several if all service is alike and
+/// exponential. Approximate, and labelled so: M/G/m, GI/G/m, priorities of other laws at several servers. LIFO has the
+/// means of FIFO. A priority discipline without classes is FIFO.
 ///
 /// # Errors
-/// Says why there is no formula: the station is unstable or impossible, or no exact formula is known here.
+/// Says why there is no formula: the station is unstable or impossible, or nothing is known of it here.
 pub fn formula(station: &Station) -> Result<Answer, NoFormula> {
+    station.validate()?;
+    if let Some(patience_s) = abandon::patience_s(station) {
+        return abandon::answer(station, patience_s);
+    }
+    if let Some(condition) = station.conditions.first() {
+        return Err(NoFormula::Conditions(condition));
+    }
+    if priority::matters(station) {
+        let rate_per_s = poisson_rate(&station.arrivals, "for priorities")?;
+        return match station.capacity {
+            None => priority::answer(station, rate_per_s),
+            Some(_) => Err(NoFormula::Classes),
+        };
+    }
     let solution = Solution::of(station)?;
-    let (response_quantiles, waiting_quantiles) = solution.tails.quantiles();
-    let waiting = Summary {
-        mean_s: Estimate::exact(solution.waiting_s),
-        variance_s2: solution.waiting_variance_s2.filter(|v| v.is_finite()),
-        quantiles: waiting_quantiles,
-    };
-    let response = Summary {
-        mean_s: Estimate::exact(solution.waiting_s + solution.service_s),
-        variance_s2: solution.response_variance_s2.filter(|v| v.is_finite()),
-        quantiles: response_quantiles,
-    };
+    let (response, waiting) = solution.summaries();
     let in_system = solution.throughput_per_s * (solution.waiting_s + solution.service_s);
     let classes = class_answers(station, &solution, &response, &waiting);
     let weighted_s = match classes.as_slice() {
@@ -112,7 +159,7 @@ pub fn formula(station: &Station) -> Result<Answer, NoFormula> {
         }
     };
     Ok(Answer {
-        by: By::Formula { source: solution.source.into() },
+        by: By::Formula { source: solution.source.into(), approximate: solution.approximate.map(Into::into) },
         response,
         waiting,
         p_wait: Estimate::exact(solution.p_wait),
@@ -133,7 +180,7 @@ pub fn formula(station: &Station) -> Result<Answer, NoFormula> {
 /// As [`formula`], and where only means are known.
 pub fn waiting_survival(station: &Station, t_s: f64) -> Result<f64, NoFormula> {
     let tails = Solution::of(station)?.tails;
-    tails.waiting(t_s).ok_or(NoFormula::Discipline(station.discipline))
+    tails.waiting(t_s).ok_or(NoFormula::OnlyMeans)
 }
 
 /// P(response time > t) of the accepted requests.
@@ -142,7 +189,29 @@ pub fn waiting_survival(station: &Station, t_s: f64) -> Result<f64, NoFormula> {
 /// As [`formula`], and where only means are known.
 pub fn response_survival(station: &Station, t_s: f64) -> Result<f64, NoFormula> {
     let tails = Solution::of(station)?.tails;
-    tails.response(t_s).ok_or(NoFormula::Discipline(station.discipline))
+    tails.response(t_s).ok_or(NoFormula::OnlyMeans)
+}
+
+/// The quantile `p` of the response time and of the waiting time, in s, for any `p` between 0 and 1.
+///
+/// # Errors
+/// As [`formula`], and where only means are known.
+pub fn quantiles(station: &Station, p: f64) -> Result<(f64, f64), NoFormula> {
+    let (response, waiting) = Solution::of(station)?.tails.quantiles_at(&[p]);
+    match (response.first(), waiting.first()) {
+        (Some(response), Some(waiting)) => Ok((response.value_s.value, waiting.value_s.value)),
+        _ => Err(NoFormula::OnlyMeans),
+    }
+}
+
+/// Mean response time, in s, of a request that needs `size_s` at M/G/1 with processor sharing: x/(1 − ρ), whatever the
+/// law of service (Kleinrock 1967).
+///
+/// # Errors
+/// Fails where utilisation is 1 or more.
+pub fn sharing_response_s(rate_per_s: f64, service_s: f64, size_s: f64) -> Result<f64, NoFormula> {
+    stable(rate_per_s, service_s, Servers::MIN)?;
+    Ok(size_s / (1.0 - rate_per_s * service_s))
 }
 
 /// P(at least n requests in the station) for M/M/m, at an arbitrary instant (Gross et al. 2008, section 2.3).
@@ -152,7 +221,7 @@ pub fn response_survival(station: &Station, t_s: f64) -> Result<f64, NoFormula> 
 pub fn number_at_least(station: &Station, n: u64) -> Result<f64, NoFormula> {
     match Solution::of(station)?.tails {
         Tails::Many(many) => Ok(many.number_at_least(n)),
-        Tails::Means => Err(NoFormula::Discipline(station.discipline)),
+        Tails::Means => Err(NoFormula::OnlyMeans),
         _ => Err(NoFormula::NeedsExponential {
             law: station.service_overall().name(),
             servers: station.servers.get(),
@@ -160,109 +229,35 @@ pub fn number_at_least(station: &Station, n: u64) -> Result<f64, NoFormula> {
     }
 }
 
-/// What a model says, before it is dressed as an [`Answer`].
-struct Solution {
-    source: &'static str,
-    p_wait: f64,
-    waiting_s: f64,
-    waiting_variance_s2: Option<f64>,
-    response_variance_s2: Option<f64>,
-    service_s: f64,
-    throughput_per_s: f64,
-    lost: f64,
-    tails: Tails,
-}
-
-/// In what respect the order of service matters to a formula.
-#[derive(Clone, Copy, PartialEq)]
-enum Order {
-    Fifo,
-    Lifo,
-    Sharing,
-}
-
-impl Solution {
-    fn of(station: &Station) -> Result<Self, NoFormula> {
-        station.validate()?;
-        if let Some(condition) = station.conditions.first() {
-            return Err(NoFormula::Conditions(condition));
-        }
-        if let Arrivals::Closed { population, think } = &station.arrivals {
-            return closed::solve(station, *population, think);
-        }
-        let rate_per_s = poisson_rate(&station.arrivals)?;
-        let order = order(station)?;
-        let service = station.service_overall();
-        let service_s = service.mean_s();
-        let servers = station.servers.get();
-        let exponential = exponential_mean(&service).is_some();
-        if station.capacity.is_none() {
-            let (load, most) = (rate_per_s * service_s, f64::from(servers));
-            if load >= most {
-                let growth_per_s = rate_per_s - most / service_s;
-                return Err(NoFormula::Unstable { rho: load / most, growth_per_s });
-            }
-        }
-        match station.capacity {
-            Some(capacity) if capacity == u64::from(servers) => {
-                Ok(room::loss(rate_per_s, service, servers).ordered(order))
-            }
-            Some(capacity) if capacity > room::MOST => Err(NoFormula::Room { capacity }),
-            Some(capacity) if exponential || order == Order::Sharing => {
-                Ok(room::solve(rate_per_s, service_s, servers, capacity).ordered(order))
-            }
-            Some(capacity) => Err(NoFormula::Capacity { capacity, law: service.name() }),
-            None if exponential || order == Order::Sharing => {
-                let solution = many::solve(rate_per_s, service_s, servers).ordered(order);
-                Ok(if exponential && servers == 1 && order == Order::Sharing {
-                    solution.sharing_one_exponential_server(rate_per_s)
-                } else {
-                    solution
-                })
-            }
-            None if servers > 1 => Err(NoFormula::NeedsExponential { law: service.name(), servers }),
-            None if service.moment(2).is_infinite() => {
-                Err(NoFormula::InfiniteVariance { law: service.name() })
-            }
-            None => Ok(single::solve(rate_per_s, service).ordered(order)),
-        }
-    }
-
-    /// Leaves of a FIFO solution what holds for another order.
-    fn ordered(self, order: Order) -> Self {
-        match order {
-            Order::Fifo => self,
-            Order::Lifo => {
-                Self { waiting_variance_s2: None, response_variance_s2: None, tails: Tails::Means, ..self }
-            }
-            Order::Sharing => Self {
-                source: "processor sharing, insensitive to the law of service: means of M/M/m or M/M/m/K \
-                         (Baskett, Chandy, Muntz and Palacios 1975)",
-                waiting_variance_s2: None,
-                response_variance_s2: None,
-                tails: Tails::Means,
-                ..self
-            },
-        }
-    }
-
-    /// Adds the variance that is known for M/M/1 with processor sharing.
-    fn sharing_one_exponential_server(self, rate_per_s: f64) -> Self {
-        let rho = rate_per_s * self.service_s;
-        let variance = (2.0 + rho) / ((1.0 - rho).powi(2) * (2.0 - rho)) * self.service_s.powi(2);
-        Self {
-            source: "M/M/1 processor sharing (Coffman, Muntz and Trotter 1970)",
-            response_variance_s2: Some(variance),
-            ..self
-        }
-    }
-}
-
-fn poisson_rate(arrivals: &Arrivals) -> Result<f64, NoFormula> {
+/// The law of the gaps of open arrivals, and the rate.
+fn open_rate(arrivals: &Arrivals) -> Result<(&Law, f64), NoFormula> {
     match arrivals {
-        Arrivals::Open { gap } => exponential_mean(gap).map(f64::recip).ok_or(NoFormula::NeedsPoisson),
+        Arrivals::Open { gap } => Ok((gap, 1.0 / gap.mean_s())),
+        Arrivals::Trace { .. } => Err(NoFormula::Trace),
         Arrivals::Varying(_) => Err(NoFormula::Varying),
-        Arrivals::Trace { .. } | Arrivals::Closed { .. } => Err(NoFormula::NeedsPoisson),
+        Arrivals::Closed { .. } => Err(NoFormula::Closed),
+    }
+}
+
+fn poisson_rate(arrivals: &Arrivals, why: &'static str) -> Result<f64, NoFormula> {
+    let (gap, rate_per_s) = open_rate(arrivals)?;
+    exponential_mean(gap).map(|_| rate_per_s).ok_or(NoFormula::NeedsPoisson { why })
+}
+
+fn stable(rate_per_s: f64, service_s: f64, servers: Servers) -> Result<(), NoFormula> {
+    let (load, most) = (rate_per_s * service_s, f64::from(servers.get()));
+    if load < most {
+        return Ok(());
+    }
+    Err(NoFormula::Unstable { rho: load / most, growth_per_s: rate_per_s - most / service_s })
+}
+
+/// A law of time that is known exactly, or as well as the formula knows it.
+fn summary(mean_s: f64, variance_s2: Option<f64>, quantiles: Vec<Quantile>) -> Summary {
+    Summary {
+        mean_s: Estimate::exact(mean_s),
+        variance_s2: variance_s2.filter(|variance| variance.is_finite()),
+        quantiles,
     }
 }
 
@@ -280,23 +275,6 @@ fn exponential_mean(law: &Law) -> Option<f64> {
     }
 }
 
-fn order(station: &Station) -> Result<Order, NoFormula> {
-    let several = station
-        .classes
-        .windows(2)
-        .any(|pair| pair[0].weight.total_cmp(&pair[1].weight).is_ne() || pair[0].service != pair[1].service);
-    match station.discipline {
-        Discipline::Fifo => Ok(Order::Fifo),
-        Discipline::Lifo => Ok(Order::Lifo),
-        Discipline::ProcessorSharing => Ok(Order::Sharing),
-        Discipline::Priority | Discipline::PreemptivePriority | Discipline::CMu if several => {
-            Err(NoFormula::Classes)
-        }
-        Discipline::Priority | Discipline::PreemptivePriority | Discipline::CMu => Ok(Order::Fifo),
-        Discipline::ShortestRemaining | Discipline::Gittins => Err(NoFormula::Discipline(station.discipline)),
-    }
-}
-
 /// Where the order does not know classes, they differ at most in their own service time. What a class with its own
 /// law has beyond the mean is left out, as is the waiting time under sharing, which grows with the service time.
 fn class_answers(
@@ -305,8 +283,7 @@ fn class_answers(
     response: &Summary,
     waiting: &Summary,
 ) -> Vec<ClassAnswer> {
-    let mean_only =
-        |mean_s| Summary { mean_s: Estimate::exact(mean_s), variance_s2: None, quantiles: Vec::new() };
+    let mean_only = |mean_s| summary(mean_s, None, Vec::new());
     let answer = |class: &Class| {
         let (response, waiting) = match &class.service {
             None if station.classes.iter().all(|class| class.service.is_none()) => {

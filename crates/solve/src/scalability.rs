@@ -12,7 +12,7 @@ mod usl;
 
 pub use amdahl::{Amdahl, fit_amdahl};
 pub use laws::{amdahl, gustafson, usl, usl_peak};
-pub(crate) use least_squares::Problem;
+pub(crate) use least_squares::{Minimum, Noise, Problem};
 pub use least_squares::{aic_gaussian, aicc};
 pub use linearised::{LinearisedUsl, fit_usl_linearised};
 pub use ranking::{Curve, Fitted, HeldOut, Ranked, rank, split};

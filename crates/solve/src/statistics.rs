@@ -1,16 +1,34 @@
-//! The statistics behind every interval: Student's t, batch means, warm-up removal, quantiles, Little's law.
+//! The statistics behind every interval and every check: Student's t, batch means, warm-up removal, quantiles, Little's
+//! law, and tests of laws, of independence and of drift.
 //!
 //! Everything here is a pure function of numbers. Nothing here knows what a station is.
 
 mod batches;
+mod exponential;
+mod kolmogorov;
+mod poisson;
 mod quantiles;
+mod series;
 mod warmup;
 
 pub use batches::{BatchMeans, batch_means, lag_one_correlation};
-pub use quantiles::{minimum_samples, quantile_rank, quantile_ranks};
+pub use exponential::{anderson_darling_exponential, anderson_darling_modified, lilliefors_exponential};
+pub use kolmogorov::{kolmogorov_survival, two_samples, uniform_distance};
+pub use poisson::{conditional_uniform, conditional_uniform_lewis, dispersion_index};
+pub use quantiles::{minimum_samples, quantile_rank, quantile_ranks, quantile_ranks_with};
+pub use series::{autocorrelation, cross_correlation, ljung_box, mann_kendall};
 pub use warmup::{Cut, mser};
 
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
+
+/// What a test says of some values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tested {
+    /// How far off they are, in the test's own measure.
+    pub statistic: f64,
+    /// The chance of being so far off or more where what is tested holds.
+    pub p_value: f64,
+}
 
 /// What Little's law says of a run: the mean number in the system, and throughput times mean response, each
 /// computed on its own. They agree on any complete and drained log, so a gap means a fault in the record.

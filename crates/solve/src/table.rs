@@ -12,6 +12,7 @@ use serde::Serialize;
 use column::{Column, Target};
 
 pub use column::quantities;
+pub(crate) use column::share;
 
 /// Measured points.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -117,8 +117,7 @@ fn each_refusal_says_why_and_what_to_do() {
          the arrival rate"
     );
     let regular = Station { arrivals: Arrivals::constant(1.0), ..station(1.0, exponential.clone(), 1) };
-    assert!(why(&regular).contains("Poisson"));
-    assert!(why(&station(1.0, uniform.clone(), 2)).contains("with 2 servers"));
+    assert!(why(&Station { capacity: Some(9), ..regular.clone() }).contains("of limited room need Poisson"));
     let think = exponential.clone();
     let closed =
         Station { arrivals: Arrivals::Closed { population: 3, think }, ..station(1.0, uniform.clone(), 1) };
@@ -126,16 +125,23 @@ fn each_refusal_says_why_and_what_to_do() {
     let limited = Station { capacity: Some(5), ..station(1.0, uniform.clone(), 1) };
     assert!(why(&limited).contains("room for 5"));
     let heavy = station(1.0, Law::Pareto { shape: 1.5, mean_s: 0.1 }, 1);
-    assert!(why(&heavy).contains("variance of the Pareto service time is infinite"));
-    let shortest = Station { discipline: Discipline::ShortestRemaining, ..station(1.0, uniform, 1) };
+    assert!(why(&heavy).contains("variance of the Pareto law is infinite"));
+    let shortest = Station { discipline: Discipline::ShortestRemaining, ..station(1.0, uniform, 2) };
     assert!(why(&shortest).contains("shortest-remaining"));
     let class = |name: &str, weight| Class { name: name.into(), share: 0.5, weight, service: None };
     let ranked = Station {
         discipline: Discipline::Priority,
-        classes: vec![class("a", 1.0), class("b", 2.0)],
+        classes: vec![class("a", 2.0), class("b", 1.0)],
         ..station(1.0, exponential.clone(), 1)
     };
-    assert_eq!(formula(&ranked), Err(NoFormula::Classes));
+    assert_eq!(formula(&Station { capacity: Some(9), ..ranked.clone() }), Err(NoFormula::Classes));
+    let flooded = Station { arrivals: Arrivals::poisson(5.0), ..ranked.clone() };
+    assert_eq!(
+        why(&flooded),
+        "unstable: utilisation would be 1.25, the queue grows by 1.0 requests per second; the classes that keep \
+         up: a; that do not: b; add servers, or lower the arrival rate"
+    );
+    assert_eq!(waiting_survival(&ranked, 1.0), Err(NoFormula::OnlyMeans));
     let vast = Station { capacity: Some(u64::MAX), ..station(1.0, exponential.clone(), 1) };
     assert!(why(&vast).contains("ten million"));
     let cramped = Station { capacity: Some(1), ..station(1.0, exponential, 2) };

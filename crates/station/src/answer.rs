@@ -98,6 +98,10 @@ pub enum By {
     Formula {
         /// The name of the formula and where it stands in print.
         source: String,
+        /// Of an approximation: what it takes for granted, and how far it is known to be off. Absent where the
+        /// formula is exact for its model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approximate: Option<String>,
     },
     /// The simulator, in virtual time.
     Simulation {

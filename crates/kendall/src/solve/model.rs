@@ -38,7 +38,7 @@ pub(crate) fn list(as_json: bool) -> anyhow::Result<ExitCode> {
 /// Fails on inputs that cannot be read, or from which the model can tell nothing. Those that it does not know are noted.
 pub(crate) fn tell(model: &Model, words: &[String], as_json: bool) -> anyhow::Result<ExitCode> {
     let inputs = read(words)?;
-    for key in inputs.keys().filter(|key| !model.inputs().any(|known| known == *key)) {
+    for key in inputs.keys().filter(|key| !model.takes(key)) {
         print::note(&format!(
             "kendall: the model {} has no input {key:?}; it takes {}",
             model.name, model.inputs

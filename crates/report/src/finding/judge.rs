@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kendall_station::{Answer, Estimate, Kind, Notation};
+use kendall_station::{Answer, By, Estimate, Kind, Notation};
 
 use super::{Answers, AssumedLaw, Finding, Reason, Trend, Way};
 use crate::model::{Modelled, Modelling, Point, Report, ServiceSeen, TrialLine, is_of_runs};
@@ -227,6 +227,7 @@ fn notes(report: &Report) -> Vec<Finding> {
     }
     for notation in report.notations() {
         found.extend(without_formula(report, notation));
+        found.extend(approximate_formula(report, notation));
     }
     found
 }
@@ -266,6 +267,19 @@ fn without_formula(report: &Report, notation: &str) -> Option<Finding> {
             Some(Finding::NoFormula { model: model.notation.clone(), why: why.clone() })
         }
         Modelling::Answer(_) => None,
+    })
+}
+
+/// What the formula of a model takes for granted, where it is an approximation at some point.
+fn approximate_formula(report: &Report, notation: &str) -> Option<Finding> {
+    let models = report.points.iter().filter_map(|point| point.model(notation));
+    models.filter_map(|model| model.formula.answer()).find_map(|answer| match &answer.by {
+        By::Formula { source, approximate: Some(how) } => Some(Finding::Approximate {
+            model: notation.to_owned(),
+            source: source.clone(),
+            how: how.clone(),
+        }),
+        _ => None,
     })
 }
 

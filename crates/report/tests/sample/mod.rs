@@ -187,7 +187,7 @@ fn formula(rate_per_s: f64, scv: f64) -> Modelling {
         return Modelling::NoAnswer("utilisation is 1 or more, so the queue grows without bound".to_owned());
     };
     let summary = |mean_s| Summary { mean_s: Estimate::exact(mean_s), variance_s2: None, quantiles: vec![] };
-    let by = By::Formula { source: "Erlang C".to_owned() };
+    let by = By::Formula { source: "Erlang C".to_owned(), approximate: None };
     let mut answer = answer(by, rate_per_s, summary(wait_s + MEAN_S + DELAY_S), summary(wait_s));
     if scv == 1.0 {
         // M/M/2: P(T > t) = e^{-μt} (1 + P(wait) (1 − e^{-μ(1−2ρ)t}) / (1 − 2ρ)), solved by bisection.

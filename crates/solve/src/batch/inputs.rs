@@ -37,11 +37,6 @@ impl Inputs {
         pairs.collect::<Result<_, _>>().map(Self)
     }
 
-    /// The names of the inputs that are given.
-    pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
-    }
-
     /// The inputs as a JSON object.
     pub fn as_json(&self) -> &Map<String, Value> {
         &self.0
@@ -50,6 +45,11 @@ impl Inputs {
     /// Whether the input is given.
     pub fn has(&self, key: &str) -> bool {
         self.0.contains_key(key)
+    }
+
+    /// The names of all inputs.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
     }
 
     /// A finite number, if it is given.
@@ -120,6 +120,7 @@ impl Inputs {
         let value = self.get(key, MUST)?;
         let inner = match value {
             Value::Object(object) => Self(object.clone()),
+            Value::String(text) => return in_words(text).ok_or_else(|| odd(key, value, MUST)),
             _ => return Err(odd(key, value, MUST)),
         };
         let pairs = |means: &str| -> Result<Vec<(f64, f64)>, BatchError> {
@@ -154,6 +155,33 @@ impl Inputs {
     fn get(&self, key: &str, must: &'static str) -> Result<&Value, BatchError> {
         self.0.get(key).ok_or_else(|| BatchError::Missing { key: key.into(), must })
     }
+}
+
+/// A law in a few words: "exp mean 1" or "exp 1", "det 1", "erlang 4 1" with its shape and mean, "H2 .9@.5 .1@5.5"
+/// with the chance and mean of each part, "uniform 0 2".
+fn in_words(text: &str) -> Option<Law> {
+    let words: Vec<&str> = text.split_whitespace().filter(|word| *word != "mean").collect();
+    let (kind, rest) = words.split_first()?;
+    let number = |i: usize| rest.get(i)?.parse::<f64>().ok();
+    let kind = kind.to_lowercase();
+    let law = match kind.as_str() {
+        "exp" | "exponential" | "m" => Law::Exponential { mean_s: number(0)? },
+        "det" | "deterministic" | "constant" | "d" => Law::Constant { mean_s: number(0)? },
+        "uniform" | "u" => Law::Uniform { low_s: number(0)?, high_s: number(1)? },
+        "erlang" => Law::Erlang { shape: rest.first()?.parse().ok()?, mean_s: number(1)? },
+        _ => match kind.split_at_checked(1)? {
+            ("e", shape) => Law::Erlang { shape: shape.parse().ok()?, mean_s: number(0)? },
+            ("h", _) => {
+                let part = |word: &&str| {
+                    let (chance, mean_s) = word.split_once('@')?;
+                    Some((chance.parse().ok()?, mean_s.parse().ok()?))
+                };
+                Law::Hyperexponential { parts: rest.iter().map(part).collect::<Option<_>>()? }
+            }
+            _ => return None,
+        },
+    };
+    law.validate().ok().map(|()| law)
 }
 
 /// The value of a `key=value` pair.

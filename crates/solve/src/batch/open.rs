@@ -1,14 +1,16 @@
 //! Open stations.
 
-use kendall_station::{Answer, Arrivals, Discipline, Law, Station};
+use kendall_station::{Answer, Arrivals, Class, Conditions, Discipline, Law, Part, Station, Summary};
 
 use super::{BatchError, Inputs, Model};
 use crate::{
-    erlang_b, erlang_c, formula, number_at_least, servers_for_p_wait, servers_for_response, waiting_survival,
+    TwoMoments, erlang_b, erlang_c, formula, load_for_loss, number_at_least, quantiles, response_survival,
+    servers_for_loss, servers_for_p_wait, servers_for_response, sharing_response_s, waiting_survival,
 };
 
-const ANSWER: &str = "R_mean, R_var, R_p50, R_p95, R_p99, Wq_mean, Wq_var, Wq_p95, Wq_sf_at_t, L, P_wait, P_block, \
+const ANSWER: &str = "R_mean, R_var, R_p*, Wq_mean, Wq_var, Wq_p*, Wq_sf_at_t, R_sf_at_t, L, Lq, P_wait, P_block, \
                       throughput, utilisation, P_N_ge_*";
+const CLASS: &str = "R_mean, R_var, Wq_mean, Wq_var, L, Lq";
 
 pub(super) const MODELS: &[Model] = &[
     Model {
@@ -17,6 +19,20 @@ pub(super) const MODELS: &[Model] = &[
         inputs: "m=1: servers, a: offered load in erlang",
         quantities: "P_block",
         value: erlang,
+    },
+    Model {
+        name: "erlang_b_inverse",
+        about: "the fewest servers, and the most load, that lose no more than a target",
+        inputs: "a?: offered load, lam?: instead, mu?: with it, m=1: for max_load, target_pblock",
+        quantities: "min_servers, max_load",
+        value: loss_sizing,
+    },
+    Model {
+        name: "erlang_b_servers",
+        about: "the same as erlang_b_inverse, by another name",
+        inputs: "a?: offered load, lam?: instead, mu?: with it, m=1: for max_load, target_pblock",
+        quantities: "min_servers, max_load",
+        value: loss_sizing,
     },
     Model {
         name: "erlang_c",
@@ -28,64 +44,204 @@ pub(super) const MODELS: &[Model] = &[
     Model {
         name: "erlang_c_inverse",
         about: "the fewest servers with so small a P(wait)",
-        inputs: "a, target_pwait",
+        inputs: "a?: offered load, lam?: instead, mu?: with it, target_pwait",
         quantities: "min_servers",
         value: sizing,
     },
     Model {
         name: "mmm_sizing",
-        about: "the fewest servers with so short a 95 % response time",
-        inputs: "lam, mu, slo_R_p95",
+        about: "the fewest servers with so short a response time, by a percentile such as slo_R_p95",
+        inputs: "lam, mu, slo_R_p*: the most that the percentile may be",
         quantities: "min_servers",
         value: sizing,
     },
     Model {
+        name: "erlang_a",
+        about: "M/M/m+M: whoever waits too long leaves",
+        inputs: "lam, mu, m=1, theta?: rate of leaving, patience?: its inverse, K?, t?: for P(time > t)",
+        quantities: ANSWER,
+        value: abandoning,
+    },
+    Model {
         name: "mm1",
         about: "M/M/1",
-        inputs: "lam, mu, t?: for Wq_sf_at_t",
+        inputs: "lam, mu, t?: for P(time > t)",
         quantities: ANSWER,
         value: exponential,
     },
     Model {
         name: "mmm",
         about: "M/M/m",
-        inputs: "lam, mu, m=1, t?: for Wq_sf_at_t",
+        inputs: "lam, mu, m=1, t?: for P(time > t)",
         quantities: ANSWER,
         value: exponential,
     },
     Model {
         name: "mmmk",
-        about: "M/M/m/K: room for K, waiting and in service",
-        inputs: "lam, mu, m=1, K, t?: for Wq_sf_at_t",
+        about: "M/M/m/K: room for K; waiting and in service",
+        inputs: "lam, mu, m=1, K, t?: for P(time > t)",
         quantities: ANSWER,
         value: exponential,
     },
     Model {
         name: "mg1",
         about: "M/G/1 by its law of service",
-        inputs: "lam, service: a law, t?: for Wq_sf_at_t",
+        inputs: "lam, service: a law, K?, t?: for P(time > t)",
         quantities: ANSWER,
         value: general,
     },
     Model {
         name: "md1",
         about: "M/D/1",
-        inputs: "lam, service_time, t?: for Wq_sf_at_t",
+        inputs: "lam, service_time, t?: for P(time > t)",
         quantities: ANSWER,
         value: general,
+    },
+    Model {
+        name: "mdm",
+        about: "M/D/m, exact",
+        inputs: "lam, service_time, m=1, t?: for P(time > t)",
+        quantities: ANSWER,
+        value: general,
+    },
+    Model {
+        name: "mphm_exact",
+        about: "M/PH/m, exact: service in exponential phases",
+        inputs: "lam, m=1, service: a law, t?: for P(time > t)",
+        quantities: ANSWER,
+        value: general,
+    },
+    Model {
+        name: "mgm",
+        about: "M/G/m, exact where that is known and else by the best approximation",
+        inputs: "lam, m=1, service: a law, K?, t?: for P(time > t)",
+        quantities: ANSWER,
+        value: general,
+    },
+    Model {
+        name: "gim1",
+        about: "GI/M/1, exact",
+        inputs: "lam?: or gap, gap?: a law, mu, t?: for P(time > t)",
+        quantities: ANSWER,
+        value: general,
+    },
+    Model {
+        name: "gimm",
+        about: "GI/M/m, exact",
+        inputs: "lam?: or gap, gap?: a law, mu, m=1, t?: for P(time > t)",
+        quantities: ANSWER,
+        value: general,
+    },
+    Model {
+        name: "gigm",
+        about: "GI/G/m, exact where that is known and else by the best approximation",
+        inputs: "lam?: or gap, gap?: a law, service: a law, m=1, t?: for P(time > t)",
+        quantities: ANSWER,
+        value: general,
+    },
+    Model {
+        name: "mg1_srpt",
+        about: "M/G/1, the shortest remaining time first",
+        inputs: "lam, service: a law",
+        quantities: "R_mean, Wq_mean, L, utilisation",
+        value: shortest,
+    },
+    Model {
+        name: "mdm_cosmetatos_approx",
+        about: "M/D/m by Cosmetatos' approximation",
+        inputs: "lam, service_time, m=1",
+        quantities: APPROXIMATE,
+        value: |inputs, quantity| approximate(inputs, quantity, TwoMoments::cosmetatos_s),
+    },
+    Model {
+        name: "mgm_allen_cunneen",
+        about: "G/G/m by the approximation of Allen and Cunneen",
+        inputs: "lam, m=1, ca2=1: SCV of the gaps, cs2: SCV of the service, mean_service",
+        quantities: APPROXIMATE,
+        value: |inputs, quantity| approximate(inputs, quantity, TwoMoments::allen_cunneen_s),
+    },
+    Model {
+        name: "mgm_kimura",
+        about: "M/G/m by Kimura's approximation of 1986",
+        inputs: "lam, m=1, cs2: SCV of the service, mean_service",
+        quantities: APPROXIMATE,
+        value: |inputs, quantity| approximate(inputs, quantity, TwoMoments::kimura_s),
+    },
+    Model {
+        name: "mgm_interpolation",
+        about: "M/G/m between M/D/m and M/M/m",
+        inputs: "lam, m=1, cs2: SCV of the service, mean_service",
+        quantities: APPROXIMATE,
+        value: |inputs, quantity| approximate(inputs, quantity, TwoMoments::interpolation_s),
+    },
+    Model {
+        name: "gigm_whitt1993",
+        about: "G/G/m by Whitt's approximation of 1993",
+        inputs: "lam, m=1, ca2=1: SCV of the gaps, cs2: SCV of the service, mean_service",
+        quantities: APPROXIMATE,
+        value: |inputs, quantity| approximate(inputs, quantity, TwoMoments::whitt_s),
+    },
+    Model {
+        name: "gig1_klb",
+        about: "G/G/1 by the approximation of Kraemer and Langenbach-Belz",
+        inputs: "lam, ca2=1: SCV of the gaps, cs2: SCV of the service, mean_service",
+        quantities: APPROXIMATE,
+        value: |inputs, quantity| approximate(inputs, quantity, TwoMoments::kraemer_langenbach_belz_s),
+    },
+    Model {
+        name: "gig1_kingman_bound",
+        about: "Kingman's upper bound of the wait in G/G/1",
+        inputs: "lam, ca2=1: SCV of the gaps, cs2: SCV of the service, mean_service",
+        quantities: "Wq_mean_upper, R_mean_upper",
+        value: bound,
+    },
+    Model {
+        name: "mg1_priority_nonpreemptive",
+        about: "M/G/1 with priorities that do not preempt",
+        inputs: "lam: of each class and the most urgent first, ES: mean service of each, ES2: second moment of each, order?: said for the reader, cls?: the one to tell",
+        quantities: CLASS,
+        value: |inputs, quantity| ranked(inputs, quantity, Discipline::Priority),
+    },
+    Model {
+        name: "mg1_priority_preemptive_resume",
+        about: "M/G/1 with preemptive priorities, resumed",
+        inputs: "lam: of each class and the most urgent first, ES: mean service of each, ES2: second moment of each, order?: said for the reader, cls?: the one to tell",
+        quantities: CLASS,
+        value: |inputs, quantity| ranked(inputs, quantity, Discipline::PreemptivePriority),
+    },
+    Model {
+        name: "mmm_priority_nonpreemptive",
+        about: "M/M/m with priorities that do not preempt",
+        inputs: "lam: of each class and the most urgent first, mu, m=1, cls?: the one to tell",
+        quantities: CLASS,
+        value: |inputs, quantity| ranked(inputs, quantity, Discipline::Priority),
+    },
+    Model {
+        name: "mmm_priority_preemptive_resume",
+        about: "M/M/m with preemptive priorities, resumed",
+        inputs: "lam: of each class and the most urgent first, mu, m=1, cls?: the one to tell",
+        quantities: CLASS,
+        value: |inputs, quantity| ranked(inputs, quantity, Discipline::PreemptivePriority),
     },
     Model {
         name: "mg1_ps",
         about: "M/G/1 under processor sharing",
         inputs: "lam, mean_service, x?: a size for R_mean_given_size",
-        quantities: "R_mean, R_mean_given_size",
+        quantities: "R_mean, R_mean_given_size, L",
         value: sharing,
     },
     Model {
         name: "mm1_ps",
         about: "M/M/1 under processor sharing",
         inputs: "lam, mu",
-        quantities: "R_mean, R_var",
+        quantities: "R_mean, R_var, L",
+        value: sharing,
+    },
+    Model {
+        name: "mgm_ps",
+        about: "M/G/m under processor sharing",
+        inputs: "lam, service: a law, m=1, x?: a size for R_mean_given_size",
+        quantities: "R_mean, R_mean_given_size, L",
         value: sharing,
     },
 ];
@@ -107,13 +263,72 @@ fn sizing(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
     if quantity != "min_servers" {
         return Ok(None);
     }
-    let servers = if inputs.has("target_pwait") {
-        servers_for_p_wait(inputs.positive("a")?, inputs.positive("target_pwait")?)
+    let servers = if let Some(target) = inputs.optional("target_pwait")? {
+        servers_for_p_wait(load(inputs)?, target)
     } else {
-        let service_s = 1.0 / inputs.positive("mu")?;
-        servers_for_response(inputs.positive("lam")?, service_s, 0.95, inputs.positive("slo_R_p95")?)
+        let (rate, service_s) = (inputs.positive("lam")?, service_s(inputs)?);
+        let (per_cent, target_s) = percentile(inputs, "slo_R_p")?;
+        servers_for_response(rate, service_s, per_cent / 100.0, target_s)
     };
-    Ok(servers.map(|servers| f64::from(servers.get())))
+    servers
+        .map(|servers| Some(f64::from(servers.get())))
+        .ok_or_else(|| no_answer("no number of servers does it"))
+}
+
+/// The fewest servers, or the most load, with which at most a given share is lost.
+fn loss_sizing(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
+    let target = one_of(inputs, &["target_pblock", "target_P_block", "target"])?;
+    match quantity {
+        "min_servers" => {
+            let servers = servers_for_loss(load(inputs)?, target);
+            servers
+                .map(|servers| Some(f64::from(servers.get())))
+                .ok_or_else(|| no_answer("no number of servers does it"))
+        }
+        "max_load" => Ok(Some(load_for_loss(inputs.servers("m")?, target))),
+        _ => Ok(None),
+    }
+}
+
+/// λ·E\[S\], given as itself or by its factors.
+fn load(inputs: &Inputs) -> Result<f64, BatchError> {
+    if inputs.has("a") { inputs.positive("a") } else { Ok(inputs.positive("lam")? * service_s(inputs)?) }
+}
+
+/// A number above zero by the first of its names that is given.
+fn one_of(inputs: &Inputs, keys: &[&str]) -> Result<f64, BatchError> {
+    inputs.positive(keys.iter().find(|key| inputs.has(key)).unwrap_or(&keys[0]))
+}
+
+/// A target that is named after a percentile, such as `slo_R_p95`.
+fn percentile(inputs: &Inputs, prefix: &str) -> Result<(f64, f64), BatchError> {
+    let named = |key: &str| key.strip_prefix(prefix)?.parse::<f64>().ok().filter(|p| *p > 0.0 && *p < 100.0);
+    match inputs.keys().find_map(|key| Some((named(key)?, key))) {
+        Some((per_cent, key)) => Ok((per_cent, inputs.positive(key)?)),
+        None => {
+            Err(BatchError::Missing { key: format!("{prefix}95"), must: "the most that the quantile may be" })
+        }
+    }
+}
+
+/// The mean service time, by any of its names.
+fn service_s(inputs: &Inputs) -> Result<f64, BatchError> {
+    if inputs.has("mu") {
+        return Ok(1.0 / inputs.positive("mu")?);
+    }
+    if inputs.has("service") {
+        return Ok(inputs.law("service")?.mean_s());
+    }
+    one_of(inputs, &["mean_service", "service_time", "S"])
+}
+
+fn abandoning(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
+    let patience_s =
+        if inputs.has("theta") { 1.0 / inputs.positive("theta")? } else { inputs.positive("patience")? };
+    let patience = Some(Law::Exponential { mean_s: patience_s });
+    let conditions = Conditions { patience, ..Conditions::default() };
+    let station = station(inputs, Law::Exponential { mean_s: service_s(inputs)? })?;
+    answered(&Station { conditions, ..station }, inputs, quantity)
 }
 
 fn exponential(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
@@ -123,24 +338,142 @@ fn exponential(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchErro
 fn general(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
     let service = match inputs.has("service") {
         true => inputs.law("service")?,
+        false if inputs.has("mu") => Law::exponential_rate(inputs.positive("mu")?),
         false => Law::Constant { mean_s: inputs.positive("service_time")? },
     };
-    answered(&station(inputs, service)?, inputs, quantity)
+    let station = station(inputs, service)?;
+    let arrivals = match inputs.has("gap") {
+        true => Arrivals::Open { gap: inputs.law("gap")? },
+        false => station.arrivals,
+    };
+    answered(&Station { arrivals, ..station }, inputs, quantity)
+}
+
+fn shortest(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
+    let station = station(inputs, inputs.law("service")?)?;
+    answered(&Station { discipline: Discipline::ShortestRemaining, ..station }, inputs, quantity)
+}
+
+const APPROXIMATE: &str = "Wq_mean_approx, R_mean_approx, Lq_approx, L_approx, P_wait_approx";
+
+fn two_moments(inputs: &Inputs) -> Result<(TwoMoments, f64, f64), BatchError> {
+    let (rate, service_s) = (inputs.positive("lam")?, service_s(inputs)?);
+    let service_scv = match inputs.optional("cs2")? {
+        Some(scv) => scv,
+        None if inputs.has("service") => inputs.law("service")?.scv(),
+        // Where it is not given, the name of the model says that service is constant.
+        None => 0.0,
+    };
+    let gap_scv = inputs.optional("ca2")?.unwrap_or(1.0);
+    let moments = TwoMoments::new(rate, service_s, inputs.servers("m")?, gap_scv, service_scv);
+    Ok((moments.map_err(no_answer)?, rate, service_s))
+}
+
+fn approximate(
+    inputs: &Inputs,
+    quantity: &str,
+    by: fn(&TwoMoments) -> f64,
+) -> Result<Option<f64>, BatchError> {
+    let (moments, rate, service_s) = two_moments(inputs)?;
+    let waiting_s = by(&moments);
+    Ok(match quantity.strip_suffix("_approx").unwrap_or(quantity) {
+        "Wq_mean" => Some(waiting_s),
+        "R_mean" => Some(waiting_s + service_s),
+        "Lq" => Some(rate * waiting_s),
+        "L" => Some(rate * (waiting_s + service_s)),
+        "P_wait" => Some(moments.erlang_c()),
+        _ => None,
+    })
+}
+
+fn bound(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
+    let (moments, _, service_s) = two_moments(inputs)?;
+    let bound_s = moments.kingman_bound_s().ok_or_else(|| no_answer("Kingman's bound is of one server"))?;
+    Ok(match quantity {
+        "Wq_mean_upper" => Some(bound_s),
+        "R_mean_upper" => Some(bound_s + service_s),
+        _ => None,
+    })
+}
+
+/// Classes of priority, the first the highest: rates, and either one exponential law or the first moments of each.
+fn ranked(inputs: &Inputs, quantity: &str, discipline: Discipline) -> Result<Option<f64>, BatchError> {
+    let rates = inputs.numbers("lam")?;
+    let laws: Vec<Law> = match inputs.has("ES") {
+        true => {
+            let (means, seconds) = (inputs.numbers("ES")?, inputs.numbers("ES2")?);
+            let law = |(mean, second): (&f64, &f64)| law_of_moments(*mean, *second);
+            means.iter().zip(&seconds).map(law).collect::<Result<_, _>>()?
+        }
+        false => vec![Law::Exponential { mean_s: service_s(inputs)? }; rates.len()],
+    };
+    if laws.len() != rates.len() {
+        return Err(no_answer("each class needs its rate and its moments of service"));
+    }
+    let total: f64 = rates.iter().sum();
+    let class = |(k, (rate, law)): (usize, (&f64, &Law))| Class {
+        name: k.to_string(),
+        share: rate / total,
+        weight: (rates.len() - k) as f64,
+        service: Some(law.clone()),
+    };
+    let station = Station {
+        discipline,
+        classes: rates.iter().zip(&laws).enumerate().map(class).collect(),
+        ..Station::new(Arrivals::poisson(total), laws[0].clone(), inputs.servers("m")?)
+    };
+    let answer = formula(&station).map_err(no_answer)?;
+    if !inputs.has("cls") {
+        return Ok(of_answer(&answer, quantity));
+    }
+    let one = usize::try_from(inputs.whole("cls")?).ok().and_then(|k| answer.classes.get(k));
+    let one = one.ok_or_else(|| no_answer("there is no class of this number"))?;
+    let rate = one.throughput_per_s.value;
+    Ok(match quantity {
+        "L" => Some(rate * one.response.mean_s.value),
+        "Lq" => Some(rate * one.waiting.mean_s.value),
+        _ => of_times(&one.response, &one.waiting, quantity),
+    })
+}
+
+/// Some law with these moments, where an answer depends on no others: constant, or a mixture of a constant or of no
+/// time with an exponential time.
+fn law_of_moments(mean_s: f64, second: f64) -> Result<Law, BatchError> {
+    let scv = second / (mean_s * mean_s) - 1.0;
+    if scv.is_nan() || scv < -1e-12 {
+        return Err(no_answer("E[S²] of a class is below the square of its E[S]"));
+    }
+    // Uniform around the mean, or no time at all with the chance 1 − p and exponential otherwise.
+    let part = |probability, of| Part { probability, of };
+    Ok(match scv {
+        scv if scv <= 1e-12 => Law::Constant { mean_s },
+        scv if (scv - 1.0).abs() < 1e-12 => Law::Exponential { mean_s },
+        scv if scv > 1.0 => {
+            let busy = 2.0 / (1.0 + scv);
+            let of = Law::Exponential { mean_s: mean_s / busy };
+            Law::Mixture { parts: vec![part(1.0 - busy, Law::Constant { mean_s: 0.0 }), part(busy, of)] }
+        }
+        // Two equally likely sizes to either side of the mean.
+        scv => {
+            let off = scv.sqrt();
+            let of = |factor: f64| part(0.5, Law::Constant { mean_s: mean_s * factor });
+            Law::Mixture { parts: vec![of(1.0 - off), of(1.0 + off)] }
+        }
+    })
 }
 
 fn sharing(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
-    let mean_s = match inputs.has("mu") {
-        true => 1.0 / inputs.positive("mu")?,
-        false => inputs.positive("mean_service")?,
+    let service = match inputs.has("service") {
+        true => inputs.law("service")?,
+        false => Law::Exponential { mean_s: service_s(inputs)? },
     };
-    let discipline = Discipline::ProcessorSharing;
-    let station = Station { discipline, ..station(inputs, Law::Exponential { mean_s })? };
+    let mean_s = service.mean_s();
+    let station = Station { discipline: Discipline::ProcessorSharing, ..station(inputs, service)? };
     match quantity {
-        // Sharing stretches every size by the same factor (Kleinrock 1967).
-        "R_mean_given_size" => {
-            let answer = formula(&station).map_err(no_answer)?;
-            Ok(Some(inputs.number("x")? * answer.response.mean_s.value / mean_s))
-        }
+        "R_mean_given_size" if station.servers.get() == 1 => Ok(Some(
+            sharing_response_s(inputs.positive("lam")?, mean_s, inputs.number("x")?).map_err(no_answer)?,
+        )),
+        "R_mean_given_size" => Err(no_answer("the mean response time by size is known for one server only")),
         _ => answered(&station, inputs, quantity),
     }
 }
@@ -155,33 +488,43 @@ fn answered(station: &Station, inputs: &Inputs, quantity: &str) -> Result<Option
     if quantity == "Wq_sf_at_t" {
         return waiting_survival(station, inputs.number("t")?).map(Some).map_err(no_answer);
     }
+    if quantity == "R_sf_at_t" {
+        return response_survival(station, inputs.number("t")?).map(Some).map_err(no_answer);
+    }
     if let Some(n) = quantity.strip_prefix("P_N_ge_").and_then(|n| n.parse().ok()) {
         return number_at_least(station, n).map(Some).map_err(no_answer);
+    }
+    let share = |prefix: &str| Some(quantity.strip_prefix(prefix)?.parse::<f64>().ok()? / 100.0);
+    for (prefix, which) in [("R_p", 0), ("Wq_p", 1)] {
+        if let Some(p) = share(prefix).filter(|p| *p > 0.0 && *p < 1.0) {
+            let (response_s, waiting_s) = quantiles(station, p).map_err(no_answer)?;
+            return Ok(Some([response_s, waiting_s][which]));
+        }
     }
     Ok(of_answer(&formula(station).map_err(no_answer)?, quantity))
 }
 
 /// A quantity of an answer.
 pub(super) fn of_answer(answer: &Answer, quantity: &str) -> Option<f64> {
-    let quantile = |times: &kendall_station::Summary, per_cent: &str| {
-        Some(times.quantile(per_cent.parse::<f64>().ok()? / 100.0)?.value)
-    };
-    if let Some(per_cent) = quantity.strip_prefix("R_p") {
-        return quantile(&answer.response, per_cent);
-    }
-    if let Some(per_cent) = quantity.strip_prefix("Wq_p") {
-        return quantile(&answer.waiting, per_cent);
-    }
     match quantity {
-        "R_mean" => Some(answer.response.mean_s.value),
-        "R_var" => answer.response.variance_s2,
-        "Wq_mean" => Some(answer.waiting.mean_s.value),
-        "Wq_var" => answer.waiting.variance_s2,
         "L" => Some(answer.in_system.value),
+        "Lq" => Some(answer.throughput_per_s.value * answer.waiting.mean_s.value),
         "P_wait" => Some(answer.p_wait.value),
-        "P_block" => Some(answer.lost.value),
-        "throughput" => Some(answer.throughput_per_s.value),
-        "utilisation" => Some(answer.utilisation.value),
-        _ => None,
+        "P_block" | "P_lost" => Some(answer.lost.value),
+        "throughput" | "X" => Some(answer.throughput_per_s.value),
+        "utilisation" | "rho" => Some(answer.utilisation.value),
+        _ => of_times(&answer.response, &answer.waiting, quantity),
+    }
+}
+
+fn of_times(response: &Summary, waiting: &Summary, quantity: &str) -> Option<f64> {
+    let (times, of) = match quantity.strip_prefix("R_") {
+        Some(of) => (response, of),
+        None => (waiting, quantity.strip_prefix("Wq_")?),
+    };
+    match of {
+        "mean" => Some(times.mean_s.value),
+        "var" => times.variance_s2,
+        _ => Some(times.quantile(of.strip_prefix('p')?.parse::<f64>().ok()? / 100.0)?.value),
     }
 }

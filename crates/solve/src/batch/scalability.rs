@@ -120,8 +120,10 @@ fn usl_fit(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
         "rss" => Some(fit.sum_of_squares),
         "AICc_no_const" => Some(fit.aicc),
         "N_peak" | "X_peak" | "profile95_N_peak_lo" | "profile95_N_peak_hi" => {
-            let peak =
-                fit.peak.ok_or_else(|| no_answer("the fitted law has no peak, for its beta is zero"))?;
+            let peak = fit.peak;
+            if quantity.starts_with(['N', 'X']) && peak.users.is_infinite() {
+                return Err(no_answer("the fitted law has no peak, for its beta is zero"));
+            }
             Some(match quantity {
                 "N_peak" => peak.users,
                 "X_peak" => peak.throughput_per_s,

@@ -30,10 +30,9 @@ impl ClosedNetwork {
         self.validate()?;
         let users = self.users as f64;
         // A delay takes time but nobody waits there, so it counts as thinking until the response is asked for.
-        let delays_s = super::mva::delay_s(self) - self.think_s;
-        let think_s = self.think_s + delays_s;
-        let demand_s = self.demand_s() - delays_s;
+        let think_s = super::mva::delay_s(self);
         let queueing = || self.stations.iter().filter(|station| !station.is_delay());
+        let demand_s: f64 = queueing().map(|station| station.demand_s).sum();
         let best_s = queueing().map(|station| station.demand_s / station.most_servers()).fold(0.0, f64::max);
         // A station with m servers is at its slowest when all users are there, one after the other at worst.
         let worst_s: f64 = queueing().map(|station| station.demand_s / slowest(station)).sum();

@@ -3,25 +3,32 @@
 
 use super::mva::delay_s;
 use super::weights::{LEAST, Run, Weights, rates};
-use super::{ClosedAnswer, ClosedError, ClosedNetwork, ClosedStation, Serving};
+use super::{ClosedAnswer, ClosedNetwork, ClosedStation, Serving};
 
 /// The most users at a station whose rates fall, where all terms are added up.
-const MOST_FALLING: u64 = 4000;
+pub(super) const MOST_FALLING: u64 = 4000;
 
 const SOURCE: &str = "product form by convolution (Buzen 1973; Baskett, Chandy, Muntz and Palacios 1975)";
 
-pub(super) fn solve(network: &ClosedNetwork) -> Result<ClosedAnswer, ClosedError> {
+/// Whether a station slows down as it fills.
+pub(super) fn falls(network: &ClosedNetwork) -> bool {
     let falling = |station: &ClosedStation| match &station.serving {
         Serving::Rates(rates) => !rates.is_sorted(),
         _ => false,
     };
-    if network.stations.iter().any(falling) {
-        return match network.users {
-            users if users > MOST_FALLING => Err(ClosedError::FallingRates { users, most: MOST_FALLING }),
-            _ => Ok(logarithmic(network)),
-        };
+    network.stations.iter().any(falling)
+}
+
+pub(super) fn solve(network: &ClosedNetwork) -> ClosedAnswer {
+    if falls(network) { logarithmic(network) } else { Scaled::of(network).answer(network) }
+}
+
+pub(super) fn throughput_per_s(network: &ClosedNetwork) -> f64 {
+    if falls(network) {
+        return logarithmic(network).throughput_per_s;
     }
-    Ok(Scaled::of(network).answer(network))
+    let scaled = Scaled::of(network);
+    scaled.of_all(&scaled.without(None))
 }
 
 /// The network's weights at the throughput that suits its number of users.
@@ -55,12 +62,12 @@ impl Scaled {
             return at(users as f64 / delay_s);
         }
         // The mean number in an open network grows from nothing to without bounds as z·D goes to 1 at the bottleneck:
-        // half-way steps on the scale of log(z·D/(1 − z·D)), until the mean is N to a small part of a deviation.
+        // half-way steps on the scale of log(z·D/(1 − z·D)), until the mean is N to a part of a deviation.
         let placed = |scaled: &Self| {
             let numbers = scaled.stations.iter().flatten().map(Weights::mean);
             numbers.sum::<f64>() + scaled.throughput_per_s * delay_s
         };
-        let close = 0.1 * (users as f64).sqrt();
+        let close = 0.5 * (users as f64).sqrt();
         let (mut low, mut high) = (-60.0, libm::log(users as f64) + 1.0);
         loop {
             let middle = f64::midpoint(low, high);
@@ -84,10 +91,15 @@ impl Scaled {
             .fold(self.delay.head.clone(), |product, weights| convolve(product, weights, self.users))
     }
 
+    /// The exact throughput, z·g(N − 1)/g(N), from the convolution of all stations.
+    fn of_all(&self, all: &Run) -> f64 {
+        self.throughput_per_s * all.at(self.users - 1) / all.at(self.users)
+    }
+
     fn answer(&self, network: &ClosedNetwork) -> ClosedAnswer {
         let users = self.users;
         let all = self.without(None);
-        let throughput_per_s = self.throughput_per_s * all.at(users - 1) / all.at(users);
+        let throughput_per_s = self.of_all(&all);
         let queue = |place: usize| -> f64 {
             match &self.stations[place] {
                 None => throughput_per_s * network.stations[place].demand_s,

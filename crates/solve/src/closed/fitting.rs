@@ -5,7 +5,7 @@ use std::fmt;
 use kendall_station::Servers;
 
 use super::{ClosedAnswer, ClosedError, ClosedNetwork, ClosedStation};
-use crate::scalability::{FitError, Parameter, Point, Problem, aicc, factors, validate};
+use crate::scalability::{FitError, Noise, Parameter, Point, Problem, aicc, factors, validate};
 
 /// What is fitted: users think, go to a station of several servers, and to a single server. What is held at zero is left
 /// out.
@@ -40,10 +40,9 @@ pub struct ClosedFit {
     pub servers_s: Parameter,
     /// What a request needs of the single server, in seconds.
     pub serial_s: Parameter,
-    /// The standard deviation of the logarithm of a throughput about the curve: a relative error.
-    pub residual_se: f64,
-    /// Akaike's corrected criterion, on the scale of throughputs so that it compares with that of other curves through
-    /// the same points.
+    /// The standard deviation of a point about the curve, in requests per second.
+    pub residual_se_per_s: f64,
+    /// Akaike's corrected criterion.
     pub aicc: f64,
 }
 
@@ -64,7 +63,7 @@ impl ClosedFit {
     /// The throughput that so many users get, in requests per second; a part of a user is rounded. NaN where the network
     /// has no answer: for no user, and for more than [`MOST_USERS`](super::MOST_USERS).
     pub fn predict(&self, users: f64) -> f64 {
-        self.answer(users.round() as u64).map_or(f64::NAN, |answer| answer.throughput_per_s)
+        self.network(users.round() as u64).throughput_per_s().unwrap_or(f64::NAN)
     }
 
     /// The station that limits the throughput of many users: its name, its number of servers, and its demand in seconds.
@@ -98,7 +97,8 @@ impl fmt::Display for ClosedFit {
         }
         match self.bottleneck() {
             Some((name, servers, demand_s)) => {
-                write!(f, "; the {name} limit it to {:.4} 1/s", f64::from(servers) / demand_s.value)
+                let limit_per_s = f64::from(servers) / demand_s.value;
+                write!(f, "; bottleneck: {name}, {limit_per_s:.4} 1/s at most")
             }
             None => write!(f, "; nothing limits it"),
         }
@@ -116,8 +116,9 @@ fn network(shape: &ClosedShape, at: &[f64], users: u64) -> ClosedNetwork {
     ClosedNetwork { think_s: at[0], stations, users }
 }
 
-/// Fits demands by least squares on the logarithm of the throughput, none below zero. Points are weighed by their
-/// relative standard errors where all are known.
+/// Fits demands by weighted least squares, none below zero. The residuals are those of throughputs, as for the other
+/// curves, so that Akaike's criterion compares them; on the study that the tests repeat, logarithms would also predict
+/// worse, for they weigh the small loads as much as those from which one extrapolates.
 ///
 /// # Errors
 /// Fails on fewer different loads than one more than there are parameters, and on impossible points.
@@ -136,17 +137,12 @@ pub fn fit(points: &[Point], shape: ClosedShape) -> Result<ClosedFit, FitError> 
         }
         all
     };
-    let relative = |point: &Point| Point {
-        standard_error_per_s: point.standard_error_per_s.map(|error| error / point.throughput_per_s),
-        ..*point
-    };
-    let factors = factors(&points.iter().map(relative).collect::<Vec<_>>());
+    let factors = factors(points);
     let residuals = |at: &[f64]| -> Vec<f64> {
         let residual = |(point, factor): (&Point, &f64)| {
             let users = (point.users.round() as u64).max(1);
-            let answer = network(&shape, &all(at), users).solve();
-            let throughput = answer.map_or(f64::NAN, |answer| answer.throughput_per_s);
-            factor * libm::log(throughput / point.throughput_per_s)
+            let throughput = network(&shape, &all(at), users).throughput_per_s().unwrap_or(f64::NAN);
+            factor * (throughput - point.throughput_per_s)
         };
         points.iter().zip(&factors).map(residual).collect()
     };
@@ -170,18 +166,16 @@ pub fn fit(points: &[Point], shape: ClosedShape) -> Result<ClosedFit, FitError> 
         None => Parameter { value: known[i], interval: (known[i], known[i]), standard_error: 0.0 },
         Some(place) => Parameter {
             value: minimum.at[place],
-            interval: problem.interval(&minimum, place, minimum.sum, errors[place], freedom),
+            interval: problem.interval(&minimum, place, errors[place], Noise::of(minimum.sum, freedom)),
             standard_error: errors[place],
         },
     };
-    let logs: f64 = points.iter().map(|point| libm::log(point.throughput_per_s)).sum();
     Ok(ClosedFit {
         shape,
         delay_s: parameter(0),
         servers_s: parameter(1),
         serial_s: parameter(2),
-        residual_se: (minimum.sum / freedom).sqrt(),
-        // The density of a throughput is that of its logarithm over the throughput.
-        aicc: aicc(minimum.sum, points.len(), fitted.len() + 1) + 2.0 * logs,
+        residual_se_per_s: (minimum.sum / freedom).sqrt(),
+        aicc: aicc(minimum.sum, points.len(), fitted.len() + 1),
     })
 }

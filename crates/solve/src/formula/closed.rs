@@ -4,11 +4,12 @@
 //! Palacios 1975). The number present is a birth–death chain, added up from its most likely state outwards in positive
 //! terms; an accepted request sees it as if its own user were not there (Lavenberg and Reiser 1980).
 
-use kendall_station::{Estimate, Law, QUANTILES, Quantile, Servers, Station};
+use kendall_station::{Estimate, Law, Quantile, Servers, Station};
 
 use super::poisson::Window;
+use super::solution::{Order, Solution, order};
 use super::tails::Tails;
-use super::{NoFormula, Order, Solution, exponential_mean, order};
+use super::{NoFormula, exponential_mean};
 
 /// The most users, and the most room, whose states are added up one by one.
 const MOST: u64 = 10_000_000;
@@ -152,6 +153,7 @@ impl Chain {
         Solution {
             source: "M/M/m//N, the machine-repair model (Gross, Shortle, Thompson and Harris 2008, section 2.8), for \
                      any law of thinking",
+            approximate: None,
             p_wait,
             waiting_s,
             waiting_variance_s2: Some(variance_s2),
@@ -223,11 +225,11 @@ impl Seen {
         sum + self.waiting(t_s)
     }
 
-    /// All quantiles, of the response and of the waiting time.
-    pub(super) fn quantiles(&self) -> (Vec<Quantile>, Vec<Quantile>) {
+    /// Quantiles at the given shares, of the response and of the waiting time.
+    pub(super) fn quantiles(&self, shares: &[f64]) -> (Vec<Quantile>, Vec<Quantile>) {
         let all = |survival: &dyn Fn(f64) -> f64| {
             let at = |&p: &f64| Quantile { p, value_s: Estimate::exact(self.crossing(1.0 - p, survival)) };
-            QUANTILES.iter().map(at).collect()
+            shares.iter().map(at).collect()
         };
         (all(&|t_s| self.response(t_s)), all(&|t_s| self.waiting(t_s)))
     }

@@ -4,7 +4,7 @@
 //! points and the mass and mean of Y in each cell are kept, so the mean wait is exact and the error falls with the
 //! square of the step; only where a step holds many services, above a utilisation of 0.99, it falls with the step (a compound geometric law by Panjer's recursion, 1981, with matched moments: Gerber 1982).
 
-use kendall_station::{Estimate, Law, QUANTILES, Quantile};
+use kendall_station::{Estimate, Law, Quantile};
 
 /// Cells of one grid.
 const CELLS: usize = 4096;
@@ -72,19 +72,19 @@ impl Grid {
         Rung::new(self, t_s, CELLS).response(self, CELLS)
     }
 
-    /// All quantiles, of the response and of the waiting time, each from the shortest grid that contains it.
-    pub(super) fn quantiles(&self) -> (Vec<Quantile>, Vec<Quantile>) {
+    /// Quantiles at ascending shares, of the response and of the waiting time, each from the shortest grid that contains it.
+    pub(super) fn quantiles(&self, shares: &[f64]) -> (Vec<Quantile>, Vec<Quantile>) {
         let (mut response, mut waiting) = (Vec::new(), Vec::new());
         let mut reach_s = self.service.mean_s;
-        while response.len() < QUANTILES.len() && reach_s < f64::MAX / REACH {
+        while response.len() < shares.len() && reach_s < f64::MAX / REACH {
             let rung = Rung::new(self, reach_s, CELLS);
             let wait_at = |i| rung.waiting[i];
             let response_at = |i| rung.response(self, i);
-            while let Some(&p) = QUANTILES.get(waiting.len()) {
+            while let Some(&p) = shares.get(waiting.len()) {
                 let Some(t_s) = crossing(p, rung.step_s, wait_at) else { break };
                 waiting.push(Quantile { p, value_s: Estimate::exact(t_s) });
             }
-            while let Some(&p) = QUANTILES.get(response.len()) {
+            while let Some(&p) = shares.get(response.len()) {
                 let Some(t_s) = crossing(p, rung.step_s, response_at) else { break };
                 response.push(Quantile { p, value_s: Estimate::exact(t_s) });
             }
@@ -235,7 +235,8 @@ mod tests {
     /// In heavy traffic W is exponential with mean (1 + c²)·E\[S\]/(2(1−ρ)) (Kingman 1962).
     #[test]
     fn it_lives_next_to_saturation() {
-        let (quantiles, _) = Grid::new(1.0 - 1e-9, Law::Uniform { low_s: 0.0, high_s: 2.0 }).quantiles();
+        let (quantiles, _) = Grid::new(1.0 - 1e-9, Law::Uniform { low_s: 0.0, high_s: 2.0 })
+            .quantiles(&kendall_station::QUANTILES);
         let p90 = quantiles.iter().find(|quantile| quantile.p == 0.9).unwrap().value_s.value;
         let exact = (4.0 / 3.0) / 2e-9 * 10f64.ln();
         assert!((p90 / exact - 1.0).abs() < 2e-3, "{p90} {exact}");

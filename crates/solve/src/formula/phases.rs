@@ -4,6 +4,7 @@
 
 use kendall_station::Law;
 
+use super::matrix::{Matrix, inner};
 use super::poisson::Window;
 
 /// Beyond this many stages, or ways from the end of one service to the start of the next, the grid is faster.
@@ -32,45 +33,68 @@ pub(super) struct Chain {
 /// Moves of a chain: from, to, rate.
 type Moves = Vec<(usize, usize, f64)>;
 
-/// The laws of W and W + S, if the service time is a mixture of exponential and Erlang times and of zero.
+/// Service as stages: a fresh one starts in one of them by chance, and moves to the next one or ends.
+pub(super) struct Stages {
+    pub(super) rates_per_s: Vec<f64>,
+    /// Whether service ends with the stage.
+    pub(super) is_last: Vec<bool>,
+    /// The chance to start in the stage. What is missing to 1 takes no time.
+    pub(super) fresh: Vec<f64>,
+    /// The chance of the stage at a random instant of service.
+    residual: Vec<f64>,
+    branches: usize,
+}
+
+impl Stages {
+    /// The stages of a mixture of exponential and Erlang times and of zero.
+    pub(super) fn of(service: &Law) -> Option<Self> {
+        let mut branches = Vec::new();
+        flatten(service, 1.0, &mut branches)?;
+        if branches.iter().map(|branch| branch.stages).sum::<usize>() > MOST_STAGES {
+            return None;
+        }
+        let mean_s: f64 = branches.iter().map(|b| b.probability * b.stages as f64 / b.rate_per_s).sum();
+        let mut stages = Self {
+            rates_per_s: Vec::new(),
+            is_last: Vec::new(),
+            fresh: Vec::new(),
+            residual: Vec::new(),
+            branches: branches.len(),
+        };
+        for branch in &branches {
+            for stage in 0..branch.stages {
+                stages.rates_per_s.push(branch.rate_per_s);
+                stages.is_last.push(stage + 1 == branch.stages);
+                stages.fresh.push(if stage == 0 { branch.probability } else { 0.0 });
+                // By the time that is spent there.
+                stages.residual.push(branch.probability / branch.rate_per_s / mean_s);
+            }
+        }
+        Some(stages)
+    }
+
+    /// Moves within a service.
+    fn moves(&self) -> impl Iterator<Item = (usize, usize, f64)> {
+        let inner = (0..self.is_last.len()).filter(|&stage| !self.is_last[stage]);
+        inner.map(|stage| (stage, stage + 1, self.rates_per_s[stage]))
+    }
+}
+
+/// The laws of W and W + S of M/PH/1, if the service time is a mixture of exponential and Erlang times and of zero.
 pub(super) fn waiting_and_response(rho: f64, service: &Law) -> Option<(Chain, Chain)> {
-    let mut branches = Vec::new();
-    flatten(service, 1.0, &mut branches)?;
-    let stages: usize = branches.iter().map(|branch| branch.stages).sum();
-    if stages > MOST_STAGES || stages * branches.len() > MOST_WAYS {
+    let stages = Stages::of(service)?;
+    if stages.fresh.len() * stages.branches > MOST_WAYS {
         return None;
     }
-    let mean_s: f64 = branches.iter().map(|b| b.probability * b.stages as f64 / b.rate_per_s).sum();
-    // A fresh service starts at the front of a branch; a residual one anywhere, by the time spent there.
-    let (mut fresh, mut residual) = (vec![0.0; stages], vec![0.0; stages]);
-    let mut moves = Moves::new();
-    let mut exits = Vec::new();
-    let mut at = 0;
-    for branch in &branches {
-        fresh[at] = branch.probability;
-        residual[at..at + branch.stages].fill(branch.probability / branch.rate_per_s / mean_s);
-        moves.extend((at + 1..at + branch.stages).map(|to| (to - 1, to, branch.rate_per_s)));
-        at += branch.stages;
-        exits.push((at - 1, branch.rate_per_s));
-    }
-    let out = |moves: &mut Moves, shift: usize, chance: f64, start: &[f64]| {
-        for &(from, rate) in &exits {
-            let entered = start.iter().enumerate().filter(|(_, p)| **p > 0.0);
-            moves.extend(entered.map(|(to, p)| (from, to + shift, rate * chance * p)));
-        }
-    };
     // W is a geometric sum of residual service times.
-    let rates: Vec<f64> =
-        branches.iter().flat_map(|branch| std::iter::repeat_n(branch.rate_per_s, branch.stages)).collect();
-    let start: Vec<f64> = residual.iter().map(|p| rho * p).collect();
-    let service_moves = moves.clone();
-    out(&mut moves, 0, rho, &residual);
-    let waiting = Chain::new(&start, &moves, &rates);
-    // W + S enters a fresh service where W ends.
-    out(&mut moves, stages, 1.0 - rho, &fresh);
-    moves.extend(service_moves.iter().map(|&(from, to, rate)| (from + stages, to + stages, rate)));
-    let start: Vec<f64> = start.into_iter().chain(fresh.iter().map(|p| (1.0 - rho) * p)).collect();
-    let response = Chain::new(&start, &moves, &rates.repeat(2));
+    let start: Vec<f64> = stages.residual.iter().map(|p| rho * p).collect();
+    let mut moves: Moves = stages.moves().collect();
+    for from in (0..stages.is_last.len()).filter(|&stage| stages.is_last[stage]) {
+        let entered = stages.residual.iter().enumerate().filter(|(_, p)| **p > 0.0);
+        moves.extend(entered.map(|(to, p)| (from, to, stages.rates_per_s[from] * rho * p)));
+    }
+    let waiting = Chain::new(&start, &moves, &stages.rates_per_s);
+    let response = waiting.then(1.0 - rho, &stages);
     Some((waiting, response))
 }
 
@@ -98,31 +122,91 @@ fn flatten(law: &Law, probability: f64, branches: &mut Vec<Branch>) -> Option<()
 }
 
 impl Chain {
-    /// Follows the uniformised chain until nothing is left or what is left has settled in its final proportions.
+    /// Follows a uniformised chain from where it starts.
     fn new(start: &[f64], moves: &Moves, rates: &[f64]) -> Self {
         let rate_per_s = rates.iter().copied().fold(0.0, f64::max);
         let stay: Vec<f64> = rates.iter().map(|rate| 1.0 - rate / rate_per_s).collect();
         let moves: Moves = moves.iter().map(|&(from, to, rate)| (from, to, rate / rate_per_s)).collect();
-        let mut now = start.to_vec();
-        let mut alive = vec![now.iter().sum::<f64>()];
-        let mut settled: Vec<f64> = now.clone();
-        let mut ratio = 0.0;
-        while alive.len() < MOST_STEPS {
+        let step = |_: usize, now: &[f64]| {
             let mut next: Vec<f64> = now.iter().zip(&stay).map(|(x, stay)| x * stay).collect();
             for &(from, to, chance) in &moves {
                 next[to] += now[from] * chance;
             }
-            let (before, left) = (alive[alive.len() - 1], next.iter().sum::<f64>());
-            alive.push(left);
-            ratio = if before > 0.0 { left / before } else { 0.0 };
-            now = next;
-            if left < 1e-30 {
+            next
+        };
+        Self::follow(rate_per_s, start.to_vec(), 0, step, |_, now| now.iter().sum())
+    }
+
+    /// The chances α·P^n·x, where P = I + Θ/q has no negative entry: Θ has `off` beside its diagonal, and −`diagonal`
+    /// on it. The steps are no slower than the stages of a service that may follow.
+    pub(super) fn falling(alpha: &[f64], x: &[f64], off: &Matrix, diagonal: &[f64], stages: &Stages) -> Self {
+        let rate_per_s = diagonal.iter().chain(&stages.rates_per_s).copied().fold(0.0, f64::max);
+        let mut chances = off.clone();
+        for (i, own) in diagonal.iter().enumerate() {
+            let row = chances.row_mut(i);
+            row.iter_mut().for_each(|x| *x /= rate_per_s);
+            row[i] = 1.0 - own / rate_per_s;
+        }
+        let step = |_: usize, now: &[f64]| chances.apply(now);
+        Self::follow(rate_per_s, x.to_vec(), 0, step, |_, now| inner(alpha, now))
+    }
+
+    /// The time of this chain and then a service, which is at once with the chance `p_none`. In each step the service
+    /// is entered by what the chain loses.
+    pub(super) fn then(&self, p_none: f64, stages: &Stages) -> Self {
+        let rate_per_s = self.rate_per_s;
+        let moves: Moves = stages.moves().map(|(from, to, rate)| (from, to, rate / rate_per_s)).collect();
+        let start = stages.fresh.iter().map(|p| p_none * p).collect();
+        let step = |n: usize, now: &[f64]| {
+            let entering = (self.at(n) - self.at(n + 1)).max(0.0);
+            let mut next: Vec<f64> = now
+                .iter()
+                .zip(&stages.rates_per_s)
+                .zip(&stages.fresh)
+                .map(|((x, rate), fresh)| x * (1.0 - rate / rate_per_s) + entering * fresh)
+                .collect();
+            for &(from, to, chance) in &moves {
+                next[to] += now[from] * chance;
+            }
+            next
+        };
+        let steps = self.alive.len();
+        Self::follow(rate_per_s, start, steps, step, |n, now| self.at(n) + now.iter().sum::<f64>())
+    }
+
+    fn at(&self, n: usize) -> f64 {
+        let last = self.alive.len() - 1;
+        match n.checked_sub(last) {
+            Some(past) => self.alive[last] * libm::pow(self.ratio, past as f64),
+            None => self.alive[n],
+        }
+    }
+
+    /// Takes steps until nothing is left, or what is left has settled in its final proportions; `least` at least.
+    fn follow(
+        rate_per_s: f64,
+        start: Vec<f64>,
+        least: usize,
+        step: impl Fn(usize, &[f64]) -> Vec<f64>,
+        left: impl Fn(usize, &[f64]) -> f64,
+    ) -> Self {
+        let mut now = start;
+        let mut alive = vec![left(0, &now)];
+        let mut settled = now.clone();
+        let mut ratio = 0.0;
+        while alive.len() < MOST_STEPS {
+            let n = alive.len();
+            now = step(n - 1, &now);
+            let (before, still) = (alive[n - 1], left(n, &now));
+            alive.push(still);
+            ratio = if before > 0.0 { (still / before).min(1.0) } else { 0.0 };
+            if still < 1e-30 {
                 break;
             }
-            if alive.len() % TEST_EVERY == 0 {
-                let shape: Vec<f64> = now.iter().map(|x| x / left).collect();
+            if n % TEST_EVERY == 0 {
+                let shape: Vec<f64> = now.iter().map(|x| x / still).collect();
                 let moved = shape.iter().zip(&settled).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-                if moved < 1e-14 {
+                if moved < 1e-14 && n >= least {
                     break;
                 }
                 settled = shape;

@@ -44,9 +44,56 @@ impl Window {
     }
 }
 
+/// The logarithm of the Poisson probability of `n`, which need not be whole: by Stirling's series and the deviance, so
+/// that nothing large cancels (Loader 2000).
+pub(super) fn ln_chance(n: f64, mean: f64) -> f64 {
+    if n < 0.5 {
+        return n * libm::log(mean) - mean - libm::lgamma(n + 1.0);
+    }
+    let deviance = n * short_of_log((mean - n) / n);
+    -deviance - 0.5 * libm::log(2.0 * std::f64::consts::PI * n) - stirling(n)
+}
+
+/// x − ln(1 + x) for x > −1, also where x is small.
+pub(super) fn short_of_log(x: f64) -> f64 {
+    if x.abs() > 0.1 {
+        return x - libm::log1p(x);
+    }
+    // ln(1 + x) = 2·artanh(y) with y = x/(2 + x), and x − 2y = xy: an all but alternating sum.
+    let y = x / (2.0 + x);
+    let (square, mut power, mut sum, mut k) = (y * y, y * y * y, 0.0, 3.0);
+    while power.abs() / k > 1e-18 * (x * y).abs() {
+        sum += power / k;
+        power *= square;
+        k += 2.0;
+    }
+    x * y - 2.0 * sum
+}
+
+/// ln n! beyond (n + ½) ln n − n + ½ ln 2π.
+fn stirling(n: f64) -> f64 {
+    if n < 15.0 {
+        let half_ln_two_pi = 0.5 * libm::log(2.0 * std::f64::consts::PI);
+        return libm::lgamma(n + 1.0) - ((n + 0.5) * libm::log(n) - n + half_ln_two_pi);
+    }
+    let square = n * n;
+    (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - 1.0 / (1680.0 * square)) / square) / square) / n
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_logarithm_is_that_of_the_terms() {
+        for mean in [0.3, 7.0, 300.0, 1e5] {
+            let window = Window::new(mean);
+            for (i, p) in window.terms.iter().enumerate().filter(|(_, p)| **p > 1e-15) {
+                let found = ln_chance((window.first + i) as f64, mean);
+                assert!((found - libm::log(*p)).abs() < 1e-10, "{mean} {i}: {found}");
+            }
+        }
+    }
 
     #[test]
     fn the_terms_are_poisson() {

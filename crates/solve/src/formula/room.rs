@@ -87,6 +87,7 @@ pub(super) fn solve(rate_per_s: f64, service_s: f64, servers: u32, capacity: u64
     let variance = (second - waiting_s * waiting_s).max(0.0);
     Solution {
         source: "M/M/m/K (Gross, Shortle, Thompson and Harris 2008, section 2.5)",
+        approximate: None,
         p_wait: ahead.iter().sum(),
         waiting_s,
         waiting_variance_s2: Some(variance),
@@ -104,6 +105,7 @@ pub(super) fn loss(rate_per_s: f64, service: Law, servers: u32) -> Solution {
     let lost = erlang_b(servers, rate_per_s * service_s);
     Solution {
         source: "M/G/m/m by Erlang's B formula (Sevastyanov 1957)",
+        approximate: None,
         p_wait: 0.0,
         waiting_s: 0.0,
         waiting_variance_s2: Some(0.0),

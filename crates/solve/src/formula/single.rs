@@ -4,24 +4,21 @@
 use kendall_station::Law;
 
 use super::Solution;
-use super::constant::Constant;
 use super::grid::Grid;
 use super::phases;
 use super::tails::Tails;
 
-/// Means, variances and tails of M/G/1 in order of arrival. The variance of the service time is finite.
+/// Means, variances and tails of M/G/1 in order of arrival. The variance of the service time is finite, and it is not
+/// constant, for which there is a better method.
 pub(super) fn solve(rate_per_s: f64, service: Law) -> Solution {
     let service_s = service.mean_s();
     let rho = rate_per_s * service_s;
     let second = service.moment(2);
     let waiting_s = rate_per_s * second / (2.0 * (1.0 - rho));
     let variance = waiting_s * waiting_s + rate_per_s * service.moment(3) / (3.0 * (1.0 - rho));
-    let source = match service {
-        Law::Constant { .. } => "M/D/1 (Erlang 1909; tail by Franx 2001)",
-        _ => "M/G/1 by Pollaczek and Khinchine's formula (Kleinrock 1975, section 5.7)",
-    };
     Solution {
-        source,
+        source: "M/G/1 by Pollaczek and Khinchine's formula (Kleinrock 1975, section 5.7)",
+        approximate: None,
         p_wait: rho,
         waiting_s,
         waiting_variance_s2: Some(variance),
@@ -34,9 +31,6 @@ pub(super) fn solve(rate_per_s: f64, service: Law) -> Solution {
 }
 
 fn tails(rho: f64, service: Law) -> Tails {
-    if let Law::Constant { mean_s } = service {
-        return Tails::Constant(Constant::new(rho, mean_s));
-    }
     match phases::waiting_and_response(rho, &service) {
         Some((waiting, response)) => Tails::Phases { waiting, response },
         None => Tails::Grid(Grid::new(rho, service)),
@@ -46,6 +40,7 @@ fn tails(rho: f64, service: Law) -> Tails {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::formula::constant::Constant;
 
     /// The methods share nothing but the law, so that they agree says that each is right.
     #[test]
@@ -72,7 +67,7 @@ mod tests {
     #[test]
     fn the_grid_agrees_with_constant_service() {
         for rho in [0.2, 0.8, 0.95] {
-            let constant = Constant::new(rho, 2.0);
+            let constant = Constant::new(rho, 2.0, 1);
             let grid = Grid::new(rho, Law::Constant { mean_s: 2.0 });
             for t in [0.5, 3.0, 10.0] {
                 assert!((grid.waiting(t) - constant.waiting(t)).abs() < 1e-6, "{rho} {t}");

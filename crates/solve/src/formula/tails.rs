@@ -4,6 +4,7 @@ use kendall_station::{Estimate, Law, QUANTILES, Quantile};
 
 use super::closed::Seen;
 use super::constant::Constant;
+use super::delay::Delay;
 use super::grid::Grid;
 use super::many::Many;
 use super::phases::Chain;
@@ -15,15 +16,19 @@ pub(super) enum Tails {
     Means,
     /// M/M/m.
     Many(Many),
+    /// GI/M/m.
+    Delay(Delay),
+    /// A wait fitted to its mean, and then service of any law.
+    Fitted { delay: Delay, service: Law },
     /// M/M/m/K.
     Room(Room),
     /// M/M/m//N, with or without limited room.
     Closed(Seen),
     /// Nobody waits: the response time is the service time.
     Service(Law),
-    /// M/G/1 with a phase-type law.
+    /// M/PH/m.
     Phases { waiting: Chain, response: Chain },
-    /// M/D/1.
+    /// M/D/m.
     Constant(Constant),
     /// M/G/1 with any other law.
     Grid(Grid),
@@ -37,7 +42,9 @@ impl Tails {
         }
         match self {
             Self::Means => None,
-            Self::Many(many) => Some(many.waiting(t_s)),
+            Self::Many(Many { delay, .. }) | Self::Delay(delay) | Self::Fitted { delay, .. } => {
+                Some(delay.waiting(t_s))
+            }
             Self::Room(room) => Some(room.waiting(t_s)),
             Self::Closed(seen) => Some(seen.waiting(t_s)),
             Self::Service(_) => Some(0.0),
@@ -54,7 +61,8 @@ impl Tails {
         }
         match self {
             Self::Means => None,
-            Self::Many(many) => Some(many.response(t_s)),
+            Self::Many(Many { delay, .. }) | Self::Delay(delay) => Some(delay.response(t_s)),
+            Self::Fitted { delay, service } => Some(delay.response_with(service, t_s)),
             Self::Room(room) => Some(room.response(t_s)),
             Self::Closed(seen) => Some(seen.response(t_s)),
             Self::Service(law) => Some(law.survival(t_s)),
@@ -66,22 +74,29 @@ impl Tails {
 
     /// All quantiles, of the response and of the waiting time; none where only moments are known.
     pub(super) fn quantiles(&self) -> (Vec<Quantile>, Vec<Quantile>) {
+        self.quantiles_at(&QUANTILES)
+    }
+
+    /// Quantiles at ascending shares.
+    pub(super) fn quantiles_at(&self, shares: &[f64]) -> (Vec<Quantile>, Vec<Quantile>) {
         if let Self::Means = self {
             return (Vec::new(), Vec::new());
         }
         if let Self::Grid(grid) = self {
-            return grid.quantiles();
+            return grid.quantiles(shares);
         }
         if let Self::Closed(seen) = self {
-            return seen.quantiles();
+            return seen.quantiles(shares);
         }
         let all = |value: &dyn Fn(f64) -> f64| {
             let at = |&p: &f64| Quantile { p, value_s: Estimate::exact(value(p)) };
-            QUANTILES.iter().map(at).collect()
+            shares.iter().map(at).collect()
         };
         let known = "only moments and the grid were taken out above";
         let waiting = |p| match self {
-            Self::Many(many) => many.waiting_quantile(p),
+            Self::Many(Many { delay, .. }) | Self::Delay(delay) | Self::Fitted { delay, .. } => {
+                delay.waiting_quantile(p)
+            }
             _ => invert(p, |t_s| self.waiting(t_s).expect(known)),
         };
         let response = |p| match self {

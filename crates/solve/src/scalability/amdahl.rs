@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::usl::{residual_se, show};
-use super::{FitError, Parameter, Point, Problem, aicc, factors, laws, validate};
+use super::{FitError, Noise, Parameter, Point, Problem, aicc, factors, laws, validate};
 
 /// X = γ·N/(1 + α(N − 1)) through measured points.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +58,7 @@ pub fn fit_amdahl(points: &[Point]) -> Result<Amdahl, FitError> {
     let errors = problem.standard_errors(&minimum, freedom);
     let parameter = |i: usize| Parameter {
         value: minimum.at[i],
-        interval: problem.interval(&minimum, i, minimum.sum, errors[i], freedom),
+        interval: problem.interval(&minimum, i, errors[i], Noise::of(minimum.sum, freedom)),
         standard_error: errors[i],
     };
     Ok(Amdahl {

@@ -1,6 +1,8 @@
 //! Least squares for curves of a few parameters with lower bounds: Levenberg and Marquardt's method with an active set,
 //! Wald standard errors, and intervals by profile likelihood.
 
+use statrs::distribution::{ContinuousCDF as _, StudentsT};
+
 use crate::statistics::student_t;
 
 /// A sum of squares to make small.
@@ -110,34 +112,27 @@ impl Problem<'_> {
         all.iter().map(|&i| error(i)).collect()
     }
 
-    /// The values of parameter `i` that the data do not refute at 95 %: those for which the best fit of all others has a
-    /// sum of squares of at most the least one times 1 + t²/freedom (Bates and Watts 1988, section 6.1). `least` is the
-    /// sum to compare with, `error` any step of the right size. An end is infinite where no value is refuted.
-    pub(crate) fn interval(
-        &self,
-        minimum: &Minimum,
-        i: usize,
-        least: f64,
-        error: f64,
-        freedom: f64,
-    ) -> (f64, f64) {
-        let t = student_t(freedom, 0.975);
-        let limit = least * (1.0 + t * t / freedom);
-        let step = Some(t * error).filter(|step| step.is_finite() && *step > 0.0);
-        let step = step.unwrap_or(self.scale[i]).min(1e3 * minimum.at[i].abs().max(self.scale[i]));
+    /// The values of parameter `i` that the data do not refute at 95 %: those with which the best fit of all others has a
+    /// sum of squares of at most the least one plus variance·c (Bates and Watts 1988, section 6.1). c is Student's t
+    /// squared, smaller near the parameter's bound (see [`Level::critical`]). `error` is its standard error.
+    pub(crate) fn interval(&self, minimum: &Minimum, i: usize, error: f64, noise: Noise) -> (f64, f64) {
+        let scale = self.scale[i].max(minimum.at[i].abs());
+        let error = if error.is_finite() && error > 0.0 { error.min(1e3 * scale) } else { scale };
+        let level = Level::new(noise, Bound { low: self.low[i], error });
         let side = |towards: f64| {
-            let mut profile = Profile { problem: self, i, others: minimum.at.clone() };
+            let mut profile = Profile { problem: self, i, others: minimum.at.clone(), level: &level };
             let mut inside = minimum.at[i];
-            let mut reach = step;
+            let mut reach = 2.0 * error;
             loop {
                 let outside = (inside + towards * reach).max(self.low[i]);
                 if outside == inside {
                     return inside;
                 }
-                if profile.sum(outside) > limit {
-                    return profile.crossing(limit, inside, outside);
+                let height = profile.height(outside);
+                if height > 0.0 {
+                    return profile.crossing(inside, (outside, height));
                 }
-                if outside.abs() > 1e9 * self.scale[i].max(minimum.at[i].abs()) {
+                if outside.abs() > 1e9 * scale {
                     return towards * f64::INFINITY;
                 }
                 inside = outside;
@@ -148,16 +143,84 @@ impl Problem<'_> {
     }
 }
 
+/// What a sum of squares is compared with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Noise {
+    /// The least sum that any fit has.
+    pub(crate) least: f64,
+    /// The variance of a residual, known with so many degrees of freedom.
+    pub(crate) variance: f64,
+    pub(crate) freedom: f64,
+}
+
+impl Noise {
+    /// As the least sum of squares tells it.
+    pub(crate) fn of(least: f64, freedom: f64) -> Self {
+        Self { least, variance: least / freedom, freedom }
+    }
+}
+
+/// Where a parameter's estimates stop, and how far they scatter.
+struct Bound {
+    low: f64,
+    error: f64,
+}
+
+/// Up to where a sum of squares does not refute a value.
+struct Level {
+    noise: Noise,
+    bound: Bound,
+    law: StudentsT,
+    /// Student's quantiles for one side and for two.
+    one_sided: f64,
+    two_sided: f64,
+}
+
+impl Level {
+    fn new(noise: Noise, bound: Bound) -> Self {
+        let freedom = noise.freedom;
+        let law = StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are positive");
+        let (one_sided, two_sided) = (student_t(freedom, 0.95), student_t(freedom, 0.975));
+        Self { noise, bound, law, one_sided, two_sided }
+    }
+
+    /// The deviation, in standard errors, at which a value is refuted at 95 % if estimates stop at the bound: one-sided
+    /// for the bound itself, two-sided far from it, and between the two so that the best-fitting 95 % are kept (Feldman
+    /// and Cousins 1998, with Student's law for the normal one).
+    fn critical(&self, value: f64) -> f64 {
+        let above = (value - self.bound.low) / self.bound.error;
+        if above >= self.two_sided {
+            return self.two_sided;
+        }
+        // An estimate that the bound holds up fits worse than it would fit below.
+        let held =
+            |t: f64| if above > 0.0 { self.law.cdf(-(above * above + t * t) / (2.0 * above)) } else { 0.0 };
+        let (mut low, mut high) = (self.one_sided, self.two_sided);
+        while high - low > 1e-5 * high {
+            let middle = f64::midpoint(low, high);
+            if self.law.cdf(middle) - held(middle) < 0.95 { low = middle } else { high = middle }
+        }
+        high
+    }
+
+    /// By how many standard errors a sum of squares is beyond what refutes the value.
+    fn height(&self, value: f64, sum: f64) -> f64 {
+        ((sum - self.noise.least).max(0.0) / self.noise.variance).sqrt() - self.critical(value)
+    }
+}
+
 /// The best sum of squares with one parameter held.
 struct Profile<'a> {
     problem: &'a Problem<'a>,
     i: usize,
     /// The last fit, from which the next one starts.
     others: Vec<f64>,
+    level: &'a Level,
 }
 
 impl Profile<'_> {
-    fn sum(&mut self, value: f64) -> f64 {
+    /// By how many standard errors a value is farther off than what is refuted; almost straight.
+    fn height(&mut self, value: f64) -> f64 {
         let i = self.i;
         let with = |others: &[f64]| {
             let mut all = others.to_vec();
@@ -177,23 +240,26 @@ impl Profile<'_> {
         };
         let minimum = held.minimise(&without(&self.others));
         self.others = with(&minimum.at);
-        minimum.sum
+        self.level.height(value, minimum.sum)
     }
 
-    /// Where the sum crosses the limit between two values, to one part in 10⁶ of their distance, by the Illinois form of
-    /// regula falsi on its root, which is nearly straight.
-    fn crossing(&mut self, limit: f64, mut inside: f64, mut outside: f64) -> f64 {
+    /// Where the height crosses zero between two values, to one part in 10⁵ of their distance, by the Illinois form of
+    /// regula falsi.
+    fn crossing(&mut self, mut inside: f64, outside: (f64, f64)) -> f64 {
+        let (mut outside, mut above) = outside;
         let width = (outside - inside).abs();
-        let mut height = |value: f64| self.sum(value).sqrt() - limit.sqrt();
-        let (mut below, mut above) = (height(inside).min(0.0), height(outside));
+        let mut below = self.height(inside).min(0.0);
         let mut last_inside = None;
         for _ in 0..60 {
-            if (outside - inside).abs() <= 1e-6 * width || above - below <= 0.0 {
+            if (outside - inside).abs() <= 1e-5 * width || above - below <= 0.0 {
                 break;
             }
             let middle = inside - below * (outside - inside) / (above - below);
-            let found = height(middle);
-            let now_inside = found <= 0.0;
+            let found = self.height(middle);
+            if found.abs() <= 1e-5 {
+                return middle;
+            }
+            let now_inside = found < 0.0;
             if now_inside {
                 (inside, below) = (middle, found);
                 if last_inside == Some(true) {
@@ -204,9 +270,6 @@ impl Profile<'_> {
                 if last_inside == Some(false) {
                     below /= 2.0;
                 }
-            }
-            if found.abs() <= 1e-9 * limit.sqrt() {
-                return middle;
             }
             last_inside = Some(now_inside);
         }

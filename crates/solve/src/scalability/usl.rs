@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::least_squares::{Minimum, Problem, solved};
+use super::least_squares::{Minimum, Noise, Problem, solved};
 use super::{FitError, Parameter, Point, aicc, factors, laws, validate};
 
 /// X = γN/(1 + α(N − 1) + βN(N − 1)) through measured points.
@@ -17,8 +17,8 @@ pub struct Usl {
     /// α below zero fits better still: more users get more than their share (a cache warms, a batch fills). A law that
     /// promises ever more is not to be extrapolated, so `predict` keeps to α ≥ 0.
     pub superlinear_alpha: Option<f64>,
-    /// Where the throughput is largest; `None` without β.
-    pub peak: Option<Peak>,
+    /// Where the throughput is largest.
+    pub peak: Peak,
     /// The standard deviation of a point about the curve, in requests per second.
     pub residual_se_per_s: f64,
     /// The sum of the squared residuals.
@@ -32,11 +32,11 @@ pub struct Usl {
 /// The largest throughput of the law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Peak {
-    /// At so many users.
+    /// At so many users; infinite without β.
     pub users: f64,
     /// The 95 % interval of that number by profile likelihood; open upwards where β may be zero.
     pub interval: (f64, f64),
-    /// Requests per second there.
+    /// Requests per second there; without β what no number of users exceeds.
     pub throughput_per_s: f64,
     /// Whether the data reach it.
     pub seen: PeakSeen,
@@ -49,6 +49,8 @@ pub enum PeakSeen {
     Within,
     /// Beyond all measured loads: an extrapolation.
     Beyond,
+    /// Nowhere: β is zero.
+    Nowhere,
 }
 
 impl Usl {
@@ -62,20 +64,16 @@ impl fmt::Display for Usl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [gamma, alpha, beta] = [&self.gamma_per_s, &self.alpha, &self.beta].map(show);
         write!(f, "X = γN/(1 + α(N − 1) + βN(N − 1)), γ = {gamma}, α = {alpha}, β = {beta}")?;
-        match &self.peak {
-            None => write!(f, "; no peak"),
-            Some(peak) => {
-                let (low, high) = peak.interval;
-                write!(
-                    f,
-                    "; peak {:.4} 1/s at N = {:.4} ({low:.4} … {high:.4})",
-                    peak.throughput_per_s, peak.users
-                )?;
-                match peak.seen {
-                    PeakSeen::Within => Ok(()),
-                    PeakSeen::Beyond => write!(f, ", beyond the measured loads"),
-                }
+        let Peak { users, interval: (low, high), throughput_per_s, seen } = self.peak;
+        match seen {
+            PeakSeen::Nowhere => write!(f, "; no peak, or one beyond N = {low:.4}"),
+            PeakSeen::Within => {
+                write!(f, "; peak {throughput_per_s:.4} 1/s at N = {users:.4} ({low:.4} … {high:.4})")
             }
+            PeakSeen::Beyond => write!(
+                f,
+                "; peak {throughput_per_s:.4} 1/s at N = {users:.4} ({low:.4} … {high:.4}), beyond the measured loads"
+            ),
         }
     }
 }
@@ -112,20 +110,22 @@ pub fn fit_usl(points: &[Point]) -> Result<Usl, FitError> {
     let minimum = bounded.minimise_from(&starts).ok_or(FitError::NoFit)?;
     let freedom = (points.len() - 3) as f64;
     let errors = bounded.standard_errors(&minimum, freedom);
+    // The noise is what is left about the best curve of this form, also where its parameters are not allowed.
+    let best = free.minimise(&minimum.at);
+    let variance = best.sum.min(minimum.sum) / freedom;
+    let noise = Noise { least: minimum.sum, variance, freedom };
     let parameter = |i: usize| Parameter {
         value: minimum.at[i],
-        interval: bounded.interval(&minimum, i, minimum.sum, errors[i], freedom),
+        interval: bounded.interval(&minimum, i, errors[i], noise),
         standard_error: errors[i],
     };
-    let at_bound = minimum.at[ALPHA] == 0.0;
-    let superlinear_alpha = Some(free.minimise(&minimum.at))
-        .filter(|free| at_bound && free.at[ALPHA] < 0.0 && free.sum < minimum.sum);
+    let superlinear_alpha = (minimum.at[ALPHA] == 0.0 && best.at[ALPHA] < 0.0).then_some(best.at[ALPHA]);
     Ok(Usl {
         alpha: parameter(ALPHA),
         beta: parameter(BETA),
         gamma_per_s: parameter(GAMMA),
-        superlinear_alpha: superlinear_alpha.map(|free| free.at[ALPHA]),
-        peak: peak(&minimum, &residual_of, largest, freedom),
+        superlinear_alpha,
+        peak: peak(&minimum, &residual_of, noise, largest),
         residual_se_per_s: residual_se(&minimum, points.len(), 3),
         sum_of_squares: minimum.sum,
         aicc: aicc(minimum.sum, points.len(), 4),
@@ -187,23 +187,30 @@ fn starts(points: &[Point], factors: &[f64]) -> Vec<Vec<f64>> {
 type Residuals<'a> = dyn Fn(&dyn Fn(f64) -> f64) -> Vec<f64> + 'a;
 
 /// The peak √((1 − α)/β) with its interval: that of q = 1/peak², with β = (1 − α)·q.
-fn peak(minimum: &Minimum, residual_of: &Residuals<'_>, largest: f64, freedom: f64) -> Option<Peak> {
+fn peak(minimum: &Minimum, residual_of: &Residuals<'_>, noise: Noise, largest: f64) -> Peak {
     let (gamma, alpha, beta) = (minimum.at[GAMMA], minimum.at[ALPHA], minimum.at[BETA]);
     let users = laws::usl_peak(alpha, beta);
-    if !users.is_finite() || alpha >= 1.0 {
-        return None;
+    let seen = match users {
+        users if users.is_infinite() => PeakSeen::Nowhere,
+        users if users > largest => PeakSeen::Beyond,
+        _ => PeakSeen::Within,
+    };
+    let throughput_per_s = match seen {
+        PeakSeen::Nowhere => gamma / alpha,
+        _ => laws::usl(alpha, beta, gamma, users),
+    };
+    // Where one user is best, there is no q for each β.
+    if alpha >= 1.0 {
+        return Peak { users, interval: (1.0, users), throughput_per_s, seen };
     }
-    let curve = |at: &[f64], users: f64| laws::usl(at[1], (1.0 - at[1]) * at[2], at[0], users);
+    let curve = |at: &[f64], users: f64| laws::usl(at[ALPHA], (1.0 - at[ALPHA]) * at[BETA], at[GAMMA], users);
     let residuals = |at: &[f64]| residual_of(&|users| curve(at, users));
-    let q = users.powi(-2);
-    let problem = Problem { residuals: &residuals, low: vec![0.0; 3], scale: vec![gamma, 0.1, q] };
+    let q = beta / (1.0 - alpha);
+    let scale = vec![gamma, 0.1, q.max(0.1 / largest.powi(2))];
+    let problem = Problem { residuals: &residuals, low: vec![0.0; 3], scale };
     let at = Minimum { at: vec![gamma, alpha, q], sum: minimum.sum };
-    let error = problem.standard_errors(&at, freedom)[2];
-    let (low, high) = problem.interval(&at, 2, minimum.sum, error, freedom);
-    Some(Peak {
-        users,
-        interval: (high.powf(-0.5).max(1.0), low.powf(-0.5)),
-        throughput_per_s: laws::usl(alpha, beta, gamma, users),
-        seen: if users <= largest { PeakSeen::Within } else { PeakSeen::Beyond },
-    })
+    let error = problem.standard_errors(&at, noise.freedom)[BETA];
+    let (low, high) = problem.interval(&at, BETA, error, noise);
+    let peak = |q: f64| if q > 0.0 { (1.0 / q).sqrt().max(1.0) } else { f64::INFINITY };
+    Peak { users, interval: (peak(high), peak(low)), throughput_per_s, seen }
 }

@@ -5,9 +5,13 @@ use statrs::distribution::{Binomial, DiscreteCDF as _};
 /// The fewest independent samples for which any two of them bracket the quantile `p` with 95 % confidence: 6 for
 /// the median, 29 for p = 0.9, 2995 for p = 0.999. With fewer, a quantile is not to be printed.
 pub fn minimum_samples(p: f64) -> u64 {
+    fewest(p, 0.05)
+}
+
+fn fewest(p: f64, error: f64) -> u64 {
     let outer = p.max(1.0 - p);
-    let mut n = (0.05f64.ln() / outer.ln()).floor() as u64;
-    while outer.powf(n as f64) + (1.0 - outer).powf(n as f64) > 0.05 {
+    let mut n = (error.ln() / outer.ln()).floor() as u64;
+    while outer.powf(n as f64) + (1.0 - outer).powf(n as f64) > error {
         n += 1;
     }
     n
@@ -17,16 +21,26 @@ pub fn minimum_samples(p: f64) -> u64 {
 /// with 95 % confidence (David and Nagaraja 2003, section 7.1). Each end errs with at most 2.5 %, where the sample
 /// is large enough for that; else both together err with at most 5 %. `None` below [`minimum_samples`].
 pub fn quantile_ranks(n: u64, p: f64) -> Option<(u64, u64)> {
-    if n < minimum_samples(p) {
+    ranks(n, p, 0.05)
+}
+
+/// The same with another confidence than 95 %; both are above 0 and below 1.
+pub fn quantile_ranks_with(n: u64, p: f64, confidence: f64) -> Option<(u64, u64)> {
+    ranks(n, p, 1.0 - confidence)
+}
+
+fn ranks(n: u64, p: f64, error: f64) -> Option<(u64, u64)> {
+    if n < fewest(p, error) {
         return None;
     }
+    let half = error / 2.0;
     let count = Binomial::new(p, n).expect("p is a probability");
     let below = |rank: u64| rank.checked_sub(1).map_or(0.0, |rank| count.cdf(rank));
     // The error of stopping at the largest or the smallest sample, where that is more than half of what is allowed.
     let at_top = 1.0 - below(n);
     let at_bottom = below(1);
-    let lower_error = if at_top > 0.025 { 0.05 - at_top } else { 0.025 };
-    let upper_error = if at_bottom > 0.025 { 0.05 - at_bottom } else { 0.025 };
+    let lower_error = if at_top > half { error - at_top } else { half };
+    let upper_error = if at_bottom > half { error - at_bottom } else { half };
     let lower = last(n, |rank| below(rank) <= lower_error).max(1);
     let upper = last(n, |rank| 1.0 - below(rank) > upper_error) + 1;
     Some((lower, upper.min(n)))

@@ -163,7 +163,7 @@ fn split<'n>(name: &'n str, units: &[(&str, f64)]) -> Option<(&'n str, Unit)> {
 }
 
 /// The share that a quantile's name means: "50" is 0.5, "99.9", "99_9" and "999" are 0.999.
-fn share(name: &str) -> Option<f64> {
+pub(crate) fn share(name: &str) -> Option<f64> {
     let (whole, part) = match name.split_once(['.', '_']) {
         Some(parts) => parts,
         None if name.len() > 2 && name != "100" && name.is_ascii() => name.split_at(2),

@@ -5,16 +5,20 @@ pub const NONE: &str = "–";
 
 /// A unit of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TimeUnit {
+pub enum TimeUnit {
+    /// ns
     Nanoseconds,
+    /// µs
     Microseconds,
+    /// ms
     Milliseconds,
+    /// s
     Seconds,
 }
 
 impl TimeUnit {
     /// The largest unit in which the time is at least 1.
-    pub(crate) fn for_s(time_s: f64) -> Self {
+    pub fn for_s(time_s: f64) -> Self {
         match time_s.abs() {
             time_s if time_s >= 1.0 => Self::Seconds,
             time_s if time_s >= 1e-3 => Self::Milliseconds,
@@ -25,7 +29,7 @@ impl TimeUnit {
     }
 
     /// How many of this unit make a second.
-    pub(crate) fn per_s(self) -> f64 {
+    pub fn per_s(self) -> f64 {
         match self {
             Self::Nanoseconds => 1e9,
             Self::Microseconds => 1e6,
@@ -35,7 +39,7 @@ impl TimeUnit {
     }
 
     /// Its symbol.
-    pub(crate) fn symbol(self) -> &'static str {
+    pub fn symbol(self) -> &'static str {
         match self {
             Self::Nanoseconds => "ns",
             Self::Microseconds => "µs",
@@ -45,7 +49,7 @@ impl TimeUnit {
     }
 
     /// A time in this unit, without its symbol, to three significant digits.
-    pub(crate) fn number(self, time_s: f64) -> String {
+    pub fn number(self, time_s: f64) -> String {
         significant(time_s * self.per_s(), 3)
     }
 }
@@ -92,7 +96,7 @@ pub fn percent(share: f64) -> String {
 }
 
 /// How far a prediction is from the measured value, with its sign: "+52 %".
-pub(crate) fn difference(predicted: f64, measured: f64) -> Option<String> {
+pub fn difference(predicted: f64, measured: f64) -> Option<String> {
     let relative = predicted / measured - 1.0;
     if !relative.is_finite() {
         return None;
@@ -105,12 +109,12 @@ pub(crate) fn difference(predicted: f64, measured: f64) -> Option<String> {
 }
 
 /// The words as a list, or how many points they are where they are more than three.
-pub(crate) fn few(words: &[String]) -> String {
+pub fn few(words: &[String]) -> String {
     if words.len() > 3 { format!("{} points", words.len()) } else { list(words) }
 }
 
 /// "a", "a and b", "a, b and c".
-pub(crate) fn list(words: &[String]) -> String {
+pub fn list(words: &[String]) -> String {
     match words {
         [] => String::new(),
         [only] => only.clone(),

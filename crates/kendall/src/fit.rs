@@ -1,0 +1,188 @@
+//! `kendall fit`.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use kendall_report::number;
+use kendall_solve::fit::{
+    Candidate, Fit, Given, Observation, Origin, Parameter, ServiceTime, Source, fit as fit_points,
+};
+use kendall_solve::table::Table;
+
+use crate::print;
+use crate::systems::SYSTEMS;
+
+/// Where measured points come from, and what is known beside them.
+#[derive(Args)]
+pub(crate) struct Measured {
+    /// The folder of a run, results/EXPERIMENT/INSTANT, or a CSV table with headers such as
+    /// rate_per_s,response_mean_ms
+    measured: PathBuf,
+
+    /// Of a run that varied more than the load, the points to take, such as "workers 2"
+    #[arg(long, value_name = "FACTOR VALUE")]
+    group: Option<String>,
+
+    /// Time that passes outside the station, in seconds; from stamps, or fitted, where it is not given
+    #[arg(long, value_name = "S", value_parser = not_negative)]
+    delay: Option<f64>,
+
+    /// The most requests that were let into the station
+    #[arg(long, value_name = "N")]
+    capacity: Option<u64>,
+}
+
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    measured: Measured,
+
+    /// How many servers the station had; as measured, or fitted, where it is not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    servers: Option<u32>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn not_negative(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.0..=1e6).contains(&value) => Ok(value),
+        _ => Err("must be a number of seconds, from 0 to 1e6".into()),
+    }
+}
+
+/// Points, as they were read.
+pub(crate) struct Read {
+    pub(crate) fit: Fit,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Measured {
+    /// Reads the points and fits them.
+    pub(crate) fn fit(&self, servers: Option<u32>) -> anyhow::Result<Read> {
+        let (points, warnings) = self.points()?;
+        let given = Given { servers, delay_s: self.delay, capacity: self.capacity };
+        let fit =
+            fit_points(&points, given).with_context(|| format!("cannot fit {}", self.measured.display()))?;
+        Ok(Read { fit, warnings })
+    }
+
+    fn points(&self) -> anyhow::Result<(Vec<Observation>, Vec<String>)> {
+        let name = self.measured.display();
+        if !self.measured.is_dir() {
+            let text = fs::read_to_string(&self.measured).with_context(|| format!("cannot read {name}"))?;
+            let table = Table::read(&text).with_context(|| name.to_string())?;
+            return Ok((Observation::of_table(&table), table.warnings()));
+        }
+        let mut groups = kendall_lab::observe(&self.measured, SYSTEMS)?;
+        if let Some(wanted) = &self.group {
+            groups.retain(|points| points.group == *wanted);
+        }
+        match groups.as_slice() {
+            [] => bail!(
+                "{name} has no point that is done{}",
+                self.group.as_ref().map_or(String::new(), |group| format!(" with {group:?}"))
+            ),
+            [only] => Ok((only.points.clone(), only.doubts.clone())),
+            several => {
+                let names: Vec<String> = several.iter().map(|points| format!("{:?}", points.group)).collect();
+                bail!("{name} varied more than the load; choose with --group: {}", names.join(", "))
+            }
+        }
+    }
+}
+
+pub(crate) fn fit(options: &Options) -> anyhow::Result<ExitCode> {
+    let Read { fit, warnings } = options.measured.fit(options.servers)?;
+    if options.json {
+        print::json(&serde_json::json!({ "warnings": warnings, "fit": fit }))?;
+    } else {
+        print::out(&(lines(&fit, &warnings).join("\n") + "\n"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The fit as it is printed.
+fn lines(fit: &Fit, warnings: &[String]) -> Vec<String> {
+    let [first, .., last] = fit.points.as_slice() else { return Vec::new() };
+    let mut lines = vec![format!("{} points, {} to {}", fit.points.len(), first.load, last.load)];
+    lines.extend(warnings.iter().map(|warning| format!("Note: {warning}.")));
+    lines.extend(fit.left_out.iter().map(|why| format!("Left out: {why}.")));
+    lines.extend(fit.doubts.iter().map(|doubt| format!("Doubt: {doubt}.")));
+    if !fit.service.is_empty() {
+        lines.push("\nService time, by what is at hand, best first".into());
+        lines.extend(fit.service.iter().map(source));
+    }
+    let judged = fit.split.as_ref().map_or("there are too few points to hold some out".into(), |split| {
+        format!(
+            "fitted on {} points up to {}, asked for the {} from {} to {}",
+            split.fitted, split.up_to, split.predicted, split.from, split.to
+        )
+    });
+    lines.push(format!("\nModels, {judged}"));
+    lines.push(format!(
+        "  {:<34} {:>14} {:>8} {:>14} {:>8}",
+        "model", "error there", "worst", "error on all", "AICc"
+    ));
+    lines.extend(fit.candidates.iter().map(ranked));
+    lines.push(String::new());
+    lines.extend(best(fit.best()));
+    lines
+}
+
+fn source(service: &ServiceTime) -> String {
+    let name = match service.source {
+        Source::Stamps => "stamps of the server",
+        Source::Utilisation => "slope of the busy processors",
+        Source::LowLoad => "response at the lowest load",
+        Source::Curve => "curve of the best model",
+    };
+    let used = if service.used { "used" } else { "for comparison" };
+    let doubt = service.doubt.as_ref().map_or(String::new(), |doubt| format!("; {doubt}"));
+    let time = number::time_with_interval(service.mean_s, service.interval_s);
+    format!("  {name:<30} {time}, {used}{doubt}")
+}
+
+fn ranked(candidate: &Candidate) -> String {
+    let share = |error: f64| if error.is_finite() { number::percent(error) } else { "unstable".into() };
+    let [error, worst] = match &candidate.held_out {
+        Some(held_out) => [share(held_out.error), share(held_out.worst)],
+        None => [number::NONE.into(), number::NONE.into()],
+    };
+    let aicc = candidate.aicc.map_or(number::NONE.into(), |aicc| format!("{aicc:.1}"));
+    let on_all = share(candidate.error);
+    format!("  {:<34} {error:>14} {worst:>8} {on_all:>14} {aicc:>8}", candidate.name)
+}
+
+/// The winner, with its formula and parameters.
+pub(crate) fn best(candidate: &Candidate) -> Vec<String> {
+    let mut lines = vec![format!("Best: {}", candidate.name), format!("  {}", candidate.formula)];
+    lines.extend(candidate.parameters.iter().map(parameter));
+    lines.extend(candidate.notes.iter().map(|note| format!("  Note: {note}.")));
+    lines
+}
+
+fn parameter(parameter: &Parameter) -> String {
+    let quantity = parameter.quantity;
+    let show = |value: f64| match value {
+        value if quantity.is_time() => number::time(value),
+        value => number::significant(value, 3),
+    };
+    let value = match parameter.interval {
+        Some((low, high)) if quantity.is_time() && high.is_finite() => {
+            number::time_with_interval(parameter.value, Some((low, high)))
+        }
+        Some((low, high)) if high.is_finite() => {
+            format!("{} [{}, {}]", show(parameter.value), show(low), show(high))
+        }
+        Some((low, _)) => format!("{} [from {}]", show(parameter.value), show(low)),
+        None => show(parameter.value),
+    };
+    let given = if parameter.origin == Origin::Given { ", given" } else { "" };
+    format!("  {:<2} {:<30} {value}{given}", quantity.symbol(), quantity.name())
+}

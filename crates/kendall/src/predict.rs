@@ -1,0 +1,184 @@
+//! `kendall predict`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use kendall_report::number;
+use kendall_solve::fit::{Fit, Forecast, Highest, Load, NoForecast, Slo};
+use kendall_station::Estimate;
+use serde::Serialize;
+
+use crate::fit::{self, Measured, Read};
+use crate::{UNSTABLE, print};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    measured: Measured,
+
+    /// How many servers the measured station had; as measured, or fitted, where it is not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    measured_servers: Option<u32>,
+
+    /// Predict for so many requests per second
+    #[arg(long, value_name = "PER_S", value_parser = positive, conflicts_with = "users")]
+    rate: Option<f64>,
+
+    /// Predict for so many users
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    users: Option<u32>,
+
+    /// Mean think time of the users, in seconds; as measured where it is not given
+    #[arg(long, value_name = "S", requires = "users")]
+    think_time: Option<f64>,
+
+    /// Predict for another number of servers than was measured
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    servers: Option<u32>,
+
+    /// Find the highest load that meets an objective, such as 'p99<50ms' or 'mean<0.2s'; with --rate, also how many
+    /// servers that rate needs
+    #[arg(long, value_name = "OBJECTIVE", required_unless_present_any = ["rate", "users"])]
+    slo: Option<Slo>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (1e-12..=1e12).contains(&value) => Ok(value),
+        _ => Err("must be a positive number, from 1e-12 to 1e12".into()),
+    }
+}
+
+/// What was asked, each with its answer or the words for why there is none.
+#[derive(Default, Serialize)]
+struct Asked {
+    model: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forecast: Option<Forecast>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    highest: Option<Highest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    servers_needed: Option<Estimate>,
+    no_answer: Vec<String>,
+    #[serde(skip)]
+    overload: bool,
+}
+
+impl Asked {
+    /// Takes an answer, or notes why there is none.
+    fn take<T>(&mut self, answer: Result<T, NoForecast>) -> Option<T> {
+        answer
+            .inspect_err(|why| {
+                self.overload |= matches!(why, NoForecast::Overload { .. });
+                self.no_answer.push(why.to_string());
+            })
+            .ok()
+    }
+}
+
+pub(crate) fn predict(options: &Options) -> anyhow::Result<ExitCode> {
+    let Read { fit, warnings } = options.measured.fit(options.measured_servers)?;
+    let asked = ask(options, &fit);
+    if options.json {
+        print::json(&serde_json::json!({ "warnings": warnings, "best": fit.best(), "prediction": asked }))?;
+    } else {
+        let mut lines = fit::best(fit.best());
+        lines.push(String::new());
+        lines.extend(asked.forecast.iter().flat_map(forecast));
+        lines.extend(asked.highest.iter().zip(&options.slo).map(|(highest, slo)| most(highest, *slo)));
+        lines.extend(asked.servers_needed.iter().map(needed));
+        lines.extend(asked.no_answer.iter().map(|why| format!("No answer: {why}.")));
+        print::out(&(lines.join("\n") + "\n"))?;
+    }
+    Ok(ExitCode::from(if asked.overload { UNSTABLE } else { 0 }))
+}
+
+fn ask(options: &Options, fit: &Fit) -> Asked {
+    let mut asked = Asked { model: fit.best().name.clone(), ..Asked::default() };
+    let measured_think_s = fit.points.iter().find_map(|point| match point.load {
+        Load::Closed { think_s, .. } => Some(think_s),
+        Load::Open { .. } => None,
+    });
+    let think_s = options.think_time.or(measured_think_s).unwrap_or(0.0);
+    let rate = options.rate.map(|rate_per_s| Load::Open { rate_per_s });
+    let load = rate.or_else(|| options.users.map(|users| Load::Closed { users, think_s }));
+    asked.forecast = load.and_then(|load| asked.take(fit.forecast(load, options.servers)));
+    if let Some(slo) = options.slo {
+        asked.highest = asked.take(fit.highest(slo, options.servers));
+        asked.servers_needed = load.and_then(|load| asked.take(fit.servers_needed(load, slo)));
+    }
+    asked
+}
+
+fn forecast(forecast: &Forecast) -> Vec<String> {
+    let row = |name: &str, value: String| format!("  {name:<24} {value}");
+    let mut lines = vec![format!("At {}", forecast.load)];
+    lines.push(row("response time, mean", time(forecast.response.mean_s)));
+    for (name, p) in [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)] {
+        lines.extend(
+            forecast.response.quantile(p).map(|value| row(&format!("response time, {name}"), time(value))),
+        );
+    }
+    lines.push(row("throughput, 1/s", plain(forecast.throughput_per_s)));
+    lines.extend(forecast.utilisation.map(|rho| row("utilisation", print::share(rho))));
+    if let Some(why) = &forecast.no_quantiles {
+        lines.push(row("quantiles", format!("none: {why}")));
+    }
+    lines.extend(forecast.amplification.filter(|factor| *factor >= 2.0).map(|factor| {
+        format!(
+            "  An error of 1 % in the service time is one of about {} % in the waiting time here: 1/(1 − utilisation).",
+            number::significant(factor, 2)
+        )
+    }));
+    if forecast.steady < 1.0 {
+        let share = number::percent(1.0 - forecast.steady);
+        lines.push(format!(
+            "  In {share} of what the points do not refute, this load is more than the station bears."
+        ));
+    }
+    lines
+}
+
+fn most(highest: &Highest, slo: Slo) -> String {
+    let unit = match highest.at {
+        Load::Open { .. } => "requests per second",
+        Load::Closed { .. } => "users",
+    };
+    let rho = highest
+        .utilisation
+        .map_or(String::new(), |rho| format!(", at a utilisation of {}", number::percent(rho)));
+    format!("{slo}: up to {} {unit}{rho}", plain(highest.load))
+}
+
+fn needed(servers: &Estimate) -> String {
+    let interval = match servers.interval {
+        Some((low, high)) if low != high && high.is_finite() => format!(" ({low} to {high})"),
+        Some((low, high)) if low != high => format!(" ({low} or more)"),
+        _ => String::new(),
+    };
+    format!("servers needed for that: {}{interval}", servers.value)
+}
+
+/// A time with its interval, whose upper end may lie beyond saturation.
+fn time(time_s: Estimate) -> String {
+    match time_s.interval {
+        Some((low, high)) if high.is_infinite() => {
+            format!("{} [from {}, no upper end]", number::time(time_s.value), number::time(low))
+        }
+        interval => number::time_with_interval(time_s.value, interval),
+    }
+}
+
+fn plain(estimate: Estimate) -> String {
+    let show = |value| number::significant(value, 4);
+    match estimate.interval {
+        Some((low, high)) if low != high => {
+            format!("{} [{}, {}]", show(estimate.value), show(low), show(high))
+        }
+        _ => show(estimate.value),
+    }
+}

@@ -1,0 +1,163 @@
+//! M/M/m+M, also called Erlang A: requests that wait give up after an exponential time (Palm 1957).
+
+use kendall_station::{Answer, By, Conditions, Discipline, Estimate, Servers, Station};
+
+use super::{NoFormula, exponential_mean, poisson_rate, summary};
+
+/// Lengths of the queue that are added up at most.
+const MOST: usize = 10_000_000;
+
+/// The mean patience of a station of which nothing else is out of the ordinary, if it is exponential.
+pub(super) fn patience_s(station: &Station) -> Option<f64> {
+    let patience_s = exponential_mean(station.conditions.patience.as_ref()?)?;
+    let rest = Conditions { patience: None, ..station.conditions.clone() };
+    let plain = rest.first().is_none() && station.capacity.is_none() && station.classes.is_empty();
+    (plain && station.discipline == Discipline::Fifo).then_some(patience_s)
+}
+
+/// M/M/m where a request that waits gives up after an exponential time of mean `patience_s`, unless its service has
+/// begun. Times are of those that are served, `lost` is the share that gives up, and the number in the station counts
+/// them while they wait. Stable at any load.
+///
+/// From the states of the birth and death process; a served request's wait, given the requests before it, is a sum of
+/// exponential stages of rates mµ + θ, mµ + 2θ, … (Zeltyn and Mandelbaum 2005, section 2).
+pub(super) fn answer(station: &Station, patience_s: f64) -> Result<Answer, NoFormula> {
+    let rate_per_s = poisson_rate(&station.arrivals, "of impatient customers")?;
+    let servers = station.servers;
+    let needs = NoFormula::NeedsExponential { law: station.service.name(), servers: servers.get() };
+    let service_s = exponential_mean(&station.service).ok_or(needs)?;
+    let states = States::new(rate_per_s, service_s, servers, patience_s);
+    Ok(states.answer(rate_per_s, service_s, servers, patience_s))
+}
+
+/// The chances of n requests in the station, those with an idle server summed up.
+struct States {
+    p_free: f64,
+    busy_below: f64,
+    /// From m on.
+    from_m: Vec<f64>,
+}
+
+impl States {
+    fn new(rate_per_s: f64, service_s: f64, servers: Servers, patience_s: f64) -> Self {
+        let (load, m) = (rate_per_s * service_s, f64::from(servers.get()));
+        let leave_per_s = |waiting: f64| m / service_s + waiting / patience_s;
+        // Outwards from p_m = 1; kept within range by a common factor.
+        let (mut from_m, mut term, mut most, mut waiting) = (vec![1.0], 1.0f64, 1.0f64, 1.0);
+        while term > 1e-20 * most && from_m.len() < MOST {
+            term *= rate_per_s / leave_per_s(waiting);
+            if term > 1e200 {
+                from_m.iter_mut().for_each(|p| *p *= 1e-200);
+                (term, most) = (term * 1e-200, most * 1e-200);
+            }
+            most = most.max(term);
+            from_m.push(term);
+            waiting += 1.0;
+        }
+        let (mut p_free, mut busy_below, mut term, mut n) = (0.0, 0.0, from_m[0], m);
+        while n > 0.0 && (term > 1e-20 * p_free || n > load) {
+            term *= n / load;
+            n -= 1.0;
+            p_free += term;
+            busy_below += n * term;
+            if p_free > 1e200 {
+                (p_free, busy_below, term) = (p_free * 1e-200, busy_below * 1e-200, term * 1e-200);
+                from_m.iter_mut().for_each(|p| *p *= 1e-200);
+            }
+        }
+        let norm = p_free + from_m.iter().sum::<f64>();
+        from_m.iter_mut().for_each(|p| *p /= norm);
+        Self { p_free: p_free / norm, busy_below: busy_below / norm, from_m }
+    }
+
+    fn answer(&self, rate_per_s: f64, service_s: f64, servers: Servers, patience_s: f64) -> Answer {
+        let m = f64::from(servers.get());
+        let all_busy: f64 = self.from_m.iter().sum();
+        let queue: f64 = self.from_m.iter().zip(0u32..).map(|(p, waiting)| p * f64::from(waiting)).sum();
+        let lost = queue / patience_s / rate_per_s;
+        // Who finds j waiting is served with the chance mµ/(mµ + (j+1)θ), and then after j + 1 stages.
+        let drain_per_s = m / service_s;
+        let (mut mean, mut variance) = (0.0, 0.0);
+        let (mut first, mut second, mut served) = (0.0, 0.0, self.p_free);
+        for (p, j) in self.from_m.iter().zip(1u32..) {
+            let stage_per_s = drain_per_s + f64::from(j) / patience_s;
+            mean += 1.0 / stage_per_s;
+            variance += 1.0 / (stage_per_s * stage_per_s);
+            let chance = p * drain_per_s / stage_per_s;
+            served += chance;
+            first += chance * mean;
+            second += chance * (variance + mean * mean);
+        }
+        let waiting_s = first / served;
+        let variance_s2 = (second / served - waiting_s * waiting_s).max(0.0);
+        let busy = self.busy_below + m * all_busy;
+        let response = summary(waiting_s + service_s, Some(variance_s2 + service_s * service_s), Vec::new());
+        Answer {
+            by: By::Formula {
+                source: "M/M/m+M, Erlang A (Palm 1957; Zeltyn and Mandelbaum 2005)".into(),
+                approximate: None,
+            },
+            weighted_response_s: Some(response.mean_s),
+            response,
+            waiting: summary(waiting_s, Some(variance_s2), Vec::new()),
+            p_wait: Estimate::exact(all_busy),
+            throughput_per_s: Estimate::exact(busy / service_s),
+            utilisation: Estimate::exact(busy / m),
+            in_system: Estimate::exact(busy + queue),
+            lost: Estimate::exact(lost),
+            classes: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formula;
+    use kendall_station::{Arrivals, Law};
+
+    fn station(rate_per_s: f64, servers: u32) -> Station {
+        let service = Law::Exponential { mean_s: 1.0 };
+        Station::new(Arrivals::poisson(rate_per_s), service, Servers::new(servers).unwrap())
+    }
+
+    fn impatient(rate_per_s: f64, servers: u32, patience_s: f64) -> Answer {
+        let patience = Some(Law::Exponential { mean_s: patience_s });
+        let conditions = Conditions { patience, ..Conditions::default() };
+        formula(&Station { conditions, ..station(rate_per_s, servers) }).unwrap()
+    }
+
+    /// Patience as long as service makes the station M/M/∞, whose number is Poisson.
+    #[test]
+    fn patience_like_service_is_as_many_servers_as_needed() {
+        for (rate, servers) in [(3.0, 2), (10.0, 40), (200.0, 150), (5000.0, 1)] {
+            let answer = impatient(rate, servers, 1.0);
+            assert!((answer.in_system.value / rate - 1.0).abs() < 1e-9, "{rate} {servers}");
+        }
+    }
+
+    #[test]
+    fn endless_patience_is_m_m_m() {
+        let answer = impatient(4.5, 6, 1e12);
+        let plain = formula(&station(4.5, 6)).unwrap();
+        for (a, b) in [
+            (answer.waiting.mean_s.value, plain.waiting.mean_s.value),
+            (answer.waiting.variance_s2.unwrap(), plain.waiting.variance_s2.unwrap()),
+            (answer.p_wait.value, plain.p_wait.value),
+        ] {
+            assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
+        }
+    }
+
+    /// What comes in goes out, one way or the other.
+    #[test]
+    fn arrivals_are_served_or_lost() {
+        for (rate, servers, patience) in
+            [(0.1, 3, 0.01), (50.0, 10, 2.0), (1e6, 100_000, 3.0), (99.0, 100, 1e4)]
+        {
+            let answer = impatient(rate, servers, patience);
+            let out = answer.throughput_per_s.value + answer.lost.value * rate;
+            assert!((out / rate - 1.0).abs() < 1e-9, "{rate} {servers} {patience}: {out}");
+        }
+    }
+}
