@@ -15,6 +15,7 @@ pub mod closed;
 pub mod fit;
 mod formula;
 mod measured;
+mod network;
 pub mod number;
 pub mod scalability;
 mod simulate;
@@ -29,6 +30,9 @@ pub use formula::{
 };
 pub use measured::{
     ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,
+};
+pub use network::{
+    NetworkFormula, NoNetworkFormula, NodeFormula, closed_network, network_bounds, network_formula,
 };
 pub use simulate::{
     Fate, SimulationError, StopRule, Traced, processors, simulate, simulate_on, simulate_traced,
