@@ -35,6 +35,7 @@ pub use network::{
     NetworkFormula, NoNetworkFormula, NodeFormula, closed_network, network_bounds, network_formula,
 };
 pub use simulate::{
-    Fate, SimulationError, StopRule, Traced, processors, simulate, simulate_on, simulate_traced,
+    Counts, Fate, NetworkAnswer, NodeAnswer, PhaseAnswer, SimulationError, StopRule, Traced, processors,
+    simulate, simulate_conditions, simulate_network, simulate_network_traced, simulate_on, simulate_traced,
 };
 pub use sweep::sweep;

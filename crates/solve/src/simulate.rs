@@ -13,6 +13,7 @@ mod due;
 mod events;
 mod fifo;
 mod histogram;
+mod network;
 mod observer;
 mod section;
 mod sharing;
@@ -23,9 +24,13 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
 use kendall_station::random::{Purpose, derive};
-use kendall_station::{Answer, Arrivals, Discipline, Job, Station, StationError};
+use kendall_station::{Answer, Arrivals, Discipline, Job, Network, NetworkError, Station, StationError};
 
 use arriving::Arriving;
+pub use network::{
+    Counts, NetworkAnswer, NodeAnswer, PhaseAnswer, simulate_conditions, simulate_network,
+    simulate_network_traced,
+};
 use observer::{Figure, Observer, Often, Precision};
 use threads::on_each;
 pub use threads::processors;
@@ -95,6 +100,20 @@ pub enum SimulationError {
         "only {customers} requests left the station, which is too few for an answer; {needed} are needed"
     )]
     TooShort { customers: u64, needed: u64 },
+    #[error("the network cannot be: {0}")]
+    ImpossibleNetwork(#[from] NetworkError),
+    #[error(
+        "deadlock: at {at_s:.3} s, after {customers} arrivals, every server of {stations} is blocked by a customer that \
+         waits for room at another of them; give them more room, or let a full station turn away (when_full = \"lose\")"
+    )]
+    Deadlock { stations: String, at_s: f64, customers: u64 },
+    #[error(
+        "standstill: by {at_s:.3} s, {events} events have passed since a customer left; if breakdowns restart the service, \
+         servers may break down before any service can end"
+    )]
+    Stalled { events: u64, at_s: f64 },
+    #[error("the arrivals end after {ends_s} s, so that there is no steady state; ask for runs")]
+    NoSteadyState { ends_s: f64 },
 }
 
 /// Runs a station in virtual time until the rule says stop, on all processors.
@@ -165,6 +184,9 @@ impl Way<'_> {
 
 fn run(station: &Station, stop: StopRule, seed: u64, way: Way<'_>) -> Result<Answer, SimulationError> {
     station.validate()?;
+    if !station.conditions.are_none() || matches!(station.arrivals, Arrivals::Varying(_)) {
+        return network::run(&Network::from(station), stop, seed, way).map(|answer| answer.overall);
+    }
     let jobs = events::jobs(station);
     match stop {
         StopRule::Steady { max_customers, relative_half_width } => {

@@ -311,16 +311,25 @@ impl Batch {
 }
 
 impl Delays {
+    /// The mean delay before retry number `retry`, counted from 0, in seconds.
+    pub fn mean_s(&self, retry: u32) -> f64 {
+        match self {
+            Self::Law(law) => law.mean_s(),
+            Self::Listed(delays_s) => listed(delays_s, retry),
+        }
+    }
+
     /// The delay before retry number `retry`, counted from 0, in seconds.
     pub fn sample(&self, retry: u32, rng: &mut crate::random::Rng) -> f64 {
         match self {
             Self::Law(law) => law.sample(rng),
-            Self::Listed(delays_s) => {
-                let at = (retry as usize).min(delays_s.len().saturating_sub(1));
-                delays_s.get(at).copied().unwrap_or(0.0)
-            }
+            Self::Listed(delays_s) => listed(delays_s, retry),
         }
     }
+}
+
+fn listed(delays_s: &[f64], retry: u32) -> f64 {
+    delays_s.get(retry as usize).or_else(|| delays_s.last()).copied().unwrap_or(0.0)
 }
 
 #[cfg(test)]

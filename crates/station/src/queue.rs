@@ -7,11 +7,15 @@
 //! Every discipline is an order by one number, its *rank*, which does not change while a job waits. Among equal
 //! ranks, Gittins prefers the job served most; all others, and ties beyond that, go by arrival.
 
-use std::collections::BTreeMap;
+mod heap;
+mod line;
+
 use std::sync::Arc;
 
 use crate::discipline::Discipline;
 use crate::gittins::GittinsTable;
+use heap::Heap;
+use line::Line;
 
 /// What is known of the service that a job needs in total.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,6 +33,7 @@ pub enum Size {
 
 impl Size {
     /// The expected service still needed after some.
+    #[inline]
     fn remaining(&self, attained: f64) -> f64 {
         match self {
             Self::Unknown => 1.0,
@@ -79,9 +84,17 @@ struct Key {
     turn: i64,
 }
 
+impl Key {
+    /// Of those who are all of one rank.
+    const COMMON: Self = Self { rank: Ordered::ZERO, tie: Ordered::ZERO, turn: 0 };
+}
+
 /// A waiting job's receipt, by which it can be taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ticket(Key);
+pub struct Ticket {
+    key: Key,
+    place: u32,
+}
 
 /// A job that left the queue, with whatever was queued with it.
 #[derive(Clone, Debug)]
@@ -97,14 +110,27 @@ pub struct Entry<T> {
 #[derive(Clone, Debug)]
 pub struct Queue<T> {
     discipline: Discipline,
-    waiting: BTreeMap<Key, Entry<T>>,
+    waiting: Waiting<T>,
     next_turn: i64,
+}
+
+/// Where all ranks are the same the order is that of the turns, and a line is faster than a heap.
+#[derive(Clone, Debug)]
+enum Waiting<T> {
+    FirstComes(Line<T>),
+    LastComes(Line<T>),
+    Ranked(Heap<T>),
 }
 
 impl<T> Queue<T> {
     /// An empty queue.
     pub fn new(discipline: Discipline) -> Self {
-        Self { discipline, waiting: BTreeMap::new(), next_turn: 0 }
+        let waiting = match discipline {
+            Discipline::Fifo | Discipline::ProcessorSharing => Waiting::FirstComes(Line::new()),
+            Discipline::Lifo => Waiting::LastComes(Line::new()),
+            _ => Waiting::Ranked(Heap::new()),
+        };
+        Self { discipline, waiting, next_turn: 0 }
     }
 
     /// The discipline that orders this queue.
@@ -114,12 +140,15 @@ impl<T> Queue<T> {
 
     /// How many jobs wait.
     pub fn len(&self) -> usize {
-        self.waiting.len()
+        match &self.waiting {
+            Waiting::FirstComes(line) | Waiting::LastComes(line) => line.len(),
+            Waiting::Ranked(heap) => heap.len(),
+        }
     }
 
     /// Whether none waits.
     pub fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+        self.len() == 0
     }
 
     /// Adds a job that has just arrived.
@@ -146,27 +175,41 @@ impl<T> Queue<T> {
 
     /// The receipt of the job that is to be served next.
     pub fn head(&self) -> Option<Ticket> {
-        self.waiting.first_key_value().map(|(key, _)| Ticket(*key))
+        let in_line = |(turn, _)| Ticket { key: Key { turn, ..Key::COMMON }, place: 0 };
+        match &self.waiting {
+            Waiting::FirstComes(line) => line.first().map(in_line),
+            Waiting::LastComes(line) => line.last().map(in_line),
+            Waiting::Ranked(heap) => heap.first().map(|(key, place)| Ticket { key, place }),
+        }
     }
 
     /// Takes the job that is to be served next.
     pub fn pop(&mut self) -> Option<Entry<T>> {
-        self.waiting.pop_first().map(|(_, entry)| entry)
+        match &mut self.waiting {
+            Waiting::FirstComes(line) => line.pop_first(),
+            Waiting::LastComes(line) => line.pop_last(),
+            Waiting::Ranked(heap) => heap.pop_first(),
+        }
     }
 
     /// Takes back a waiting job, whose client went away. `None` if it no longer waits.
     pub fn remove(&mut self, ticket: Ticket) -> Option<Entry<T>> {
-        self.waiting.remove(&ticket.0)
+        match &mut self.waiting {
+            Waiting::FirstComes(line) | Waiting::LastComes(line) => line.remove(ticket.key.turn),
+            Waiting::Ranked(heap) => heap.remove(ticket.key, ticket.place),
+        }
     }
 
     /// Whether a job in service must make way for the first one waiting. The question that a worker asks
     /// between two chunks of work. Never true for disciplines that do not preempt, nor among equals, except in
     /// processor sharing, where whoever waits has the next turn.
     pub fn outranks(&self, running: &Job) -> bool {
-        let Some((head, _)) = self.waiting.first_key_value() else { return false };
         match self.discipline {
-            Discipline::ProcessorSharing => true,
-            discipline => discipline.preempts() && head.rank < rank(discipline, running),
+            Discipline::ProcessorSharing => !self.is_empty(),
+            discipline => {
+                discipline.preempts()
+                    && self.head().is_some_and(|head| head.key.rank < rank(discipline, running))
+            }
         }
     }
 
@@ -180,14 +223,16 @@ impl<T> Queue<T> {
     /// overtaken so; the answer is then exact to the grid of [`GittinsTable`].
     pub fn overtaken_after(&self, running: &Job) -> Option<f64> {
         let (Discipline::Gittins, Size::Law(table)) = (self.discipline, &running.size) else { return None };
-        let (head, _) = self.waiting.first_key_value()?;
+        let head = self.head()?.key;
         let age = table.falls_below(running.attained, running.weight, -head.rank.value())?;
         Some(age - running.attained)
     }
 
     /// Empties the queue, in the order of service.
     pub fn drain(&mut self) -> impl Iterator<Item = Entry<T>> + use<T> {
-        std::mem::take(&mut self.waiting).into_values()
+        let mut all =
+            std::mem::replace(self, Self { next_turn: self.next_turn, ..Self::new(self.discipline) });
+        std::iter::from_fn(move || all.pop())
     }
 
     fn take_turn(&mut self) -> i64 {
@@ -196,21 +241,25 @@ impl<T> Queue<T> {
     }
 
     fn insert(&mut self, entry: Entry<T>, turn: i64) -> Ticket {
-        let key = Key {
-            rank: rank(self.discipline, &entry.job),
-            tie: match self.discipline {
-                Discipline::Gittins => Ordered::new(-entry.job.attained),
-                _ => Ordered::new(0.0),
-            },
-            turn: if self.discipline == Discipline::Lifo { -turn } else { turn },
-        };
-        let before = self.waiting.insert(key, entry);
-        debug_assert!(before.is_none(), "no two jobs share a turn");
-        Ticket(key)
+        match &mut self.waiting {
+            Waiting::FirstComes(line) | Waiting::LastComes(line) => {
+                line.insert(turn, entry);
+                Ticket { key: Key { turn, ..Key::COMMON }, place: 0 }
+            }
+            Waiting::Ranked(heap) => {
+                let tie = match self.discipline {
+                    Discipline::Gittins => Ordered::new(-entry.job.attained),
+                    _ => Ordered::ZERO,
+                };
+                let key = Key { rank: rank(self.discipline, &entry.job), tie, turn };
+                Ticket { key, place: heap.insert(key, entry) }
+            }
+        }
     }
 }
 
 /// The number by which a discipline orders jobs; smaller goes first.
+#[inline]
 fn rank(discipline: Discipline, job: &Job) -> Ordered {
     Ordered::new(match discipline {
         Discipline::Fifo | Discipline::Lifo | Discipline::ProcessorSharing => 0.0,
@@ -226,6 +275,9 @@ fn rank(discipline: Discipline, job: &Job) -> Ordered {
 struct Ordered(u64);
 
 impl Ordered {
+    const ZERO: Self = Self(1 << 63);
+
+    #[inline]
     fn new(value: f64) -> Self {
         // The usual trick: flip all bits of negative numbers and the sign of the others; +0.0 folds −0.0 in.
         let bits = (value + 0.0).to_bits();

@@ -21,8 +21,8 @@ pub(super) struct Customer {
     /// Its number in order of arrival, from 0.
     pub(super) index: u64,
     pub(super) arrival_s: f64,
-    pub(super) class: usize,
     pub(super) service_s: f64,
+    pub(super) class: u32,
 }
 
 impl Customer {
@@ -31,7 +31,7 @@ impl Customer {
         Traced {
             run,
             index: self.index,
-            class: self.class,
+            class: self.class as usize,
             arrival_s: self.arrival_s,
             service_s: self.service_s,
             started_s: None,
@@ -177,7 +177,7 @@ impl<'a> Arriving<'a> {
         let customer = Customer {
             index: self.taken,
             arrival_s,
-            class: self.class.get(self.at).map_or(0, |&class| class as usize),
+            class: self.class.get(self.at).copied().unwrap_or(0),
             service_s: self.service_s[self.at],
         };
         self.passed(1);

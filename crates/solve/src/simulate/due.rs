@@ -2,52 +2,41 @@
 
 /// The instants of the next events, one for each server.
 pub(super) struct Due {
-    /// By server, then filled up to a power of two; infinite where nothing is planned.
-    at_s: Vec<f64>,
-    /// The tree: 1 is the root, the children of i are 2i and 2i + 1, and the leaves are the servers in pairs. Holds who
-    /// is first below. Of equals, the lower number.
-    first: Vec<u32>,
+    /// The tree: 1 is the root, the children of i are 2i and 2i + 1, and the second half are the servers. Each holds
+    /// when something happens first below it, and at which server; of equals the one of the lower number.
+    nodes: Vec<(f64, u32)>,
 }
 
 impl Due {
     /// Of so many servers, with nothing planned.
     pub(super) fn new(servers: usize) -> Self {
-        let places = servers.next_power_of_two().max(2);
-        let mut due = Self { at_s: vec![f64::INFINITY; places], first: vec![0; places] };
-        for node in (1..places).rev() {
-            let left = 2 * node;
-            due.first[node] = if left < places { due.first[left] } else { (left - places) as u32 };
-        }
-        due
+        let leaves = servers.next_power_of_two();
+        let mut nodes = vec![(f64::INFINITY, 0); 2 * leaves];
+        (0..leaves).for_each(|server| nodes[leaves + server].1 = server as u32);
+        Self { nodes }
     }
 
     /// The first event, and at which server; infinite if nothing is planned.
     #[inline]
     pub(super) fn first(&self) -> (f64, usize) {
-        let server = self.first[1] as usize;
-        (self.at_s[server], server)
+        let (at_s, server) = self.nodes[1];
+        (at_s, server as usize)
     }
 
     /// Plans the next event of a server, in place of any other.
     #[inline]
     pub(super) fn plan(&mut self, server: usize, at_s: f64) {
-        self.at_s[server] = at_s;
-        let places = self.at_s.len();
-        let mut node = (places + server) / 2;
-        let pair = server & !1;
-        let mut winner = self.sooner(pair as u32, pair as u32 + 1);
-        self.first[node] = winner;
+        let nodes = self.nodes.as_mut_slice();
+        let mut node = nodes.len() / 2 + server;
+        let mut winner = (at_s, server as u32);
+        nodes[node] = winner;
         while node > 1 {
-            let sibling = self.first[node ^ 1];
-            winner = if node & 1 == 0 { self.sooner(winner, sibling) } else { self.sooner(sibling, winner) };
+            let sibling = nodes[node ^ 1];
+            let ahead = if node & 1 == 0 { sibling.0 < winner.0 } else { sibling.0 <= winner.0 };
+            winner = if ahead { sibling } else { winner };
             node /= 2;
-            self.first[node] = winner;
+            nodes[node] = winner;
         }
-    }
-
-    #[inline]
-    fn sooner(&self, left: u32, right: u32) -> u32 {
-        if self.at_s[right as usize] < self.at_s[left as usize] { right } else { left }
     }
 }
 

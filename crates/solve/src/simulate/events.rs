@@ -21,37 +21,58 @@ struct Present {
     started_s: f64,
 }
 
-/// A customer in service.
+/// Where a customer lies while it is in the station. Queue and servers pass on this small number.
+type Place = u32;
+
+/// A customer in service, and when the service that it has received was last brought up to date.
 struct Running {
-    entry: Entry<Present>,
+    entry: Entry<Place>,
     since_s: f64,
-    /// The received service at which something happens: the end, or the point where it may be overtaken.
+}
+
+impl Running {
+    /// Credits the service received since that was last looked at.
+    #[inline]
+    fn bring_up_to_date(&mut self, now_s: f64) {
+        self.entry.job.attained += now_s - self.since_s;
+        self.since_s = now_s;
+    }
+}
+
+/// What happens next at a server where service can make somebody less urgent.
+#[derive(Clone, Copy)]
+struct Plan {
     until: Until,
-    /// The first one waiting when that was planned. Looked at only where service can make somebody less urgent.
-    planned_for: Option<Ticket>,
+    /// The first one waiting when this was planned.
+    head: Option<Ticket>,
 }
 
 #[derive(Clone, Copy)]
 enum Until {
     Done,
-    Overtaken { attained_s: f64 },
+    /// The received service at which the customer may be overtaken.
+    Overtaken {
+        attained_s: f64,
+    },
 }
 
 /// A run through the general event loop.
 pub(super) struct Floor<'a> {
     arriving: Arriving<'a>,
-    queue: Queue<Present>,
+    present: Vec<Present>,
+    vacant: Vec<Place>,
+    queue: Queue<Place>,
     servers: Vec<Option<Running>>,
     idle: Vec<usize>,
     /// When something happens at which server.
     due: Due,
     /// What the discipline may know of a customer of each class at its arrival.
     jobs: &'a [Job],
-    /// Whether service can make a customer of some class less urgent, which only Gittins minds.
-    ages: bool,
+    /// One for each server if service can make a customer of some class less urgent, which only Gittins minds. Else
+    /// none, and whoever is in service is done next.
+    plans: Vec<Plan>,
     room: u64,
     now_s: f64,
-    present: u64,
 }
 
 impl Engine for Floor<'_> {
@@ -62,7 +83,7 @@ impl Engine for Floor<'_> {
             let seen = if arrival_s < due_s {
                 self.advance(arrival_s, observer);
                 let customer = self.arriving.take().expect("its arrival was just looked up");
-                if self.present < self.room {
+                if self.count() < self.room {
                     self.admit(customer);
                     continue;
                 }
@@ -87,7 +108,10 @@ impl Engine for Floor<'_> {
                         ..customer.lost(run)
                     });
                 }
-                observer.departed(due_s, Departure { class: customer.class, response_s, waiting_s, delayed })
+                observer.departed(
+                    due_s,
+                    Departure { class: customer.class as usize, response_s, waiting_s, delayed },
+                )
             } else {
                 return ControlFlow::Continue(());
             };
@@ -116,7 +140,7 @@ pub(super) fn jobs(station: &Station) -> Vec<Job> {
 
 /// Whether the Gittins index of a job falls while it is served, by more than its table is coarse. Looked at between
 /// a hundredth of the mean service and a hundred times it.
-fn loses_urgency(job: &Job) -> bool {
+pub(super) fn loses_urgency(job: &Job) -> bool {
     let Size::Law(table) = &job.size else { return false };
     let mean_s = table.residual_mean(0.0);
     let indices = (0..=200).map(|i| mean_s * libm::pow(10.0, f64::from(i) / 50.0 - 2.0));
@@ -131,56 +155,78 @@ impl<'a> Floor<'a> {
     /// An empty station; `jobs` are [those](jobs) of the same.
     pub(super) fn new(station: &Station, jobs: &'a [Job], arriving: Arriving<'a>) -> Self {
         let servers = station.servers.get() as usize;
+        let ages = station.discipline == Discipline::Gittins && jobs.iter().any(loses_urgency);
         Self {
             arriving,
+            present: Vec::new(),
+            vacant: Vec::new(),
             queue: Queue::new(station.discipline),
             servers: (0..servers).map(|_| None).collect(),
             idle: (0..servers).rev().collect(),
             due: Due::new(servers),
-            ages: station.discipline == Discipline::Gittins && jobs.iter().any(loses_urgency),
+            plans: vec![Plan { until: Until::Done, head: None }; if ages { servers } else { 0 }],
             jobs,
             room: station.capacity.unwrap_or(u64::MAX),
             now_s: 0.0,
-            present: 0,
+        }
+    }
+
+    /// How many are in the station.
+    #[inline]
+    fn count(&self) -> u64 {
+        (self.present.len() - self.vacant.len()) as u64
+    }
+
+    /// Gives a customer its place.
+    #[inline]
+    fn settle(&mut self, present: Present) -> Place {
+        match self.vacant.pop() {
+            Some(place) => {
+                self.present[place as usize] = present;
+                place
+            }
+            None => {
+                self.present.push(present);
+                Place::try_from(self.present.len() - 1).expect("memory holds fewer than 2³² customers")
+            }
         }
     }
 
     #[inline]
     fn advance(&mut self, to_s: f64, observer: &mut Observer) {
         let busy = self.servers.len() - self.idle.len();
-        observer.pass(to_s - self.now_s, self.present as f64, busy as f64);
+        observer.pass(to_s - self.now_s, self.count() as f64, busy as f64);
         self.now_s = to_s;
     }
 
     fn admit(&mut self, customer: Customer) {
-        let mut job = self.jobs[customer.class].clone();
+        let mut job = self.jobs[customer.class as usize].clone();
         if self.queue.discipline() == Discipline::ShortestRemaining {
             job.size = Size::Exactly(customer.service_s);
         }
-        self.present += 1;
-        let present = Present { customer, delayed: self.idle.is_empty(), started_s: f64::NAN };
+        let place = self.settle(Present { customer, delayed: self.idle.is_empty(), started_s: f64::NAN });
         if let Some(server) = self.idle.pop() {
             // Nobody waits while a server is idle.
-            let entry = self.queue.admit(job, present);
+            let entry = self.queue.admit(job, place);
             self.start(server, entry);
+        } else if let Some(server) = self.makes_way_for(&job) {
+            let running = self.servers[server].take().expect("only a busy server makes way");
+            let entry = self.queue.admit(job, place);
+            self.start(server, entry);
+            self.queue.resume(running.entry);
         } else {
-            let ticket = self.queue.push(job, present);
-            // Whoever waited before has not made anybody go; only who is first now may.
-            if self.queue.discipline().preempts() && self.queue.head() == Some(ticket) {
-                self.interrupt_for_the_first_waiting();
-            }
+            self.queue.push(job, place);
         }
         self.look_ahead();
     }
 
     /// The event that was planned at a server happens; a customer that is done departs.
     fn happen(&mut self, server: usize) -> Option<Present> {
-        let until = self.servers[server].as_ref().expect("a planned server is busy").until;
-        let departed = match until {
-            Until::Done => Some(self.release(server)),
-            Until::Overtaken { attained_s } => {
-                self.bring_up_to_date(server);
-                let running = self.servers[server].as_mut().expect("it was busy just now");
+        let departed = match self.plans.get(server).map(|plan| plan.until) {
+            None | Some(Until::Done) => Some(self.release(server)),
+            Some(Until::Overtaken { attained_s }) => {
+                let running = self.servers[server].as_mut().expect("a planned server is busy");
+                running.bring_up_to_date(self.now_s);
                 // Exactly, not by way of a rounded difference of instants: else it could fall short forever.
                 running.entry.job.attained = attained_s;
                 if self.queue.outranks(&running.entry.job) {
@@ -197,7 +243,6 @@ impl<'a> Floor<'a> {
 
     fn release(&mut self, server: usize) -> Present {
         let running = self.servers[server].take().expect("whoever is done was in service");
-        self.present -= 1;
         match self.queue.pop() {
             Some(entry) => self.start(server, entry),
             None => {
@@ -205,29 +250,27 @@ impl<'a> Floor<'a> {
                 self.idle.push(server);
             }
         }
-        running.entry.item
+        self.vacant.push(running.entry.item);
+        self.present[running.entry.item as usize]
     }
 
-    /// If the least urgent customer in service must make way for the first one waiting, it does.
-    fn interrupt_for_the_first_waiting(&mut self) {
-        let mut least: Option<usize> = None;
-        for server in 0..self.servers.len() {
-            self.bring_up_to_date(server);
-            let job = |server: usize| self.servers[server].as_ref().map(|running| &running.entry.job);
-            let less = match (job(server), least.and_then(job)) {
-                (Some(this), Some(other)) => self.queue.less_urgent(this, other),
-                (this, _) => this.is_some(),
-            };
-            if less {
-                least = Some(server);
+    /// The server of the least urgent customer in service, if that one must make way for a newcomer. All servers are busy.
+    fn makes_way_for(&mut self, newcomer: &Job) -> Option<usize> {
+        // Whoever waits has not made anybody go, so nobody goes for those who are less urgent than that.
+        if !self.queue.discipline().preempts() || self.queue.outranks(newcomer) {
+            return None;
+        }
+        let mut least: Option<(usize, &Job)> = None;
+        let now_s = self.now_s;
+        for (server, running) in self.servers.iter_mut().enumerate() {
+            let running = running.as_mut().expect("all servers are busy");
+            running.bring_up_to_date(now_s);
+            let job = &running.entry.job;
+            if least.is_none_or(|(_, least)| self.queue.less_urgent(job, least)) {
+                least = Some((server, job));
             }
         }
-        let job = |server: usize| self.servers[server].as_ref().map(|running| &running.entry.job);
-        if let Some(server) = least
-            && job(server).is_some_and(|job| self.queue.outranks(job))
-        {
-            self.interrupt(server);
-        }
+        least.filter(|(_, job)| self.queue.less_urgent(job, newcomer)).map(|(server, _)| server)
     }
 
     fn interrupt(&mut self, server: usize) {
@@ -238,35 +281,26 @@ impl<'a> Floor<'a> {
         self.queue.resume(running.entry);
     }
 
-    fn start(&mut self, server: usize, mut entry: Entry<Present>) {
-        if entry.item.started_s.is_nan() {
-            entry.item.started_s = self.now_s;
+    fn start(&mut self, server: usize, entry: Entry<Place>) {
+        let present = &mut self.present[entry.item as usize];
+        if present.started_s.is_nan() {
+            present.started_s = self.now_s;
         }
-        let running = Running { entry, since_s: self.now_s, until: Until::Done, planned_for: None };
-        self.servers[server] = Some(running);
+        self.servers[server] = Some(Running { entry, since_s: self.now_s });
         self.plan(server);
-    }
-
-    /// Credits the service received since it was last looked at.
-    fn bring_up_to_date(&mut self, server: usize) {
-        let now_s = self.now_s;
-        if let Some(running) = &mut self.servers[server] {
-            running.entry.job.attained += now_s - running.since_s;
-            running.since_s = now_s;
-        }
     }
 
     /// Plans what happens next at a busy server whose customer is up to date.
     fn plan(&mut self, server: usize) {
-        let running = self.servers[server].as_mut().expect("only a busy server has plans");
+        let running = self.servers[server].as_ref().expect("only a busy server has plans");
         let job = &running.entry.job;
-        let left_s = (running.entry.item.customer.service_s - job.attained).max(0.0);
+        let left_s = (self.present[running.entry.item as usize].customer.service_s - job.attained).max(0.0);
         let mut after_s = left_s;
-        if self.ages {
-            running.planned_for = self.queue.head();
+        if let Some(plan) = self.plans.get_mut(server) {
             let overtaken = self.queue.overtaken_after(job).filter(|after_s| *after_s < left_s);
-            running.until = overtaken
+            let until = overtaken
                 .map_or(Until::Done, |after_s| Until::Overtaken { attained_s: job.attained + after_s });
+            *plan = Plan { until, head: self.queue.head() };
             after_s = overtaken.unwrap_or(left_s);
         }
         self.due.plan(server, self.now_s + after_s);
@@ -275,13 +309,15 @@ impl<'a> Floor<'a> {
     /// Another first one waiting may change when a customer in service is overtaken.
     #[inline]
     fn look_ahead(&mut self) {
-        if !self.ages {
+        if self.plans.is_empty() {
             return;
         }
         let head = self.queue.head();
         for server in 0..self.servers.len() {
-            if self.servers[server].as_ref().is_some_and(|running| running.planned_for != head) {
-                self.bring_up_to_date(server);
+            if let Some(running) = &mut self.servers[server]
+                && self.plans[server].head != head
+            {
+                running.bring_up_to_date(self.now_s);
                 self.plan(server);
             }
         }

@@ -124,6 +124,6 @@ impl<'a> Sharing<'a> {
         let (customer, delayed) = self.customers[place];
         let response_s = self.now_s - customer.arrival_s;
         let waiting_s = (response_s - customer.service_s).max(0.0);
-        (customer, Departure { class: customer.class, response_s, waiting_s, delayed })
+        (customer, Departure { class: customer.class as usize, response_s, waiting_s, delayed })
     }
 }
