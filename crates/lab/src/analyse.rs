@@ -5,7 +5,7 @@ mod observe;
 use std::path::Path;
 
 use kendall_record::{Manifest, RecordError, RequestRow, read_json, read_trial};
-use kendall_report::{Counts, Curve, Growth, Point, Published, PublishedRow, Report, TrialLine};
+use kendall_report::{Counts, Curve, Expected, Growth, Point, Published, PublishedRow, Report, TrialLine};
 use kendall_solve as solve;
 use kendall_station::random::{Purpose, derive};
 use kendall_station::{Answer, Arrivals, Class, Estimate, Notation};
@@ -13,7 +13,8 @@ use kendall_station::{Answer, Arrivals, Class, Estimate, Notation};
 use crate::axis::Axis;
 use crate::experiment::{self, Combination, Level};
 use crate::lab::{Capacity, Lab, LabError};
-use crate::model::{Observed, Order, label, stop, thinned};
+use crate::model::{Observed, Order, Precision, label, stop, thinned};
+use crate::replay;
 use crate::system::System;
 use crate::trial::{Measured, TrialResult, row_classes};
 
@@ -262,13 +263,14 @@ struct Measurement {
     arrivals: Arrivals,
     classes: Vec<Class>,
     stop: solve::StopRule,
+    replay: Option<solve::Candidates>,
 }
 
 impl Measurement {
     /// Fails, in words, where nothing of it makes an answer.
     fn of(lab: &Lab, index: usize, capacities: &[Capacity], sample: &Sample) -> Result<Self, String> {
         let combination = &lab.combinations()[index];
-        let (servers, _) = (lab.experiment().system.station)(&combination.server);
+        let (servers, discipline) = (lab.experiment().system.station)(&combination.server);
         let trials = sample.trials.iter();
         let views: Vec<solve::Trial<'_>> =
             trials.map(|trial| solve::Trial { rows: &trial.rows, warmup_ns: sample.warmup_ns }).collect();
@@ -283,6 +285,7 @@ impl Measurement {
             arrivals: lab.load(index).arrivals(lab.capacity_of(combination, capacities)),
             classes: sample.classes(),
             stop: stop(lab.load(index)),
+            replay: replay::replayed(&views, servers, discipline, &classes),
         })
     }
 
@@ -314,7 +317,16 @@ impl Measurement {
                 .map(|(rate_per_s, service)| rate_per_s * service.mean_s / f64::from(observed.servers.get())),
             growing: sample.growth(),
             total_time_s: sample.total_time_s(),
+            replay: self.replay.clone(),
+            expected: self.expected(&observed),
         }
+    }
+
+    /// How wide theory expects the intervals to be, of the station that the settings describe.
+    fn expected(&self, observed: &Observed<'_>) -> Option<Expected> {
+        let own = observed.notations(&[]);
+        let station = observed.station(own.first()?, Precision::Full).ok()?;
+        replay::expected(&station, &self.answer, self.stop)
     }
 }
 

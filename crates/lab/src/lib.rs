@@ -15,6 +15,7 @@ mod load;
 mod machine;
 mod model;
 mod parameter;
+mod replay;
 mod schedule;
 mod server;
 mod system;

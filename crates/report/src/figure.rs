@@ -5,9 +5,11 @@
 
 mod dots;
 mod ecdf;
+mod replay;
 mod response;
 
 pub use ecdf::ecdf;
+pub use replay::replay;
 
 use kendall_station::{Answer, Estimate};
 

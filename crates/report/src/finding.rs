@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use judge::findings;
 
 use crate::number::{few, percent, significant, time, time_with_interval};
+use crate::replay::{Replayed, times_narrower};
 
 /// What a finding means to the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -41,6 +42,8 @@ pub enum Way {
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the fields are the numbers of the sentence")]
 pub enum Finding {
+    /// What the run says of the station, request by request.
+    Replayed(Replayed),
     /// The range of the measured mean response time, over the points where it does not grow.
     Range { group: String, from: String, from_s: f64, to: String, to_s: f64 },
     /// The least and the largest measured mean response time over categories.
@@ -95,6 +98,8 @@ pub enum Finding {
     Wrong { place: String, wrong: u64, sent: u64, also: Vec<String> },
     /// Intervals too wide to tell models apart.
     TooWide { places: Vec<String>, worst_relative: f64 },
+    /// An interval that is narrower than so many requests can make it.
+    TooNarrow { place: String, half_width_s: f64, expected_s: f64, also: Vec<String> },
     /// No interval, because there is one trial only.
     NoInterval { places: Vec<String> },
     /// The experiment was interrupted.
@@ -152,7 +157,8 @@ impl Finding {
     /// What it means to the reader.
     pub fn severity(&self) -> Severity {
         match self {
-            Self::Range { .. }
+            Self::Replayed(_)
+            | Self::Range { .. }
             | Self::Extremes { .. }
             | Self::Agreement { .. }
             | Self::Miss { .. }
@@ -171,6 +177,7 @@ impl Finding {
             | Self::Lost { .. }
             | Self::Wrong { .. }
             | Self::TooWide { .. }
+            | Self::TooNarrow { .. }
             | Self::NoInterval { .. }
             | Self::Unfinished { .. } => Severity::Doubt,
         }
@@ -216,6 +223,7 @@ impl fmt::Display for Finding {
 impl Finding {
     fn write_answer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Replayed(replayed) => write!(f, "{replayed}"),
             Self::Range { group, from, from_s, to, to_s } => {
                 let the = the(group);
                 let (from_s, to_s) = (time(*from_s), time(*to_s));
@@ -380,6 +388,17 @@ impl Finding {
                 let worst = percent(*worst_relative);
                 write!(f, "At {} the interval of the mean response is wide, up to ±{worst}: ", few(places))?;
                 f.write_str("it hardly tells models apart there. More or longer trials narrow it.")
+            }
+            Self::TooNarrow { place, half_width_s, expected_s, also } => {
+                let narrower = times_narrower(*half_width_s, *expected_s);
+                let (half_width, expected) = (time(*half_width_s), time(*expected_s));
+                write!(
+                    f,
+                    "At {place} the trials' means lie within ± {half_width} of each other, where theory expects ± {expected} of \
+                     so many requests: {narrower} times as much, and not by chance. "
+                )?;
+                f.write_str("Trials that repeat the same arrivals and requests are no independent ones.")?;
+                write_also(f, also)
             }
             Self::NoInterval { places } => {
                 write!(f, "At {} there is no interval: it takes at least two trials.", few(places))

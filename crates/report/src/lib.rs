@@ -16,6 +16,7 @@ pub mod picture;
 mod published;
 mod ratio;
 mod relative;
+mod replay;
 mod svg;
 pub mod terminal;
 
@@ -27,3 +28,4 @@ pub use model::{
 };
 pub use page::page;
 pub use published::{Measure, Published, PublishedRow};
+pub use replay::{Expected, Replayed};

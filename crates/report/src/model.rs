@@ -5,10 +5,12 @@
 use std::fmt;
 
 use kendall_record::Outcome;
+use kendall_solve::Candidates;
 use kendall_station::{Answer, By, Estimate};
 use serde::{Deserialize, Serialize};
 
 use crate::published::Published;
+use crate::replay::Expected;
 
 /// Everything a report shows of one experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -95,6 +97,13 @@ pub struct Point {
     /// From the first request due to the last answer of a trial, over the trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_time_s: Option<Estimate>,
+    /// The trials' own arrivals and service times replayed through candidate stations, their pairs perhaps thinned; `None`
+    /// where the server told no service times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Candidates>,
+    /// How wide theory expects the intervals of the measured means to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expected>,
 }
 
 /// One model beside the measurement: a station, answered by formula and by simulation.

@@ -14,6 +14,8 @@ use crate::finding::{Finding, Severity, findings};
 use crate::model::{Modelled, Modelling, Point, Report, TrialLine};
 use crate::number::{NONE, difference, list, percent, significant, time};
 use crate::relative::relative;
+use crate::replay;
+use crate::replay::Expected;
 
 /// How many sentences answer the question on the first screen.
 const ANSWER_SENTENCES: usize = 3;
@@ -30,6 +32,8 @@ pub fn page(report: &Report) -> String {
         sentences,
         response: figure::response(report),
         weighted: figure::weighted(report),
+        replay: figure::replay(report),
+        candidates: replay::table(report),
         ecdf: figure::ecdf(report),
         quantities: quantities(report).map(|quantity| quantity.name).collect(),
         place_head: figure::place_head(report),
@@ -51,6 +55,8 @@ struct View<'a> {
     sentences: Sentences,
     response: Figure,
     weighted: Option<Figure>,
+    replay: Option<Figure>,
+    candidates: Option<(String, Table)>,
     ecdf: Figure,
     quantities: Vec<&'static str>,
     place_head: Vec<String>,
@@ -92,14 +98,36 @@ struct Quantity {
     name: &'static str,
     of: fn(&Answer) -> Option<Estimate>,
     text: fn(Option<Estimate>) -> String,
+    /// Half the width of the interval that theory expects.
+    expected: fn(&Expected) -> Option<f64>,
 }
 
 const QUANTITIES: [Quantity; 5] = [
-    Quantity { name: WEIGHTED, of: |answer| answer.weighted_response_s, text: time_cell },
-    Quantity { name: "mean response", of: |answer| Some(answer.response.mean_s), text: time_cell },
-    Quantity { name: "mean waiting", of: |answer| Some(answer.waiting.mean_s), text: time_cell },
-    Quantity { name: "p99 response", of: |answer| answer.response.quantile(0.99), text: plain_time_cell },
-    Quantity { name: "utilisation", of: |answer| Some(answer.utilisation), text: share_cell },
+    Quantity { name: WEIGHTED, of: |answer| answer.weighted_response_s, text: time_cell, expected: |_| None },
+    Quantity {
+        name: "mean response",
+        of: |answer| Some(answer.response.mean_s),
+        text: time_cell,
+        expected: |expected| Some(expected.response_s),
+    },
+    Quantity {
+        name: "mean waiting",
+        of: |answer| Some(answer.waiting.mean_s),
+        text: time_cell,
+        expected: |expected| expected.waiting_s,
+    },
+    Quantity {
+        name: "p99 response",
+        of: |answer| answer.response.quantile(0.99),
+        text: plain_time_cell,
+        expected: |_| None,
+    },
+    Quantity {
+        name: "utilisation",
+        of: |answer| Some(answer.utilisation),
+        text: share_cell,
+        expected: |_| None,
+    },
 ];
 
 /// The quantity that is shown only where weights differ.
@@ -177,7 +205,9 @@ fn row(report: &Report, point: &Point, model: Option<&Modelled>) -> Row {
                 difference,
             }
         };
-        let measured = Cell { text: (quantity.text)(measured), difference: None };
+        let expected_s = point.expected.as_ref().and_then(quantity.expected);
+        let expected = measured.and_then(|measured| replay::expected_share(measured.value, expected_s));
+        let measured = Cell { text: (quantity.text)(measured), difference: expected };
         [
             measured,
             modelled(model.map(|model| &model.formula)),

@@ -130,6 +130,17 @@ impl Svg {
         self.element(format_args!("<path class=\"{class}\" d=\"M{x:.1},{y:.1}{path}\"/>"));
     }
 
+    /// Many small dots, as one element.
+    pub(crate) fn dots(&mut self, class: &str, positions: &[(f64, f64)]) {
+        let mut path = String::new();
+        for (x, y) in positions.iter().filter(|(x, y)| is_finite(&[*x, *y])) {
+            write_to(&mut path, format_args!("M{x:.1},{y:.1}h0"));
+        }
+        if !path.is_empty() {
+            self.element(format_args!("<path class=\"{class}\" d=\"{path}\"/>"));
+        }
+    }
+
     fn element(&mut self, element: std::fmt::Arguments<'_>) {
         write_to(&mut self.out, element);
         self.out.push('\n');

@@ -12,6 +12,7 @@ use crate::finding::{Severity, findings};
 use crate::model::{Modelled, Modelling, Point, Report};
 use crate::number::{NONE, TimeUnit, significant};
 use crate::relative::relative;
+use crate::replay;
 
 /// Whether the text may carry escape codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,11 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
             layouts.map(|(measures, gap)| Table { rows: rows(report, measures, unit), gap }).into_iter();
         let narrowest = tables.next_back().expect("there are layouts");
         let table = tables.find(|table| table.width() <= width).unwrap_or(narrowest);
-        line(&mut out, &format!("Response time in {}; ± is half the 95 % interval.", unit.symbol()));
+        let theory = match report.points.iter().any(|point| point.expected.is_some()) {
+            true => ", in brackets what theory expects of it",
+            false => "",
+        };
+        line(&mut out, &format!("Response time in {}; ± is half the 95 % interval{theory}.", unit.symbol()));
         table.write(&mut out, style);
         out.push('\n');
     }
@@ -55,6 +60,12 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
         }
         write_wrapped(&mut out, &finding.to_string(), width);
     }
+    if let Some((title, table)) = replay::table(report) {
+        write_table(&mut out, &title, &table, style);
+        let caption = "Errors of mean and quantiles are predicted over measured, less 1; \"each\" is the mean error of a \
+                       request, as a share of the mean response.";
+        write_wrapped(&mut out, caption, width);
+    }
     for comparison in relative(report).into_iter().chain(comparisons(report)) {
         write_comparison(&mut out, &comparison, width, style);
     }
@@ -63,15 +74,19 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
 
 /// A published table beside ours.
 fn write_comparison(out: &mut String, comparison: &Comparison, width: usize, style: Style) {
-    out.push('\n');
-    line(out, &bold(&comparison.title, style));
-    let head = comparison.table.head.clone();
-    let rows = [vec![String::new(); head.len()], head].into_iter().chain(comparison.table.rows.clone());
-    let table = Table { rows: rows.collect(), gap: 2 };
-    table.write(out, style);
+    write_table(out, &comparison.title, &comparison.table, style);
     for sentence in &comparison.sentences {
         write_wrapped(out, sentence, width);
     }
+}
+
+/// A table under its title.
+fn write_table(out: &mut String, title: &str, table: &figure::Table, style: Style) {
+    out.push('\n');
+    line(out, &bold(title, style));
+    let head = table.head.clone();
+    let rows = [vec![String::new(); head.len()], head].into_iter().chain(table.rows.clone());
+    Table { rows: rows.collect(), gap: 2 }.write(out, style);
 }
 
 fn heading(severity: Severity) -> &'static str {
@@ -177,7 +192,13 @@ fn cells(
     let modelled = |modelling: Option<&Modelling>| {
         cell(modelling.and_then(Modelling::answer).and_then(|answer| measure.of(answer)), Measure::P99, unit)
     };
-    let measured = if row == 0 { cell(measure.of(&point.measured), measure, unit) } else { String::new() };
+    let mut measured =
+        if row == 0 { cell(measure.of(&point.measured), measure, unit) } else { String::new() };
+    let is_mean = row == 0 && matches!(measure, Measure::Mean);
+    if let Some(expected) = point.expected.filter(|_| is_mean) {
+        let half_width = significant(expected.response_s * unit.per_s(), 2);
+        measured = format!("{measured} ({half_width})");
+    }
     [measured, modelled(model.map(|model| &model.formula)), modelled(model.map(|model| &model.simulation))]
 }
 

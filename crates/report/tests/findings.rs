@@ -45,6 +45,8 @@ fn calm() -> Report {
         growing: None,
 
         total_time_s: None,
+        replay: None,
+        expected: None,
     };
     let trial = |at: usize| TrialLine {
         id: format!("00{at}"),

@@ -7,6 +7,7 @@
 mod closed;
 mod inputs;
 mod open;
+mod plan;
 mod scalability;
 mod statistics;
 
@@ -77,7 +78,8 @@ impl Model {
 }
 
 /// The parts' lists.
-const PARTS: &[&[Model]] = &[open::MODELS, closed::MODELS, scalability::MODELS, statistics::MODELS];
+const PARTS: &[&[Model]] =
+    &[open::MODELS, closed::MODELS, plan::MODELS, scalability::MODELS, statistics::MODELS];
 
 /// All models, those of one part after the other.
 pub fn models() -> impl Iterator<Item = &'static Model> {

@@ -11,10 +11,12 @@ mod closed;
 mod constant;
 mod delay;
 mod erlang;
+mod forks;
 mod grid;
 mod many;
 mod many_phases;
 mod matrix;
+mod network;
 mod phases;
 mod poisson;
 mod priority;
@@ -36,6 +38,8 @@ pub use closed::{Engset, engset};
 pub use erlang::{
     erlang_b, erlang_c, load_for_loss, servers_for_loss, servers_for_p_wait, servers_for_response,
 };
+pub use forks::{Split, fork_join_response_s, split, split_merge_response_s};
+pub use network::{NetworkFormula, NoNetworkFormula, NodeFormula, closed_network, network_formula};
 use solution::Solution;
 use tails::Tails;
 

@@ -2,6 +2,8 @@
 //!
 //! - [`formula`] asks queueing theory, or says why theory has no answer.
 //! - [`simulate`] runs the station in virtual time.
+//! - [`replay()`] sends a run's own arrivals and service times through a station, request by request.
+//! - [`plan()`] says how long a station must be watched for a wanted precision.
 //! - [`measured`] makes an answer from the request rows of real trials.
 //! - [`check`](mod@check) says which assumptions hold in them, and what it costs where one does not.
 //! - [`table`] reads points that any other tool measured, and [`fit`](mod@fit) finds the station behind them.
@@ -15,8 +17,9 @@ pub mod closed;
 pub mod fit;
 mod formula;
 mod measured;
-mod network;
 pub mod number;
+mod plan;
+mod replay;
 pub mod scalability;
 mod simulate;
 pub mod statistics;
@@ -24,15 +27,18 @@ mod sweep;
 pub mod table;
 
 pub use formula::{
-    Engset, NoFormula, TwoMoments, engset, erlang_b, erlang_c, formula, load_for_loss, number_at_least,
-    quantiles, response_survival, servers_for_loss, servers_for_p_wait, servers_for_response,
-    sharing_response_s, waiting_survival,
+    Engset, NetworkFormula, NoFormula, NoNetworkFormula, NodeFormula, Split, TwoMoments, closed_network,
+    engset, erlang_b, erlang_c, fork_join_response_s, formula, load_for_loss, network_formula,
+    number_at_least, quantiles, response_survival, servers_for_loss, servers_for_p_wait,
+    servers_for_response, sharing_response_s, split, split_merge_response_s, waiting_survival,
 };
 pub use measured::{
     ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,
 };
-pub use network::{
-    NetworkFormula, NoNetworkFormula, NodeFormula, closed_network, network_bounds, network_formula,
+pub use plan::{Basis, Calibration, NoPlan, Plan, Repeats, Target, Warmup, mm1_waiting_variance, plan};
+pub use replay::{
+    ArrivedBy, Candidate, Candidates, Fit, NotReplayed, Pair, QuantileError, Replay, Rules, Verdict,
+    candidates, replay,
 };
 pub use simulate::{
     Counts, Fate, NetworkAnswer, NodeAnswer, PhaseAnswer, SimulationError, StopRule, Traced, processors,

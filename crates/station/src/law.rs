@@ -211,9 +211,9 @@ impl Law {
         }
     }
 
-    /// E\[S^n\] for n from 1 to 3, in s^n; infinite where the tail is too heavy.
+    /// E\[S^n\] for n from 1 to 4, in s^n; infinite where the tail is too heavy.
     pub fn moment(&self, n: u32) -> f64 {
-        debug_assert!((1..=3).contains(&n), "moments are used up to the third");
+        debug_assert!((1..=4).contains(&n), "moments are used up to the fourth");
         let power = n as i32;
         let factorial = f64::from((1..=n).product::<u32>());
         match self {

@@ -6,6 +6,7 @@ use kendall_station::{Answer, By, Estimate, Kind, Notation};
 
 use super::{Answers, AssumedLaw, Finding, Reason, Trend, Way};
 use crate::model::{Modelled, Modelling, Point, Report, ServiceSeen, TrialLine, is_of_runs};
+use crate::replay;
 
 /// A prediction this near the measurement serves for planning, however narrow the interval is.
 const NEAR: f64 = 0.05;
@@ -30,6 +31,7 @@ pub fn findings(report: &Report) -> Vec<Finding> {
     let mut found: Vec<Finding> = ranges.by_ref().take(1).collect();
     let mut verdicts: Vec<_> =
         report.notations().into_iter().flat_map(|notation| verdicts(report, notation)).collect();
+    found.extend(replay::finding(report));
     verdicts.sort_by(|a, b| rank(a).total_cmp(&rank(b)));
     found.extend(verdicts);
     found.extend(ranges);
@@ -310,6 +312,7 @@ fn doubts_of_points(report: &Report) -> Vec<Finding> {
     if !single.is_empty() {
         found.push(Finding::NoInterval { places: single });
     }
+    found.extend(replay::too_narrow(report));
     found.extend(sent_late(report));
     found
 }

@@ -255,6 +255,8 @@ fn point(rate_per_s: f64, runs: &[Run]) -> Point {
         growing: (!stable).then(|| Growth { first_half_s: half(false), second_half_s: half(true) }),
 
         total_time_s: None,
+        replay: None,
+        expected: None,
     }
 }
 

@@ -1,11 +1,14 @@
 //! Open stations.
 
-use kendall_station::{Answer, Arrivals, Class, Conditions, Discipline, Law, Part, Station, Summary};
+use kendall_station::{
+    Answer, Arrivals, Class, Conditions, Discipline, Law, Part, Servers, Station, Summary,
+};
 
 use super::{BatchError, Inputs, Model};
 use crate::{
-    TwoMoments, erlang_b, erlang_c, formula, load_for_loss, number_at_least, quantiles, response_survival,
-    servers_for_loss, servers_for_p_wait, servers_for_response, sharing_response_s, waiting_survival,
+    NoFormula, TwoMoments, erlang_b, erlang_c, fork_join_response_s, formula, load_for_loss, number_at_least,
+    quantiles, response_survival, servers_for_loss, servers_for_p_wait, servers_for_response,
+    sharing_response_s, split, split_merge_response_s, waiting_survival,
 };
 
 const ANSWER: &str = "R_mean, R_var, R_p*, Wq_mean, Wq_var, Wq_p*, Wq_sf_at_t, R_sf_at_t, L, Lq, P_wait, P_block, \
@@ -222,6 +225,34 @@ pub(super) const MODELS: &[Model] = &[
         inputs: "lam: of each class and the most urgent first, mu, m=1, cls?: the one to tell",
         quantities: CLASS,
         value: |inputs, quantity| ranked(inputs, quantity, Discipline::PreemptivePriority),
+    },
+    Model {
+        name: "fork_join_2",
+        about: "two servers that each serve a part of every request, exact",
+        inputs: "lam, mu, k=2: parts",
+        quantities: JOINED,
+        value: |inputs, quantity| joined(inputs, quantity, fork_join_response_s),
+    },
+    Model {
+        name: "fork_join_k_nelson_tantawi",
+        about: "k servers that each serve a part of every request, by Nelson and Tantawi",
+        inputs: "lam, mu, k=2: parts",
+        quantities: JOINED,
+        value: |inputs, quantity| joined(inputs, quantity, fork_join_response_s),
+    },
+    Model {
+        name: "split_merge",
+        about: "k servers that each serve a part of one request before the next begins",
+        inputs: "lam, mu, k=2: parts",
+        quantities: JOINED,
+        value: |inputs, quantity| joined(inputs, quantity, split_merge_response_s),
+    },
+    Model {
+        name: "split",
+        about: "one request on all servers at once against one server for each",
+        inputs: "lam, mu?: or service, service?: a law, m=1, s=0: overhead of each further server",
+        quantities: "R_mean_together, R_mean_apart, crossover",
+        value: divided,
     },
     Model {
         name: "mg1_ps",
@@ -460,6 +491,40 @@ fn law_of_moments(mean_s: f64, second: f64) -> Result<Law, BatchError> {
             Law::Mixture { parts: vec![of(1.0 - off), of(1.0 + off)] }
         }
     })
+}
+
+const JOINED: &str = "R_mean, R_mean_approx, L";
+
+/// Requests in `k` parts, two where that is not given.
+fn joined(
+    inputs: &Inputs,
+    quantity: &str,
+    by: fn(f64, f64, Servers) -> Result<f64, NoFormula>,
+) -> Result<Option<f64>, BatchError> {
+    let parts = if inputs.has("k") { inputs.servers("k")? } else { Servers::MIN.saturating_add(1) };
+    let rate = inputs.positive("lam")?;
+    let response_s = by(rate, service_s(inputs)?, parts).map_err(no_answer)?;
+    Ok(match quantity.strip_suffix("_approx").unwrap_or(quantity) {
+        "R_mean" => Some(response_s),
+        "L" => Some(rate * response_s),
+        _ => None,
+    })
+}
+
+/// All servers on one request against one on each; `s` is the overhead of each further server.
+fn divided(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
+    let service = match inputs.has("service") {
+        true => inputs.law("service")?,
+        false => Law::Exponential { mean_s: service_s(inputs)? },
+    };
+    let found = split(&station(inputs, service)?, inputs.optional("s")?.unwrap_or(0.0)).map_err(no_answer)?;
+    let mean = |way: Result<Answer, NoFormula>| Ok(Some(way.map_err(no_answer)?.response.mean_s.value));
+    match quantity {
+        "R_mean_together" => mean(found.together),
+        "R_mean_apart" => mean(found.apart),
+        "crossover" => Ok(Some(found.crossover_per_s.ok_or_else(|| no_answer("one way is always better"))?)),
+        _ => Ok(None),
+    }
 }
 
 fn sharing(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {

@@ -1,58 +1,21 @@
 //! The traffic equations: how many customers come to each node, from outside and from other nodes.
 
-use kendall_station::{Network, Node, Routes};
-
-/// Visits of each class to each node: per second in an open network, per request in a closed one.
-#[derive(Debug)]
-pub(super) struct Traffic {
-    by_class: Vec<Vec<f64>>,
-}
-
-impl Traffic {
-    /// Of a network that is valid, so that whoever comes can leave.
-    pub(super) fn of(network: &Network) -> Self {
-        let from_outside: Vec<f64> = match &network.population {
-            Some(users) => {
-                network.nodes.iter().map(|node| users.enter.get(&node.name).copied().unwrap_or(0.0)).collect()
-            }
-            None => network.nodes.iter().map(Node::rate_per_s).collect(),
-        };
-        let shares: Vec<f64> = match network.classes.as_slice() {
-            [] => vec![1.0],
-            classes => classes.iter().map(|class| class.share).collect(),
-        };
-        let class = |(class, share): (usize, &f64)| {
-            let outside = from_outside.iter().map(|rate| rate * share).collect();
-            solve(outside, &Ways::of(network, network.routes(class)))
-        };
-        Self { by_class: shares.iter().enumerate().map(class).collect() }
-    }
-
-    /// Visits of all classes to a node.
-    pub(super) fn at(&self, node: usize) -> f64 {
-        self.by_class.iter().map(|visits| visits[node]).sum()
-    }
-
-    /// Visits of one class to a node.
-    pub(super) fn of_class(&self, class: usize, node: usize) -> f64 {
-        self.by_class[class][node]
-    }
-}
+use super::{Node, Routes};
 
 /// From each node, the chance of each next one and of leaving.
-struct Ways {
+pub(super) struct Ways {
     next: Vec<Vec<f64>>,
     leave: Vec<f64>,
 }
 
 impl Ways {
-    fn of(network: &Network, routes: &Routes) -> Self {
+    pub(super) fn of(nodes: &[Node], routes: &Routes) -> Self {
         let row = |node: &Node| {
-            let to =
-                |name: &str| routes.get(&node.name).and_then(|row| row.get(name)).copied().unwrap_or(0.0);
-            network.nodes.iter().map(|next| to(&next.name)).collect::<Vec<f64>>()
+            let row = routes.get(&node.name);
+            let to = |next: &Node| row.and_then(|row| row.get(&next.name)).copied().unwrap_or(0.0);
+            nodes.iter().map(to).collect::<Vec<f64>>()
         };
-        let next: Vec<Vec<f64>> = network.nodes.iter().map(row).collect();
+        let next: Vec<Vec<f64>> = nodes.iter().map(row).collect();
         // Below that it is a rounding error of probabilities that are meant to add up to 1.
         let left = |row: &Vec<f64>| 1.0 - row.iter().sum::<f64>();
         let leave = next.iter().map(left).map(|left| if left > 1e-9 { left } else { 0.0 }).collect();
@@ -60,10 +23,10 @@ impl Ways {
     }
 }
 
-/// Solves λ = γ + λP by taking out one node after the other (Grassmann, Taksar and Heyman 1985): what comes to a node that
-/// is taken out goes on where it would go next. Nothing is subtracted, so every visit is known to full precision however
-/// often customers return.
-fn solve(mut coming: Vec<f64>, ways: &Ways) -> Vec<f64> {
+/// Solves λ = γ + λP, where `coming` is γ, for a network that everybody leaves: by taking out one node after the other, so
+/// that what comes there goes on where it would go next (Grassmann, Taksar and Heyman 1985). Nothing is subtracted, so every
+/// rate is known to full precision however often customers return.
+pub(super) fn solve(mut coming: Vec<f64>, ways: &Ways) -> Vec<f64> {
     let (mut next, mut leave) = (ways.next.clone(), ways.leave.clone());
     let nodes = coming.len();
     let mut going = vec![0.0; nodes];

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use kendall_station::{Population, RoutedClass, Routes, Servers};
+use kendall_station::{Population, Routes, Servers};
 
 use super::*;
 
@@ -25,6 +25,11 @@ fn users(count: u32, think_s: f64, first: &str) -> Option<Population> {
     Some(Population { count, think: Law::Constant { mean_s: think_s }, enter })
 }
 
+fn approximate(answer: &NetworkFormula) -> Option<String> {
+    let By::Formula { approximate, .. } = &answer.by else { panic!("{:?} is no formula", answer.by) };
+    approximate.clone()
+}
+
 /// A third of the requests see the database, and come back to the web server.
 fn web_and_database(rate_per_s: f64) -> Network {
     let web = Node { arrivals: Some(Arrivals::poisson(rate_per_s)), ..node("web", 0.02, 4) };
@@ -44,7 +49,16 @@ fn an_open_network_is_its_stations() {
     assert!((answer.nodes[0].response_s / web_s - 1.0).abs() < 1e-12);
     assert!((answer.nodes[1].response_s / db_s - 1.0).abs() < 1e-12);
     assert!((answer.response_s / (1.5 * web_s + 0.5 * db_s) - 1.0).abs() < 1e-12);
-    assert_eq!((answer.bottleneck, answer.approximate), (1, None));
+    assert_eq!((answer.bottleneck, approximate(&answer)), (Some(1), None));
+}
+
+/// Feedback makes 1/(1 − p) visits of one, and the mean response is that of the M/M/1 that serves them all at once.
+#[test]
+fn feedback_is_more_service() {
+    let cpu = Node { arrivals: Some(Arrivals::poisson(3.0)), ..node("cpu", 0.1, 1) };
+    let answer = network_formula(&open_network(vec![cpu], &[("cpu", "cpu", 0.5)])).unwrap();
+    assert!((answer.response_s - 0.2 / (1.0 - 0.6)).abs() < 1e-12, "{}", answer.response_s);
+    assert!((answer.nodes[0].visits - 2.0).abs() < 1e-12);
 }
 
 #[test]
@@ -63,10 +77,10 @@ fn a_closed_network_is_its_demands() {
     assert!((answer.throughput_per_s - 11.973_117_242_1).abs() < 1e-9, "{answer:?}");
     assert!((answer.response_s - 0.670_408_766_202).abs() < 1e-11);
     assert!((answer.nodes[0].visits - 10.0).abs() < 1e-12);
-    assert_eq!(answer.bottleneck, 2);
+    assert_eq!(answer.bottleneck, Some(2));
     // N = X(R + Z).
     assert!((answer.throughput_per_s * (answer.response_s + 1.0) - 20.0).abs() < 1e-9);
-    let bounds = network_bounds(&network).unwrap().unwrap();
+    let bounds = closed_network(&network).unwrap().bounds().unwrap();
     let (low, high) = bounds.balanced_throughput_per_s.unwrap();
     assert!(low < answer.throughput_per_s && answer.throughput_per_s < high);
 }
@@ -100,12 +114,12 @@ fn classes_go_their_own_ways() {
     // Robots see the web server once; the others as before.
     assert!((answer.nodes[0].throughput_per_s - (0.75 * 30.0 + 5.0)).abs() < 1e-12, "{answer:?}");
     assert!((answer.nodes[1].throughput_per_s - 0.75 * 10.0).abs() < 1e-12);
-    assert_eq!(answer.approximate, None);
+    assert_eq!(approximate(&answer), None);
     network.nodes[0].services.insert("robots".into(), Law::Exponential { mean_s: 0.001 });
-    let doubt = network_formula(&network).unwrap().approximate.unwrap();
-    assert!(doubt.contains("classes differ in their service at \"web\""), "{doubt}");
+    let doubt = approximate(&network_formula(&network).unwrap()).unwrap();
+    assert!(doubt.contains("though web breaks the product form"), "{doubt}");
     network.nodes[0].discipline = Discipline::ProcessorSharing;
-    assert_eq!(network_formula(&network).unwrap().approximate, None, "shared servers do not mind");
+    assert_eq!(approximate(&network_formula(&network).unwrap()), None, "shared servers do not mind");
 }
 
 #[test]
@@ -115,12 +129,15 @@ fn what_no_formula_knows_is_named_with_its_station() {
         change(&mut network.nodes[0]);
         network_formula(&network).unwrap_err().to_string()
     };
-    assert!(said(|web| web.capacity = Some(9)).contains("limited room (station \"web\")"));
+    assert!(said(|web| web.capacity = Some(9)).contains("\"web\" has limited room"));
     assert!(said(|web| web.conditions.patience = Some(Law::Constant { mean_s: 1.0 })).contains("impatient"));
-    assert!(said(|web| web.arrivals = Some(Arrivals::constant(20.0))).contains("Poisson"));
-    let constant = Law::Constant { mean_s: 0.02 };
-    let mut network = web_and_database(20.0);
-    network.nodes[0].service = constant;
-    let doubt = network_formula(&network).unwrap().approximate.unwrap();
-    assert!(doubt.contains("service at \"web\" is constant"), "{doubt}");
+    let trace = |web: &mut Node| web.arrivals = Some(Arrivals::trace("1\n2\n").unwrap());
+    assert!(said(trace).contains("recorded trace"));
+    let doubted = |change: fn(&mut Node)| {
+        let mut network = web_and_database(20.0);
+        change(&mut network.nodes[0]);
+        approximate(&network_formula(&network).unwrap()).unwrap()
+    };
+    assert!(doubted(|web| web.service = Law::Constant { mean_s: 0.02 }).contains("web breaks"));
+    assert!(doubted(|web| web.arrivals = Some(Arrivals::constant(20.0))).contains("web breaks"));
 }

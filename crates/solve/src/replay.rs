@@ -1,0 +1,105 @@
+//! Replay: a run's own arrivals and service times go through a station, request by request.
+//!
+//! A formula and a simulation know a run by a rate and a law, so that they differ from it by chance even where the model is
+//! right: at 90 % utilisation, by tens of per cent in a thousand requests. A replay knows the run itself. What it predicts
+//! differs from what was measured only where the station is another one, which shows in a few hundred requests.
+//!
+//! The station gets the instants at which the requests reached the server and what each kept a server busy, and nothing of
+//! how long any of them waited. The delay outside the station, from the client and back to it, is added as one number for
+//! all requests: its median. So no measured waiting leaks into a prediction.
+
+mod candidates;
+mod fit;
+mod serve;
+mod visits;
+
+use kendall_station::{Discipline, Servers};
+use serde::{Deserialize, Serialize};
+
+pub use candidates::{Candidate, Candidates, Verdict, candidates};
+pub use fit::{Fit, Pair, QuantileError};
+
+use crate::{RowClass, Trial};
+use visits::Visits;
+
+/// How a station serves: what a replay needs of it beside the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rules<'a> {
+    /// How many servers.
+    pub servers: Servers,
+    /// In which order they serve.
+    pub discipline: Discipline,
+    /// Room for this many requests, waiting and in service; `None` is unlimited.
+    pub capacity: Option<u64>,
+    /// The classes of the rows by number, for their weights; a row of no class weighs 1.
+    pub classes: &'a [RowClass],
+}
+
+impl<'a> Rules<'a> {
+    /// Unlimited room.
+    pub fn new(servers: Servers, discipline: Discipline, classes: &'a [RowClass]) -> Self {
+        Self { servers, discipline, capacity: None, classes }
+    }
+
+    fn weight(&self, class: usize) -> f64 {
+        self.classes.get(class).map_or(1.0, |class| class.weight)
+    }
+}
+
+/// Whence the instants of arrival at the station are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ArrivedBy {
+    /// The server stamped when it had each request.
+    Server,
+    /// By the client: when each was sent (or due, where that is unknown), and half the delay outside the station.
+    Client,
+}
+
+/// A run beside its replay through one station.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Replay {
+    /// The servers of the station.
+    pub servers: Servers,
+    /// Its order of service.
+    pub discipline: Discipline,
+    /// Requests that went through it and were answered after the warm-up, so that they can be compared.
+    pub compared: u64,
+    /// Requests whose service time is not known, so that they had no part in the replay: those that were lost.
+    pub left_out: u64,
+    /// Requests that were answered and for which the replay had no room.
+    pub turned_away: u64,
+    /// Whence the instants of arrival are known.
+    pub arrived_by: ArrivedBy,
+    /// The median delay outside the station, in seconds, which every prediction includes.
+    pub delay_s: f64,
+    /// How far the predictions are from the measurement.
+    pub fit: Fit,
+    /// Each request that was compared, in order of arrival.
+    pub pairs: Vec<Pair>,
+}
+
+/// Why a run cannot be replayed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum NotReplayed {
+    #[error(
+        "the server told the service time of none of the {requests} requests, so the run cannot be replayed; serve with \
+         --stamps"
+    )]
+    NoService { requests: usize },
+    #[error("no request whose service time is known was answered after the warm-up; run longer")]
+    NothingToCompare,
+}
+
+/// Sends the requests of each trial through a station of these rules that is empty at first, and compares what it predicts
+/// with what was measured, over all trials together. The warm-up goes through the station too, and is not compared.
+///
+/// Shortest-remaining is told true service times; Gittins and cµ the law of those measured in the class.
+///
+/// # Errors
+/// Fails where no service time is known, and where none of those requests was answered after the warm-up.
+pub fn replay(trials: &[Trial<'_>], rules: &Rules<'_>) -> Result<Replay, NotReplayed> {
+    let visits = Visits::of(trials)?;
+    Ok(visits.replay(rules))
+}
