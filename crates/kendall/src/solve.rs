@@ -1,21 +1,25 @@
-//! `kendall solve`: a station, a named model, or a table of rows, asked on the command line.
+//! `kendall solve`: a station, a network, a named model, or a table of rows, asked on the command line.
 
+mod approximation;
 mod batch;
 mod class;
 mod condition;
 mod model;
 mod run;
+mod scenario;
 mod station;
+mod table;
 mod written;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{bail, ensure};
-use clap::Args;
+use anyhow::{Context, bail, ensure};
+use clap::{Args, ValueEnum};
 use kendall_report::Modelling;
-use kendall_solve::{NoFormula, SimulationError, formula};
-use kendall_station::{Notation, Station};
+use kendall_solve::closed::Bounds;
+use kendall_solve::{NetworkAnswer, NoFormula, SimulationError, closed_network, formula};
+use kendall_station::{Answer, Arrivals, Network, Notation, Station};
 
 use crate::{UNSTABLE, print};
 
@@ -31,6 +35,8 @@ Examples:
   kendall solve M/M/2/PRP --arrival-rate 12 --service-time 0.1 \\
       --class name=urgent,share=0.2,weight=10 --class name=other,share=0.8
   kendall solve G/G/3 --arrivals instants.txt --services seconds.txt
+  kendall solve M/M/3/10 --arrival-rate 30 --service-time 0.1 --patience 0.5 --retry after=1/2/4
+  kendall solve examples/networks/web-and-database.toml
   kendall solve closed_mva D=0.05,0.03,0.08 Z=1 N=20
   kendall solve --models
   kendall solve --batch questions.csv > answers.csv
@@ -42,8 +48,8 @@ value.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
     /// A station in Kendall's notation, arrivals/service/servers/room/population/discipline (M/M/6, M/G/2/50,
-    /// M/M/4/∞/20/PS), or the name of a model (see --models)
-    #[arg(value_name = "STATION|MODEL", required_unless_present_any = ["batch", "models"])]
+    /// M/M/4/∞/20/PS); a network of stations described in a file; or the name of a model (see --models)
+    #[arg(value_name = "STATION|FILE.toml|MODEL", required_unless_present_any = ["batch", "models"])]
     question: Option<String>,
 
     /// The inputs of a model, as key=value words or as one JSON object: lam=20 mu=4.2 m=6
@@ -65,9 +71,30 @@ pub(crate) struct Options {
     #[command(flatten)]
     run: RunOptions,
 
+    /// Ask one way only
+    #[arg(long, value_name = "WAY", help_heading = "Output")]
+    only: Option<Asked>,
+
+    /// Show what each of the textbooks' approximations says of the wait, beside the simulation
+    #[arg(long, help_heading = "Output")]
+    approximations: bool,
+
+    /// Show the bounds of a closed population
+    #[arg(long, help_heading = "Output")]
+    bounds: bool,
+
     /// Print JSON
     #[arg(long, help_heading = "Output")]
     json: bool,
+}
+
+/// A way of answering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Asked {
+    /// Queueing theory
+    Formula,
+    /// The simulation
+    Simulation,
 }
 
 pub(crate) fn solve(options: &Options) -> anyhow::Result<ExitCode> {
@@ -82,9 +109,17 @@ pub(crate) fn solve(options: &Options) -> anyhow::Result<ExitCode> {
         options.refuse_station_options(question)?;
         return model::tell(model, &options.inputs, options.json);
     }
+    if Path::new(question).extension().is_some_and(|extension| extension == "toml") {
+        ensure!(
+            self_contained(options),
+            "{question} describes its stations itself: the options of a station are for those in Kendall's notation"
+        );
+        return scenario::solve(Path::new(question), options);
+    }
     if !question.contains('/') {
         bail!(
-            "{question:?} is neither a station such as M/M/6 nor a model; kendall solve --models lists the models"
+            "{question:?} is neither a station such as M/M/6, nor a file of a network (.toml), nor a model; kendall solve \
+             --models lists the models"
         );
     }
     if let Some(input) = options.inputs.first() {
@@ -96,6 +131,10 @@ pub(crate) fn solve(options: &Options) -> anyhow::Result<ExitCode> {
 }
 
 impl Options {
+    fn asks(&self, way: Asked) -> bool {
+        self.only.is_none_or(|only| only == way)
+    }
+
     /// A model and a batch take all that they need as inputs.
     fn refuse_station_options(&self, question: &str) -> anyhow::Result<()> {
         let unused = self.station == StationOptions::default() && self.run == RunOptions::default();
@@ -107,13 +146,24 @@ impl Options {
     }
 }
 
+/// Whether nothing was said of a station or a model beside a file.
+fn self_contained(options: &Options) -> bool {
+    let none = options.station == StationOptions::default() && options.inputs.is_empty();
+    none && !options.approximations
+}
+
 fn solve_station(station: &Station, options: &Options) -> anyhow::Result<ExitCode> {
-    let by_formula = formula(station);
-    let by_simulation = options.run.simulate(station)?;
-    let shortfall = by_simulation.as_ref().ok().and_then(|answer| options.run.shortfall(answer));
-    let unstable = matches!(by_formula, Err(NoFormula::Unstable { .. } | NoFormula::UnstableClasses { .. }))
-        || matches!(by_simulation, Err(SimulationError::Unstable { .. }));
-    let (by_formula, by_simulation) = (Modelling::from(by_formula), Modelling::from(by_simulation));
+    let by_formula = options.asks(Asked::Formula).then(|| formula(station));
+    let simulated =
+        options.asks(Asked::Simulation).then(|| Simulated::of(station, &options.run)).transpose()?;
+    let unstable =
+        matches!(by_formula, Some(Err(NoFormula::Unstable { .. } | NoFormula::UnstableClasses { .. })))
+            || matches!(simulated, Some(Simulated { overall: Err(SimulationError::Unstable { .. }), .. }));
+    let (by_simulation, befallen) = simulated.map_or((None, None), |it| (Some(it.overall), it.befallen));
+    let shortfall = by_simulation.iter().flatten().find_map(|answer| options.run.shortfall(answer));
+    let approximations = options.approximations.then(|| approximation::all(station)).transpose()?;
+    let bounds = options.bounds.then(|| bounds(station)).transpose()?;
+    let (by_formula, by_simulation) = (by_formula.map(Modelling::from), by_simulation.map(Modelling::from));
     if options.json {
         print::json(&serde_json::json!({
             "station": station,
@@ -121,12 +171,58 @@ fn solve_station(station: &Station, options: &Options) -> anyhow::Result<ExitCod
             "offered_utilisation": station.offered_utilisation(),
             "formula": by_formula,
             "simulation": by_simulation,
+            "conditions": befallen,
+            "approximations": approximations,
+            "bounds": bounds.as_ref().map(scenario::bounds_json),
         }))?;
     } else {
-        print::answers(station, &by_formula, &by_simulation)?;
+        let mut lines = table::station(station, by_formula.as_ref(), by_simulation.as_ref());
+        lines.extend(befallen.iter().flat_map(table::befallen));
+        lines.push(String::new());
+        if let Some(all) = &approximations {
+            let simulated =
+                by_simulation.as_ref().and_then(Modelling::answer).map(|answer| answer.waiting.mean_s);
+            lines.extend(approximation::rows(all, simulated));
+            lines.push(String::new());
+        }
+        if let Some(bounds) = &bounds {
+            lines.extend(table::bounds(bounds));
+            lines.push(String::new());
+        }
+        lines.extend(table::sources(by_formula.as_ref(), by_simulation.as_ref()));
+        print::out(&(lines.join("\n") + "\n"))?;
     }
     if let Some(shortfall) = shortfall {
         print::note(&format!("kendall: {shortfall}"));
     }
-    Ok(ExitCode::from(if unstable { UNSTABLE } else { 0 }))
+    Ok(status(unstable))
+}
+
+/// What the simulation says of a station, and what befell its customers and servers where there are conditions.
+struct Simulated {
+    overall: Result<Answer, SimulationError>,
+    befallen: Option<NetworkAnswer>,
+}
+
+impl Simulated {
+    fn of(station: &Station, run: &RunOptions) -> anyhow::Result<Self> {
+        if station.conditions.are_none() && !matches!(station.arrivals, Arrivals::Varying(_)) {
+            return Ok(Self { overall: run.simulate(station)?, befallen: None });
+        }
+        Ok(match run.simulate_network(&Network::from(station))? {
+            Ok(answer) => Self { overall: Ok(answer.overall.clone()), befallen: Some(answer) },
+            Err(why) => Self { overall: Err(why), befallen: None },
+        })
+    }
+}
+
+/// What holds of a closed population without solving it.
+fn bounds(station: &Station) -> anyhow::Result<Bounds> {
+    let users = closed_network(&Network::from(station))
+        .context("--bounds are of a closed population, as in M/M/4/∞/20")?;
+    Ok(users.bounds()?)
+}
+
+fn status(unstable: bool) -> ExitCode {
+    ExitCode::from(if unstable { UNSTABLE } else { 0 })
 }

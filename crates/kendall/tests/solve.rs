@@ -79,7 +79,7 @@ fn bad_input_says_what_to_write() {
         (&["solve", "M/G/1", "--arrival-rate", "1", "--service-rate", "2"], "--service-scv"),
         (&["solve", "M/M/1/∞/5", "--arrival-rate", "1", "--service-rate", "2"], "--think-time"),
         (&["run", "no-such-file.toml"], "no-such-file.toml"),
-        (&["solve"], "STATION"),
+        (&["solve"], "STATION|FILE.toml|MODEL"),
         (&["solve", "closed"], "--models"),
         (&["solve", "mm1", "lam=1", "nu=2"], "no input \"nu\""),
         (&["solve", "mm1", "lam=1", "nu=2"], "need \"mu\""),

@@ -3,10 +3,13 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use clap::Args;
-use kendall_solve::{SimulationError, StopRule, Traced, simulate, simulate_traced};
-use kendall_station::{Answer, Station};
+use kendall_solve::{
+    NetworkAnswer, SimulationError, StopRule, Traced, simulate, simulate_network, simulate_network_traced,
+    simulate_traced,
+};
+use kendall_station::{Answer, Network, Station};
 
 /// How a simulation is run.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
@@ -98,21 +101,40 @@ impl RunOptions {
     /// # Errors
     /// Fails where the trace cannot be written. That a station has no answer is no error of the command.
     pub(super) fn simulate(&self, station: &Station) -> anyhow::Result<Result<Answer, SimulationError>> {
-        let (Some(path), Some(most)) = (&self.trace, self.trace_customers) else {
-            return Ok(simulate(station, self.stop(), self.seed()));
-        };
-        let cannot_write = || format!("cannot write {}", path.display());
-        let mut trace = Trace::to(path, most).with_context(cannot_write)?;
-        let answer =
-            simulate_traced(station, self.stop(), self.seed(), &mut |customer| trace.add(station, customer));
-        trace.end().with_context(cannot_write)?;
-        Ok(answer)
+        let classes = station.classes.iter().map(|class| class.name.clone()).collect();
+        self.traced(classes, |sink| match sink {
+            None => simulate(station, self.stop(), self.seed()),
+            Some(sink) => simulate_traced(station, self.stop(), self.seed(), sink),
+        })
     }
 
-    /// Refuses a trace where none can be had.
-    pub(super) fn refuse_trace(&self, of: &str) -> anyhow::Result<()> {
-        ensure!(self.trace.is_none(), "--trace tells of the customers of a station, not of {of}");
-        Ok(())
+    /// Simulates a network likewise.
+    ///
+    /// # Errors
+    /// As [`simulate`](Self::simulate).
+    pub(super) fn simulate_network(
+        &self,
+        network: &Network,
+    ) -> anyhow::Result<Result<NetworkAnswer, SimulationError>> {
+        let classes = network.classes.iter().map(|class| class.name.clone()).collect();
+        self.traced(classes, |sink| match sink {
+            None => simulate_network(network, self.stop(), self.seed()),
+            Some(sink) => simulate_network_traced(network, self.stop(), self.seed(), sink),
+        })
+    }
+
+    /// Runs with the trace that is asked for, if one is.
+    fn traced<T>(
+        &self,
+        classes: Vec<String>,
+        run: impl FnOnce(Option<&mut dyn FnMut(&Traced)>) -> T,
+    ) -> anyhow::Result<T> {
+        let (Some(path), Some(most)) = (&self.trace, self.trace_customers) else { return Ok(run(None)) };
+        let cannot_write = || format!("cannot write {}", path.display());
+        let mut trace = Trace::to(path, most, classes).with_context(cannot_write)?;
+        let answer = run(Some(&mut |customer| trace.add(customer)));
+        trace.end().with_context(cannot_write)?;
+        Ok(answer)
     }
 
     /// What is wanting where an answer is not as precise as was asked for.
@@ -137,6 +159,7 @@ impl RunOptions {
 struct Trace {
     writer: csv::Writer<File>,
     left: u64,
+    classes: Vec<String>,
     fault: Option<csv::Error>,
 }
 
@@ -155,16 +178,14 @@ impl Trace {
         "outcome",
     ];
 
-    fn to(path: &Path, most: u64) -> anyhow::Result<Self> {
-        if most == 0 {
-            bail!("a trace of no customers says nothing");
-        }
+    fn to(path: &Path, most: u64, classes: Vec<String>) -> anyhow::Result<Self> {
+        ensure!(most > 0, "a trace of no customers says nothing");
         let mut writer = csv::Writer::from_path(path)?;
         writer.write_record(Self::COLUMNS)?;
-        Ok(Self { writer, left: most, fault: None })
+        Ok(Self { writer, left: most, classes, fault: None })
     }
 
-    fn add(&mut self, station: &Station, customer: &Traced) {
+    fn add(&mut self, customer: &Traced) {
         if self.left == 0 || self.fault.is_some() {
             return;
         }
@@ -173,7 +194,7 @@ impl Trace {
         let record = [
             customer.run.to_string(),
             customer.index.to_string(),
-            station.classes.get(customer.class).map_or_else(String::new, |class| class.name.clone()),
+            self.classes.get(customer.class).cloned().unwrap_or_default(),
             customer.arrival_s.to_string(),
             customer.service_s.to_string(),
             number(customer.started_s),
