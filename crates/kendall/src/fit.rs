@@ -171,6 +171,7 @@ fn parameter(parameter: &Parameter) -> String {
     let quantity = parameter.quantity;
     let show = |value: f64| match value {
         value if quantity.is_time() => number::time(value),
+        value if quantity.is_count() => format!("{value:.0}"),
         value => number::significant(value, 3),
     };
     let value = match parameter.interval {

@@ -1,5 +1,6 @@
 //! The command line of kendall: parses, calls the libraries, prints. It has no logic of its own.
 
+mod check;
 mod doctor;
 mod fit;
 mod load;
@@ -51,6 +52,8 @@ enum Command {
     Fit(fit::Options),
     /// Predict from measured points: kendall predict table.csv --rate 500 --slo 'p99<50ms'
     Predict(predict::Options),
+    /// Say which assumptions hold in a run, or what contradicts itself in a CSV table: kendall check table.csv
+    Check(check::Options),
     /// Load a running server and print how long its requests took
     Load(load::Options),
     /// Serve one of the systems that kendall ships
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Command::Report(options) => report::report(&options),
         Command::Fit(options) => fit::fit(&options),
         Command::Predict(options) => predict::predict(&options),
+        Command::Check(options) => check::check(&options),
         Command::Load(options) => load::load(&options),
         Command::Serve(served) => serve::serve(served),
         Command::Doctor(options) => doctor::doctor(&options),

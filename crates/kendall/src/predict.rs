@@ -144,23 +144,18 @@ fn forecast(forecast: &Forecast) -> Vec<String> {
 }
 
 fn most(highest: &Highest, slo: Slo) -> String {
-    let unit = match highest.at {
-        Load::Open { .. } => "requests per second",
-        Load::Closed { .. } => "users",
+    let (load, unit) = match highest.at {
+        Load::Open { .. } => (plain(highest.load), "requests per second"),
+        Load::Closed { .. } => (whole(highest.load), "users"),
     };
     let rho = highest
         .utilisation
         .map_or(String::new(), |rho| format!(", at a utilisation of {}", number::percent(rho)));
-    format!("{slo}: up to {} {unit}{rho}", plain(highest.load))
+    format!("{slo}: up to {load} {unit}{rho}")
 }
 
 fn needed(servers: &Estimate) -> String {
-    let interval = match servers.interval {
-        Some((low, high)) if low != high && high.is_finite() => format!(" ({low} to {high})"),
-        Some((low, high)) if low != high => format!(" ({low} or more)"),
-        _ => String::new(),
-    };
-    format!("servers needed for that: {}{interval}", servers.value)
+    format!("servers needed for that: {}", whole(*servers))
 }
 
 /// A time with its interval, whose upper end may lie beyond saturation.
@@ -170,6 +165,15 @@ fn time(time_s: Estimate) -> String {
             format!("{} [from {}, no upper end]", number::time(time_s.value), number::time(low))
         }
         interval => number::time_with_interval(time_s.value, interval),
+    }
+}
+
+/// A count with those that may be it.
+fn whole(count: Estimate) -> String {
+    match count.interval {
+        Some((low, high)) if high.is_infinite() => format!("{} ({low} or more)", count.value),
+        Some((low, high)) if low != high => format!("{} ({low} to {high})", count.value),
+        _ => count.value.to_string(),
     }
 }
 

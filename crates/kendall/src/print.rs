@@ -6,6 +6,7 @@ use anyhow::Context;
 use kendall_record::Outcome;
 use kendall_report::terminal::{self, Style};
 use kendall_report::{Report, number};
+use kendall_solve::check::Finding;
 use kendall_solve::{ClassScore, Score};
 use kendall_station::{By, Estimate, Summary};
 use serde::Serialize;
@@ -38,9 +39,20 @@ pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
 
 /// Prints the report of an experiment.
 pub(crate) fn report(report: &Report) -> anyhow::Result<()> {
-    let style = if io::stdout().is_terminal() { Style::Bold } else { Style::Plain };
-    let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
+    let (width, style) = screen();
     out(&terminal::render(report, width, style))
+}
+
+/// Prints what checks found.
+pub(crate) fn checks(findings: &[Finding]) -> anyhow::Result<()> {
+    let (width, style) = screen();
+    out(&terminal::checks(findings, width, style))
+}
+
+/// How wide standard output is, and whether it takes escape codes.
+fn screen() -> (usize, Style) {
+    let style = if io::stdout().is_terminal() { Style::Bold } else { Style::Plain };
+    (terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0)), style)
 }
 
 /// A share in per cent to three digits, never rounded up to all.

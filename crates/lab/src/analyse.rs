@@ -1,5 +1,6 @@
 //! From records to the data of a report: what was measured in each combination, and what its models say of it.
 
+mod checks;
 mod observe;
 
 use std::path::Path;
@@ -33,6 +34,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
     let capacities = lab.capacities()?;
     let axis = Axis::of(&lab, &capacities);
     let (mut points, mut trials, mut measurements) = (Vec::new(), Vec::new(), Vec::new());
+    let mut checks = Vec::new();
     for (index, combination) in axis.in_order(&lab) {
         let sample = Sample::read(&lab, index);
         trials.extend(sample.left_out.clone());
@@ -44,11 +46,12 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         trials.extend(sample.trials.iter().map(|trial| trial.line(point, measurement.as_ref().err())));
         if let Ok(measurement) = measurement {
             points.push(measurement.point(&lab, &axis, index, &sample));
+            checks.push(measurement.checks(&lab, combination, &sample));
             measurements.push((combination, measurement));
         }
     }
     trials.sort_by_key(|(number, _)| *number);
-    Ok(Report {
+    let mut report = Report {
         name: lab.experiment().name.clone(),
         question: lab.experiment().question.clone(),
         notes: lab.experiment().notes.clone(),
@@ -61,8 +64,12 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         planned_trials: lab.trials_planned(),
         curves: curves(&lab, &axis, &measurements),
         published: published(&lab, &axis),
+        checks: Vec::new(),
         experiment_toml: lab.experiment().to_toml(),
-    })
+    };
+    report.checks = checks::placed(&report, checks);
+    report.checks.extend(checks::between_loads(&report, &axis, &measurements));
+    Ok(report)
 }
 
 /// The published figures, with levels as the axis writes them.

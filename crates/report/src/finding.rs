@@ -1,14 +1,18 @@
 //! What a report says in sentences: what was found, what is worth knowing, and every reason to doubt it.
 //!
-//! A finding is a value; its sentence is its `Display`. What counts as one is decided in [`judge`].
+//! A finding is a value; its sentence is its `Display`. What counts as one is decided in [`judge`], and which of the checks
+//! of assumptions are among them in [`assumption`].
 
+mod assumption;
 mod judge;
 
 use std::fmt;
 
+use kendall_solve::check;
 use kendall_station::Estimate;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use assumption::{chance, table as assumptions};
 pub use judge::findings;
 
 use crate::number::{few, percent, significant, time, time_with_interval};
@@ -90,6 +94,8 @@ pub enum Finding {
     Disturbed { what: String, trials: Vec<String> },
     /// Little's law does not hold.
     LittleBroken { trials: usize, worst: String, gap: f64 },
+    /// An assumption of the models is broken.
+    Assumption { worst: check::Finding, also: Vec<String> },
     /// Requests are missing from the counts.
     NotConserved { trial: String, sent: u64, ended: u64 },
     /// Requests without an answer.
@@ -164,6 +170,7 @@ impl Finding {
             | Self::Miss { .. }
             | Self::Unstable { .. }
             | Self::Capacity { .. } => Severity::Answer,
+            Self::Assumption { worst, .. } => assumption::severity(worst.check),
             Self::NearlyFull { .. }
             | Self::LoadDependent { .. }
             | Self::MostlyDelay { .. }
@@ -212,6 +219,10 @@ impl fmt::Display for Reason {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Assumption { worst, also } = self {
+            write!(f, "At {}: {}", worst.place, worst.sentence)?;
+            return write_also(f, also);
+        }
         match self.severity() {
             Severity::Answer => self.write_answer(f),
             Severity::Note => self.write_note(f),

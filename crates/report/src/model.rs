@@ -5,7 +5,7 @@
 use std::fmt;
 
 use kendall_record::Outcome;
-use kendall_solve::Candidates;
+use kendall_solve::{self as solve, Candidates};
 use kendall_station::{Answer, By, Estimate};
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +42,9 @@ pub struct Report {
     /// Figures that others published of the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
+    /// Which assumptions of the models hold in the trials, each at its point.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<solve::check::Finding>,
     /// The experiment as run, every default written out.
     pub experiment_toml: String,
 }

@@ -10,7 +10,7 @@ use kendall_station::{Answer, Estimate};
 
 use crate::comparison::{Comparison, comparisons};
 use crate::figure::{self, Figure, Table, time_cell};
-use crate::finding::{Finding, Severity, findings};
+use crate::finding::{Finding, Severity, assumptions, findings};
 use crate::model::{Modelled, Modelling, Point, Report, TrialLine};
 use crate::number::{NONE, difference, list, percent, significant, time};
 use crate::relative::relative;
@@ -41,6 +41,7 @@ pub fn page(report: &Report) -> String {
         notes: paragraphs(&report.notes),
         relative: relative(report),
         comparisons: comparisons(report),
+        assumptions: assumptions(&report.checks),
         trials: trials(report),
     };
     view.render().expect("rendering to a string fails only where a value's Display does")
@@ -64,6 +65,7 @@ struct View<'a> {
     notes: Vec<&'a str>,
     relative: Option<Comparison>,
     comparisons: Vec<Comparison>,
+    assumptions: Table,
     trials: Table,
 }
 

@@ -4,11 +4,12 @@
 
 use std::fmt::Write;
 
+use kendall_solve::check::{Finding as Checked, Verdict};
 use kendall_station::{Answer, Estimate};
 
 use crate::comparison::{Comparison, comparisons};
 use crate::figure;
-use crate::finding::{Severity, findings};
+use crate::finding::{Severity, assumptions, chance, findings};
 use crate::model::{Modelled, Modelling, Point, Report};
 use crate::number::{NONE, TimeUnit, significant};
 use crate::relative::relative;
@@ -66,10 +67,69 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
                        request, as a share of the mean response.";
         write_wrapped(&mut out, caption, width);
     }
+    write_assumptions(&mut out, report, width, style);
     for comparison in relative(report).into_iter().chain(comparisons(report)) {
         write_comparison(&mut out, &comparison, width, style);
     }
     out
+}
+
+/// What checks found, as text at most `width` columns wide: what is broken in full, where a check could not tell, and how
+/// much holds.
+pub fn checks(findings: &[Checked], width: usize, style: Style) -> String {
+    let mut out = String::new();
+    for verdict in [Verdict::Broken, Verdict::CannotTell, Verdict::Holds] {
+        let found: Vec<&Checked> = findings.iter().filter(|finding| finding.verdict == verdict).collect();
+        if found.is_empty() {
+            continue;
+        }
+        line(&mut out, &bold(&format!("{}: {}", verdict_heading(verdict), found.len()), style));
+        for finding in found {
+            let numbers = numbers(finding);
+            write_wrapped(&mut out, &format!("{}: {}{numbers}", finding.place, finding.sentence), width);
+        }
+    }
+    if out.is_empty() {
+        line(&mut out, "There is nothing to check.");
+    }
+    out
+}
+
+fn verdict_heading(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Broken => "Broken",
+        Verdict::CannotTell => "Cannot tell",
+        Verdict::Holds => "Holds",
+    }
+}
+
+/// The numbers of a test, in brackets after its sentence.
+fn numbers(finding: &Checked) -> String {
+    let statistic = finding.statistic.as_ref().zip(finding.p_value);
+    statistic.map_or_else(String::new, |(statistic, p_value)| {
+        format!(" ({} {}, p {})", statistic.name, significant(statistic.value, 3), chance(p_value))
+    })
+}
+
+/// All assumptions that were checked, without their numbers.
+fn write_assumptions(out: &mut String, report: &Report, width: usize, style: Style) {
+    let table = assumptions(&report.checks);
+    if table.rows.is_empty() {
+        return;
+    }
+    let mut verdicts: Vec<(&str, Vec<String>)> = Vec::new();
+    // The first two cells are the assumption and its verdict.
+    for row in &table.rows {
+        match verdicts.iter_mut().find(|(verdict, _)| *verdict == row[1]) {
+            Some((_, names)) => names.push(row[0].clone()),
+            None => verdicts.push((&row[1], vec![row[0].clone()])),
+        }
+    }
+    verdicts.sort();
+    line(out, &bold("Assumptions checked", style));
+    for (verdict, names) in verdicts {
+        write_wrapped(out, &format!("{verdict}: {}", names.join("; ")), width);
+    }
 }
 
 /// A published table beside ours.

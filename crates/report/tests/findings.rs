@@ -4,6 +4,7 @@ use kendall_report::{
     Counts, Factor, FactorKind, Finding, Growth, Modelled, Modelling, Point, Report, ServiceSeen, Severity,
     TrialLine, findings,
 };
+use kendall_solve::check::{self, Check, Verdict};
 use kendall_station::{Answer, By, Estimate, Summary};
 
 fn answer(mean_s: Estimate) -> Answer {
@@ -78,6 +79,7 @@ fn calm() -> Report {
         planned_trials: 3,
         curves: vec![],
         published: vec![],
+        checks: vec![],
         experiment_toml: String::new(),
     }
 }
@@ -267,4 +269,31 @@ fn an_empty_report_finds_only_that_nothing_was_run() {
         report.trials.clear();
     });
     assert_eq!(found, ["0 of 3 trials were run: the experiment was interrupted."]);
+}
+
+#[test]
+fn a_broken_assumption_is_told_once_at_its_worst_and_what_holds_is_not() {
+    let checked = |check, verdict, place: &str, effect| check::Finding {
+        check,
+        verdict,
+        place: place.to_owned(),
+        sentence: "Requests left at 14/s, not at 20/s.".to_owned(),
+        statistic: Some(check::Named { name: "z".to_owned(), value: -7.0 }),
+        p_value: Some(1e-9),
+        effect: Some(check::Named { name: "rate".to_owned(), value: effect }),
+    };
+    let with = |report: &mut Report| {
+        report.checks = vec![
+            checked(Check::Rate, Verdict::Broken, "40/s", -0.1),
+            checked(Check::Rate, Verdict::Broken, "80/s", -0.3),
+            checked(Check::Rate, Verdict::Holds, "120/s", 0.0),
+            // The report says these in words of its own.
+            checked(Check::LittlesLaw, Verdict::Broken, "40/s", 0.2),
+            checked(Check::Order, Verdict::CannotTell, "40/s", 0.2),
+        ];
+    };
+    assert_says(with, "At 80/s: Requests left at 14/s, not at 20/s. So it is at 40/s.");
+    let mut without = sentences(with);
+    without.retain(|sentence| !sentence.starts_with("At 80/s: "));
+    assert_eq!(without, sentences(|_| {}));
 }

@@ -13,6 +13,7 @@ mod bounds;
 mod convolution;
 mod fitting;
 mod mva;
+pub(crate) mod population;
 mod several;
 mod weights;
 

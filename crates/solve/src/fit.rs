@@ -10,7 +10,6 @@ mod candidate;
 mod forecast;
 mod model;
 mod observation;
-mod population;
 mod ranking;
 mod sample;
 mod service;
@@ -223,16 +222,16 @@ fn specs(samples: &[Sample], points: &[Observation], known: Given, scv: Option<f
         let shared = scv.is_some_and(|scv| (scv - 1.0).abs() > 0.15);
         let first = if shared { Family::Sharing } else { Family::Exponential };
         let mut families = vec![first, Family::Constant];
-        // Without stamps the variation is one parameter more, which points do not tell beside a delay, nor few points at
-        // all.
-        families.extend((scv.is_some() || servers.is_some() || samples.len() > 5).then_some(Family::General));
+        // Without stamps the variation is one parameter more, which points do not tell beside a delay or the servers.
+        families.extend((scv.is_some() || servers.is_some()).then_some(Family::General));
         let told = |spec: &Spec| spec.free().len() < 3;
         families.into_iter().flat_map(|family| [plain(family), delayed(family)]).filter(told).collect()
     };
     if points.iter().any(|point| point.lost.is_some_and(|lost| lost > 0.0)) && !closed {
         specs.extend([plain(Family::Room), delayed(Family::Room)]);
     }
-    specs.extend([plain(Family::Scalability), plain(Family::Amdahl)]);
+    specs.push(plain(Family::Scalability));
+    specs.extend(closed.then_some(plain(Family::Amdahl)));
     specs.dedup();
     specs
 }

@@ -127,7 +127,8 @@ fn whose(keeping: &[String], growing: &[String]) -> String {
 /// The answer of queueing theory, without intervals: in a fraction of a millisecond for M/M/m and most others, in some
 /// milliseconds for M/PH/m with tens of states.
 ///
-/// Exact: M/M/m and M/M/m/K, M/G/m/m, M/G/1, M/D/m, M/PH/m of up to 60 states, GI/M/m, M/M/m with exponential patience; the means of processor sharing
+/// Exact: M/M/m and M/M/m/K, M/G/m/m, M/G/1, M/D/m, M/PH/m of up to 60 states, GI/M/m, M/M/m with exponential patience; M/M/m//N for
+/// any law of thinking, with or without limited room; the means of processor sharing
 /// and of shortest-remaining at one server; priorities at one server, and at several if all service is alike and
 /// exponential. Approximate, and labelled so: M/G/m, GI/G/m, priorities of other laws at several servers. LIFO has the
 /// means of FIFO. A priority discipline without classes is FIFO.

@@ -79,7 +79,7 @@ impl StopRule {
     /// The longest run by default.
     pub const MOST_CUSTOMERS: u64 = 2_000_000;
 
-    /// One run of exactly this length, whatever the precision.
+    /// So many customers, whatever the precision.
     pub fn customers(max_customers: u64) -> Self {
         Self::Steady { max_customers, relative_half_width: None }
     }
@@ -119,7 +119,7 @@ pub enum SimulationError {
 /// Runs a station in virtual time until the rule says stop, on all processors.
 ///
 /// The warm-up is cut by MSER-5, except from a trace, which is a run as a whole. Intervals of means are by batch
-/// means, of quantiles by sectioning; of runs both are over the runs. An interrupted service is resumed where it stopped.
+/// means corrected for skewness, of quantiles by sectioning; of runs both are over the runs. An interrupted service is resumed where it stopped.
 ///
 /// The simulation knows the true service time of every customer, which shortest-remaining is told at each arrival; a live
 /// server under that discipline may know no more than a range. Gittins and cµ know the law of the class alone.

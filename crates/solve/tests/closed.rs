@@ -6,7 +6,7 @@ use kendall_solve::closed::{
     ClosedError, ClosedNetwork, ClosedStation, InteractiveCheck, MultiClass, Serving,
 };
 use kendall_solve::{NoFormula, StopRule, engset, formula, response_survival, simulate, waiting_survival};
-use kendall_station::{Arrivals, Discipline, Law, Servers, Station};
+use kendall_station::{Arrivals, Class, Discipline, Law, Servers, Station};
 use proptest::prelude::*;
 
 fn servers(servers: u32) -> Servers {
@@ -262,6 +262,29 @@ fn balanced_stations_are_no_trouble_for_a_million_users() {
     }
 }
 
+/// Crowds of two classes, beyond what is exact: each class adds up, no station does more than it can, and what binds is
+/// busy all the time.
+#[test]
+fn crowds_of_classes_add_up() {
+    for demands_s in [
+        vec![vec![0.05, 0.1], vec![0.02, 0.2], vec![0.08, 0.01]],
+        vec![vec![1.0, 1.0], vec![1.0, 1.0]],
+        vec![vec![1.0, 2.0], vec![2.0, 1.01]],
+    ] {
+        let classes = MultiClass { demands_s, think_s: vec![1.0, 5.0], users: vec![1_000_000, 500_000] };
+        for answer in [classes.solve().unwrap(), classes.schweitzer().unwrap()] {
+            for class in 0..2 {
+                let implied =
+                    answer.throughput_per_s[class] * (answer.response_s[class] + classes.think_s[class]);
+                let users = f64::from(classes.users[class]);
+                assert!((implied / users - 1.0).abs() < 1e-6, "{}: {implied}", answer.source);
+            }
+            let busiest = answer.utilisation.iter().copied().fold(0.0, f64::max);
+            assert!(busiest <= 1.0 + 1e-6 && busiest > 0.999, "{}: {:?}", answer.source, answer.utilisation);
+        }
+    }
+}
+
 /// A server that thrashes: two stable states, and still the sum of both.
 #[test]
 fn rates_that_fall_are_added_up_too() {
@@ -321,6 +344,16 @@ fn the_simulation_agrees() {
 fn sharing_takes_any_service_and_order_does_not() {
     let general = Station { service: Law::Uniform { low_s: 0.0, high_s: 0.8 }, ..station(2, 1.0, 0.4, 9) };
     assert!(matches!(formula(&general), Err(NoFormula::ClosedService { .. })));
+    // Whom to serve next matters once sizes or classes are known, also where service is exponential.
+    let shortest = Station { discipline: Discipline::ShortestRemaining, ..station(2, 1.0, 0.4, 9) };
+    assert!(matches!(formula(&shortest), Err(NoFormula::Discipline(_))));
+    let class = |name: &str, weight| Class { name: name.into(), share: 0.5, weight, service: None };
+    let ranked = Station {
+        discipline: Discipline::Priority,
+        classes: vec![class("a", 1.0), class("b", 2.0)],
+        ..station(2, 1.0, 0.4, 9)
+    };
+    assert!(formula(&ranked).is_err() && waiting_survival(&ranked, 1.0).is_err());
     let shared = Station { discipline: Discipline::ProcessorSharing, ..general.clone() };
     let exact = formula(&station(2, 1.0, 0.4, 9)).unwrap();
     let answer = formula(&shared).unwrap();

@@ -22,17 +22,20 @@ fn wrong(line: &str) -> Option<String> {
 #[test]
 fn every_row_of_the_reference_table_is_answered_within_its_tolerance() {
     let table = include_str!("../testdata/queueing.tsv");
-    let rows = table.lines().skip(1);
-    let known = |line: &&str| batch::models().any(|model| line.starts_with(&format!("{}\t", model.name)));
-    let wrong: Vec<String> = rows.filter(known).filter_map(wrong).collect();
+    let wrong: Vec<String> = table.lines().skip(1).filter_map(wrong).collect();
     assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
 fn a_model_knows_each_quantity_that_it_names() {
+    let mut seen = Vec::new();
     for line in include_str!("../testdata/queueing.tsv").lines().skip(1) {
         let fields: Vec<&str> = line.split('\t').collect();
-        let Ok(model) = batch::model(fields[0]) else { continue };
+        if seen.contains(&fields[0]) {
+            continue;
+        }
+        seen.push(fields[0]);
+        let model = batch::model(fields[0]).unwrap();
         let inputs = Inputs::read(fields[1]).unwrap();
         for quantity in model.quantities() {
             let asked = quantity.strip_suffix('*').map_or(quantity.to_owned(), |prefix| format!("{prefix}1"));

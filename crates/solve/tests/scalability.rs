@@ -5,6 +5,7 @@ use kendall_solve::scalability::{
     Curve, FitError, Fitted, PeakSeen, Point, fit_amdahl, fit_usl, fit_usl_linearised, rank, split, usl,
 };
 use kendall_station::{Law, Servers, random};
+use proptest::prelude::*;
 
 const RUNS: u32 = 2000;
 
@@ -249,4 +250,32 @@ fn points_that_cannot_be_fitted_are_refused_in_words() {
     let mut odd = points(&MYSQL);
     odd[1].standard_error_per_s = Some(0.0);
     assert_eq!(fit_amdahl(&odd), Err(FitError::StandardError { place: 2, standard_error: 0.0 }));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the points, nothing is negative or not a number, and each interval holds its value.
+    #[test]
+    fn any_points_give_numbers(table in proptest::collection::btree_map(1u32..200, -9.0..9.0f64, 4..12), unit in -6.0..6.0f64) {
+        let point = |(&users, noise): (&u32, &f64)| {
+            Point::new(f64::from(users), 10f64.powf(unit) * f64::from(users).sqrt() * (0.3 * noise).exp())
+        };
+        let points: Vec<Point> = table.iter().map(point).collect();
+        let fit = fit_usl(&points).unwrap();
+        for parameter in [fit.alpha, fit.beta, fit.gamma_per_s] {
+            let (low, high) = parameter.interval;
+            prop_assert!(parameter.value >= 0.0 && parameter.value.is_finite(), "{}", fit);
+            prop_assert!(0.0 <= low && low <= parameter.value && parameter.value <= high, "{}", fit);
+        }
+        let (low, high) = fit.peak.interval;
+        prop_assert!(1.0 <= low && low <= fit.peak.users && fit.peak.users <= high, "{}", fit);
+        prop_assert!(fit.predict(500.0) > 0.0 && fit.predict(1e6).is_finite());
+        let closed = closed::fit(&points, four_cores(Serial::Absent)).unwrap();
+        for parameter in [closed.delay_s, closed.servers_s] {
+            let (low, high) = parameter.interval;
+            prop_assert!(parameter.value >= 0.0 && parameter.value.is_finite(), "{}", closed);
+            prop_assert!(0.0 <= low && low <= parameter.value && parameter.value <= high, "{}", closed);
+        }
+    }
 }

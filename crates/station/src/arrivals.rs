@@ -136,6 +136,7 @@ enum Source<'a> {
 }
 
 const UNIT_MEAN: Law = Law::Exponential { mean_s: 1.0 };
+
 impl Instants<'_> {
     /// Writes the next instants, as many as there is room for, and says how many there were: fewer at the end of a
     /// trace.

@@ -31,5 +31,5 @@ pub use law::{Law, LawError, Part, ServiceTime};
 pub use network::{Network, NetworkError, Node, Population, RoutedClass, Routes, WhenFull};
 pub use notation::{Kind, Notation, NotationError};
 pub use profile::{Between, Profile, ProfileError};
-pub use queue::{Entry, Job, Queue, Size, Ticket};
+pub use queue::{Entry, Job, Queue, Rank, Size, Ticket};
 pub use station::{Class, Servers, Station, StationError};

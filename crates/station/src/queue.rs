@@ -96,6 +96,10 @@ pub struct Ticket {
     place: u32,
 }
 
+/// How urgent a job is, in the eyes of one discipline: the smaller goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank(Ordered);
+
 /// A job that left the queue, with whatever was queued with it.
 #[derive(Clone, Debug)]
 pub struct Entry<T> {
@@ -114,7 +118,8 @@ pub struct Queue<T> {
     next_turn: i64,
 }
 
-/// Where all ranks are the same the order is that of the turns, and a line is faster than a heap.
+/// Where all ranks are the same the order is that of the turns, and a line is faster than a heap. Of a ticket for a line
+/// only the turn counts.
 #[derive(Clone, Debug)]
 enum Waiting<T> {
     FirstComes(Line<T>),
@@ -211,6 +216,16 @@ impl<T> Queue<T> {
                     && self.head().is_some_and(|head| head.key.rank < rank(discipline, running))
             }
         }
+    }
+
+    /// How urgent a job is now. Of several jobs it is faster to compare these than to ask of each two.
+    pub fn rank(&self, job: &Job) -> Rank {
+        Rank(rank(self.discipline, job))
+    }
+
+    /// How urgent the first one waiting is.
+    pub fn first_rank(&self) -> Option<Rank> {
+        self.head().map(|head| Rank(head.key.rank))
     }
 
     /// Of two jobs in service, whether `a` should be interrupted rather than `b`.
@@ -437,6 +452,52 @@ mod tests {
                 let ranks: Vec<_> =
                     served.iter().map(|&i| rank(discipline, &job(jobs[i].0, jobs[i].1))).collect();
                 prop_assert!(ranks.is_sorted());
+            }
+        }
+
+        /// However jobs come, go, are taken back, change their weight and are put back: who is served next is always who
+        /// a search through all that wait would choose.
+        #[test]
+        fn the_head_is_who_a_search_would_choose(
+            steps in prop::collection::vec((0u8..6, 0usize..60, 1u8..4, 1u8..4), 0..300),
+        ) {
+            for discipline in Discipline::ALL {
+                // Lines know their end and not its sign.
+                let key = |ticket: Ticket| match discipline {
+                    Discipline::Lifo => Key { turn: -ticket.key.turn, ..ticket.key },
+                    _ => ticket.key,
+                };
+                let mut queue = Queue::new(discipline);
+                let mut plain: Vec<(Ticket, usize)> = Vec::new();
+                for (i, &(step, which, weight, size)) in steps.iter().enumerate() {
+                    let new = job(f64::from(weight), f64::from(size));
+                    let first = plain.iter().map(|waiting| key(waiting.0)).min();
+                    prop_assert_eq!(queue.head().map(key), first);
+                    match step {
+                        0..=2 => plain.push((queue.push(new, i), i)),
+                        3 => {
+                            let at = plain.iter().position(|waiting| Some(key(waiting.0)) == first);
+                            let expected = at.map(|at| plain.swap_remove(at).1);
+                            prop_assert_eq!(queue.pop().map(|entry| entry.item), expected);
+                        }
+                        _ if plain.is_empty() => {}
+                        _ => {
+                            let (ticket, item) = plain.swap_remove(which % plain.len());
+                            let mut entry = queue.remove(ticket).unwrap();
+                            prop_assert_eq!(entry.item, item);
+                            prop_assert!(queue.remove(ticket).is_none());
+                            if step == 4 {
+                                entry.job.weight = new.weight;
+                                plain.push((queue.resume(entry), item));
+                            }
+                        }
+                    }
+                    prop_assert_eq!(queue.len(), plain.len());
+                }
+                plain.sort_by_key(|waiting| key(waiting.0));
+                let left: Vec<usize> = queue.drain().map(|entry| entry.item).collect();
+                prop_assert_eq!(left, plain.into_iter().map(|waiting| waiting.1).collect::<Vec<_>>());
+                prop_assert!(queue.is_empty());
             }
         }
 

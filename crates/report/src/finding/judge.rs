@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kendall_station::{Answer, By, Estimate, Kind, Notation};
 
-use super::{Answers, AssumedLaw, Finding, Reason, Trend, Way};
+use super::{Answers, AssumedLaw, Finding, Reason, Trend, Way, assumption};
 use crate::model::{Modelled, Modelling, Point, Report, ServiceSeen, TrialLine, is_of_runs};
 use crate::replay;
 
@@ -40,6 +40,7 @@ pub fn findings(report: &Report) -> Vec<Finding> {
     found.extend(notes(report));
     found.extend(doubts_of_points(report));
     found.extend(doubts_of_trials(report));
+    found.extend(assumption::broken(&report.checks));
     found.sort_by_key(Finding::severity);
     found
 }

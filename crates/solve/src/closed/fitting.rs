@@ -4,7 +4,7 @@ use std::fmt;
 
 use kendall_station::Servers;
 
-use super::{ClosedAnswer, ClosedError, ClosedNetwork, ClosedStation};
+use super::{ClosedAnswer, ClosedError, ClosedNetwork, ClosedStation, MOST_USERS, population};
 use crate::scalability::{FitError, Noise, Parameter, Point, Problem, aicc, factors, validate};
 
 /// What is fitted: users think, go to a station of several servers, and to a single server. What is held at zero is left
@@ -60,10 +60,9 @@ impl ClosedFit {
         self.network(users).solve()
     }
 
-    /// The throughput that so many users get, in requests per second; a part of a user is rounded. NaN where the network
-    /// has no answer: for no user, and for more than [`MOST_USERS`](super::MOST_USERS).
+    /// The throughput that so many users get, in requests per second; a part of a user is rounded, to at least one.
     pub fn predict(&self, users: f64) -> f64 {
-        self.network(users.round() as u64).throughput_per_s().unwrap_or(f64::NAN)
+        throughput_per_s(&self.shape, [self.delay_s.value, self.servers_s.value, self.serial_s.value], users)
     }
 
     /// The station that limits the throughput of many users: its name, its number of servers, and its demand in seconds.
@@ -116,6 +115,11 @@ fn network(shape: &ClosedShape, at: &[f64], users: u64) -> ClosedNetwork {
     ClosedNetwork { think_s: at[0], stations, users }
 }
 
+fn throughput_per_s(shape: &ClosedShape, [delay_s, servers_s, serial_s]: [f64; 3], users: f64) -> f64 {
+    let users = users.round().clamp(1.0, MOST_USERS as f64) as u32;
+    population::throughput_per_s(users, delay_s, shape.servers.get(), servers_s, serial_s)
+}
+
 /// Fits demands by weighted least squares, none below zero. The residuals are those of throughputs, as for the other
 /// curves, so that Akaike's criterion compares them; on the study that the tests repeat, logarithms would also predict
 /// worse, for they weigh the small loads as much as those from which one extrapolates.
@@ -140,8 +144,7 @@ pub fn fit(points: &[Point], shape: ClosedShape) -> Result<ClosedFit, FitError> 
     let factors = factors(points);
     let residuals = |at: &[f64]| -> Vec<f64> {
         let residual = |(point, factor): (&Point, &f64)| {
-            let users = (point.users.round() as u64).max(1);
-            let throughput = network(&shape, &all(at), users).throughput_per_s().unwrap_or(f64::NAN);
+            let throughput = throughput_per_s(&shape, all(at), point.users);
             factor * (throughput - point.throughput_per_s)
         };
         points.iter().zip(&factors).map(residual).collect()

@@ -4,8 +4,8 @@ use kendall_station::{Arrivals, Discipline, Law, Servers, Station};
 use serde::Serialize;
 
 use super::observation::Load;
-use super::population;
-use crate::formula::erlang_c;
+use crate::TwoMoments;
+use crate::closed::population;
 
 /// Which model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -137,14 +137,7 @@ impl Served {
     pub(super) fn response_s(&self, rate_per_s: f64) -> Option<f64> {
         let waiting_s = match self.capacity {
             Some(capacity) => Room::of(self, rate_per_s, capacity).waiting_s,
-            None => {
-                let load = rate_per_s * self.service_s;
-                let spare = f64::from(self.servers) - load;
-                if spare <= 0.0 {
-                    return None;
-                }
-                self.factor(load) * erlang_c(self.servers, load) * self.service_s / spare
-            }
+            None => self.waiting_s(rate_per_s)?,
         };
         let spare = 1.0 - rate_per_s * self.serial_s;
         let response_s = self.delay_s + self.service_s + waiting_s + self.serial_s / spare;
@@ -164,19 +157,20 @@ impl Served {
         self.capacity.map_or(0.0, |capacity| Room::of(self, rate_per_s, capacity).lost)
     }
 
-    /// The mean waiting time as a multiple of that of M/M/m. For constant service Cosmetatos' (1975) approximation, good
-    /// to about one per cent; between constant and exponential service in proportion, and beyond by Lee's and Longton's
-    /// rule (1 + scv)/2 (1959), which is a few per cent to 15 % too large for several servers and an scv of 5.
-    fn factor(&self, load: f64) -> f64 {
-        let (m, rho) = (f64::from(self.servers), load / f64::from(self.servers));
-        let bend = (1.0 - rho) * (m - 1.0) * ((4.0 + 5.0 * m).sqrt() - 2.0) / (16.0 * m * rho.max(1e-300));
-        let constant = f64::midpoint(1.0, bend.min(0.24));
-        match self.family {
-            Family::Constant => constant,
-            Family::General if self.scv <= 1.0 => constant + self.scv * (1.0 - constant),
-            Family::General => f64::midpoint(1.0, self.scv),
-            _ => 1.0,
-        }
+    /// The mean waiting time without limits of room; `None` at a utilisation of 1 and beyond. Between constant and
+    /// exponential service it lies in proportion (Tijms 2003, section 9.6.2), constant service being within one per cent
+    /// of exact (Cosmetatos 1975); beyond, Whitt's approximation holds (1993).
+    fn waiting_s(&self, rate_per_s: f64) -> Option<f64> {
+        let servers = Servers::new(self.servers)?;
+        let moments = TwoMoments::new(rate_per_s, self.service_s, servers, 1.0, self.scv).ok()?;
+        Some(match self.family {
+            Family::Constant => moments.cosmetatos_s(),
+            Family::General if self.scv <= 1.0 => {
+                (1.0 - self.scv) * moments.cosmetatos_s() + self.scv * moments.exponential_s()
+            }
+            Family::General => moments.whitt_s(),
+            _ => moments.exponential_s(),
+        })
     }
 
     /// The station with these arrivals. Service that is neither constant nor exponential is log-normal, which has any

@@ -14,8 +14,8 @@ const LOW_LOADS: f64 = 0.6;
 const LEAST_HELD_OUT: usize = 3;
 /// And so many are fitted at least.
 const LEAST_FITTED: usize = 4;
-/// Candidates whose errors differ by less than this are taken to predict equally well, as are those whose errors differ
-/// by less than the noise of what they predict.
+/// Candidates whose errors differ by less than this, or by a tenth of the least error, are taken to predict equally well.
+/// They predict the same points, so most of the noise of these is in all of their errors alike.
 const ALIKE: f64 = 0.005;
 
 /// On which samples the candidates were judged.
@@ -94,7 +94,7 @@ pub(super) fn ranked(
     candidates.sort_by(|a, b| error(a).total_cmp(&error(b)).then(aicc(a).total_cmp(&aicc(b))));
     // Those that predict as well as the best, by Akaike; then the others, by their error.
     let least = candidates.first().map_or(f64::INFINITY, error);
-    let alike = noise(&samples[lower..]).max(ALIKE).max(0.1 * least);
+    let alike = ALIKE.max(0.1 * least);
     let leaders = candidates.iter().take_while(|candidate| error(candidate) <= least + alike).count();
     candidates[..leaders].sort_by(|a, b| aicc(a).total_cmp(&aicc(b)));
     // One that found nothing of what it adds to another has the other's name, and is the same.
@@ -124,12 +124,6 @@ fn split_at(samples: &[Sample]) -> usize {
         at += 1;
     }
     at
-}
-
-/// The noise of samples as a share of them, where it is known.
-fn noise(samples: &[Sample]) -> f64 {
-    let squares: Option<f64> = samples.iter().map(|sample| Some(sample.relative_noise()?.powi(2))).sum();
-    squares.filter(|_| !samples.is_empty()).map_or(0.0, |squares| (squares / samples.len() as f64).sqrt())
 }
 
 fn root_mean_square(errors: &[f64]) -> f64 {

@@ -2,6 +2,7 @@
 
 use super::model::Model;
 use super::observation::{Load, Observation};
+use super::service::Line;
 
 /// What was seen at a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +41,22 @@ const LEAST_NOISE: f64 = 1e-3;
 /// How many requests are taken to stand behind a share of losses where it is not told.
 const FEW_REQUESTS: f64 = 1e3;
 
+/// Puts the noise of open samples on a line over the response time, both as logarithms. An interval is itself a guess,
+/// and narrow where the response happens to be short: weighed by it, points pull every fit down. That the noise grows with
+/// the response is theory: of M/M/1 in proportion to it (Daley 1968).
+fn smooth(samples: &mut [Sample]) {
+    let open = |sample: &Sample| matches!(sample.seen, Seen::Response { .. }) && sample.noise_is_known;
+    if samples.len() < 4 || !samples.iter().all(open) {
+        return;
+    }
+    let point = |sample: &Sample| (libm::log(sample.value()), libm::log(sample.noise));
+    let points: Vec<(f64, f64)> = samples.iter().map(point).collect();
+    let Some(line) = Line::of(&points) else { return };
+    for (sample, (response, _)) in samples.iter_mut().zip(points) {
+        sample.noise = libm::exp(line.level + line.slope * response).max(LEAST_NOISE);
+    }
+}
+
 impl Sample {
     /// The samples of some points, in ascending order of load. Noise counts as known only where all of them tell it.
     pub(super) fn all(points: &[Observation]) -> Vec<Self> {
@@ -50,6 +67,7 @@ impl Sample {
             }
         }
         samples.sort_by(|a, b| a.load.size().total_cmp(&b.load.size()));
+        smooth(&mut samples);
         samples
     }
 
@@ -140,13 +158,5 @@ impl Sample {
     /// How far a prediction is from the sample, as a share of the sample.
     pub(super) fn relative_error(&self, predicted: f64) -> f64 {
         predicted / self.value() - 1.0
-    }
-
-    /// The sample's noise as a share of it, if it is known.
-    pub(super) fn relative_noise(&self) -> Option<f64> {
-        self.noise_is_known.then(|| match self.seen {
-            Seen::Response { .. } => self.noise,
-            Seen::Throughput { per_s } => self.noise / per_s,
-        })
     }
 }

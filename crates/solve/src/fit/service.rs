@@ -109,15 +109,15 @@ pub(super) fn utilisation(points: &[Observation], servers: Option<u32>) -> Optio
 }
 
 /// A straight line by least squares.
-struct Line {
-    level: f64,
-    slope: f64,
+pub(super) struct Line {
+    pub(super) level: f64,
+    pub(super) slope: f64,
     slope_error: f64,
     freedom: f64,
 }
 
 impl Line {
-    fn of(points: &[(f64, f64)]) -> Option<Self> {
+    pub(super) fn of(points: &[(f64, f64)]) -> Option<Self> {
         let n = points.len() as f64;
         let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
         let spread: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();

@@ -85,6 +85,11 @@ impl Quantity {
         }
     }
 
+    /// Whether it is a whole number.
+    pub fn is_count(self) -> bool {
+        matches!(self, Self::Servers | Self::Capacity)
+    }
+
     /// Whether it is a time in seconds.
     pub fn is_time(self) -> bool {
         matches!(self, Self::Service | Self::Delay | Self::Serial)
@@ -120,8 +125,8 @@ pub(super) fn formula(model: &Model) -> &'static str {
         Family::Exponential | Family::Sharing => "R(λ) = D + S + C(m, λS)·S/(m − λS), C by Erlang (1917)",
         Family::Constant => "R(λ) = D + S + k·C(m, λS)·S/(m − λS), k between ½ and 0.62 (Cosmetatos 1975)",
         Family::General => {
-            "R(λ) = D + S + k·C(m, λS)·S/(m − λS), k = (1 + c²)/2 above c² = 1 (Lee and Longton 1959), below in proportion \
-             between constant and exponential service"
+            "R(λ) = D + S + k·C(m, λS)·S/(m − λS), k between constant and exponential service in proportion to c² (Tijms \
+             2003), above c² = 1 by Whitt (1993)"
         }
         Family::Room => "R(λ) and loss of M/M/m/K by its balance equations (Gross et al. 2008, section 2.5)",
         Family::Serial | Family::Scalability | Family::Amdahl => {

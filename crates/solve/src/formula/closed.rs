@@ -7,6 +7,7 @@
 use kendall_station::{Estimate, Law, Quantile, Servers, Station};
 
 use super::poisson::Window;
+use super::priority;
 use super::solution::{Order, Solution, order};
 use super::tails::Tails;
 use super::{NoFormula, exponential_mean};
@@ -25,6 +26,12 @@ pub(super) fn solve(station: &Station, population: u32, think: &Law) -> Result<S
         return Err(NoFormula::Users { population });
     }
     let waits = room > u64::from(servers);
+    if waits && priority::matters(station) {
+        return Err(NoFormula::Classes);
+    }
+    if waits && order == Order::Shortest {
+        return Err(NoFormula::Discipline(station.discipline));
+    }
     if waits && order != Order::Sharing && exponential_mean(&service).is_none() {
         return Err(NoFormula::ClosedService { law: service.name() });
     }
@@ -33,7 +40,11 @@ pub(super) fn solve(station: &Station, population: u32, think: &Law) -> Result<S
     }
     let chain = Chain::new(population, think.mean_s(), service.mean_s(), station.servers, room);
     let solution = chain.solution();
-    Ok(if waits {
+    Ok(if waits && order == Order::Sharing {
+        let source = "M/G/m//N with processor sharing: means of the machine-repair model, insensitive to the laws of \
+                      service and thinking (Baskett, Chandy, Muntz and Palacios 1975)";
+        Solution { source, ..solution.ordered(order) }
+    } else if waits {
         solution.ordered(order)
     } else {
         let variance_s2 = service.moment(2) - service.mean_s().powi(2);

@@ -42,19 +42,18 @@ impl Walk {
     fn new(load: f64, servers: f64) -> Self {
         // m·ln(1 + u) = a·u, that is (m − a)·u = m·(u − ln(1 + u)), by Newton's method from above, where it is convex.
         let spare = servers - load;
-        let mut excess = 2.0 * spare / load + 4.0 * (spare / load).powi(2).min(1e3) + 1e-300;
-        for _ in 0..200 {
-            let value = servers * short_of_log(excess) - spare * excess;
-            let slope = servers * excess / (1.0 + excess) - spare;
-            let step = value / slope;
-            if value < 0.0 {
-                excess *= 2.0;
-                continue;
-            }
-            excess -= step;
-            if step.abs() <= 1e-15 * excess {
+        let value = |excess: f64| servers * short_of_log(excess) - spare * excess;
+        let mut excess = 2.0 * spare / load;
+        while value(excess) <= 0.0 {
+            excess *= 2.0;
+        }
+        for _ in 0..100 {
+            let step = value(excess) / (servers * excess / (1.0 + excess) - spare);
+            // Where rounding decides.
+            if step.is_nan() || step <= 1e-15 * excess {
                 break;
             }
+            excess -= step;
         }
         Self { load, servers, excess }
     }
@@ -94,6 +93,31 @@ impl Walk {
     }
 }
 
+impl Walk {
+    /// All j·ν_j until they fall geometrically; their sum, which is the mean of the queue; and Σ (j − 1)·j·ν_j, by which
+    /// its variance exceeds that.
+    fn jumps(&self) -> (Vec<f64>, f64, f64) {
+        let ln_ratio = -libm::log1p(self.excess);
+        let settled = |j: usize| libm::exp(ln_ratio * j as f64);
+        let mut jumps = vec![0.0];
+        let (mut mean, mut steady) = (0.0, 0);
+        while steady < 4 && jumps.len() < MOST_LENGTHS {
+            let j = jumps.len();
+            let jump = self.jump(j as f64);
+            mean += jump;
+            jumps.push(jump);
+            let rest = settled(j) / self.excess;
+            let there = (jump - settled(j)).abs() <= 1e-12 * settled(j) || rest.max(jump) <= 1e-18 * mean;
+            steady = if there || mean == 0.0 { steady + 1 } else { 0 };
+        }
+        let last = jumps.len() - 1;
+        // Beyond, a geometric sum: Σ r^j, and Σ (j − 1) r^j.
+        let rest = settled(last) / self.excess;
+        let pairs: f64 = jumps.iter().enumerate().skip(1).map(|(j, jump)| (j as f64 - 1.0) * jump).sum();
+        (jumps, mean + rest, pairs + rest * (last as f64 + 1.0 / self.excess))
+    }
+}
+
 impl Constant {
     /// `load` = λ·D is below the number of servers.
     pub(super) fn new(load: f64, service_s: f64, servers: u32) -> Self {
@@ -112,26 +136,10 @@ impl Constant {
             };
         }
         let walk = Walk::new(load, servers);
-        let ln_ratio = -libm::log1p(walk.excess);
-        let settled = |j: usize| libm::exp(ln_ratio * j as f64);
-        let mut jumps = vec![0.0];
-        let (mut mean, mut steady) = (0.0, 0);
-        while steady < 4 && jumps.len() < MOST_LENGTHS {
-            let j = jumps.len();
-            let jump = walk.jump(j as f64);
-            mean += jump;
-            jumps.push(jump);
-            let rest = settled(j) / walk.excess;
-            let there = (jump - settled(j)).abs() <= 1e-12 * settled(j) || rest.max(jump) <= 1e-18 * mean;
-            steady = if there || mean == 0.0 { steady + 1 } else { 0 };
-        }
-        let last = jumps.len() - 1;
-        // Beyond, a geometric sum: Σ r^j, and Σ (j − 1) r^j.
-        let rest = settled(last) / walk.excess;
-        let pairs: f64 = jumps.iter().enumerate().skip(1).map(|(j, jump)| (j as f64 - 1.0) * jump).sum();
-        let pairs = pairs + rest * (last as f64 + 1.0 / walk.excess);
+        let (jumps, queue, dispersion) = walk.jumps();
         let (more, p_wait) = Self::lengths(&walk, &jumps);
-        Self { load, servers, service_s, more, ln_ratio, p_wait, queue: mean + rest, dispersion: pairs }
+        let ln_ratio = -libm::log1p(walk.excess);
+        Self { load, servers, service_s, more, ln_ratio, p_wait, queue, dispersion }
     }
 
     /// P(more than n wait), until it falls geometrically, and P(all servers are busy). The lengths by Panjer's
@@ -139,7 +147,6 @@ impl Constant {
     fn lengths(walk: &Walk, jumps: &[f64]) -> (Vec<f64>, f64) {
         let ratio = 1.0 / (1.0 + walk.excess);
         let last = jumps.len() - 1;
-        let jump = |j: usize| jumps.get(j).copied().unwrap_or_else(|| libm::pow(ratio, j as f64));
         // Σ ν_j: what lies beyond is r^j/j.
         let mut sum = 0.0;
         for (j, jump) in jumps.iter().enumerate().skip(1).rev() {
@@ -148,10 +155,14 @@ impl Constant {
         let beyond = -libm::log(walk.excess / (1.0 + walk.excess))
             - (1..=last).rev().map(|j| libm::pow(ratio, j as f64) / j as f64).sum::<f64>();
         let mut chances = vec![libm::exp(-(sum + beyond.max(0.0)))];
-        let mut steady = 0;
+        let (mut jumps, mut steady) = (jumps.to_vec(), 0);
         while steady < 4 && chances.len() < MOST_LENGTHS {
             let n = chances.len();
-            let next = (1..=n).map(|j| jump(j) * chances[n - j]).sum::<f64>() / n as f64;
+            if n > last {
+                jumps.push(libm::pow(ratio, n as f64));
+            }
+            let next =
+                jumps[1..=n].iter().zip(chances.iter().rev()).map(|(j, q)| j * q).sum::<f64>() / n as f64;
             let there = (next - ratio * chances[n - 1]).abs() <= 1e-13 * next || next < 1e-40;
             steady = if there { steady + 1 } else { 0 };
             chances.push(next);
@@ -204,7 +215,8 @@ impl Constant {
 
 /// The mean wait of M/D/m alone.
 pub(super) fn mean_s(rate_per_s: f64, service_s: f64, servers: u32) -> f64 {
-    Constant::new(rate_per_s * service_s, service_s, servers).queue / rate_per_s
+    let load = rate_per_s * service_s;
+    if load == 0.0 { 0.0 } else { Walk::new(load, f64::from(servers)).jumps().1 / rate_per_s }
 }
 
 /// Means, variances and tails of M/D/m. The number left waiting by who enters service is what arrived during its wait,
@@ -288,11 +300,12 @@ mod tests {
     #[test]
     fn it_lives_next_to_saturation() {
         let slack = 1e-9;
-        for servers in [1u32, 5] {
+        for servers in [1u32, 5, 1000] {
             let m = f64::from(servers);
             let constant = Constant::new((1.0 - slack) * m, 1.0, servers);
             let mean = 0.5 / slack / m;
-            assert!((constant.waiting(mean) - (-1.0f64).exp()).abs() < 1e-5);
+            assert!((constant.waiting(mean) - (-1.0f64).exp()).abs() < 1e-4, "{servers}");
+            assert!((constant.queue / (mean * m) - 1.0).abs() < 1e-5, "{servers}: {}", constant.queue);
         }
     }
 }

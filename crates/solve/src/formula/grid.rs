@@ -7,7 +7,7 @@
 use kendall_station::{Estimate, Law, Quantile};
 
 /// Cells of one grid.
-const CELLS: usize = 4096;
+const CELLS: usize = 1024;
 /// Each grid of a ladder reaches this much further than the one before it.
 const REACH: f64 = 4.0;
 
@@ -55,13 +55,9 @@ impl Grid {
         Self { rho, service: Limited::new(service) }
     }
 
-    /// P(W > t), from two grids that end at t, extrapolated to step zero.
+    /// P(W > t), from a grid that ends at t.
     pub(super) fn waiting(&self, t_s: f64) -> f64 {
-        if t_s == 0.0 {
-            return self.rho;
-        }
-        let (coarse, fine) = (Rung::new(self, t_s, CELLS / 2), Rung::new(self, t_s, CELLS));
-        fine.waiting[CELLS] + (fine.waiting[CELLS] - coarse.waiting[CELLS / 2]) / 3.0
+        if t_s == 0.0 { self.rho } else { Rung::extrapolated(self, t_s).waiting[CELLS] }
     }
 
     /// P(R > t).
@@ -69,7 +65,7 @@ impl Grid {
         if t_s == 0.0 {
             return 1.0 - (1.0 - self.rho) * (1.0 - self.service.law.survival(0.0));
         }
-        Rung::new(self, t_s, CELLS).response(self, CELLS)
+        Rung::extrapolated(self, t_s).response(self, CELLS)
     }
 
     /// Quantiles at ascending shares, of the response and of the waiting time, each from the shortest grid that contains it.
@@ -77,7 +73,7 @@ impl Grid {
         let (mut response, mut waiting) = (Vec::new(), Vec::new());
         let mut reach_s = self.service.mean_s;
         while response.len() < shares.len() && reach_s < f64::MAX / REACH {
-            let rung = Rung::new(self, reach_s, CELLS);
+            let rung = Rung::extrapolated(self, reach_s);
             let wait_at = |i| rung.waiting[i];
             let response_at = |i| rung.response(self, i);
             while let Some(&p) = shares.get(waiting.len()) {
@@ -94,7 +90,7 @@ impl Grid {
     }
 }
 
-/// Where a falling function of the grid's points crosses 1 − p, straight between points; `None` if beyond the grid.
+/// Where a falling function of the grid's points crosses 1 − p, exponential between points; `None` if beyond the grid.
 fn crossing(p: f64, step_s: f64, survival: impl Fn(usize) -> f64) -> Option<f64> {
     let level = 1.0 - p;
     if survival(0) <= level {
@@ -108,8 +104,9 @@ fn crossing(p: f64, step_s: f64, survival: impl Fn(usize) -> f64) -> Option<f64>
         let middle = usize::midpoint(low, high);
         if survival(middle) > level { low = middle } else { high = middle }
     }
-    let (above, below) = (survival(low), survival(high));
-    Some(step_s * (low as f64 + (above - level) / (above - below)))
+    // A tail is straighter in its logarithm.
+    let (above, below) = (survival(low), survival(high).max(f64::MIN_POSITIVE));
+    Some(step_s * (low as f64 + libm::log(above / level) / libm::log(above / below)))
 }
 
 /// One grid from 0 to its reach.
@@ -122,6 +119,19 @@ struct Rung {
 }
 
 impl Rung {
+    /// A grid, corrected by one of half as many cells: the error, which falls with the square of the step, or with the
+    /// step where that holds whole services, goes; between the points of the coarse grid it is taken to run straight.
+    fn extrapolated(grid: &Grid, reach_s: f64) -> Self {
+        let (coarse, mut fine) = (Self::new(grid, reach_s, CELLS / 2), Self::new(grid, reach_s, CELLS));
+        let gain = if fine.step_s <= grid.service.mean_s { 3.0 } else { 1.0 };
+        let pairs = coarse.waiting.iter().zip(fine.waiting.iter().step_by(2));
+        let errors: Vec<f64> = pairs.map(|(coarse, fine)| (fine - coarse) / gain).collect();
+        for (i, waiting) in fine.waiting.iter_mut().enumerate() {
+            *waiting += f64::midpoint(errors[i / 2], errors[i.div_ceil(2)]);
+        }
+        fine
+    }
+
     fn new(grid: &Grid, reach_s: f64, cells: usize) -> Self {
         let (service, rho) = (&grid.service, grid.rho);
         let step_s = reach_s / cells as f64;

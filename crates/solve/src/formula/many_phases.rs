@@ -176,7 +176,9 @@ pub(super) fn solve(rate_per_s: f64, service: &Law, servers: u32) -> Option<Solu
         integrals.push(factors.solve_column(&integrals[order]));
     }
     let moment = |order: usize| inner(&entering, &integrals[order]);
-    let (p_wait, waiting_s) = (moment(1), moment(2));
+    let waiting_s = moment(2);
+    // By whichever of the two loses no digits.
+    let p_wait = if p_free < 0.5 { 1.0 - p_free } else { moment(1) };
     let variance = (2.0 * moment(3) - waiting_s * waiting_s).max(0.0);
     let waiting = Chain::falling(&entering, &integrals[1], &moves, &diagonal, &stages);
     let response = waiting.then(p_free, &stages);

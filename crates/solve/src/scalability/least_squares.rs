@@ -31,9 +31,12 @@ impl Problem<'_> {
         if sum.is_nan() { f64::INFINITY } else { sum }
     }
 
-    /// The best of what is reached from each start.
+    /// The best of what is reached from the most promising starts.
     pub(crate) fn minimise_from(&self, starts: &[Vec<f64>]) -> Option<Minimum> {
-        let reached = starts.iter().map(|start| self.minimise(start));
+        const PROMISING: usize = 4;
+        let mut starts: Vec<(f64, &Vec<f64>)> = starts.iter().map(|start| (self.sum(start), start)).collect();
+        starts.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let reached = starts.iter().take(PROMISING).map(|(_, start)| self.minimise(start));
         reached.filter(|minimum| minimum.sum.is_finite()).min_by(|a, b| a.sum.total_cmp(&b.sum))
     }
 

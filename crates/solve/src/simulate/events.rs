@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use kendall_station::{Class, Discipline, Entry, GittinsTable, Job, Law, Queue, Size, Station, Ticket};
+use kendall_station::{Class, Discipline, Entry, GittinsTable, Job, Law, Queue, Rank, Size, Station, Ticket};
 
 use super::Engine;
 use super::arriving::{Arriving, Customer};
@@ -256,21 +256,24 @@ impl<'a> Floor<'a> {
 
     /// The server of the least urgent customer in service, if that one must make way for a newcomer. All servers are busy.
     fn makes_way_for(&mut self, newcomer: &Job) -> Option<usize> {
-        // Whoever waits has not made anybody go, so nobody goes for those who are less urgent than that.
-        if !self.queue.discipline().preempts() || self.queue.outranks(newcomer) {
+        if !self.queue.discipline().preempts() {
             return None;
         }
-        let mut least: Option<(usize, &Job)> = None;
-        let now_s = self.now_s;
+        let newcomer = self.queue.rank(newcomer);
+        // Whoever waits has not made anybody go, so nobody goes for those who are less urgent than that.
+        if self.queue.first_rank().is_some_and(|first| first < newcomer) {
+            return None;
+        }
+        let mut least: Option<(Rank, usize)> = None;
         for (server, running) in self.servers.iter_mut().enumerate() {
             let running = running.as_mut().expect("all servers are busy");
-            running.bring_up_to_date(now_s);
-            let job = &running.entry.job;
-            if least.is_none_or(|(_, least)| self.queue.less_urgent(job, least)) {
-                least = Some((server, job));
+            running.bring_up_to_date(self.now_s);
+            let rank = self.queue.rank(&running.entry.job);
+            if least.is_none_or(|(least, _)| rank > least) {
+                least = Some((rank, server));
             }
         }
-        least.filter(|(_, job)| self.queue.less_urgent(job, newcomer)).map(|(server, _)| server)
+        least.filter(|(rank, _)| *rank > newcomer).map(|(_, server)| server)
     }
 
     fn interrupt(&mut self, server: usize) {

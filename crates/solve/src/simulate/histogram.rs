@@ -29,8 +29,9 @@ pub(super) struct Histogram {
     shift: u32,
     /// The place of the smallest time that is told from zero. The bucket before it holds zero, and what is below.
     least: u64,
-    /// Grows, by whole doublings, to the largest time.
-    counts: Vec<u64>,
+    /// Grows, by whole doublings, to the largest time. A bucket is full at 2³² − 1: then quantiles near it are as good as
+    /// they will ever be.
+    counts: Vec<u32>,
 }
 
 impl Histogram {
@@ -52,7 +53,7 @@ impl Histogram {
         if place >= self.counts.len() {
             self.grow(place);
         }
-        self.counts[place] += 1;
+        self.counts[place] = self.counts[place].saturating_add(1);
     }
 
     /// Counts all of these, none of which is above `largest_s`.
@@ -63,33 +64,40 @@ impl Histogram {
         }
         let (shift, least, counts) = (self.shift, self.least, self.counts.as_mut_slice());
         for time_s in times_s {
-            counts[((time_s.to_bits() >> shift) + 1).saturating_sub(least) as usize] += 1;
+            let count = &mut counts[((time_s.to_bits() >> shift) + 1).saturating_sub(least) as usize];
+            *count = count.saturating_add(1);
         }
     }
 
     #[cold]
     fn grow(&mut self, place: usize) {
         let doubling = 1 << (FRACTION - self.shift);
-        self.counts.resize((place + 1).next_multiple_of(doubling), 0);
+        // Zeros from the system cost nothing where nothing is ever counted.
+        let mut counts = vec![0; (place + 1).next_multiple_of(doubling)];
+        counts[..self.counts.len()].copy_from_slice(&self.counts);
+        self.counts = counts;
     }
 
     pub(super) fn absorb(&mut self, other: &Self) {
         debug_assert_eq!((self.shift, self.least), (other.shift, other.least), "grids must be the same");
         if self.counts.len() < other.counts.len() {
-            self.counts.resize(other.counts.len(), 0);
+            self.grow(other.counts.len() - 1);
         }
-        self.counts.iter_mut().zip(&other.counts).for_each(|(mine, theirs)| *mine += theirs);
+        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+            *mine = mine.saturating_add(*theirs);
+        }
     }
 
     /// How many times were counted.
     pub(super) fn count(&self) -> u64 {
-        self.counts.iter().sum()
+        self.counts.iter().map(|&count| u64::from(count)).sum()
     }
 
     /// The time that a share `p` stays below or at: the middle of its bucket; 0 of an empty histogram.
     pub(super) fn quantile_s(&self, p: f64) -> f64 {
         let mut left = crate::statistics::quantile_rank(self.count().max(1), p);
         for (place, &count) in self.counts.iter().enumerate() {
+            let count = u64::from(count);
             if count >= left {
                 return self.middle_s(place);
             }

@@ -22,6 +22,10 @@ pub(super) const FEWEST_SECTIONS: usize = 10;
 const FIRST_LOOK: u64 = 512;
 /// A run settles within so many relaxation times of the station.
 const RELAXATIONS: f64 = 20.0;
+/// The warm-up is between so many of them: after the second number less than a hundredth of the empty beginning is left.
+/// MSER alone would cut later if a great excursion happens to lie early, and never if a lull does, so that its cuts would
+/// bias the mean downwards, by 1.5 % in M/M/1 at ρ = 0.9 and 10⁵ customers.
+const WARM_UP_RELAXATIONS: (f64, f64) = (2.0, 5.0);
 /// Where several runs share the work each must be so many times as long: what is left of its beginning does not average
 /// out over the runs, while their interval grows narrower.
 const SHARED: u64 = 5;
@@ -64,6 +68,8 @@ pub(super) struct Observer {
     classes: usize,
     /// Customers that a run needs to settle.
     settling: u64,
+    /// Customers of the shortest and of the longest warm-up that is believed.
+    warm_up: (u64, u64),
     /// Runs that have ended, how many of them are in the current section, and how many fill one.
     runs: u64,
     runs_in_section: u64,
@@ -131,8 +137,8 @@ impl Observer {
             [] => vec![1.0],
             classes => classes.iter().map(|class| class.weight).collect(),
         };
-        // A millionth of the mean service time: far below what any quantile resolves.
-        let least_s = 1e-6 * station.service_overall().mean_s();
+        // A tenth of what quantiles resolve of the mean service time.
+        let least_s = 1e-4 * station.service_overall().mean_s();
         Self {
             max_customers: u64::MAX,
             looks: Looks::Alone { relative_half_width: None },
@@ -147,6 +153,7 @@ impl Observer {
             weights,
             classes,
             settling: settling_customers(station),
+            warm_up: warm_up_bounds(station),
             runs: 0,
             runs_in_section: 0,
             section_runs: 1,
@@ -315,7 +322,11 @@ impl Observer {
         let fine: Vec<f64> = self.sections.iter().flat_map(Section::batch_means).collect();
         let cut = statistics::mser(&fine, 5).map_or(0, |cut| cut.batches * 5);
         let per_section = fine.len().div_ceil(self.sections.len().max(1)).max(1);
-        &self.sections[cut.div_ceil(per_section).min(self.sections.len() / 2)..]
+        let (shortest, longest) = self.warm_up;
+        let shortest = ((shortest + self.section_customers / 2) / self.section_customers) as usize;
+        let longest = longest.div_ceil(self.section_customers) as usize;
+        let cut = cut.div_ceil(per_section).clamp(shortest, longest.max(shortest));
+        &self.sections[cut.min(self.sections.len() / 2)..]
     }
 
     /// What did not fill a section counts where the run is itself the whole.
@@ -429,16 +440,24 @@ pub(super) fn settling_customers(station: &Station) -> u64 {
         Arrivals::Closed { population, .. } => f64::from(population),
         _ => servers,
     };
-    let limited = station.capacity.is_some() || station.offered_utilisation().is_none();
-    let rho = station.offered_utilisation().unwrap_or(0.0).min(1.0 - 1e-9);
-    let relaxation = match &station.arrivals {
-        Arrivals::Open { gap } if !limited => {
-            let variation = (gap.scv() + station.service_overall().scv()) / 2.0;
-            variation.clamp(0.0, 1e6) * rho / (1.0 - rho.sqrt()).powi(2)
-        }
-        _ => 0.0,
-    };
-    (RELAXATIONS * relaxation.max(filling)) as u64
+    (RELAXATIONS * relaxation_customers(station).unwrap_or(0.0).max(filling)) as u64
+}
+
+/// The shortest and the longest warm-up that is believed, in customers. Where the relaxation time is not known, any.
+fn warm_up_bounds(station: &Station) -> (u64, u64) {
+    let filling = f64::from(station.servers.get());
+    relaxation_customers(station).map_or((0, u64::MAX / 2), |relaxation| {
+        let customers = |relaxations: f64| (relaxations * relaxation.max(filling)).ceil() as u64;
+        (customers(WARM_UP_RELAXATIONS.0), customers(WARM_UP_RELAXATIONS.1))
+    })
+}
+
+/// The relaxation time of a station with room for all, in customers; `None` with a limit.
+fn relaxation_customers(station: &Station) -> Option<f64> {
+    let Arrivals::Open { gap } = &station.arrivals else { return None };
+    let rho = station.offered_utilisation().filter(|_| station.capacity.is_none())?.min(1.0 - 1e-9);
+    let variation = (gap.scv() + station.service_overall().scv()) / 2.0;
+    Some(variation.clamp(0.0, 1e6) * rho / (1.0 - rho.sqrt()).powi(2))
 }
 
 /// A ratio of totals, with the interval of the ratios of the sections.
@@ -451,11 +470,17 @@ pub(super) fn estimate(
     let value = total(&of) / total(&among);
     let each: Vec<f64> = sections.iter().map(|s| of(s) / among(s)).filter(|x| x.is_finite()).collect();
     match statistics::batch_means(&each) {
-        Some(found) => Estimate::within(value, found.half_width),
+        Some(found) => {
+            let (low, high) = found.interval;
+            Estimate { value, interval: Some((value + low - found.mean, value + high - found.mean)) }
+        }
         None => Estimate::exact(value),
     }
 }
 
 fn scaled(estimate: Estimate, by: f64) -> Estimate {
-    Estimate::within(estimate.value * by, estimate.half_width() * by)
+    Estimate {
+        value: estimate.value * by,
+        interval: estimate.interval.map(|(low, high)| (low * by, high * by)),
+    }
 }

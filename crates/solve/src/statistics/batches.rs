@@ -11,7 +11,9 @@ const FEWEST: usize = 10;
 pub struct BatchMeans {
     /// The mean.
     pub mean: f64,
-    /// Half the width of its 95 % interval.
+    /// Its 95 % interval, which reaches further to the side to which the batches are skewed.
+    pub interval: (f64, f64),
+    /// Half the width of that.
     pub half_width: f64,
     /// How many batches the interval stands on.
     pub batches: usize,
@@ -19,8 +21,9 @@ pub struct BatchMeans {
     pub correlated: bool,
 }
 
-/// Groups a series into at most 30 batches and makes an interval from their means (Law 2015, section 9.5.3).
-/// While the correlation of neighbours is significant, batches are made twice as long, down to 10 of them.
+/// Groups a series into at most 30 batches and makes an interval from their means (Law 2015, section 9.5.3), by Student's t
+/// corrected for their skewness (Johnson 1978; Willink 2005, equation 9): batches of waiting times are skewed to the
+/// right, and those that lie low also scatter little, so that a symmetric interval would miss high means too often. While the correlation of neighbours is significant, batches are made twice as long, down to 10 of them.
 /// Values that do not fill a batch are left out at the front. `None` for fewer than 10 values.
 pub fn batch_means(series: &[f64]) -> Option<BatchMeans> {
     if series.len() < FEWEST {
@@ -31,11 +34,35 @@ pub fn batch_means(series: &[f64]) -> Option<BatchMeans> {
         let means = group(series, count);
         let correlated = lag_one_correlation(&means) >= 1.96 / (count as f64).sqrt();
         if !correlated || count == FEWEST {
-            let half_width = student_t(count as f64 - 1.0, 0.975) * (variance(&means) / count as f64).sqrt();
-            return Some(BatchMeans { mean: mean(&means), half_width, batches: count, correlated });
+            let (below, above) = skewed_interval(&means);
+            let mean = mean(&means);
+            return Some(BatchMeans {
+                mean,
+                interval: (mean - below, mean + above),
+                half_width: f64::midpoint(below, above),
+                batches: count,
+                correlated,
+            });
         }
         count = (count / 2).max(FEWEST);
     }
+}
+
+/// How far the 95 % interval of the mean of independent values reaches below and above their mean (Willink 2005).
+fn skewed_interval(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let (centre, deviation) = (mean(values), variance(values).sqrt());
+    let t = student_t(n - 1.0, 0.975);
+    let error = deviation / n.sqrt();
+    // The unbiased third central moment, over that of the deviation, over 6√n.
+    let third = values.iter().map(|x| (x - centre).powi(3)).sum::<f64>() * n / ((n - 1.0) * (n - 2.0));
+    let a = third / deviation.powi(3) / (6.0 * n.sqrt());
+    // Without skewness, or without scatter, both sides are t.
+    if !a.is_finite() || a.abs() < 1e-9 {
+        return (t * error, t * error);
+    }
+    let side = |r: f64| (libm::cbrt(1.0 + 6.0 * a * (r - a)) - 1.0) / (2.0 * a);
+    (side(t).max(0.0) * error, (-side(-t)).max(0.0) * error)
 }
 
 /// The correlation of neighbouring values; 0 for a constant series.
@@ -76,6 +103,31 @@ mod tests {
             })
             .count();
         assert!((362..=396).contains(&hits), "{hits} of 400");
+    }
+
+    /// Means of exponential times squared, 30 at once: 2000 intervals, each of which misses on either side with 2.5 %. Student's
+    /// t misses so many more of the high ones that three quarters of them bound those of the corrected one. More than 130 misses on a side happen by chance less than once in 10⁴
+    /// even if the true rate is 4.7 %.
+    #[test]
+    fn skewed_values_are_covered_from_both_sides() {
+        let unit = Law::Exponential { mean_s: 1.0 };
+        let mut rng = stream(2, Purpose::Trial, 0);
+        let (mut too_low, mut too_high, mut plain_too_low) = (0, 0, 0);
+        for _ in 0..2000 {
+            let values: Vec<f64> = (0..30).map(|_| unit.sample(&mut rng).powi(2)).collect();
+            let centre = mean(&values);
+            let (below, above) = skewed_interval(&values);
+            too_low += u32::from(centre + above < 2.0);
+            too_high += u32::from(centre - below > 2.0);
+            let (_, half_width) = crate::statistics::t_interval(&values).unwrap();
+            plain_too_low += u32::from(centre + half_width < 2.0);
+        }
+        assert!(too_low < plain_too_low * 3 / 4, "{too_low} of {plain_too_low}");
+        assert!(too_high < 130, "{too_high}");
+        assert_eq!(skewed_interval(&[1.0; 12]), (0.0, 0.0));
+        // As far to both sides where the values are symmetric.
+        let (below, above) = skewed_interval(&[-3.0, -1.0, 0.0, 1.0, 3.0]);
+        assert!((below / above - 1.0).abs() < 1e-9);
     }
 
     #[test]

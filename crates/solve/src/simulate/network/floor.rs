@@ -14,7 +14,7 @@ use crate::simulate::observer::Departure;
 use crate::simulate::trace::{Fate, Sink, Traced};
 
 /// Without a customer that ends within so many events, none ever will.
-const STALLED: u64 = 10_000_000;
+const STALLED: u64 = 4_000_000;
 /// From how many arrivals on it is looked whether most of them are still there.
 const FIRST_LOOK: u64 = 1 << 10;
 /// So many looks in a row, each after twice as many arrivals, tell growth from filling.

@@ -2,7 +2,7 @@
 
 use kendall_station::{
     Arrivals, Batch, Breakdown, Class, Clock, Conditions, Discipline, Interrupted, Job, Law, Network, Node,
-    Routes, Servers, Station, WhenFull,
+    Population, Routes, Servers, Station, WhenFull,
 };
 
 use crate::simulate::events;
@@ -13,7 +13,7 @@ pub(super) type Ways = Vec<(f64, u32)>;
 /// One node.
 pub(super) struct Spot {
     pub(super) name: String,
-    /// What the observer and the queue need to know of it; its arrivals mean nothing.
+    /// What the observer and the queue need to know of it; its arrivals are those that it may expect.
     pub(super) station: Station,
     pub(super) arrivals: Option<Arrivals>,
     pub(super) room: u64,
@@ -84,6 +84,18 @@ impl Spot {
         }
     }
 
+    /// Lets the observer expect so many arrivals and so much work, by which it judges how soon the node settles. Where there
+    /// are users or too much work, something limits it.
+    fn expect(&mut self, users: Option<&Population>, rate_per_s: f64, work: f64) {
+        if let Some(users) = users {
+            self.station.arrivals = Arrivals::Closed { population: users.count, think: users.think.clone() };
+        } else if work >= f64::from(self.station.servers.get()) || rate_per_s <= 0.0 {
+            self.station.capacity.get_or_insert(u64::MAX);
+        } else {
+            self.station.arrivals = Arrivals::poisson(rate_per_s);
+        }
+    }
+
     pub(super) fn conditions(&self) -> &Conditions {
         &self.station.conditions
     }
@@ -139,7 +151,7 @@ fn cumulated<'a>(network: &Network, row: impl Iterator<Item = (&'a String, &'a f
 
 impl Layout {
     pub(super) fn of(network: &Network) -> Self {
-        let spots: Vec<Spot> = network.nodes.iter().map(|node| Spot::of(network, node)).collect();
+        let mut spots: Vec<Spot> = network.nodes.iter().map(|node| Spot::of(network, node)).collect();
         let flows = network.flows();
         // Work that comes to each node, in seconds of a server per second or, if closed, per request.
         let work = |i: usize| -> f64 {
@@ -148,6 +160,10 @@ impl Layout {
             served.sum::<f64>() * spots[i].conditions().breakdown.as_ref().map_or(1.0, Breakdown::stretch)
         };
         let work: Vec<f64> = (0..spots.len()).map(work).collect();
+        for (i, spot) in spots.iter_mut().enumerate() {
+            let rate_per_s = flows.iter().map(|flow| flow[i]).sum();
+            spot.expect(network.population.as_ref(), rate_per_s, work[i]);
+        }
         let load = |i: usize| work[i] / f64::from(spots[i].station.servers.get());
         let busiest = (0..spots.len()).max_by(|&a, &b| load(a).total_cmp(&load(b))).unwrap_or(0);
         let accumulating = |(i, spot): (usize, &Spot)| {

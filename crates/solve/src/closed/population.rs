@@ -1,6 +1,6 @@
 //! The throughput of a closed population at a delay, m servers and one serial server, in one pass over the users.
 //!
-//! [`ClosedNetwork`](crate::closed::ClosedNetwork) says more, of any network; a fit asks this one network some hundred
+//! [`ClosedNetwork`](super::ClosedNetwork) says more, of any network; a fit asks this one network some hundred
 //! thousand times.
 
 /// Requests per second. Servers and serial part are put together into one station whose rate depends on how many are

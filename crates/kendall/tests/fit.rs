@@ -1,0 +1,68 @@
+//! `kendall fit` and `kendall predict`, as a user types them.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn kendall(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_kendall")).args(arguments).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn example(name: &str) -> String {
+    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../examples", name].iter().collect();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_table_is_fitted_and_the_model_named() {
+    let output = kendall(&["fit", &example("chat-mysql.csv"), "--servers", "4"]);
+    assert!(output.status.success(), "{output:?}");
+    let text = stdout(&output);
+    for words in [
+        "13 points, 1 user to 100 users",
+        "Left out: line 16, 45 users",
+        "(+7.4 %)",
+        "fitted on 10 points up to 35 users",
+        "Best: delay + M/M/4 + serial part",
+        "the bottleneck is the serial part",
+    ] {
+        assert!(text.contains(words), "{words:?} is missing in:\n{text}");
+    }
+    let output = kendall(&["fit", &example("chat-mysql.csv"), "--servers", "4", "--json"]);
+    let json: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(json["fit"]["candidates"][0]["name"], "delay + M/M/4 + serial part");
+}
+
+#[test]
+fn a_prediction_has_its_interval_and_an_overload_its_status() {
+    let table = example("web.csv");
+    let output = kendall(&["predict", &table, "--rate", "180", "--slo", "p99<150ms", "--json"]);
+    assert!(output.status.success(), "{output:?}");
+    let json: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let mean = &json["prediction"]["forecast"]["response"]["mean_s"];
+    let (low, high) = (mean["interval"][0].as_f64().unwrap(), mean["interval"][1].as_f64().unwrap());
+    let value = mean["value"].as_f64().unwrap();
+    assert!(0.0 < low && low < value && value < high, "{mean}");
+    assert!(json["prediction"]["servers_needed"]["value"].as_f64().unwrap() > 4.0);
+    let output = kendall(&["predict", &table, "--rate", "300"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stdout(&output).contains("No answer: overload: at 300/s"), "{output:?}");
+    let more = kendall(&["predict", &table, "--rate", "300", "--servers", "8"]);
+    assert!(more.status.success() && stdout(&more).contains("At 300/s"), "{more:?}");
+}
+
+#[test]
+fn what_cannot_be_read_is_told_by_line_and_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("table.csv");
+    std::fs::write(&file, "rate_per_s,response_mean_ms\n1,2\n2,slow\n").unwrap();
+    let output = kendall(&["fit", file.to_str().unwrap()]);
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert!(words.contains("line 3, column \"response_mean_ms\": \"slow\" is not a number"), "{words}");
+    assert_eq!(output.status.code(), Some(1));
+}

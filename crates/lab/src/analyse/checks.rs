@@ -1,0 +1,62 @@
+//! Which assumptions of the models hold in the trials.
+
+use kendall_report::{Point, Report};
+use kendall_solve as solve;
+use kendall_solve::check::{Finding, Hosts, Load, Setting, check, check_loads};
+use kendall_station::{Law, Station};
+
+use super::{Measurement, Sample};
+use crate::axis::Axis;
+use crate::experiment::Combination;
+use crate::lab::Lab;
+
+impl Measurement {
+    /// What the rows of a combination's trials say of the assumptions; their place is the caller's.
+    pub(super) fn checks(&self, lab: &Lab, combination: &Combination, sample: &Sample) -> Vec<Finding> {
+        let (servers, discipline) = (lab.experiment().system.station)(&combination.server);
+        // The law matters only where the server told no service times; exponential is what a model would take.
+        let service = Law::Exponential { mean_s: self.answer.response.mean_s.value };
+        let station = Station { discipline, ..Station::new(self.arrivals.clone(), service, servers) };
+        let trials = sample.trials.iter();
+        let views: Vec<solve::Trial<'_>> =
+            trials.map(|trial| solve::Trial { rows: &trial.rows, warmup_ns: sample.warmup_ns }).collect();
+        let cores = sample.trials.iter().map(|trial| trial.result.server.cpu_s / trial.result.run.wall_s);
+        let cpu_cores = Some(cores.sum::<f64>() / sample.trials.len() as f64);
+        // The laboratory starts its servers on the machine that loads them.
+        check(&views, &station, &Setting { place: String::new(), cpu_cores, hosts: Hosts::Same })
+    }
+}
+
+/// The findings of each point, with its place.
+pub(super) fn placed(report: &Report, checks: Vec<Vec<Finding>>) -> Vec<Finding> {
+    let at = |(point, found): (&Point, Vec<Finding>)| {
+        let place = report.place(point);
+        found.into_iter().map(move |finding| Finding { place: place.clone(), ..finding })
+    };
+    report.points.iter().zip(checks).flat_map(at).collect()
+}
+
+/// What differs between the loads of each group of points that differ in their rate only.
+pub(super) fn between_loads(
+    report: &Report,
+    axis: &Axis,
+    measured: &[(&Combination, Measurement)],
+) -> Vec<Finding> {
+    if !axis.is_rate() {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    for (_, points) in report.groups() {
+        let of_group = report.points.iter().zip(measured).filter(|(point, _)| points.contains(point));
+        let places: Vec<String> = of_group.clone().map(|(point, _)| report.place(point)).collect();
+        let loads: Vec<Load<'_>> = of_group
+            .zip(&places)
+            .filter_map(|((point, (_, measurement)), place)| {
+                let services_s = measurement.services_s.as_slice();
+                Some(Load { place, utilisation: point.utilisation_offered?, services_s })
+            })
+            .collect();
+        findings.extend(check_loads(&loads));
+    }
+    findings
+}
