@@ -15,12 +15,15 @@ use crate::load::Found;
 /// Writes to standard output. Whoever closed the other end has seen enough, which is no error.
 pub(crate) fn out(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(error).context("cannot write the output")
-        }
-        _ => Ok(()),
-    }
+    let written =
+        out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write the output");
+    written.or_else(|error| if is_closed_pipe(&error) { Ok(()) } else { Err(error) })
+}
+
+/// Whether something could not be written because nobody reads it any more.
+pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let kinds = error.chain().filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
+    kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
 /// Writes a line to standard error, if it can be.

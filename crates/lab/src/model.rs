@@ -79,7 +79,7 @@ impl Observed<'_> {
     pub(crate) fn notations(&self, models: &[Model]) -> Vec<Notation> {
         let population = match self.arrivals {
             Arrivals::Closed { population, .. } => Some(*population),
-            Arrivals::Open { .. } | Arrivals::Trace { .. } => None,
+            Arrivals::Open { .. } | Arrivals::Trace { .. } | Arrivals::Varying(_) => None,
         };
         // FIFO goes without saying.
         let order = Some(self.discipline).filter(|&discipline| discipline != Discipline::Fifo);
@@ -138,6 +138,8 @@ impl Observed<'_> {
                 let gaps = Law::empirical(gaps).map_err(|error| error.to_string())?;
                 stream(gaps.mean_s(), gaps.scv())
             }
+            // Of the same mean rate, which then stays.
+            (Arrivals::Varying(profile), None) => stream(1.0 / profile.mean_rate_per_s(), 1.0),
         }
     }
 

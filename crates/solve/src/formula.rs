@@ -4,6 +4,7 @@
 //! a utilisation of 1 − 10⁻⁹ costs accuracy. Quantiles of M/G/1 are exact for phase-type laws and constant service,
 //! and good to about one part in ten thousand for other laws, to one in five hundred next to saturation. Approximations (M/G/m) have no place here.
 
+mod closed;
 mod constant;
 mod erlang;
 mod grid;
@@ -18,6 +19,7 @@ use kendall_station::{
     Answer, Arrivals, By, Class, ClassAnswer, Discipline, Estimate, Law, Station, StationError, Summary,
 };
 
+pub use closed::{Engset, engset};
 pub use erlang::{erlang_b, erlang_c, servers_for_p_wait, servers_for_response};
 use tails::Tails;
 
@@ -37,8 +39,17 @@ pub enum NoFormula {
          simulation"
     )]
     NeedsExponential { law: &'static str, servers: u32 },
-    #[error("there is no formula here for a closed population of users; ask the simulation")]
-    ClosedPopulation,
+    #[error(
+        "with a closed population, waiting in order and these service times, {law}, there is no formula; it needs \
+         exponential ones, shared servers, or a server for each user; ask the simulation"
+    )]
+    ClosedService { law: &'static str },
+    #[error("{population} users are more than the formulas add up (ten million); ask the simulation")]
+    Users { population: u32 },
+    #[error(
+        "the service takes no time at all, so nothing limits a closed population; give a service time above zero"
+    )]
+    NoServiceTime,
     #[error("there is no formula here for the discipline {0}; ask the simulation")]
     Discipline(Discipline),
     #[error("there is no formula here for classes of different priority; ask the simulation")]
@@ -58,6 +69,12 @@ pub enum NoFormula {
          the simulation"
     )]
     Room { capacity: u64 },
+    #[error(
+        "the rate of the arrivals changes over time, and the formulas need it to stay; ask the simulation"
+    )]
+    Varying,
+    #[error("there is no formula here for a station with {0}; ask the simulation")]
+    Conditions(&'static str),
     #[error("the station cannot be: {0}")]
     Impossible(#[from] StationError),
 }
@@ -167,6 +184,12 @@ enum Order {
 impl Solution {
     fn of(station: &Station) -> Result<Self, NoFormula> {
         station.validate()?;
+        if let Some(condition) = station.conditions.first() {
+            return Err(NoFormula::Conditions(condition));
+        }
+        if let Arrivals::Closed { population, think } = &station.arrivals {
+            return closed::solve(station, *population, think);
+        }
         let rate_per_s = poisson_rate(&station.arrivals)?;
         let order = order(station)?;
         let service = station.service_overall();
@@ -238,8 +261,8 @@ impl Solution {
 fn poisson_rate(arrivals: &Arrivals) -> Result<f64, NoFormula> {
     match arrivals {
         Arrivals::Open { gap } => exponential_mean(gap).map(f64::recip).ok_or(NoFormula::NeedsPoisson),
-        Arrivals::Trace { .. } => Err(NoFormula::NeedsPoisson),
-        Arrivals::Closed { .. } => Err(NoFormula::ClosedPopulation),
+        Arrivals::Varying(_) => Err(NoFormula::Varying),
+        Arrivals::Trace { .. } | Arrivals::Closed { .. } => Err(NoFormula::NeedsPoisson),
     }
 }
 

@@ -11,17 +11,19 @@
 //! interval, and says in its documentation by which method it was made.
 
 pub mod batch;
+pub mod closed;
 mod formula;
 mod measured;
 mod plan;
 mod replay;
+pub mod scalability;
 mod simulate;
 pub mod statistics;
 pub mod table;
 
 pub use formula::{
-    NoFormula, erlang_b, erlang_c, formula, number_at_least, response_survival, servers_for_p_wait,
-    servers_for_response, waiting_survival,
+    Engset, NoFormula, engset, erlang_b, erlang_c, formula, number_at_least, response_survival,
+    servers_for_p_wait, servers_for_response, waiting_survival,
 };
 pub use measured::{
     ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,
@@ -31,4 +33,6 @@ pub use replay::{
     ArrivedBy, Candidate, Candidates, Fit, NotReplayed, Pair, QuantileError, Replay, Rules, Verdict,
     candidates, replay,
 };
-pub use simulate::{SimulationError, StopRule, simulate};
+pub use simulate::{
+    Fate, SimulationError, StopRule, Traced, processors, simulate, simulate_on, simulate_traced,
+};

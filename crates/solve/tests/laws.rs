@@ -120,8 +120,9 @@ fn each_refusal_says_why_and_what_to_do() {
     assert!(why(&regular).contains("Poisson"));
     assert!(why(&station(1.0, uniform.clone(), 2)).contains("with 2 servers"));
     let think = exponential.clone();
-    let closed = Station { arrivals: Arrivals::Closed { population: 3, think }, ..regular };
-    assert!(why(&closed).contains("ask the simulation"));
+    let closed =
+        Station { arrivals: Arrivals::Closed { population: 3, think }, ..station(1.0, uniform.clone(), 1) };
+    assert!(why(&closed).contains("exponential ones, shared servers, or a server for each user"));
     let limited = Station { capacity: Some(5), ..station(1.0, uniform.clone(), 1) };
     assert!(why(&limited).contains("room for 5"));
     let heavy = station(1.0, Law::Pareto { shape: 1.5, mean_s: 0.1 }, 1);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::law::Law;
+use crate::profile::{Passing, Profile};
 use crate::random::{Purpose, Rng, stream};
 
 /// When requests come.
@@ -28,6 +29,8 @@ pub enum Arrivals {
         /// The time between an answer and the next request.
         think: Law,
     },
+    /// A Poisson stream whose rate changes over time.
+    Varying(Profile),
 }
 
 /// Why a trace of arrivals cannot be read.
@@ -81,14 +84,15 @@ impl Arrivals {
         }
     }
 
-    /// The mean rate of an open stream, in 1/s; `None` for a closed population, whose rate depends on the
-    /// answers.
+    /// The mean rate of an open stream in the long run, in 1/s; `None` for a closed population, whose rate depends on
+    /// the answers.
     pub fn rate_per_s(&self) -> Option<f64> {
         match self {
             Self::Open { gap } => Some(1.0 / gap.mean_s()),
             Self::Trace { instants_s } => {
                 Some(instants_s.len() as f64 / instants_s.last().copied().unwrap_or(0.0))
             }
+            Self::Varying(profile) => Some(profile.mean_rate_per_s()),
             Self::Closed { .. } => None,
         }
     }
@@ -99,23 +103,25 @@ impl Arrivals {
         let source = match self {
             Self::Open { gap } => Source::Law(gap, stream(seed, Purpose::Arrivals, 0)),
             Self::Trace { instants_s } => Source::Trace(instants_s.iter()),
+            Self::Varying(profile) => Source::Varying(profile.passing(), stream(seed, Purpose::Arrivals, 0)),
             Self::Closed { .. } => return None,
         };
         Some(Instants { source, now_s: 0.0 })
     }
 
-    /// The letter in Kendall's notation: that of the gaps, G for a trace, M for a closed population with
-    /// exponential think time.
+    /// The letter in Kendall's notation: that of the gaps, Mt for a Poisson stream of varying rate, G for a trace, M for
+    /// a closed population with exponential think time.
     pub fn letter(&self) -> String {
         match self {
             Self::Open { gap } => gap.letter(),
+            Self::Varying(_) => "Mt".into(),
             Self::Trace { .. } => "G".into(),
             Self::Closed { think, .. } => think.letter(),
         }
     }
 }
 
-/// The instants of an open stream, in seconds since its start. Endless unless it is a trace.
+/// The instants of an open stream, in seconds since its start. Endless unless it is a trace, or a profile that ends.
 #[derive(Debug)]
 pub struct Instants<'a> {
     source: Source<'a>,
@@ -126,6 +132,25 @@ pub struct Instants<'a> {
 enum Source<'a> {
     Law(&'a Law, Rng),
     Trace(std::slice::Iter<'a, f64>),
+    Varying(Passing, Rng),
+}
+
+const UNIT_MEAN: Law = Law::Exponential { mean_s: 1.0 };
+
+impl Instants<'_> {
+    /// Writes the next instants, as many as there is room for, and says how many there were: fewer at the end of a
+    /// trace.
+    pub fn fill(&mut self, instants_s: &mut [f64]) -> usize {
+        if let Source::Law(gap, rng) = &mut self.source {
+            gap.fill(rng, instants_s);
+            for instant_s in &mut *instants_s {
+                self.now_s += *instant_s;
+                *instant_s = self.now_s;
+            }
+            return instants_s.len();
+        }
+        instants_s.iter_mut().zip(self).map(|(place, instant_s)| *place = instant_s).count()
+    }
 }
 
 impl Iterator for Instants<'_> {
@@ -135,6 +160,7 @@ impl Iterator for Instants<'_> {
         self.now_s = match &mut self.source {
             Source::Law(gap, rng) => self.now_s + gap.sample(rng),
             Source::Trace(instants_s) => *instants_s.next()?,
+            Source::Varying(passing, rng) => passing.next_s(UNIT_MEAN.sample(rng))?,
         };
         Some(self.now_s)
     }

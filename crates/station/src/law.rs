@@ -363,6 +363,20 @@ impl Law {
         }
     }
 
+    /// Draws as many times as there is room for: the same as one by one, in less time.
+    pub fn fill(&self, rng: &mut Rng, times_s: &mut [f64]) {
+        match self {
+            Self::Exponential { mean_s } => {
+                // A generator of its own stays in registers.
+                let mut local = rng.clone();
+                times_s.iter_mut().for_each(|time_s| *time_s = mean_s * exponential(&mut local));
+                *rng = local;
+            }
+            Self::Constant { mean_s } => times_s.fill(*mean_s),
+            _ => times_s.iter_mut().for_each(|time_s| *time_s = self.sample(rng)),
+        }
+    }
+
     /// The same law stretched by a factor in time.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {
@@ -410,6 +424,7 @@ impl Law {
     }
 }
 
+#[inline]
 fn exponential(rng: &mut Rng) -> f64 {
     let unit: f64 = Exp1.sample(rng);
     unit
@@ -518,6 +533,17 @@ mod tests {
                     law.name()
                 );
             }
+        }
+    }
+
+    #[test]
+    fn many_at_once_are_the_same_as_one_by_one() {
+        for law in laws() {
+            let (mut one, mut many) = (stream(12, Purpose::Service, 0), stream(12, Purpose::Service, 0));
+            let mut times_s = [0.0; 100];
+            law.fill(&mut many, &mut times_s[..37]);
+            law.fill(&mut many, &mut times_s[37..]);
+            assert!(times_s.iter().all(|&time_s| time_s == law.sample(&mut one)), "{}", law.name());
         }
     }
 

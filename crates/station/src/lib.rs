@@ -9,19 +9,27 @@
 
 mod answer;
 mod arrivals;
+mod conditions;
 mod discipline;
 mod gittins;
 mod law;
+mod network;
 mod notation;
+mod profile;
 mod queue;
 pub mod random;
 mod station;
 
 pub use answer::{Answer, By, ClassAnswer, Estimate, QUANTILES, Quantile, Summary};
 pub use arrivals::{Arrivals, Instants, TraceError};
+pub use conditions::{
+    Batch, Breakdown, Clock, ConditionError, Conditions, Delays, Interrupted, Retry, Setup,
+};
 pub use discipline::{Discipline, UnknownDiscipline};
 pub use gittins::GittinsTable;
 pub use law::{Law, LawError, Part, ServiceTime};
+pub use network::{Network, NetworkError, Node, Population, RoutedClass, Routes, WhenFull};
 pub use notation::{Kind, Notation, NotationError};
+pub use profile::{Between, Profile, ProfileError};
 pub use queue::{Entry, Job, Queue, Size, Ticket};
 pub use station::{Class, Servers, Station, StationError};

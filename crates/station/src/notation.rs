@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::arrivals::Arrivals;
+use crate::conditions::Conditions;
 use crate::discipline::Discipline;
 use crate::law::{Law, Part};
 use crate::station::{Servers, Station};
@@ -178,6 +179,7 @@ impl Notation {
             capacity: self.capacity,
             discipline: self.order(),
             classes: Vec::new(),
+            conditions: Conditions::default(),
         }
     }
 }

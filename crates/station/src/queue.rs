@@ -128,6 +128,12 @@ impl<T> Queue<T> {
         self.insert(Entry { job, item, arrival }, arrival)
     }
 
+    /// A job that has just arrived and need not wait: it goes straight into service. Should it be interrupted, its place
+    /// is by this arrival.
+    pub fn admit(&mut self, job: Job, item: T) -> Entry<T> {
+        Entry { job, item, arrival: self.take_turn() }
+    }
+
     /// Puts back a job that was interrupted. It keeps its place by arrival, except in processor sharing, where
     /// it has had its turn and goes behind all others.
     pub fn resume(&mut self, entry: Entry<T>) -> Ticket {

@@ -6,6 +6,7 @@
 //! A seed opens many independent streams: one for each [`Purpose`], and within it one for each index. The i-th
 //! request of a workload draws from `stream(seed, Purpose::Request, i)`, so it depends on nothing but (seed, i).
 
+use rand::RngExt as _;
 use rand_xoshiro::rand_core::SeedableRng;
 
 /// The generator behind everything that kendall draws.
@@ -28,6 +29,18 @@ pub enum Purpose {
     Order = 6,
     /// The start of one trial.
     Trial = 7,
+    /// The next node of a customer in a network.
+    Route = 8,
+    /// The patience of a customer.
+    Patience = 9,
+    /// Whether and when a customer tries again.
+    Retry = 10,
+    /// When servers break down, and how long their repairs take.
+    Breakdown = 11,
+    /// How long servers are set up and stay on.
+    Setup = 12,
+    /// How many customers come at once.
+    Batch = 13,
 }
 
 /// Opens stream `index` of the given purpose.
@@ -38,6 +51,11 @@ pub fn stream(seed: u64, purpose: Purpose, index: u64) -> Rng {
 /// A seed for another experiment, trial or replication, as far from its neighbours as any two seeds are.
 pub fn derive(seed: u64, purpose: Purpose, index: u64) -> u64 {
     mix(mix(mix(seed) ^ purpose as u64) ^ index)
+}
+
+/// A number drawn uniformly from 0 up to, but not including, 1.
+pub fn unit(rng: &mut Rng) -> f64 {
+    rng.random()
 }
 
 /// The finalizer of SplitMix64 (Steele, Lea and Flood, 2014): a bijection in which each input bit moves half of
@@ -52,7 +70,6 @@ fn mix(value: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::RngExt;
 
     #[test]
     fn the_stream_is_pinned() {

@@ -6,9 +6,11 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Arrivals;
+use crate::conditions::{Batch, ConditionError, Conditions};
 use crate::discipline::Discipline;
 use crate::law::{Law, LawError, Part, ServiceTime};
 use crate::notation;
+use crate::profile::ProfileError;
 
 /// The number of identical servers.
 pub type Servers = NonZeroU32;
@@ -29,6 +31,9 @@ pub struct Station {
     /// Classes of requests; empty for a single class of weight 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<Class>,
+    /// What else can befall customers and servers; by default nothing.
+    #[serde(default, skip_serializing_if = "Conditions::are_none")]
+    pub conditions: Conditions,
 }
 
 /// A class of requests at a station.
@@ -63,12 +68,24 @@ pub enum StationError {
     Shares(f64),
     #[error("class {0:?} has the weight {1}; a weight must be positive and finite")]
     Weight(String, f64),
+    #[error("arrivals: {0}")]
+    Profile(#[from] ProfileError),
+    #[error("conditions: {0}")]
+    Conditions(#[from] ConditionError),
 }
 
 impl Station {
     /// A station with unlimited room, FIFO, and one class.
     pub fn new(arrivals: Arrivals, service: ServiceTime, servers: Servers) -> Self {
-        Self { arrivals, service, servers, capacity: None, discipline: Discipline::Fifo, classes: Vec::new() }
+        Self {
+            arrivals,
+            service,
+            servers,
+            capacity: None,
+            discipline: Discipline::Fifo,
+            classes: Vec::new(),
+            conditions: Conditions::default(),
+        }
     }
 
     /// Says what is impossible about the station, if anything is.
@@ -77,16 +94,10 @@ impl Station {
     /// Fails on impossible laws, room for fewer requests than servers, no users, shares that do not add up, and
     /// weights that are not positive numbers.
     pub fn validate(&self) -> Result<(), StationError> {
-        match &self.arrivals {
-            Arrivals::Open { gap } => {
-                gap.validate().map_err(StationError::Arrivals)?;
-                if gap.mean_s() <= 0.0 {
-                    return Err(StationError::NoGap);
-                }
-            }
-            Arrivals::Closed { population: 0, .. } => return Err(StationError::NoUsers),
-            Arrivals::Closed { think, .. } => think.validate().map_err(StationError::Arrivals)?,
-            Arrivals::Trace { .. } => {}
+        validate_arrivals(&self.arrivals)?;
+        self.conditions.validate(self.discipline, self.capacity)?;
+        if self.conditions.batch.is_some() && matches!(self.arrivals, Arrivals::Closed { .. }) {
+            return Err(ConditionError::ClosedBatch.into());
         }
         self.service.validate().map_err(StationError::Service)?;
         match self.capacity {
@@ -131,10 +142,28 @@ impl Station {
     }
 
     /// The offered load per server, λ·E\[S\]/c: the utilisation, if the station has room and is stable. `None`
-    /// for a closed population.
+    /// for a closed population. A batch counts as all its customers; breakdowns are not counted.
     pub fn offered_utilisation(&self) -> Option<f64> {
-        let rate_per_s = self.arrivals.rate_per_s()?;
+        let batch = self.conditions.batch.as_ref().map_or(1.0, Batch::mean);
+        let rate_per_s = batch * self.arrivals.rate_per_s()?;
         Some(rate_per_s * self.service_overall().mean_s() / f64::from(self.servers.get()))
+    }
+}
+
+/// Says what is impossible about arrivals, if anything is.
+///
+/// # Errors
+/// Fails on impossible laws and profiles, gaps of no length, and on no users.
+pub(crate) fn validate_arrivals(arrivals: &Arrivals) -> Result<(), StationError> {
+    match arrivals {
+        Arrivals::Open { gap } => {
+            gap.validate().map_err(StationError::Arrivals)?;
+            if gap.mean_s() <= 0.0 { Err(StationError::NoGap) } else { Ok(()) }
+        }
+        Arrivals::Closed { population: 0, .. } => Err(StationError::NoUsers),
+        Arrivals::Closed { think, .. } => think.validate().map_err(StationError::Arrivals),
+        Arrivals::Varying(profile) => Ok(profile.validate()?),
+        Arrivals::Trace { .. } => Ok(()),
     }
 }
 

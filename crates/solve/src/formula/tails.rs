@@ -2,6 +2,7 @@
 
 use kendall_station::{Estimate, Law, QUANTILES, Quantile};
 
+use super::closed::Seen;
 use super::constant::Constant;
 use super::grid::Grid;
 use super::many::Many;
@@ -16,6 +17,8 @@ pub(super) enum Tails {
     Many(Many),
     /// M/M/m/K.
     Room(Room),
+    /// M/M/m//N, with or without limited room.
+    Closed(Seen),
     /// Nobody waits: the response time is the service time.
     Service(Law),
     /// M/G/1 with a phase-type law.
@@ -36,6 +39,7 @@ impl Tails {
             Self::Means => None,
             Self::Many(many) => Some(many.waiting(t_s)),
             Self::Room(room) => Some(room.waiting(t_s)),
+            Self::Closed(seen) => Some(seen.waiting(t_s)),
             Self::Service(_) => Some(0.0),
             Self::Phases { waiting, .. } => Some(waiting.survival(t_s)),
             Self::Constant(constant) => Some(constant.waiting(t_s)),
@@ -52,6 +56,7 @@ impl Tails {
             Self::Means => None,
             Self::Many(many) => Some(many.response(t_s)),
             Self::Room(room) => Some(room.response(t_s)),
+            Self::Closed(seen) => Some(seen.response(t_s)),
             Self::Service(law) => Some(law.survival(t_s)),
             Self::Phases { response, .. } => Some(response.survival(t_s)),
             Self::Constant(constant) => Some(constant.response(t_s)),
@@ -66,6 +71,9 @@ impl Tails {
         }
         if let Self::Grid(grid) = self {
             return grid.quantiles();
+        }
+        if let Self::Closed(seen) = self {
+            return seen.quantiles();
         }
         let all = |value: &dyn Fn(f64) -> f64| {
             let at = |&p: &f64| Quantile { p, value_s: Estimate::exact(value(p)) };

@@ -1,21 +1,24 @@
 //! The event loop behind every discipline but processor sharing: any arrivals, room, classes, preemption with resume.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use kendall_station::{Class, Discipline, Entry, GittinsTable, Job, Law, Queue, Size, Station, Ticket};
 
-use super::Instant;
+use super::Engine;
 use super::arriving::{Arriving, Customer};
+use super::due::Due;
 use super::observer::{Departure, Observer};
+use super::trace::{Fate, Sink, Traced};
 
-/// A customer in the station, and whether it found all servers busy.
+/// A customer in the station.
 #[derive(Clone, Copy)]
 struct Present {
     customer: Customer,
+    /// Whether it found all servers busy.
     delayed: bool,
+    /// When it was first served; NaN before.
+    started_s: f64,
 }
 
 /// A customer in service.
@@ -34,68 +37,63 @@ enum Until {
     Overtaken { attained_s: f64 },
 }
 
-/// A server, and how often its plans have changed: an event of older plans is void.
-struct Server {
-    running: Option<Running>,
-    plan: u64,
-}
-
-struct Floor<'a> {
+/// A run through the general event loop.
+pub(super) struct Floor<'a> {
+    arriving: Arriving<'a>,
     queue: Queue<Present>,
-    servers: Vec<Server>,
+    servers: Vec<Option<Running>>,
     idle: Vec<usize>,
-    /// When something happens at which server, by which plan.
-    events: BinaryHeap<Reverse<(Instant, usize, u64)>>,
+    /// When something happens at which server.
+    due: Due,
     /// What the discipline may know of a customer of each class at its arrival.
     jobs: &'a [Job],
     /// Whether service can make a customer of some class less urgent, which only Gittins minds.
     ages: bool,
+    room: u64,
     now_s: f64,
     present: u64,
 }
 
-/// Runs the station until the observer has seen enough; `jobs` are those of the [same](jobs) station.
-pub(super) fn run(station: &Station, jobs: &[Job], mut arriving: Arriving<'_>, observer: &mut Observer) {
-    let servers = station.servers.get() as usize;
-    let mut floor = Floor {
-        queue: Queue::new(station.discipline),
-        servers: (0..servers).map(|_| Server { running: None, plan: 0 }).collect(),
-        idle: (0..servers).rev().collect(),
-        events: BinaryHeap::with_capacity(servers),
-        ages: station.discipline == Discipline::Gittins && jobs.iter().any(loses_urgency),
-        jobs,
-        now_s: 0.0,
-        present: 0,
-    };
-    let room = station.capacity.unwrap_or(u64::MAX);
-    loop {
-        let event_s = floor.next_event_s();
-        let seen = match (arriving.next_s(), event_s) {
-            (None, None) => break,
-            (Some(arrival_s), event_s) if event_s.is_none_or(|at| arrival_s < at) => {
-                floor.advance(arrival_s, observer);
-                let customer = arriving.take().expect("its arrival was just looked up");
-                if floor.present < room {
-                    floor.admit(customer);
-                    ControlFlow::Continue(())
-                } else {
-                    arriving.left(arrival_s);
-                    observer.turned_away(arrival_s)
+impl Engine for Floor<'_> {
+    fn run(&mut self, run: u64, observer: &mut Observer, mut sink: Sink<'_>) -> ControlFlow<()> {
+        loop {
+            let arrival_s = self.arriving.next_s().unwrap_or(f64::INFINITY);
+            let (due_s, server) = self.due.first();
+            let seen = if arrival_s < due_s {
+                self.advance(arrival_s, observer);
+                let customer = self.arriving.take().expect("its arrival was just looked up");
+                if self.present < self.room {
+                    self.admit(customer);
+                    continue;
                 }
-            }
-            (_, event_s) => {
-                floor.advance(event_s.expect("one of the two is due"), observer);
-                match floor.happen() {
-                    Some(departure) => {
-                        arriving.left(floor.now_s);
-                        observer.departed(floor.now_s, departure)
-                    }
-                    None => ControlFlow::Continue(()),
+                self.arriving.left(arrival_s);
+                if let Some(sink) = &mut sink {
+                    sink(&customer.lost(run));
                 }
+                observer.turned_away(arrival_s)
+            } else if due_s < f64::INFINITY {
+                self.advance(due_s, observer);
+                let Some(Present { customer, delayed, started_s }) = self.happen(server) else { continue };
+                self.arriving.left(due_s);
+                let response_s = due_s - customer.arrival_s;
+                let waiting_s = (response_s - customer.service_s).max(0.0);
+                if let Some(sink) = &mut sink {
+                    sink(&Traced {
+                        started_s: Some(started_s),
+                        departure_s: due_s,
+                        waiting_s,
+                        server: Some(server),
+                        fate: Fate::Served,
+                        ..customer.lost(run)
+                    });
+                }
+                observer.departed(due_s, Departure { class: customer.class, response_s, waiting_s, delayed })
+            } else {
+                return ControlFlow::Continue(());
+            };
+            if seen.is_break() {
+                return seen;
             }
-        };
-        if seen.is_break() {
-            break;
         }
     }
 }
@@ -129,18 +127,25 @@ fn loses_urgency(job: &Job) -> bool {
     })
 }
 
-impl Floor<'_> {
-    /// When the next event is due that still counts.
-    fn next_event_s(&mut self) -> Option<f64> {
-        loop {
-            let Reverse((at, server, plan)) = *self.events.peek()?;
-            if self.servers[server].plan == plan {
-                return Some(at.0);
-            }
-            self.events.pop();
+impl<'a> Floor<'a> {
+    /// An empty station; `jobs` are [those](jobs) of the same.
+    pub(super) fn new(station: &Station, jobs: &'a [Job], arriving: Arriving<'a>) -> Self {
+        let servers = station.servers.get() as usize;
+        Self {
+            arriving,
+            queue: Queue::new(station.discipline),
+            servers: (0..servers).map(|_| None).collect(),
+            idle: (0..servers).rev().collect(),
+            due: Due::new(servers),
+            ages: station.discipline == Discipline::Gittins && jobs.iter().any(loses_urgency),
+            jobs,
+            room: station.capacity.unwrap_or(u64::MAX),
+            now_s: 0.0,
+            present: 0,
         }
     }
 
+    #[inline]
     fn advance(&mut self, to_s: f64, observer: &mut Observer) {
         let busy = self.servers.len() - self.idle.len();
         observer.pass(to_s - self.now_s, self.present as f64, busy as f64);
@@ -153,24 +158,29 @@ impl Floor<'_> {
             job.size = Size::Exactly(customer.service_s);
         }
         self.present += 1;
-        self.queue.push(job, Present { customer, delayed: self.idle.is_empty() });
+        let present = Present { customer, delayed: self.idle.is_empty(), started_s: f64::NAN };
         if let Some(server) = self.idle.pop() {
-            self.start_next(server);
-        } else if self.queue.discipline().preempts() {
-            self.interrupt_for_the_first_waiting();
+            // Nobody waits while a server is idle.
+            let entry = self.queue.admit(job, present);
+            self.start(server, entry);
+        } else {
+            let ticket = self.queue.push(job, present);
+            // Whoever waited before has not made anybody go; only who is first now may.
+            if self.queue.discipline().preempts() && self.queue.head() == Some(ticket) {
+                self.interrupt_for_the_first_waiting();
+            }
         }
         self.look_ahead();
     }
 
-    /// The first event happens; a customer that is done departs.
-    fn happen(&mut self) -> Option<Departure> {
-        let Reverse((_, server, _)) = self.events.pop().expect("an event is due");
-        let until = self.servers[server].running.as_ref().expect("a planned server is busy").until;
-        let departure = match until {
+    /// The event that was planned at a server happens; a customer that is done departs.
+    fn happen(&mut self, server: usize) -> Option<Present> {
+        let until = self.servers[server].as_ref().expect("a planned server is busy").until;
+        let departed = match until {
             Until::Done => Some(self.release(server)),
             Until::Overtaken { attained_s } => {
                 self.bring_up_to_date(server);
-                let running = self.servers[server].running.as_mut().expect("it was busy just now");
+                let running = self.servers[server].as_mut().expect("it was busy just now");
                 // Exactly, not by way of a rounded difference of instants: else it could fall short forever.
                 running.entry.job.attained = attained_s;
                 if self.queue.outranks(&running.entry.job) {
@@ -182,22 +192,20 @@ impl Floor<'_> {
             }
         };
         self.look_ahead();
-        departure
+        departed
     }
 
-    fn release(&mut self, server: usize) -> Departure {
-        let running = self.servers[server].running.take().expect("whoever is done was in service");
+    fn release(&mut self, server: usize) -> Present {
+        let running = self.servers[server].take().expect("whoever is done was in service");
         self.present -= 1;
-        if self.queue.is_empty() {
-            self.servers[server].plan += 1;
-            self.idle.push(server);
-        } else {
-            self.start_next(server);
+        match self.queue.pop() {
+            Some(entry) => self.start(server, entry),
+            None => {
+                self.due.plan(server, f64::INFINITY);
+                self.idle.push(server);
+            }
         }
-        let Present { customer, delayed } = running.entry.item;
-        let response_s = self.now_s - customer.arrival_s;
-        let waiting_s = (response_s - customer.service_s).max(0.0);
-        Departure { class: customer.class, response_s, waiting_s, delayed }
+        running.entry.item
     }
 
     /// If the least urgent customer in service must make way for the first one waiting, it does.
@@ -205,7 +213,7 @@ impl Floor<'_> {
         let mut least: Option<usize> = None;
         for server in 0..self.servers.len() {
             self.bring_up_to_date(server);
-            let job = |server: usize| self.servers[server].running.as_ref().map(|running| &running.entry.job);
+            let job = |server: usize| self.servers[server].as_ref().map(|running| &running.entry.job);
             let less = match (job(server), least.and_then(job)) {
                 (Some(this), Some(other)) => self.queue.less_urgent(this, other),
                 (this, _) => this.is_some(),
@@ -214,7 +222,7 @@ impl Floor<'_> {
                 least = Some(server);
             }
         }
-        let job = |server: usize| self.servers[server].running.as_ref().map(|running| &running.entry.job);
+        let job = |server: usize| self.servers[server].as_ref().map(|running| &running.entry.job);
         if let Some(server) = least
             && job(server).is_some_and(|job| self.queue.outranks(job))
         {
@@ -223,23 +231,26 @@ impl Floor<'_> {
     }
 
     fn interrupt(&mut self, server: usize) {
-        let running = self.servers[server].running.take().expect("only a busy server is interrupted");
+        let running = self.servers[server].take().expect("only a busy server is interrupted");
         // First out, then back in: the one that is interrupted would outrank nobody that made it go.
-        self.start_next(server);
+        let entry = self.queue.pop().expect("somebody waits");
+        self.start(server, entry);
         self.queue.resume(running.entry);
     }
 
-    fn start_next(&mut self, server: usize) {
-        let entry = self.queue.pop().expect("somebody waits");
+    fn start(&mut self, server: usize, mut entry: Entry<Present>) {
+        if entry.item.started_s.is_nan() {
+            entry.item.started_s = self.now_s;
+        }
         let running = Running { entry, since_s: self.now_s, until: Until::Done, planned_for: None };
-        self.servers[server].running = Some(running);
+        self.servers[server] = Some(running);
         self.plan(server);
     }
 
     /// Credits the service received since it was last looked at.
     fn bring_up_to_date(&mut self, server: usize) {
         let now_s = self.now_s;
-        if let Some(running) = &mut self.servers[server].running {
+        if let Some(running) = &mut self.servers[server] {
             running.entry.job.attained += now_s - running.since_s;
             running.since_s = now_s;
         }
@@ -247,30 +258,29 @@ impl Floor<'_> {
 
     /// Plans what happens next at a busy server whose customer is up to date.
     fn plan(&mut self, server: usize) {
-        let slot = &mut self.servers[server];
-        let running = slot.running.as_mut().expect("only a busy server has plans");
+        let running = self.servers[server].as_mut().expect("only a busy server has plans");
         let job = &running.entry.job;
         let left_s = (running.entry.item.customer.service_s - job.attained).max(0.0);
-        let (head, overtaken) =
-            if self.ages { (self.queue.head(), self.queue.overtaken_after(job)) } else { (None, None) };
-        let overtaken = overtaken.filter(|after_s| *after_s < left_s);
-        let (until, after_s) = match overtaken {
-            Some(after_s) => (Until::Overtaken { attained_s: job.attained + after_s }, after_s),
-            None => (Until::Done, left_s),
-        };
-        (running.until, running.planned_for) = (until, head);
-        slot.plan += 1;
-        self.events.push(Reverse((Instant(self.now_s + after_s), server, slot.plan)));
+        let mut after_s = left_s;
+        if self.ages {
+            running.planned_for = self.queue.head();
+            let overtaken = self.queue.overtaken_after(job).filter(|after_s| *after_s < left_s);
+            running.until = overtaken
+                .map_or(Until::Done, |after_s| Until::Overtaken { attained_s: job.attained + after_s });
+            after_s = overtaken.unwrap_or(left_s);
+        }
+        self.due.plan(server, self.now_s + after_s);
     }
 
     /// Another first one waiting may change when a customer in service is overtaken.
+    #[inline]
     fn look_ahead(&mut self) {
         if !self.ages {
             return;
         }
         let head = self.queue.head();
         for server in 0..self.servers.len() {
-            if self.servers[server].running.as_ref().is_some_and(|running| running.planned_for != head) {
+            if self.servers[server].as_ref().is_some_and(|running| running.planned_for != head) {
                 self.bring_up_to_date(server);
                 self.plan(server);
             }

@@ -1,63 +1,117 @@
-//! FIFO with unlimited room and one class: each customer takes the server that is free first, so there are no events,
-//! only the instants at which the servers become free (Kiefer and Wolfowitz 1955).
+//! FIFO with unlimited room: each customer takes the server that is free first, so there are no events, only the instants
+//! at which the servers become free (Kiefer and Wolfowitz 1955).
 
 use std::ops::ControlFlow;
 
 use kendall_station::Station;
-use kendall_station::random::{Purpose, stream};
 
-use super::observer::{Departure, Observer};
+use super::Engine;
+use super::arriving::{Ahead, Arriving};
+use super::observer::{Observer, Row};
+use super::trace::{Fate, Sink, Traced};
 
-/// Up to this many servers a look at each of them is faster than a heap.
-const FEW: usize = 12;
+/// A run by next-free instants.
+pub(super) struct NextFree<'a> {
+    arriving: Arriving<'a>,
+    servers: Box<dyn Servers + Send>,
+    waiting_s: Vec<f64>,
+    response_s: Vec<f64>,
+}
 
-/// Runs the station until the observer has seen enough.
-pub(super) fn run(station: &Station, seed: u64, observer: &mut Observer) {
-    let servers = station.servers.get() as usize;
-    if servers <= FEW {
-        serve(station, seed, observer, Few(vec![0.0; servers]));
-    } else {
-        serve(station, seed, observer, Many(vec![0.0; servers]));
+impl<'a> NextFree<'a> {
+    pub(super) fn new(station: &Station, arriving: Arriving<'a>) -> Self {
+        let servers: Box<dyn Servers + Send> = match station.servers.get() as usize {
+            1 => Box::new(Few([0.0])),
+            2 => Box::new(Few([0.0; 2])),
+            3 => Box::new(Few([0.0; 3])),
+            4 => Box::new(Few([0.0; 4])),
+            few @ 5..=8 => Box::new(Few::<8>::of(few)),
+            few @ 9..=16 => Box::new(Few::<16>::of(few)),
+            many => Box::new(Many(vec![0.0; many])),
+        };
+        Self { arriving, servers, waiting_s: Vec::new(), response_s: Vec::new() }
+    }
+}
+
+impl Engine for NextFree<'_> {
+    fn run(&mut self, run: u64, observer: &mut Observer, mut sink: Sink<'_>) -> ControlFlow<()> {
+        loop {
+            let ahead = self.arriving.ahead(observer.longest_row());
+            let Some(&now_s) = ahead.arrival_s.last() else { return ControlFlow::Continue(()) };
+            let customers = ahead.arrival_s.len();
+            self.waiting_s.resize(customers, 0.0);
+            self.servers.serve(ahead.arrival_s, ahead.service_s, &mut self.waiting_s);
+            self.response_s.clear();
+            let both = self.waiting_s.iter().zip(ahead.service_s);
+            self.response_s.extend(both.map(|(waiting_s, service_s)| waiting_s + service_s));
+            if let Some(sink) = &mut sink {
+                tell(run, &ahead, &self.waiting_s, &self.response_s, sink);
+            }
+            let row = Row {
+                response_s: &self.response_s,
+                waiting_s: &self.waiting_s,
+                service_s: ahead.service_s,
+                class: ahead.class,
+            };
+            let seen = observer.departed_in_a_row(now_s, &row);
+            self.arriving.passed(customers);
+            if seen.is_break() {
+                return seen;
+            }
+        }
+    }
+}
+
+fn tell(run: u64, ahead: &Ahead<'_>, waiting_s: &[f64], response_s: &[f64], sink: &mut dyn FnMut(&Traced)) {
+    for i in 0..ahead.arrival_s.len() {
+        let arrival_s = ahead.arrival_s[i];
+        sink(&Traced {
+            run,
+            index: ahead.index + i as u64,
+            class: ahead.class.get(i).map_or(0, |&class| class as usize),
+            arrival_s,
+            service_s: ahead.service_s[i],
+            started_s: Some(arrival_s + waiting_s[i]),
+            departure_s: arrival_s + response_s[i],
+            waiting_s: waiting_s[i],
+            server: None,
+            fate: Fate::Served,
+        });
     }
 }
 
 /// The instants at which servers become free.
 trait Servers {
-    /// Gives a customer the server that is free first, from then on or from its arrival, and says when it was free.
-    fn take(&mut self, arrival_s: f64, service_s: f64) -> f64;
+    /// Gives each customer the server that is free first, and says how long it waited for it.
+    fn serve(&mut self, arrival_s: &[f64], service_s: &[f64], waiting_s: &mut [f64]);
 }
 
-fn serve(station: &Station, seed: u64, observer: &mut Observer, mut servers: impl Servers) {
-    let mut rng = stream(seed, Purpose::Service, 0);
-    let instants = station.arrivals.instants(seed).expect("an open stream has instants");
-    for arrival_s in instants {
-        let service_s = station.service.sample(&mut rng);
-        let free_s = servers.take(arrival_s, service_s);
-        let waiting_s = (free_s - arrival_s).max(0.0);
-        let customer =
-            Departure { class: 0, response_s: waiting_s + service_s, waiting_s, delayed: free_s > arrival_s };
-        // Each customer brings its whole stay and its whole service at its arrival: over a long run these sums are the
-        // integrals over time (Little's law in its sample-path form, Stidham 1974).
-        observer.add_stay(customer.response_s, service_s);
-        if observer.departed(arrival_s, customer) == ControlFlow::Break(()) {
-            break;
-        }
+/// In ascending order; places beyond the number of servers are never free. All stays in registers, and no step
+/// branches on what was drawn.
+struct Few<const M: usize>([f64; M]);
+
+impl<const M: usize> Few<M> {
+    fn of(servers: usize) -> Self {
+        Self(std::array::from_fn(|i| if i < servers { 0.0 } else { f64::INFINITY }))
     }
 }
 
-/// Unordered; the earliest is looked for.
-struct Few(Vec<f64>);
-
-impl Servers for Few {
-    #[inline]
-    fn take(&mut self, arrival_s: f64, service_s: f64) -> f64 {
-        let mut first = 0;
-        for server in 1..self.0.len() {
-            first = if self.0[server] < self.0[first] { server } else { first };
+impl<const M: usize> Servers for Few<M> {
+    fn serve(&mut self, arrival_s: &[f64], service_s: &[f64], waiting_s: &mut [f64]) {
+        let mut free_s = self.0;
+        for ((&arrival_s, &service_s), waiting_s) in arrival_s.iter().zip(service_s).zip(waiting_s) {
+            let start_s = if free_s[0] > arrival_s { free_s[0] } else { arrival_s };
+            *waiting_s = start_s - arrival_s;
+            // The new instant moves up past those before it.
+            let mut until_s = start_s + service_s;
+            for i in 1..M {
+                let other_s = free_s[i];
+                free_s[i - 1] = if other_s < until_s { other_s } else { until_s };
+                until_s = if other_s < until_s { until_s } else { other_s };
+            }
+            free_s[M - 1] = until_s;
         }
-        let free_s = self.0[first];
-        self.0[first] = free_s.max(arrival_s) + service_s;
-        free_s
+        self.0 = free_s;
     }
 }
 
@@ -66,11 +120,18 @@ impl Servers for Few {
 struct Many(Vec<f64>);
 
 impl Servers for Many {
-    #[inline]
-    fn take(&mut self, arrival_s: f64, service_s: f64) -> f64 {
+    fn serve(&mut self, arrival_s: &[f64], service_s: &[f64], waiting_s: &mut [f64]) {
+        for ((&arrival_s, &service_s), waiting_s) in arrival_s.iter().zip(service_s).zip(waiting_s) {
+            let start_s = self.0[0].max(arrival_s);
+            *waiting_s = start_s - arrival_s;
+            self.replace_first(start_s + service_s);
+        }
+    }
+}
+
+impl Many {
+    fn replace_first(&mut self, until_s: f64) {
         let heap = &mut self.0;
-        let free_s = heap[0];
-        let until_s = free_s.max(arrival_s) + service_s;
         let mut at = 0;
         loop {
             let left = 2 * at + 1;
@@ -86,6 +147,36 @@ impl Servers for Many {
             at = child;
         }
         heap[at] = until_s;
-        free_s
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whichever way the instants are kept, customers wait alike; and as whoever looks at each server finds.
+        #[test]
+        fn every_way_to_keep_the_instants_is_the_same(
+            customers in prop::collection::vec((0.0f64..1.0, 0.0f64..9.0), 1..200),
+            servers in 1usize..=16,
+        ) {
+            let mut now_s = 0.0;
+            let arrivals: Vec<f64> = customers.iter().map(|(gap_s, _)| { now_s += gap_s; now_s }).collect();
+            let services: Vec<f64> = customers.iter().map(|customer| customer.1).collect();
+            let mut free_s = vec![0.0f64; servers];
+            let plain: Vec<f64> = arrivals.iter().zip(&services).map(|(arrival_s, service_s)| {
+                let first = free_s.iter_mut().min_by(|a, b| a.total_cmp(b)).unwrap();
+                let start_s = first.max(*arrival_s);
+                *first = start_s + service_s;
+                start_s - arrival_s
+            }).collect();
+            let (mut few, mut many) = (vec![0.0; arrivals.len()], vec![0.0; arrivals.len()]);
+            Few::<16>::of(servers).serve(&arrivals, &services, &mut few);
+            Many(vec![0.0; servers]).serve(&arrivals, &services, &mut many);
+            prop_assert_eq!(&few, &plain);
+            prop_assert_eq!(&many, &plain);
+        }
     }
 }

@@ -1,19 +1,19 @@
 //! What is kept of a simulation while it runs, and the answer that is made of it.
 //!
-//! The run is divided into sections of equal numbers of customers. When there are 64, neighbours are merged, so memory
-//! stays flat and there are always 32 to 64 of them. Whole sections are cut as warm-up, and are the batches and the
-//! sections behind every interval.
+//! Each run is divided into sections of equal numbers of customers. When there are 64 (or fewer, where several runs
+//! share the work), neighbours are merged, so memory stays flat. Whole sections are cut as warm-up, from each run on its
+//! own, and are the batches and the sections behind every interval.
 
 use std::ops::ControlFlow;
 
 use kendall_station::{Answer, Arrivals, By, ClassAnswer, Estimate, Station};
 
 use super::SimulationError;
-use super::section::{Ledger, Section};
+use super::section::{Ledger, Section, Total};
 use crate::statistics;
 
-/// Sections are merged when there are so many.
-const MOST_SECTIONS: usize = 64;
+/// Sections of one run are merged when there are so many.
+pub(super) const MOST_SECTIONS: usize = 64;
 /// Batches per section on which the warm-up is judged.
 const FINE: usize = super::section::FINE;
 /// An answer needs so many sections, or it has no interval.
@@ -22,6 +22,9 @@ pub(super) const FEWEST_SECTIONS: usize = 10;
 const FIRST_LOOK: u64 = 512;
 /// A run settles within so many relaxation times of the station.
 const RELAXATIONS: f64 = 20.0;
+/// Where several runs share the work each must be so many times as long: what is left of its beginning does not average
+/// out over the runs, while their interval grows narrower.
+const SHARED: u64 = 5;
 
 /// A customer that leaves the station served.
 #[derive(Clone, Copy, Debug)]
@@ -33,10 +36,20 @@ pub(super) struct Departure {
     pub(super) delayed: bool,
 }
 
+/// Customers that leave one after the other, each on arrival or in another fixed order, and all served.
+pub(super) struct Row<'a> {
+    pub(super) response_s: &'a [f64],
+    pub(super) waiting_s: &'a [f64],
+    pub(super) service_s: &'a [f64],
+    /// Empty without classes.
+    pub(super) class: &'a [u32],
+}
+
 pub(super) struct Observer {
     max_customers: u64,
-    relative_half_width: Option<f64>,
+    looks: Looks,
     whole: Whole,
+    most_sections: usize,
     sections: Vec<Section>,
     current: Section,
     /// Customers of a full section, and of a fine batch in it.
@@ -44,7 +57,8 @@ pub(super) struct Observer {
     batch_customers: u64,
     /// Customers still to come in the current fine batch.
     batch_left: u64,
-    units_per_s: f64,
+    /// Times below this are not told from zero.
+    least_s: f64,
     /// The weight of each class; one entry without classes.
     weights: Vec<f64>,
     classes: usize,
@@ -66,6 +80,15 @@ enum Whole {
     Runs,
 }
 
+/// What happens when the sections are full.
+#[derive(Clone, Copy, PartialEq)]
+enum Looks {
+    /// The run ends if it is long enough, or as precise as this.
+    Alone { relative_half_width: Option<f64> },
+    /// The run pauses: whoever sees all runs decides.
+    Together,
+}
+
 impl Observer {
     /// Of one long run: its greatest length, and the precision at which it ends before.
     pub(super) fn new(station: &Station, max_customers: u64, relative_half_width: Option<f64>) -> Self {
@@ -73,16 +96,32 @@ impl Observer {
             Arrivals::Trace { instants_s } => (Whole::Trace, instants_s.len() as u64),
             _ => (Whole::Endless, max_customers.max(1000)),
         };
-        let mut section_customers = (customers / MOST_SECTIONS as u64).max(1);
-        while relative_half_width.is_some() && section_customers >= 2 * FIRST_LOOK {
-            section_customers /= 2;
-        }
-        Self { max_customers, relative_half_width, ..Self::with_sections(station, whole, section_customers) }
+        let looks = Looks::Alone { relative_half_width };
+        let section_customers = first_section(customers, MOST_SECTIONS, relative_half_width.is_some());
+        Self { max_customers, looks, ..Self::with_sections(station, whole, section_customers) }
     }
 
-    /// Of runs, each ended by [`Self::end_run`].
-    pub(super) fn of_runs(station: &Station) -> Self {
-        Self::with_sections(station, Whole::Runs, u64::MAX)
+    /// Of one of several runs of at most so many customers, each of which pauses when its sections are full, so that
+    /// all are looked at together. `often` says whether somebody will stop them early.
+    pub(super) fn of_one_among(station: &Station, runs: usize, max_customers: u64, often: Often) -> Self {
+        let alone = Self::new(station, max_customers, None);
+        if alone.whole != Whole::Endless {
+            return alone;
+        }
+        let most_sections = (2 * MOST_SECTIONS / runs).clamp(MOST_SECTIONS / 4, MOST_SECTIONS);
+        let section_customers =
+            first_section(max_customers.max(1000), most_sections, often == Often::UntilPrecise);
+        Self {
+            max_customers,
+            looks: Looks::Together,
+            most_sections,
+            ..Self::with_sections(station, Whole::Endless, section_customers)
+        }
+    }
+
+    /// Of runs, each ended by [`Self::end_run`], so many to a section.
+    pub(super) fn of_runs(station: &Station, section_runs: u64) -> Self {
+        Self { section_runs, ..Self::with_sections(station, Whole::Runs, u64::MAX) }
     }
 
     fn with_sections(station: &Station, whole: Whole, section_customers: u64) -> Self {
@@ -92,18 +131,19 @@ impl Observer {
             [] => vec![1.0],
             classes => classes.iter().map(|class| class.weight).collect(),
         };
-        // The unit is a millionth of the mean service time: far below what any quantile resolves.
-        let units_per_s = 1e6 / station.service_overall().mean_s().max(1e-300);
+        // A millionth of the mean service time: far below what any quantile resolves.
+        let least_s = 1e-6 * station.service_overall().mean_s();
         Self {
             max_customers: u64::MAX,
-            relative_half_width: None,
+            looks: Looks::Alone { relative_half_width: None },
             whole,
+            most_sections: MOST_SECTIONS,
             sections: Vec::with_capacity(MOST_SECTIONS),
-            current: Section::new(classes, 0.0),
+            current: Section::new(classes, least_s, 0.0),
             section_customers,
             batch_customers,
             batch_left: batch_customers,
-            units_per_s,
+            least_s,
             weights,
             classes,
             settling: settling_customers(station),
@@ -129,20 +169,47 @@ impl Observer {
     /// A customer leaves served. Breaks when enough is known.
     #[inline]
     pub(super) fn departed(&mut self, now_s: f64, customer: Departure) -> ControlFlow<()> {
-        self.current.all.add(&customer, self.units_per_s);
+        self.current.all.add(customer.response_s, customer.waiting_s);
         self.current.delayed += u64::from(customer.delayed);
         if let Some(class) = self.current.classes.get_mut(customer.class) {
-            class.add(&customer, self.units_per_s);
+            class.add(customer.response_s, customer.waiting_s);
         }
         self.current.weighted_s += self.weights[customer.class] * customer.response_s;
-        self.current.add_to_batch(customer.response_s);
-        self.count(now_s)
+        self.current.add_to_batch(customer.response_s, 1);
+        self.count(now_s, 1)
+    }
+
+    /// How many customers may leave in a [`Row`].
+    pub(super) fn longest_row(&self) -> u64 {
+        self.batch_left
+    }
+
+    /// Customers leave served, the last of them at this instant, and each brings its whole stay and its whole service:
+    /// over a long run these sums are the integrals over time (Little's law in its sample-path form, Stidham 1974).
+    /// Breaks when enough is known.
+    pub(super) fn departed_in_a_row(&mut self, now_s: f64, row: &Row<'_>) -> ControlFlow<()> {
+        let (responses, waits) = (Total::of(row.response_s), Total::of(row.waiting_s));
+        let current = &mut self.current;
+        current.present_s += responses.sum_s;
+        current.busy_s += Total::of(row.service_s).sum_s;
+        current.all.add_all((row.response_s, &responses), (row.waiting_s, &waits));
+        current.delayed += waits.positive;
+        if row.class.is_empty() {
+            current.weighted_s += self.weights[0] * responses.sum_s;
+        }
+        for (i, &class) in row.class.iter().enumerate() {
+            let (response_s, waiting_s) = (row.response_s[i], row.waiting_s[i]);
+            current.weighted_s += self.weights[class as usize] * response_s;
+            current.classes[class as usize].add(response_s, waiting_s);
+        }
+        current.add_to_batch(responses.sum_s, row.response_s.len() as u64);
+        self.count(now_s, row.response_s.len() as u64)
     }
 
     /// A customer finds no room. Breaks when enough is known.
     pub(super) fn turned_away(&mut self, now_s: f64) -> ControlFlow<()> {
         self.current.lost += 1;
-        self.count(now_s)
+        self.count(now_s, 1)
     }
 
     /// How many customers have left, served or not.
@@ -163,9 +230,9 @@ impl Observer {
     }
 
     #[inline]
-    fn count(&mut self, now_s: f64) -> ControlFlow<()> {
+    fn count(&mut self, now_s: f64, customers: u64) -> ControlFlow<()> {
         self.current.end_s = self.began_s + now_s;
-        self.batch_left -= 1;
+        self.batch_left -= customers;
         if self.batch_left > 0 {
             return ControlFlow::Continue(());
         }
@@ -188,44 +255,51 @@ impl Observer {
         }
         self.runs_in_section = 0;
         self.push_current();
-        if self.sections.len() == MOST_SECTIONS {
-            self.merge();
-            self.section_runs *= 2;
-        }
     }
 
     fn push_current(&mut self) {
-        let next = Section::new(self.classes, self.current.end_s);
+        let next = Section::new(self.classes, self.least_s, self.current.end_s);
         self.sections.push(std::mem::replace(&mut self.current, next));
     }
 
     fn close(&mut self) -> ControlFlow<()> {
         self.push_current();
-        if self.sections.len() < MOST_SECTIONS {
+        if self.sections.len() < self.most_sections {
             return ControlFlow::Continue(());
         }
         if self.whole == Whole::Endless {
-            let longest = 2 * self.customers() > self.max_customers;
-            let settled = self.customers() >= self.settling;
-            let precise = settled
-                && self.relative_half_width.is_some_and(|wanted| {
-                    let found = estimate(self.steady(), |s| s.all.response.sum_s, |s| s.all.count as f64);
-                    found.interval.is_some() && found.half_width() <= wanted * found.value
-                });
-            if longest || precise {
+            let enough = match self.looks {
+                Looks::Together => true,
+                Looks::Alone { relative_half_width } => {
+                    let wanted = relative_half_width
+                        .map(|relative_half_width| Precision { of: Figure::Mean, relative_half_width });
+                    self.is_longest() || wanted.is_some_and(|wanted| wanted.reached(&[self]))
+                }
+            };
+            if enough {
                 return ControlFlow::Break(());
             }
         }
+        self.go_on();
+        ControlFlow::Continue(())
+    }
+
+    /// Whether twice as many customers would be too many.
+    pub(super) fn is_longest(&self) -> bool {
+        2 * self.customers() > self.max_customers
+    }
+
+    /// Makes room for twice as many customers.
+    pub(super) fn go_on(&mut self) {
         self.merge();
         self.section_customers *= 2;
         self.batch_customers *= 2;
         self.batch_left = self.batch_customers;
-        ControlFlow::Continue(())
     }
 
     /// Makes one section of every two neighbours.
     fn merge(&mut self) {
-        let mut merged = Vec::with_capacity(MOST_SECTIONS);
+        let mut merged = Vec::with_capacity(self.most_sections);
         let mut old = std::mem::take(&mut self.sections).into_iter();
         while let (Some(first), Some(second)) = (old.next(), old.next()) {
             merged.push(first.merged(second));
@@ -244,50 +318,112 @@ impl Observer {
         &self.sections[cut.div_ceil(per_section).min(self.sections.len() / 2)..]
     }
 
-    /// Makes the answer.
-    pub(super) fn answer(mut self, station: &Station, seed: u64) -> Result<Answer, SimulationError> {
+    /// What did not fill a section counts where the run is itself the whole.
+    fn finish(&mut self) {
         if self.whole != Whole::Endless && self.current.customers() > 0 {
             self.current.close_batch();
-            self.sections.push(self.current.clone());
+            self.push_current();
         }
-        let sections = self.steady();
-        let customers: u64 = sections.iter().map(|section| section.all.count).sum();
-        if sections.len() < FEWEST_SECTIONS || customers == 0 {
-            return Err(SimulationError::TooShort { customers, needed: FEWEST_SECTIONS as u64 });
+    }
+}
+
+/// Whether a run is looked at before its end.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Often {
+    AtTheEnd,
+    UntilPrecise,
+}
+
+/// What must be known how well.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Precision {
+    pub(super) of: Figure,
+    /// Half the 95 % interval over the figure.
+    pub(super) relative_half_width: f64,
+}
+
+/// A figure of the response time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Figure {
+    Mean,
+    Quantile(f64),
+}
+
+impl Precision {
+    /// Whether these runs together know it so well. They must have settled.
+    pub(super) fn reached(&self, runs: &[&Observer]) -> bool {
+        let settling =
+            |run: &Observer| if runs.len() == 1 { run.settling } else { run.settling.saturating_mul(SHARED) };
+        if runs.iter().any(|run| run.customers() < settling(run)) {
+            return false;
         }
-        let servers = f64::from(station.servers.get());
-        let per_second = |of: fn(&Section) -> f64| estimate(sections, of, Section::span_s);
-        let share = |of: fn(&Section) -> f64, among: fn(&Section) -> f64| {
-            estimate(sections, of, among).within_bounds(0.0, 1.0)
+        let sections: Vec<&Section> = runs.iter().flat_map(|run| run.steady()).collect();
+        let found = match self.of {
+            Figure::Mean => Some(estimate(&sections, |s| s.all.response.sum_s, |s| s.all.count as f64)),
+            Figure::Quantile(p) => Ledger::response_quantile(&sections, p),
         };
-        let run = self.customers();
-        let runs = (self.whole == Whole::Runs).then_some(self.runs);
-        let needed = (self.whole == Whole::Endless && run < self.settling).then_some(self.settling);
-        let classes = station.classes.iter().enumerate().map(|(i, class)| ClassAnswer {
-            name: class.name.clone(),
-            response: Ledger::summary(sections, self.units_per_s, |s| &s.classes[i], |l| &l.response),
-            waiting: Ledger::summary(sections, self.units_per_s, |s| &s.classes[i], |l| &l.waiting),
-            throughput_per_s: estimate(sections, |s| s.classes[i].count as f64, Section::span_s),
-        });
-        Ok(Answer {
-            by: By::Simulation { customers, runs, seed, needed },
-            response: Ledger::summary(sections, self.units_per_s, |s| &s.all, |l| &l.response),
-            waiting: Ledger::summary(sections, self.units_per_s, |s| &s.all, |l| &l.waiting),
-            p_wait: share(|s| s.delayed as f64, |s| s.all.count as f64),
-            throughput_per_s: per_second(|s| s.all.count as f64),
-            utilisation: scaled(per_second(|s| s.busy_s), 1.0 / servers).within_bounds(0.0, 1.0),
-            in_system: per_second(|s| s.present_s),
-            lost: share(|s| s.lost as f64, |s| s.customers() as f64),
-            weighted_response_s: Some(estimate(sections, |s| s.weighted_s, |s| s.all.count as f64)),
-            classes: classes.collect(),
+        found.is_some_and(|found| {
+            found.interval.is_some() && found.half_width() <= self.relative_half_width * found.value
         })
     }
+}
+
+/// The answer of several independent runs of one station, or of one.
+pub(super) fn answer(
+    mut observers: Vec<Observer>,
+    station: &Station,
+    seed: u64,
+) -> Result<Answer, SimulationError> {
+    observers.iter_mut().for_each(Observer::finish);
+    let all: Vec<&Section> = observers.iter().flat_map(|run| run.steady()).collect();
+    let sections = all.as_slice();
+    let customers: u64 = sections.iter().map(|section| section.all.count).sum();
+    if sections.len() < FEWEST_SECTIONS || customers == 0 {
+        return Err(SimulationError::TooShort { customers, needed: FEWEST_SECTIONS as u64 });
+    }
+    let servers = f64::from(station.servers.get());
+    let per_second = |of: fn(&Section) -> f64| estimate(sections, of, Section::span_s);
+    let share = |of: fn(&Section) -> f64, among: fn(&Section) -> f64| {
+        estimate(sections, of, among).within_bounds(0.0, 1.0)
+    };
+    let runs = observers.iter().map(|run| run.runs).sum();
+    let runs = Some(runs).filter(|_| observers.iter().all(|run| run.whole == Whole::Runs));
+    let unsettled = |run: &Observer| run.whole == Whole::Endless && run.customers() < run.settling;
+    let settling = observers.iter().fold(0u64, |sum, run| sum.saturating_add(run.settling));
+    let needed = Some(settling).filter(|_| observers.iter().any(unsettled));
+    let classes = station.classes.iter().enumerate().map(|(i, class)| ClassAnswer {
+        name: class.name.clone(),
+        response: Ledger::summary(sections, |s| &s.classes[i], |l| &l.response),
+        waiting: Ledger::summary(sections, |s| &s.classes[i], |l| &l.waiting),
+        throughput_per_s: estimate(sections, |s| s.classes[i].count as f64, Section::span_s),
+    });
+    Ok(Answer {
+        by: By::Simulation { customers, runs, seed, needed },
+        response: Ledger::summary(sections, |s| &s.all, |l| &l.response),
+        waiting: Ledger::summary(sections, |s| &s.all, |l| &l.waiting),
+        p_wait: share(|s| s.delayed as f64, |s| s.all.count as f64),
+        throughput_per_s: per_second(|s| s.all.count as f64),
+        utilisation: scaled(per_second(|s| s.busy_s), 1.0 / servers).within_bounds(0.0, 1.0),
+        in_system: per_second(|s| s.present_s),
+        lost: share(|s| s.lost as f64, |s| s.customers() as f64),
+        weighted_response_s: Some(estimate(sections, |s| s.weighted_s, |s| s.all.count as f64)),
+        classes: classes.collect(),
+    })
+}
+
+/// Customers of the first sections: all that there will be, or so few that a look comes early.
+fn first_section(customers: u64, most_sections: usize, early: bool) -> u64 {
+    let mut section_customers = (customers / most_sections as u64).max(1);
+    while early && section_customers >= 2 * FIRST_LOOK {
+        section_customers /= 2;
+    }
+    section_customers
 }
 
 /// How many customers a run needs to forget that it began empty: some relaxation times of the station, each of about
 /// (c_a² + c_s²)/2 · ρ/(1 − √ρ)² customers in M/M/m (Morse 1958; Cohen 1982, chapter III.7) and by the heavy-traffic
 /// scaling elsewhere, and at least those that fill the servers. A station with a limit on its customers relaxes sooner.
-fn settling_customers(station: &Station) -> u64 {
+pub(super) fn settling_customers(station: &Station) -> u64 {
     let servers = f64::from(station.servers.get());
     let filling = match station.arrivals {
         Arrivals::Closed { population, .. } => f64::from(population),
@@ -307,11 +443,12 @@ fn settling_customers(station: &Station) -> u64 {
 
 /// A ratio of totals, with the interval of the ratios of the sections.
 pub(super) fn estimate(
-    sections: &[Section],
+    sections: &[&Section],
     of: impl Fn(&Section) -> f64,
     among: impl Fn(&Section) -> f64,
 ) -> Estimate {
-    let value = sections.iter().map(&of).sum::<f64>() / sections.iter().map(&among).sum::<f64>();
+    let total = |part: &dyn Fn(&Section) -> f64| sections.iter().map(|s| part(s)).sum::<f64>();
+    let value = total(&of) / total(&among);
     let each: Vec<f64> = sections.iter().map(|s| of(s) / among(s)).filter(|x| x.is_finite()).collect();
     match statistics::batch_means(&each) {
         Some(found) => Estimate::within(value, found.half_width),

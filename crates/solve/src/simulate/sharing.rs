@@ -7,11 +7,15 @@ use std::ops::ControlFlow;
 
 use kendall_station::Station;
 
-use super::Instant;
 use super::arriving::{Arriving, Customer};
 use super::observer::{Departure, Observer};
+use super::trace::{Fate, Sink, Traced};
+use super::{Engine, Instant};
 
-struct Sharing {
+/// A run under processor sharing.
+pub(super) struct Sharing<'a> {
+    arriving: Arriving<'a>,
+    room: u64,
     servers: f64,
     now_s: f64,
     /// The service that whoever has been here since the station was last empty has received.
@@ -23,54 +27,71 @@ struct Sharing {
     vacant: Vec<usize>,
 }
 
-/// Runs the station until the observer has seen enough.
-pub(super) fn run(station: &Station, mut arriving: Arriving<'_>, observer: &mut Observer) {
-    let mut sharing = Sharing {
-        servers: f64::from(station.servers.get()),
-        now_s: 0.0,
-        each_s: 0.0,
-        present: BinaryHeap::new(),
-        customers: Vec::new(),
-        vacant: Vec::new(),
-    };
-    let room = station.capacity.unwrap_or(u64::MAX);
-    loop {
-        let departure_s = sharing.next_departure_s();
-        let arrival_s = arriving.next_s();
-        let seen = match (arrival_s, departure_s) {
-            (None, None) => break,
-            (Some(arrival_s), departure_s) if departure_s.is_none_or(|at| arrival_s < at) => {
-                sharing.advance(arrival_s, observer);
-                let customer = arriving.take().expect("its arrival was just looked up");
-                if (sharing.present.len() as u64) < room {
-                    sharing.admit(customer);
-                    ControlFlow::Continue(())
-                } else {
-                    arriving.left(arrival_s);
-                    observer.turned_away(arrival_s)
+impl Engine for Sharing<'_> {
+    fn run(&mut self, run: u64, observer: &mut Observer, mut sink: Sink<'_>) -> ControlFlow<()> {
+        loop {
+            let departure_s = self.next_departure_s();
+            let arrival_s = self.arriving.next_s().unwrap_or(f64::INFINITY);
+            let seen = if arrival_s < departure_s {
+                self.advance(arrival_s, observer);
+                let customer = self.arriving.take().expect("its arrival was just looked up");
+                if (self.present.len() as u64) < self.room {
+                    self.admit(customer);
+                    continue;
                 }
+                self.arriving.left(arrival_s);
+                if let Some(sink) = &mut sink {
+                    sink(&customer.lost(run));
+                }
+                observer.turned_away(arrival_s)
+            } else if departure_s < f64::INFINITY {
+                self.advance(departure_s, observer);
+                self.arriving.left(departure_s);
+                let (customer, departure) = self.release();
+                if let Some(sink) = &mut sink {
+                    sink(&Traced {
+                        started_s: Some(customer.arrival_s),
+                        departure_s,
+                        waiting_s: departure.waiting_s,
+                        fate: Fate::Served,
+                        ..customer.lost(run)
+                    });
+                }
+                observer.departed(departure_s, departure)
+            } else {
+                return ControlFlow::Continue(());
+            };
+            if seen.is_break() {
+                return seen;
             }
-            (_, departure_s) => {
-                sharing.advance(departure_s.expect("one of the two is due"), observer);
-                arriving.left(sharing.now_s);
-                observer.departed(sharing.now_s, sharing.release())
-            }
-        };
-        if seen.is_break() {
-            break;
         }
     }
 }
 
-impl Sharing {
+impl<'a> Sharing<'a> {
+    pub(super) fn new(station: &Station, arriving: Arriving<'a>) -> Self {
+        Self {
+            arriving,
+            room: station.capacity.unwrap_or(u64::MAX),
+            servers: f64::from(station.servers.get()),
+            now_s: 0.0,
+            each_s: 0.0,
+            present: BinaryHeap::new(),
+            customers: Vec::new(),
+            vacant: Vec::new(),
+        }
+    }
+
     /// The share of one server that each customer has now.
     fn speed(&self) -> f64 {
         (self.servers / self.present.len() as f64).min(1.0)
     }
 
-    fn next_departure_s(&self) -> Option<f64> {
-        let done = self.present.peek()?.0.0.0;
-        Some(self.now_s + (done - self.each_s).max(0.0) / self.speed())
+    /// Infinite while nobody is there.
+    fn next_departure_s(&self) -> f64 {
+        self.present.peek().map_or(f64::INFINITY, |Reverse((done, _))| {
+            self.now_s + (done.0 - self.each_s).max(0.0) / self.speed()
+        })
     }
 
     fn advance(&mut self, to_s: f64, observer: &mut Observer) {
@@ -96,13 +117,13 @@ impl Sharing {
         self.present.push(Reverse((Instant(self.each_s + customer.service_s), place)));
     }
 
-    fn release(&mut self) -> Departure {
+    fn release(&mut self) -> (Customer, Departure) {
         let Reverse((done, place)) = self.present.pop().expect("whoever departs was present");
         self.each_s = done.0;
         self.vacant.push(place);
         let (customer, delayed) = self.customers[place];
         let response_s = self.now_s - customer.arrival_s;
         let waiting_s = (response_s - customer.service_s).max(0.0);
-        Departure { class: customer.class, response_s, waiting_s, delayed }
+        (customer, Departure { class: customer.class, response_s, waiting_s, delayed })
     }
 }
