@@ -169,9 +169,8 @@ impl fmt::Display for Replayed {
             "Replayed through {}, the run's own arrivals and service times predict each response at {place} to {error}",
             best.name
         )?;
-        match best.fit.correlation {
-            Some(correlation) => write!(f, " (correlation {})", shown_correlation(correlation))?,
-            None => {}
+        if let Some(correlation) = best.fit.correlation {
+            write!(f, " (correlation {})", shown_correlation(correlation))?;
         }
         let off: Vec<String> = self.others.iter().map(Named::off).collect();
         match (self.verdict, off.as_slice()) {
