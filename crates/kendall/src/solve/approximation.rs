@@ -20,7 +20,7 @@ type Way = (&'static str, &'static str, fn(&TwoMoments) -> f64);
 
 /// Those that take both laws into account.
 const ANY: [Way; 3] = [
-    ("M/M/m", "exact where both laws are exponential", TwoMoments::exponential_s),
+    ("M/M/m (SCVs of 1)", "exact where both laws are exponential", TwoMoments::exponential_s),
     (
         "Allen and Cunneen 1990",
         "2.5 % below M/E2/m, up to 16 % above M/H2/m of SCV 5.5",
@@ -67,19 +67,14 @@ pub(super) fn all(station: &Station) -> Result<Vec<Approximation>, NoFormula> {
 
 /// A row for each, with what the simulation makes of it.
 pub(super) fn rows(all: &[Approximation], simulated: Option<Estimate>) -> Vec<String> {
-    let mut rows =
-        vec![["approximation", "waiting, mean", "of simulated", "known"].map(str::to_owned).to_vec()];
+    let mut rows = vec![["approximation", "waiting, mean", "of simulated"].map(str::to_owned).to_vec()];
     rows.extend(all.iter().map(|one| {
         let off = simulated.filter(|simulated| simulated.value > 0.0).map(|simulated| {
             let per_cent = (one.waiting_s / simulated.value - 1.0) * 100.0;
             format!("{per_cent:+.1} %")
         });
-        vec![
-            one.name.into(),
-            number::time(one.waiting_s),
-            off.unwrap_or_else(|| "–".into()),
-            one.known.into(),
-        ]
+        vec![one.name.into(), number::time(one.waiting_s), off.unwrap_or_else(|| "–".into())]
     }));
-    aligned(&rows)
+    let known = std::iter::once("known of it").chain(all.iter().map(|one| one.known));
+    aligned(&rows).into_iter().zip(known).map(|(line, known)| format!("{line}  {known}")).collect()
 }

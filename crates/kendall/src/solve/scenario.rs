@@ -108,7 +108,7 @@ fn text(
     lines.extend(table::network(network, found, simulation.and_then(|simulation| simulation.as_ref().ok())));
     lines.push(String::new());
     if let Some(bottleneck) = found.and_then(|formula| formula.bottleneck) {
-        lines.push(format!("The bottleneck is {}.", network.nodes[bottleneck].name));
+        lines.push(format!("The bottleneck is {}.\n", network.nodes[bottleneck].name));
     }
     if let Some(bounds) = bounds {
         lines.extend(table::bounds(bounds));

@@ -160,9 +160,13 @@ impl StationOptions {
         }
     }
 
+    /// The mean service time, where it is given.
+    pub(crate) fn service_mean_s(&self) -> Option<f64> {
+        self.service_time.or_else(|| Some(1.0 / self.service_rate?))
+    }
+
     fn service_s(&self, notation: &Notation) -> anyhow::Result<f64> {
-        let given_s = self.service_time.or_else(|| Some(1.0 / self.service_rate?));
-        given_s
+        self.service_mean_s()
             .with_context(|| format!("how fast does {notation} serve? Give --service-rate or --service-time"))
     }
 }
