@@ -5,6 +5,7 @@ mod doctor;
 mod fit;
 mod load;
 mod options;
+mod plan;
 mod predict;
 mod print;
 mod report;
@@ -44,6 +45,8 @@ struct Arguments {
 enum Command {
     /// Answer a station by formula and by simulation: kendall solve M/M/6 --arrival-rate 20 --service-rate 4.2
     Solve(solve::Options),
+    /// Say how many requests a wanted precision costs: kendall plan M/M/6 --arrival-rate 20 --service-rate 4.2
+    Plan(plan::Options),
     /// Run an experiment: serve, load, record, model and report
     Run(run::Options),
     /// Print an experiment's results again and write its report.html anew
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt().with_max_level(arguments.log).with_writer(io::stderr).init();
     let result = match arguments.command {
         Command::Solve(options) => solve::solve(&options),
+        Command::Plan(options) => plan::plan(&options),
         Command::Run(options) => run::run(&options),
         Command::Report(options) => report::report(&options),
         Command::Fit(options) => fit::fit(&options),

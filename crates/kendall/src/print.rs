@@ -5,10 +5,10 @@ use std::io::{self, IsTerminal, Write};
 use anyhow::Context;
 use kendall_record::Outcome;
 use kendall_report::terminal::{self, Style};
-use kendall_report::{Modelling, Report, number};
+use kendall_report::{Report, number};
 use kendall_solve::check::Finding;
 use kendall_solve::{ClassScore, Score};
-use kendall_station::{Answer, Estimate, Station, Summary};
+use kendall_station::{By, Estimate, Summary};
 use serde::Serialize;
 
 use crate::load::Found;
@@ -16,12 +16,15 @@ use crate::load::Found;
 /// Writes to standard output. Whoever closed the other end has seen enough, which is no error.
 pub(crate) fn out(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(error).context("cannot write the output")
-        }
-        _ => Ok(()),
-    }
+    let written =
+        out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write the output");
+    written.or_else(|error| if is_closed_pipe(&error) { Ok(()) } else { Err(error) })
+}
+
+/// Whether something could not be written because nobody reads it any more.
+pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let kinds = error.chain().filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
+    kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
 /// Writes a line to standard error, if it can be.
@@ -52,39 +55,8 @@ fn screen() -> (usize, Style) {
     (terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0)), style)
 }
 
-/// Prints what formula and simulation say of a station.
-pub(crate) fn answers(station: &Station, formula: &Modelling, simulation: &Modelling) -> anyhow::Result<()> {
-    let mut lines = vec![station.to_string()];
-    lines.extend(station.offered_utilisation().map(|rho| format!("offered utilisation {}", percent(rho))));
-    lines.push(format!("\n{:<24} {:>14}   simulation", "", "formula"));
-    let ways = [formula.answer(), simulation.answer()];
-    let count = |estimate: Estimate| shown(estimate, |value| number::significant(value, 4));
-    let mut row = |name: &str, value: &dyn Fn(&Answer) -> Option<String>| {
-        let cell = |way: Option<&Answer>| way.and_then(value).unwrap_or_else(|| "–".into());
-        lines.push(format!("{name:<24} {:>14}   {}", cell(ways[0]), cell(ways[1])));
-    };
-    row("utilisation", &|answer| Some(share(answer.utilisation)));
-    row("response time, mean", &|answer| Some(interval(answer.response.mean_s)));
-    for (name, p) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)] {
-        row(&format!("response time, {name}"), &|answer| answer.response.quantile(p).map(interval));
-    }
-    row("waiting time, mean", &|answer| Some(interval(answer.waiting.mean_s)));
-    row("P(wait)", &|answer| Some(share(answer.p_wait)));
-    row("in the station, mean", &|answer| Some(count(answer.in_system)));
-    row("throughput, 1/s", &|answer| Some(count(answer.throughput_per_s)));
-    row("lost", &|answer| Some(share(answer.lost)));
-    lines.push(String::new());
-    for (name, way) in [("formula", formula), ("simulation", simulation)] {
-        lines.push(match way {
-            Modelling::Answer(answer) => format!("{name}: {}", by(answer)),
-            Modelling::NoAnswer(why) => format!("{name}: no answer. {why}"),
-        });
-    }
-    out(&(lines.join("\n") + "\n"))
-}
-
 /// A share in per cent to three digits, never rounded up to all.
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     match number::significant(percent, 3).as_str() {
         "100" if percent < 100.0 => "just under 100 %".to_owned(),
@@ -97,20 +69,22 @@ pub(crate) fn share(estimate: Estimate) -> String {
     shown(estimate, percent)
 }
 
-fn shown(estimate: Estimate, value: impl Fn(f64) -> String) -> String {
+/// A number with its interval.
+pub(crate) fn shown(estimate: Estimate, value: impl Fn(f64) -> String) -> String {
     match estimate.interval {
         Some((low, high)) => format!("{} [{}, {}]", value(estimate.value), value(low), value(high)),
         None => value(estimate.value),
     }
 }
 
-fn interval(time_s: Estimate) -> String {
+/// A time with its interval.
+pub(crate) fn interval(time_s: Estimate) -> String {
     number::time_with_interval(time_s.value, time_s.interval)
 }
 
-fn by(answer: &Answer) -> String {
-    use kendall_station::By;
-    match &answer.by {
+/// Who answers.
+pub(crate) fn by(by: &By) -> String {
+    match by {
         By::Formula { source, approximate: None } => source.clone(),
         By::Formula { source, approximate: Some(how) } => format!("{source} (approximation: {how})"),
         By::Simulation { customers, seed, needed, .. } => {

@@ -1,6 +1,8 @@
 //! `kendall solve` and the other commands that need no server, as a user types them.
 
-use std::process::{Command, Output};
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -70,19 +72,158 @@ fn an_unstable_station_says_so_and_exits_with_3() {
 
 #[test]
 fn bad_input_says_what_to_write() {
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 17] = [
         (&["solve", "M/M"], "arrivals/service/servers"),
         (&["solve", "M/M/1", "--arrival-rate", "1"], "--service-rate"),
         (&["solve", "M/M/1", "--arrival-rate", "-1", "--service-rate", "2"], "positive"),
         (&["solve", "M/G/1", "--arrival-rate", "1", "--service-rate", "2"], "--service-scv"),
         (&["solve", "M/M/1/∞/5", "--arrival-rate", "1", "--service-rate", "2"], "--think-time"),
         (&["run", "no-such-file.toml"], "no-such-file.toml"),
+        (&["solve", "M/M/1", "--bounds", "--arrival-rate", "1", "--service-rate", "2"], "closed population"),
+        (&["solve", "M/M/1", "--arrival-rate", "1", "--service-rate", "2", "--breakdown", "up=1"], "up and repair"),
+        (&["solve", "no-such-file.toml"], "no-such-file.toml"),
+        (&["solve"], "STATION|FILE.toml|MODEL"),
+        (&["solve", "closed"], "--models"),
+        (&["solve", "mm1", "lam=1", "nu=2"], "no input \"nu\""),
+        (&["solve", "mm1", "lam=1", "nu=2"], "need \"mu\""),
+        (&["solve", "mm1", "lam=2", "mu=1"], "unstable"),
+        (&["solve", "mm1", "lam=2", "mu=3", "--service-rate", "3"], "key=value"),
+        (&["solve", "M/M/1", "lam=2"], "--arrival-rate"),
+        (&["solve", "--batch", "no-such-file.csv"], "no-such-file.csv"),
     ];
     for (arguments, saying) in cases {
         let output = kendall(arguments);
         assert!(!output.status.success(), "{arguments:?}");
         assert!(stderr(&output).contains(saying), "{arguments:?} says:\n{}", stderr(&output));
     }
+}
+
+#[test]
+fn classes_have_rows_of_their_own() {
+    let classes =
+        ["--class", "name=urgent,share=0.2,weight=10,service-time=0.02", "--class", "name=other,share=0.8"];
+    let station = ["solve", "M/M/1/PRP", "--arrival-rate", "10", "--service-time", "0.08", "--json"];
+    let output = kendall(&[station.as_slice(), classes.as_slice()].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let classes = json["simulation"]["answer"]["classes"].as_array().unwrap();
+    let mean = |class: &Value| class["response"]["mean_s"]["value"].as_f64().unwrap();
+    assert_eq!((&classes[0]["name"], &classes[1]["name"]), (&"urgent".into(), &"other".into()));
+    // Whom nobody delays: M/M/1 of the urgent alone, 1/(50 − 2). Seed and length are fixed: this holds always or never.
+    assert!((mean(&classes[0]) / (1.0 / 48.0) - 1.0).abs() < 0.02, "{classes:?}");
+    assert!(mean(&classes[1]) > 0.08);
+}
+
+#[test]
+fn recorded_services_and_arrivals_are_simulated_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.into_os_string().into_string().unwrap()
+    };
+    let services = file("services", "# seconds\n0.5\n0.5\n".into());
+    let arrivals = file("arrivals", (0..5000).map(|second| format!("{second}\n")).collect());
+    let solve = |more: &[&str]| kendall(&[&["solve", "G/G/1", "--json"], more].concat());
+    let output = solve(&["--arrivals", &arrivals, "--services", &services]);
+    let json: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let answer = &json["simulation"]["answer"];
+    assert_eq!(
+        answer["response"]["mean_s"]["value"], 0.5,
+        "nobody waits where all are done before the next comes"
+    );
+    assert_eq!(answer["p_wait"]["value"], 0.0);
+
+    let odd = file("odd", "0.5\n-1\n".into());
+    assert!(stderr(&solve(&["--arrivals", &arrivals, "--services", &odd])).contains("line 2"));
+    assert!(stderr(&solve(&["--arrivals", &odd, "--services", &services])).contains("line 2"));
+    let named = kendall(&["solve", "M/M/1", "--arrival-rate", "1", "--services", &services]);
+    assert!(stderr(&named).contains("write G"), "{}", stderr(&named));
+}
+
+#[test]
+fn a_precision_that_is_asked_for_is_reached() {
+    let half_width = |precision: &str| {
+        let station = ["solve", "M/M/1", "--arrival-rate", "1", "--service-rate", "2", "--json"];
+        let output = kendall(&[station.as_slice(), &["--precision", precision]].concat());
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let mean = &json["simulation"]["answer"]["response"]["mean_s"];
+        let end = |i: usize| mean["interval"][i].as_f64().unwrap();
+        (end(1) - end(0)) / 2.0 / mean["value"].as_f64().unwrap()
+    };
+    assert!(half_width("0.3%") <= 0.003);
+    assert!(half_width("0.05") > 0.003, "nor is it run for longer than asked");
+}
+
+/// Every row of the reference table goes through the command; and comes back with its value.
+#[test]
+fn a_table_of_questions_is_answered_row_by_row() {
+    let table = include_str!("../../solve/testdata/queueing.tsv");
+    let output = fed(&["solve", "--batch", "-"], table);
+    let answers = stdout(&output);
+    let given: Vec<Vec<&str>> = table.lines().map(|line| line.split('\t').collect()).collect();
+    let answered: Vec<Vec<&str>> = answers.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(answered.len(), given.len());
+    assert_eq!(
+        answered[0],
+        ["model", "inputs", "quantity", "value", "tolerance", "source", "reason", "expected"]
+    );
+    for (given, answered) in given.iter().zip(&answered).skip(1) {
+        assert_eq!((&answered[..3], answered[7]), (&given[..3], given[3]), "what was given is kept");
+        assert_eq!(answered[6], "", "{answered:?}");
+        let (value, expected): (f64, f64) = (answered[3].parse().unwrap(), answered[7].parse().unwrap());
+        let tolerance = match given[4].split_once(' ') {
+            Some(("rel", relative)) => relative.parse::<f64>().unwrap() * expected.abs(),
+            Some(("abs", absolute)) => absolute.parse().unwrap(),
+            _ => 0.0,
+        };
+        assert!((value - expected).abs() <= tolerance, "{answered:?}");
+    }
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
+fn a_row_without_a_value_shows_in_the_exit_status() {
+    let header = "model,inputs,quantity\n";
+    let good = "mm1,\"{\"\"lam\"\": 1, \"\"mu\"\": 2}\",R_mean\n";
+    let all = fed(&["solve", "--batch", "-"], &format!("{header}{good}{good}"));
+    assert!(all.status.success() && stderr(&all).is_empty(), "{}", stderr(&all));
+    let one = fed(&["solve", "--batch", "-"], &format!("{header}nobody,{{}},R_mean\n{good}"));
+    assert_eq!(one.status.code(), Some(1));
+    assert!(stderr(&one).contains("1 of 2 rows"), "{}", stderr(&one));
+    assert!(stdout(&one).ends_with("R_mean,1.0,\n"), "{}", stdout(&one));
+}
+
+#[test]
+fn a_model_tells_all_that_it_knows() {
+    let words = kendall(&["solve", "mmm", "lam=20", "mu=4.2", "m=6"]);
+    let object = kendall(&["solve", "mmm", r#"{"lam": 20, "mu": 4.2, "m": 6}"#]);
+    assert!(words.status.success(), "{}", stderr(&words));
+    assert_eq!(stdout(&words), stdout(&object));
+    assert!(stdout(&words).contains("R_mean                   0.33520993"), "{}", stdout(&words));
+    let json = kendall(&["solve", "mm1", "lam=1", "mu=2", "--json"]);
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!((&json["quantities"]["R_mean"], &json["quantities"]["P_N_ge_2"]), (&1.0.into(), &0.25.into()));
+    let list = stdout(&kendall(&["solve", "--models"]));
+    assert!(list.contains("mg1_ps\n") && list.contains("takes lam, mu"), "{list}");
+}
+
+/// The output of a command that reads this.
+fn fed(arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_kendall"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_owned();
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    output
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 mod analyse;
 mod axis;
+mod cost;
 mod experiment;
 mod fault;
 mod file;
@@ -23,6 +24,7 @@ mod trial;
 mod view;
 
 pub use analyse::{Points, analyse, observe};
+pub use cost::{COSTS_ASSUME, Cost, Needs, costs};
 pub use experiment::{
     CASE, Calibration, Case, Combination, Experiment, Factor, Level, Model, Published, PublishedRow, Section,
     Variable,

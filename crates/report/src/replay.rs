@@ -96,17 +96,22 @@ fn order(discipline: Discipline) -> &'static str {
     }
 }
 
-/// The point whose replay tells most: the fullest of those that tell servers and order, else the fullest of all.
+/// The point whose replay tells most: of those that tell servers and order, the one where the nearest that is not the
+/// station is worst beside the one that is; else the fullest.
 pub(crate) fn telling(report: &Report) -> Option<(&Point, &Candidates)> {
     let replayed = report.points.iter().filter_map(|point| Some((point, point.replay.as_ref()?)));
-    let tells = |candidates: &Candidates| match candidates.verdict {
-        Verdict::Explained => 2,
-        Verdict::CannotTell => 1,
-        Verdict::Unexplained => 0,
+    let tells = |(point, candidates): &(&Point, &Candidates)| {
+        let error = |candidate: &Candidate| candidate.fit.relative_error;
+        let rival = candidates.ranked.iter().find(|candidate| candidate.told_apart).map(error);
+        match (candidates.verdict, candidates.ranked.first().map(error), rival) {
+            (Verdict::Explained, Some(best), Some(rival)) => (2, rival / best.max(f64::MIN_POSITIVE)),
+            (Verdict::Explained | Verdict::CannotTell, ..) => (1, point.measured.utilisation.value),
+            (Verdict::Unexplained, ..) => (0, point.measured.utilisation.value),
+        }
     };
-    replayed.max_by(|(a, first), (b, second)| {
-        let utilisation = |point: &Point| point.measured.utilisation.value;
-        tells(first).cmp(&tells(second)).then(utilisation(a).total_cmp(&utilisation(b)))
+    replayed.max_by(|a, b| {
+        let (a, b) = (tells(a), tells(b));
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
     })
 }
 
@@ -164,9 +169,8 @@ impl fmt::Display for Replayed {
             "Replayed through {}, the run's own arrivals and service times predict each response at {place} to {error}",
             best.name
         )?;
-        match best.fit.correlation {
-            Some(correlation) => write!(f, " (correlation {})", shown_correlation(correlation))?,
-            None => {}
+        if let Some(correlation) = best.fit.correlation {
+            write!(f, " (correlation {})", shown_correlation(correlation))?;
         }
         let off: Vec<String> = self.others.iter().map(Named::off).collect();
         match (self.verdict, off.as_slice()) {

@@ -17,12 +17,14 @@ pub use inputs::Inputs;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum BatchError {
-    #[error("no model is called {0:?}; known are {known}", known = models().collect::<Vec<_>>().join(", "))]
+    #[error("no model is called {0:?}; known are {known}", known = names())]
     UnknownModel(String),
     #[error("the model {model} has no quantity {quantity:?}; it has {known}")]
     UnknownQuantity { model: String, quantity: String, known: String },
     #[error("the inputs are not a JSON object: {0}")]
     NotAnObject(String),
+    #[error("{0:?} is not an input; write key=value, such as lam=20 or D=0.05,0.03")]
+    NotAPair(String),
     #[error("the inputs need {key:?}, {must}")]
     Missing { key: String, must: &'static str },
     #[error("the input {key:?} is {value}; it must be {must}")]
@@ -31,33 +33,89 @@ pub enum BatchError {
     NoAnswer(String),
 }
 
-/// One model: its name, the quantities it can tell, and how.
-struct Model {
-    name: &'static str,
-    /// As they are named in errors; a trailing `*` stands for any number, as in `R_p*`.
-    quantities: &'static str,
+/// One model: what it is called, what it is, what it takes, what it tells, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Model {
+    /// Its name in rows.
+    pub name: &'static str,
+    /// What it is, as one line.
+    pub about: &'static str,
+    /// Its inputs, separated by commas, with what they are after a colon where that needs saying: `m=1` is 1 where it is
+    /// left out, `t?` is needed for some quantities only, `slo_R_p*` has a number at its end.
+    pub inputs: &'static str,
+    /// Its quantities, separated by commas, as they are named in errors; a trailing `*` stands for any number, as in
+    /// `R_p*`.
+    pub quantities: &'static str,
     value: fn(&Inputs, &str) -> Result<Option<f64>, BatchError>,
+}
+
+impl Model {
+    /// The names of its quantities, those with `*` as they stand.
+    pub fn quantities(&self) -> impl Iterator<Item = &'static str> {
+        self.quantities.split(',').map(str::trim)
+    }
+
+    /// Whether it has an input of this name.
+    pub fn takes(&self, key: &str) -> bool {
+        let name = |input: &'static str| input.split(['=', '?', ':']).next().unwrap_or(input).trim();
+        self.inputs.split(',').map(name).any(|known| match known.strip_suffix('*') {
+            Some(prefix) => key.starts_with(prefix),
+            None => key == known,
+        })
+    }
+
+    /// The value of one of its quantities.
+    ///
+    /// # Errors
+    /// Fails on an unknown quantity, on inputs that are missing or impossible, and where theory has no answer.
+    pub fn value(&self, inputs: &Inputs, quantity: &str) -> Result<f64, BatchError> {
+        (self.value)(inputs, quantity)?.ok_or_else(|| BatchError::UnknownQuantity {
+            model: self.name.into(),
+            quantity: quantity.into(),
+            known: self.quantities.into(),
+        })
+    }
 }
 
 /// The parts' lists.
 const PARTS: &[&[Model]] =
     &[open::MODELS, closed::MODELS, plan::MODELS, scalability::MODELS, statistics::MODELS];
 
-/// The names of all models.
-pub fn models() -> impl Iterator<Item = &'static str> {
-    PARTS.iter().copied().flatten().map(|model| model.name)
+/// All models, those of one part after the other.
+pub fn models() -> impl Iterator<Item = &'static Model> {
+    PARTS.iter().copied().flatten()
+}
+
+fn names() -> String {
+    models().map(|model| model.name).collect::<Vec<_>>().join(", ")
+}
+
+/// The model of this name.
+///
+/// # Errors
+/// Fails on an unknown name, with all that are known.
+pub fn model(name: &str) -> Result<&'static Model, BatchError> {
+    models().find(|known| known.name == name).ok_or_else(|| BatchError::UnknownModel(name.into()))
 }
 
 /// The value of one quantity of a model.
 ///
 /// # Errors
 /// Fails on an unknown model or quantity, on inputs that are missing or impossible, and where theory has no answer.
-pub fn value(model: &str, inputs: &Inputs, quantity: &str) -> Result<f64, BatchError> {
-    let found = PARTS.iter().copied().flatten().find(|known| known.name == model);
-    let found = found.ok_or_else(|| BatchError::UnknownModel(model.into()))?;
-    (found.value)(inputs, quantity)?.ok_or_else(|| BatchError::UnknownQuantity {
-        model: model.into(),
-        quantity: quantity.into(),
-        known: found.quantities.into(),
-    })
+pub fn value(name: &str, inputs: &Inputs, quantity: &str) -> Result<f64, BatchError> {
+    model(name)?.value(inputs, quantity)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_model_is_told_in_one_line_and_named_once() {
+        for Model { name, about, inputs, quantities, .. } in models() {
+            assert!(!about.is_empty() && !about.contains('\n') && !about.ends_with('.'), "{name}: {about}");
+            assert!(!inputs.is_empty() && !quantities.is_empty(), "{name}");
+            assert_eq!(models().filter(|model| model.name == *name).count(), 1, "{name}");
+        }
+    }
 }

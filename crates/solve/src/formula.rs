@@ -39,7 +39,7 @@ pub use erlang::{
     erlang_b, erlang_c, load_for_loss, servers_for_loss, servers_for_p_wait, servers_for_response,
 };
 pub use forks::{Split, fork_join_response_s, split, split_merge_response_s};
-pub use network::{JacksonAnswer, NoNetworkFormula, jackson};
+pub use network::{NetworkFormula, NoNetworkFormula, NodeFormula, closed_network, network_formula};
 use solution::Solution;
 use tails::Tails;
 

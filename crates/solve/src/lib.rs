@@ -27,10 +27,10 @@ mod sweep;
 pub mod table;
 
 pub use formula::{
-    Engset, JacksonAnswer, NoFormula, NoNetworkFormula, Split, TwoMoments, engset, erlang_b, erlang_c,
-    fork_join_response_s, formula, jackson, load_for_loss, number_at_least, quantiles, response_survival,
-    servers_for_loss, servers_for_p_wait, servers_for_response, sharing_response_s, split,
-    split_merge_response_s, waiting_survival,
+    Engset, NetworkFormula, NoFormula, NoNetworkFormula, NodeFormula, Split, TwoMoments, closed_network,
+    engset, erlang_b, erlang_c, fork_join_response_s, formula, load_for_loss, network_formula,
+    number_at_least, quantiles, response_survival, servers_for_loss, servers_for_p_wait,
+    servers_for_response, sharing_response_s, split, split_merge_response_s, waiting_survival,
 };
 pub use measured::{
     ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,

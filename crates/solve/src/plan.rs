@@ -292,7 +292,9 @@ fn relaxation_s(station: &Station, response_s: f64) -> f64 {
 
 fn calibration(station: &Station, utilisation: f64, response_s: f64, precision: f64) -> Calibration {
     let amplification = match (&station.arrivals, station.capacity) {
-        (Arrivals::Open { .. } | Arrivals::Trace { .. }, None) => 1.0 / (1.0 - utilisation),
+        (Arrivals::Open { .. } | Arrivals::Trace { .. } | Arrivals::Varying(_), None) => {
+            1.0 / (1.0 - utilisation)
+        }
         // What bounds the queue bounds this too.
         _ => {
             chain::elasticity(station, response_s).unwrap_or_else(|| 1.0 / (1.0 - utilisation).max(precision))

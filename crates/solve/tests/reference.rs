@@ -1,6 +1,6 @@
 //! Every row of the reference table, through the batch interface.
 
-use kendall_solve::batch::{self, Inputs};
+use kendall_solve::batch::{self, BatchError, Inputs};
 
 /// What is wrong with a row, if anything.
 fn wrong(line: &str) -> Option<String> {
@@ -24,4 +24,25 @@ fn every_row_of_the_reference_table_is_answered_within_its_tolerance() {
     let table = include_str!("../testdata/queueing.tsv");
     let wrong: Vec<String> = table.lines().skip(1).filter_map(wrong).collect();
     assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a_model_knows_each_quantity_that_it_names() {
+    let mut seen = Vec::new();
+    for line in include_str!("../testdata/queueing.tsv").lines().skip(1) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        if seen.contains(&fields[0]) {
+            continue;
+        }
+        seen.push(fields[0]);
+        let model = batch::model(fields[0]).unwrap();
+        let inputs = Inputs::read(fields[1]).unwrap();
+        for quantity in model.quantities() {
+            let asked = quantity.strip_suffix('*').map_or(quantity.to_owned(), |prefix| format!("{prefix}1"));
+            let told = model.value(&inputs, &asked);
+            let unknown = matches!(told, Err(BatchError::UnknownQuantity { .. }));
+            assert!(!unknown || quantity.ends_with('*'), "{} {} {quantity}", fields[0], fields[1]);
+        }
+        assert!(matches!(model.value(&inputs, "nothing"), Err(BatchError::UnknownQuantity { .. })), "{line}");
+    }
 }

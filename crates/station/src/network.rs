@@ -21,6 +21,8 @@
 //! web = { db = 0.7 }                      # the other 30 % leave
 //! ```
 
+mod traffic;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -30,6 +32,7 @@ use crate::conditions::{ConditionError, Conditions};
 use crate::discipline::Discipline;
 use crate::law::{Law, LawError, ServiceTime};
 use crate::station::{Servers, Station, StationError, validate_arrivals};
+use traffic::Ways;
 
 /// From each node, by name, the chance of each next one; what is missing from 1 leaves the network.
 pub type Routes = BTreeMap<String, BTreeMap<String, f64>>;
@@ -330,42 +333,9 @@ impl Network {
         };
         let flow = |(class, share): (usize, f64)| {
             let gamma: Vec<f64> = outside.iter().map(|rate| share * rate).collect();
-            self.solve_traffic(self.routes(class), gamma)
+            traffic::solve(gamma, &Ways::of(&self.nodes, self.routes(class)))
         };
         shares.into_iter().enumerate().map(flow).collect()
-    }
-
-    /// Gaussian elimination of (I − Pᵀ)λ = γ. Without pivots: the diagonal dominates by columns wherever there is a way
-    /// out (Berman and Plemmons 1994, chapter 6).
-    fn solve_traffic(&self, routes: &Routes, mut gamma: Vec<f64>) -> Vec<f64> {
-        let n = self.nodes.len();
-        let mut matrix = vec![vec![0.0; n]; n];
-        for (i, row) in matrix.iter_mut().enumerate() {
-            row[i] = 1.0;
-        }
-        for (from, row) in routes {
-            for (to, p) in row {
-                if let (Some(from), Some(to)) = (self.index(from), self.index(to)) {
-                    matrix[to][from] -= p;
-                }
-            }
-        }
-        for k in 0..n {
-            let (above, below) = matrix.split_at_mut(k + 1);
-            let pivot = &above[k];
-            for (i, row) in below.iter_mut().enumerate() {
-                let factor = row[k] / pivot[k];
-                if factor != 0.0 {
-                    row[k..].iter_mut().zip(&pivot[k..]).for_each(|(x, y)| *x -= factor * y);
-                    gamma[k + 1 + i] -= factor * gamma[k];
-                }
-            }
-        }
-        for k in (0..n).rev() {
-            let known: f64 = (k + 1..n).map(|j| matrix[k][j] * gamma[j]).sum();
-            gamma[k] = ((gamma[k] - known) / matrix[k][k]).max(0.0);
-        }
-        gamma
     }
 }
 

@@ -1,14 +1,20 @@
 //! The options that make a station out of its notation, for every command that takes one.
 
-use anyhow::{Context, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
 use clap::Args;
-use kendall_station::{Discipline, Kind, Law, Notation, Station};
+use kendall_station::{Arrivals, Discipline, Kind, Law, Notation, Station};
+
+use super::class::ClassOption;
+use super::condition::{ConditionOptions, ProfileOption};
 
 /// More servers or users than this do not fit into memory and patience.
 const MOST: u32 = 1_000_000;
 
 /// What Kendall's notation leaves open. A command takes the notation itself as its own argument.
-#[derive(Args)]
+#[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = "The station")]
 pub(crate) struct StationOptions {
     /// Requests per second
@@ -39,6 +45,27 @@ pub(crate) struct StationOptions {
     /// processor-sharing, shortest-remaining, cmu, gittins
     #[arg(long)]
     discipline: Option<Discipline>,
+
+    /// A class of requests, once for each: its share of all requests and, where they differ, its weight (priority) and its
+    /// service: name=urgent,share=0.2,weight=10,service-time=0.01 (also service-rate, service-scv, service=D)
+    #[arg(long = "class", value_name = "KEY=VALUE,…")]
+    classes: Vec<ClassOption>,
+
+    /// Service times that were measured, in seconds, one a line; the notation's letter for them is G
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["service_rate", "service_time", "service_scv"])]
+    services: Option<PathBuf>,
+
+    /// Instants of arrival that were recorded, in seconds from the start, one a line; the notation's letter for them is G
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["arrival_rate", "think_time", "arrival_scv"])]
+    arrivals: Option<PathBuf>,
+
+    /// A rate that changes over time: the rate from each instant on, in seconds from the start, as 0=20,60=80,120=20; with
+    /// period=180 it begins anew, with between=lines it changes gradually
+    #[arg(long, value_name = "S=PER_S,…", conflicts_with_all = ["arrival_rate", "arrivals", "think_time", "arrival_scv"])]
+    rate_profile: Option<ProfileOption>,
+
+    #[command(flatten)]
+    conditions: ConditionOptions,
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -66,11 +93,53 @@ impl StationOptions {
         if notation.servers.get() > MOST || notation.population.is_some_and(|population| population > MOST) {
             bail!("{notation} is too large to simulate; at most {MOST} servers or users can be");
         }
-        let gap = law(notation.arrivals, self.gap_s(&notation)?, self.arrival_scv, "--arrival-scv")?;
-        let service = law(notation.service, self.service_s(&notation)?, self.service_scv, "--service-scv")?;
-        let station = notation.station(gap, service);
+        let classes = self.classes.iter().map(|class| class.class(notation.service, self.service_scv));
+        let classes = classes.collect::<anyhow::Result<Vec<_>>>()?;
+        let service = match (&self.services, classes.first()) {
+            (Some(path), _) => recorded_services(path, notation.service)?,
+            // Nobody is served by a law of the station, so that it may as well be that of a class.
+            (None, Some(class)) if self.tells_no_service() && self.every_class_has_service() => {
+                class.service.clone().expect("every class has a service time")
+            }
+            _ => law(notation.service, self.service_s(&notation)?, self.service_scv, "--service-scv")?,
+        };
+        let Notation { servers, capacity, .. } = notation;
+        let station = Station {
+            capacity,
+            discipline: notation.order(),
+            classes,
+            conditions: self.conditions.conditions(),
+            ..Station::new(self.arrivals(&notation)?, service, servers)
+        };
         station.validate()?;
         Ok(station)
+    }
+
+    fn arrivals(&self, notation: &Notation) -> anyhow::Result<Arrivals> {
+        if let Some(path) = &self.arrivals {
+            return recorded_arrivals(path, notation);
+        }
+        if let Some(ProfileOption(profile)) = &self.rate_profile {
+            let poisson = notation.arrivals == Kind::Exponential && notation.population.is_none();
+            ensure!(
+                poisson,
+                "--rate-profile is of an open Poisson stream: write M for its arrivals, and no population"
+            );
+            return Ok(Arrivals::Varying(profile.clone()));
+        }
+        let gap = law(notation.arrivals, self.gap_s(notation)?, self.arrival_scv, "--arrival-scv")?;
+        Ok(match notation.population {
+            Some(population) => Arrivals::Closed { population, think: gap },
+            None => Arrivals::Open { gap },
+        })
+    }
+
+    fn tells_no_service(&self) -> bool {
+        self.service_time.is_none() && self.service_rate.is_none()
+    }
+
+    fn every_class_has_service(&self) -> bool {
+        self.classes.iter().all(ClassOption::has_service)
     }
 
     /// The mean gap between arrivals, or the mean think time of a population.
@@ -85,17 +154,61 @@ impl StationOptions {
             (None, Some(_), None) => {
                 bail!("{notation} is an open station: give --arrival-rate, not --think-time")
             }
-            (None, None, None) => bail!("{notation} is an open station: give its --arrival-rate"),
+            (None, None, None) => {
+                bail!("{notation} is an open station: give its --arrival-rate, or --arrivals from a file")
+            }
         }
     }
 
+    /// The mean service time, where it is given.
+    pub(crate) fn service_mean_s(&self) -> Option<f64> {
+        self.service_time.or_else(|| Some(1.0 / self.service_rate?))
+    }
+
     fn service_s(&self, notation: &Notation) -> anyhow::Result<f64> {
-        let given_s = self.service_time.or_else(|| Some(1.0 / self.service_rate?));
-        given_s
+        self.service_mean_s()
             .with_context(|| format!("how fast does {notation} serve? Give --service-rate or --service-time"))
     }
 }
 
 fn law(kind: Kind, mean_s: f64, scv: Option<f64>, option: &str) -> anyhow::Result<Law> {
     kind.law(mean_s, scv).with_context(|| format!("see {option}"))
+}
+
+/// One of the service times of a file, each as likely as the other.
+fn recorded_services(path: &Path, kind: Kind) -> anyhow::Result<Law> {
+    ensure!(
+        kind == Kind::General,
+        "service times from a file follow no named law: write G for them, not {kind}"
+    );
+    let mut samples_s = Vec::new();
+    for (number, line) in read(path)?.lines().map(str::trim).enumerate() {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let sample_s = line.parse::<f64>().ok().filter(|sample_s| sample_s.is_finite() && *sample_s >= 0.0);
+        let must = || {
+            let place = format!("{}, line {}", path.display(), number + 1);
+            format!(
+                "{place}: {line:?} is not a service time; write one number of seconds a line, none negative"
+            )
+        };
+        samples_s.push(sample_s.with_context(must)?);
+    }
+    Law::empirical(samples_s).with_context(|| path.display().to_string())
+}
+
+/// The instants of a file.
+fn recorded_arrivals(path: &Path, notation: &Notation) -> anyhow::Result<Arrivals> {
+    let kind = notation.arrivals;
+    ensure!(kind == Kind::General, "arrivals from a file follow no named law: write G for them, not {kind}");
+    ensure!(
+        notation.population.is_none(),
+        "{notation} has a population: its requests come when its users send them"
+    );
+    Arrivals::trace(&read(path)?).with_context(|| path.display().to_string())
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }

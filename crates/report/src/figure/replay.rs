@@ -31,7 +31,7 @@ pub fn replay(report: &Report) -> Option<Figure> {
         ),
         legend: vec![
             key("a request", |svg| svg.dots("replayed", &[(8.0, 9.0), (17.0, 6.0), (26.0, 10.0)])),
-            key("as predicted", |svg| svg.line("diagonal", (1.0, 15.0), (33.0, 1.0))),
+            key("predicted = measured", |svg| svg.line("diagonal", (1.0, 15.0), (33.0, 1.0))),
         ],
         panels,
         table: table(report, replayed()),

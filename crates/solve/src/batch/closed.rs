@@ -10,29 +10,98 @@ use crate::closed::{
 };
 use crate::{engset, formula};
 
-const NETWORK: &str = "throughput, R_mean, L, utilisation, bottleneck, Q_bottleneck, R_bottleneck, U_bottleneck (of the \
-                       input `station`, where it is given), Q_*, R_*, U_* of the station *, counted from 0";
-const CLASSES: &str = "throughput, R_mean, L of the class `cls`, counted from 0, or X_*, R_* of the class *; Q_*, U_* of \
-                       the station *, over all classes or of `cls`";
+/// Stations and classes are counted from 0. That of the bottleneck is of the input `station` where that is given, and what
+/// is asked without a number of the input `cls`.
+const NETWORK: &str =
+    "throughput, R_mean, L, utilisation, bottleneck, Q_bottleneck, R_bottleneck, U_bottleneck, Q_*, R_*, U_*";
+const CLASSES: &str = "throughput, R_mean, L, X_*, R_*, Q_*, U_*";
 const BOUNDS: &str = "X_upper, X_lower, R_upper, R_lower, N_star";
 
 pub(super) const MODELS: &[Model] = &[
     Model {
         name: "mm_m_finite_source",
+        about: "N users with think time at one station of m servers, exact",
+        inputs: "N, Z=0: think time, S: service time, m=1, K?: room",
         quantities: "throughput, utilisation, R_mean, R_var, R_p50, R_p95, R_p99, Wq_mean, Wq_var, Wq_p95, L, P_wait, P_block",
         value: finite_source,
     },
-    Model { name: "engset", quantities: "P_block_call, P_block_time, L, utilisation", value: engset_value },
-    Model { name: "closed_mva", quantities: NETWORK, value: exact },
-    Model { name: "closed_mva_multiserver", quantities: NETWORK, value: exact },
-    Model { name: "closed_schweitzer", quantities: NETWORK, value: schweitzer },
-    Model { name: "closed_mva_multiclass", quantities: CLASSES, value: multi_class },
-    Model { name: "closed_schweitzer_multiclass", quantities: CLASSES, value: multi_class_schweitzer },
-    Model { name: "closed_linearizer", quantities: CLASSES, value: multi_class_linearizer },
-    Model { name: "asymptotic_bounds", quantities: BOUNDS, value: asymptotic },
-    Model { name: "balanced_job_bounds", quantities: BOUNDS, value: balanced },
-    Model { name: "response_time_law", quantities: "R_mean", value: response_time_law },
-    Model { name: "little_check_closed", quantities: "X*R/N, X*R, holds", value: little_check },
+    Model {
+        name: "engset",
+        about: "Engset's loss: a finite number of sources, servers without a queue",
+        inputs: "sources, m=1, ratio: a source's rate over that of a server",
+        quantities: "P_block_call, P_block_time, L, utilisation",
+        value: engset_value,
+    },
+    Model {
+        name: "closed_mva",
+        about: "a closed network of single-server stations, exact mean value analysis",
+        inputs: "D: demands, Z=0: think time, N: users, servers?: as many numbers as demands, station?: the one to tell",
+        quantities: NETWORK,
+        value: exact,
+    },
+    Model {
+        name: "closed_mva_multiserver",
+        about: "a closed network of stations with several servers, exact",
+        inputs: "D: demands, servers=1: of each station; 0 is a delay, Z=0: think time, N: users, station?: the one to tell",
+        quantities: NETWORK,
+        value: exact,
+    },
+    Model {
+        name: "closed_schweitzer",
+        about: "a closed network by Schweitzer's approximation",
+        inputs: "D: demands, Z=0: think time, N: users, servers?: as many numbers as demands, station?: the one to tell",
+        quantities: NETWORK,
+        value: schweitzer,
+    },
+    Model {
+        name: "closed_mva_multiclass",
+        about: "a closed network with several classes of users, exact",
+        inputs: "D: for each station the demand of each class, Z=0: of each class, N: of each class, cls?: the one to tell",
+        quantities: CLASSES,
+        value: multi_class,
+    },
+    Model {
+        name: "closed_schweitzer_multiclass",
+        about: "a closed network with several classes by Schweitzer's approximation",
+        inputs: "D: for each station the demand of each class, Z=0: of each class, N: of each class, cls?: the one to tell",
+        quantities: CLASSES,
+        value: multi_class_schweitzer,
+    },
+    Model {
+        name: "closed_linearizer",
+        about: "a closed network with several classes by the Linearizer",
+        inputs: "D: for each station the demand of each class, Z=0: of each class, N: of each class, cls?: the one to tell",
+        quantities: CLASSES,
+        value: multi_class_linearizer,
+    },
+    Model {
+        name: "asymptotic_bounds",
+        about: "what a closed network can at most and must at least do, by its demands",
+        inputs: "D: demands, Z=0: think time, N: users, servers?: as many numbers as demands",
+        quantities: BOUNDS,
+        value: asymptotic,
+    },
+    Model {
+        name: "balanced_job_bounds",
+        about: "narrower bounds of a closed network, from balanced ones",
+        inputs: "D: demands, Z=0: think time, N: users",
+        quantities: BOUNDS,
+        value: balanced,
+    },
+    Model {
+        name: "response_time_law",
+        about: "the interactive response-time law R = N/X - Z",
+        inputs: "N: users, X: throughput, Z=0: think time",
+        quantities: "R_mean",
+        value: response_time_law,
+    },
+    Model {
+        name: "little_check_closed",
+        about: "whether users and throughput times response time agree",
+        inputs: "N: users, X: throughput, R: response time, R_us?: the same in microseconds, Z=0: think time",
+        quantities: "X*R/N, X*R, holds",
+        value: little_check,
+    },
 ];
 
 fn no_answer(why: impl std::fmt::Display) -> BatchError {

@@ -24,6 +24,24 @@ impl Inputs {
         }
     }
 
+    /// Reads `key=value` pairs. A value is a number, several with commas between them, JSON, or else text.
+    ///
+    /// # Errors
+    /// Fails on a word without `=`.
+    pub fn pairs<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, BatchError> {
+        let pair = |word: &str| {
+            let (key, value) = word.split_once('=').filter(|(key, _)| !key.trim().is_empty())?;
+            Some((key.trim().to_owned(), written(value.trim())))
+        };
+        let pairs = words.into_iter().map(|word| pair(word).ok_or_else(|| BatchError::NotAPair(word.into())));
+        pairs.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The inputs as a JSON object.
+    pub fn as_json(&self) -> &Map<String, Value> {
+        &self.0
+    }
+
     /// Whether the input is given.
     pub fn has(&self, key: &str) -> bool {
         self.0.contains_key(key)
@@ -70,10 +88,14 @@ impl Inputs {
         number.ok_or_else(|| odd(key, &self.0[key], "at least one server"))
     }
 
-    /// Numbers.
+    /// Numbers; one that stands alone is a list of one.
     pub fn numbers(&self, key: &str) -> Result<Vec<f64>, BatchError> {
         const MUST: &str = "a list of numbers";
-        list(key, self.get(key, MUST)?, MUST)?.iter().map(|value| finite(key, value)).collect()
+        match self.get(key, MUST)? {
+            Value::Array(values) => values.iter().map(|value| finite(key, value)).collect(),
+            value @ Value::Number(_) => Ok(vec![finite(key, value)?]),
+            value => Err(odd(key, value, MUST)),
+        }
     }
 
     /// Rows of numbers.
@@ -162,6 +184,14 @@ fn in_words(text: &str) -> Option<Law> {
     law.validate().ok().map(|()| law)
 }
 
+/// The value of a `key=value` pair.
+fn written(value: &str) -> Value {
+    let json = |text: &str| serde_json::from_str(text).ok();
+    json(value)
+        .or_else(|| json(&format!("[{}]", value.trim_end_matches(','))))
+        .unwrap_or_else(|| Value::String(value.to_owned()))
+}
+
 fn finite(key: &str, value: &Value) -> Result<f64, BatchError> {
     value.as_f64().filter(|number| number.is_finite()).ok_or_else(|| odd(key, value, NUMBER))
 }
@@ -172,4 +202,27 @@ fn list<'a>(key: &str, value: &'a Value, must: &'static str) -> Result<&'a Vec<V
 
 fn odd(key: &str, value: &Value, must: &'static str) -> BatchError {
     BatchError::Odd { key: key.into(), value: value.to_string(), must }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_read_as_their_json() {
+        let pairs = ["D=0.05,0.03,0.08", "Z = 1", "N=20", "series=10-k, k=0..99", "p=[[1],[2]]", "S=0.2,"];
+        let json = r#"{"D": [0.05, 0.03, 0.08], "Z": 1, "N": 20, "series": "10-k, k=0..99", "p": [[1], [2]], "S": [0.2]}"#;
+        assert_eq!(Inputs::pairs(pairs).unwrap().0, Inputs::read(json).unwrap().0);
+        for word in ["lam", "=3", ""] {
+            assert_eq!(Inputs::pairs([word]).unwrap_err(), BatchError::NotAPair(word.into()));
+        }
+    }
+
+    #[test]
+    fn a_number_alone_is_a_list_of_one() {
+        let inputs = Inputs::pairs(["D=0.05", "name=web"]).unwrap();
+        assert_eq!(inputs.numbers("D"), Ok(vec![0.05]));
+        assert!(matches!(inputs.numbers("name"), Err(BatchError::Odd { .. })));
+        assert!(matches!(inputs.numbers("Z"), Err(BatchError::Missing { .. })));
+    }
 }

@@ -5,6 +5,8 @@ use crate::plan::{mm1_waiting_variance, normal_quantile};
 
 pub(super) const MODELS: &[Model] = &[Model {
     name: "run_length_mm1",
+    about: "how many customers of M/M/1 tell its mean waiting time to a wanted precision",
+    inputs: "rho: utilisation, mu=1, rel_halfwidth?: wanted, conf=0.95, n?: customers of a run",
     quantities: "asymptotic_var_Wq, customers_needed, rel_halfwidth",
     value: run_length,
 }];

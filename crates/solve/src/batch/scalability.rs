@@ -10,22 +10,65 @@ use crate::statistics::student_t;
 pub(super) const MODELS: &[Model] = &[
     Model {
         name: "usl_fit",
-        quantities: "alpha, beta, gamma, with se_*, ci95_*_lo, ci95_*_hi (Wald), profile95_*_lo and profile95_*_hi of \
-                     each and of N_peak, N_peak, X_peak, residual_se, rss, AICc_no_const",
+        about: "the universal scalability law fitted to throughputs, with intervals",
+        inputs: "N: loads, X: throughputs, SE?: their standard errors",
+        quantities: "alpha, beta, gamma, se_alpha, se_beta, se_gamma, ci95_alpha_lo, ci95_alpha_hi, ci95_beta_lo, ci95_beta_hi, \
+                     ci95_gamma_lo, ci95_gamma_hi, profile95_alpha_lo, profile95_alpha_hi, profile95_beta_lo, \
+                     profile95_beta_hi, profile95_gamma_lo, profile95_gamma_hi, N_peak, X_peak, profile95_N_peak_lo, \
+                     profile95_N_peak_hi, residual_se, rss, AICc_no_const",
         value: usl_fit,
     },
     Model {
         name: "amdahl_fit",
-        quantities: "alpha, gamma, with se_*, ci95_*_lo, ci95_*_hi (Wald), profile95_*_lo and profile95_*_hi of each, \
-                     X_limit, residual_se, AICc_no_const",
+        about: "Amdahl's law fitted to throughputs, with intervals",
+        inputs: "N: loads, X: throughputs, SE?: their standard errors",
+        quantities: "alpha, gamma, se_alpha, se_gamma, ci95_alpha_lo, ci95_alpha_hi, ci95_gamma_lo, ci95_gamma_hi, \
+                     profile95_alpha_lo, profile95_alpha_hi, profile95_gamma_lo, profile95_gamma_hi, X_limit, \
+                     residual_se, AICc_no_const",
         value: amdahl_fit,
     },
-    Model { name: "usl_fit_linearised", quantities: "sigma, kappa, N_peak, X_peak", value: linearised },
-    Model { name: "usl_predict", quantities: "throughput, R_mean, N_peak, X_peak", value: predict },
-    Model { name: "amdahl", quantities: "speedup, limit", value: amdahl_value },
-    Model { name: "gustafson", quantities: "speedup", value: gustafson_value },
-    Model { name: "aicc", quantities: "AICc_no_const", value: aicc_value },
-    Model { name: "aic_gaussian", quantities: "AIC", value: aic_value },
+    Model {
+        name: "usl_fit_linearised",
+        about: "the universal scalability law fitted as a parabola, as in Gunther's book",
+        inputs: "N: loads, X: throughputs",
+        quantities: "sigma, kappa, N_peak, X_peak",
+        value: linearised,
+    },
+    Model {
+        name: "usl_predict",
+        about: "the universal scalability law",
+        inputs: "alpha, beta, gamma: throughput of one, N: load",
+        quantities: "throughput, R_mean, N_peak, X_peak",
+        value: predict,
+    },
+    Model {
+        name: "amdahl",
+        about: "Amdahl's law: the same work by N",
+        inputs: "serial: share of the work, alpha?: the same, N?",
+        quantities: "speedup, limit",
+        value: amdahl_value,
+    },
+    Model {
+        name: "gustafson",
+        about: "Gustafson's law: as much more work by N",
+        inputs: "serial: share of the time, alpha?: the same, N",
+        quantities: "speedup",
+        value: gustafson_value,
+    },
+    Model {
+        name: "aicc",
+        about: "Akaike's corrected criterion of a least-squares fit, without constants",
+        inputs: "rss: sum of squares, n: points, params_incl_sigma",
+        quantities: "AICc_no_const",
+        value: aicc_value,
+    },
+    Model {
+        name: "aic_gaussian",
+        about: "Akaike's criterion of a Gaussian fit",
+        inputs: "rss: sum of squares, n: points, params",
+        quantities: "AIC",
+        value: aic_value,
+    },
 ];
 
 fn no_answer(why: impl std::fmt::Display) -> BatchError {

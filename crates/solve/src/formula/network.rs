@@ -1,10 +1,53 @@
-//! Open networks of stations. Where it is of product form each node is as it were alone, with Poisson arrivals at the
-//! rate of the traffic equations (Jackson 1957; Baskett, Chandy, Muntz and Palacios 1975); elsewhere the same
-//! decomposition is an approximation.
+//! What queueing theory says of a network of stations, open or closed.
+//!
+//! Where it is of product form it falls apart. From where customers come and go follows how often each station is visited
+//! (the traffic equations). Each station of an open network is then as it were alone, with Poisson arrivals (Jackson
+//! 1957; Baskett, Chandy, Muntz and Palacios 1975); those of a closed one are solved together by what each costs a
+//! customer (Gordon and Newell 1967). Elsewhere the same decomposition is an approximation, and is labelled.
 
-use kendall_station::{Answer, Arrivals, By, Class, Discipline, Network, NetworkError, Node, Station};
+use kendall_station::{
+    Arrivals, By, Class, Discipline, Law, Network, NetworkError, Node, RoutedClass, Station,
+};
+use serde::Serialize;
 
 use super::{NoFormula, exponential_mean, formula};
+use crate::closed::{ClosedAnswer, ClosedError, ClosedNetwork, ClosedStation, ClosedStationAnswer};
+
+/// What theory says of a network: means, without intervals.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NetworkFormula {
+    /// By which theorem, and what it takes for granted where that does not hold.
+    pub by: By,
+    /// Customers per second that come from outside and leave, or requests of the users.
+    pub throughput_per_s: f64,
+    /// Mean time from coming until leaving, over all visits, in seconds.
+    pub response_s: f64,
+    /// Mean number of customers in all stations.
+    pub in_system: f64,
+    /// Of each station, in the order of the network.
+    pub nodes: Vec<NodeFormula>,
+    /// The station that limits the throughput, by its place; `None` where nobody ever waits.
+    pub bottleneck: Option<usize>,
+}
+
+/// What theory says of one station of a network; all zero where nobody comes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct NodeFormula {
+    /// Its name.
+    pub name: String,
+    /// The mean number of visits of a customer.
+    pub visits: f64,
+    /// Visits per second.
+    pub throughput_per_s: f64,
+    /// The mean share of its servers that is busy, 0 to 1.
+    pub utilisation: f64,
+    /// Mean time of one visit, in seconds.
+    pub response_s: f64,
+    /// The part of it that is not service, in seconds.
+    pub waiting_s: f64,
+    /// Mean number of customers there.
+    pub in_station: f64,
+}
 
 /// Why there is no formula for a network.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -12,10 +55,6 @@ use super::{NoFormula, exponential_mean, formula};
 pub enum NoNetworkFormula {
     #[error("the network cannot be: {0}")]
     Impossible(#[from] NetworkError),
-    #[error(
-        "this formula is of open networks, and this one has users; ask the closed models, or the simulation"
-    )]
-    Closed,
     #[error("unstable: {}; add servers there, or send less that way", overloaded(nodes))]
     Unstable { nodes: Vec<(String, f64)> },
     #[error("station {node:?}: {why}")]
@@ -24,6 +63,8 @@ pub enum NoNetworkFormula {
         "station {node:?} has limited room, and there is no formula for who is turned away within a network; ask the simulation"
     )]
     Room { node: String },
+    #[error("{0}")]
+    Closed(#[from] ClosedError),
 }
 
 fn overloaded(nodes: &[(String, f64)]) -> String {
@@ -31,85 +72,46 @@ fn overloaded(nodes: &[(String, f64)]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// What theory says of an open network.
-#[derive(Clone, Debug, PartialEq)]
-pub struct JacksonAnswer {
-    /// By which theorem, and what it takes for granted where that does not hold.
-    pub by: By,
-    /// Each node that anybody comes to: its name, how often a customer visits it on average, and its answer per visit.
-    pub nodes: Vec<(String, f64, Answer)>,
-    /// Customers from outside, in 1/s.
-    pub rate_per_s: f64,
-    /// Mean time from entering the network to leaving it, in s, by Little's law.
-    pub response_s: f64,
-    /// Mean number of customers in the network.
-    pub in_network: f64,
-}
-
-/// Means of an open network, node by node: exact where all arrivals are Poisson, and each node has exponential service
-/// alike for all classes in an order that does not look at it, or shares its servers. Other nodes are answered as if
-/// their arrivals were Poisson, and the answer is labelled as an approximation.
+/// Means of a network, node by node: exact where all arrivals are Poisson or of users, and each node has exponential
+/// service alike for all classes in an order that does not look at it, or shares its servers. Elsewhere it is as if it
+/// were so, and the answer is labelled as an approximation.
 ///
 /// # Errors
-/// Fails where the network is impossible, closed, of limited room, or where a node is overloaded or has no formula.
-pub fn jackson(network: &Network) -> Result<JacksonAnswer, NoNetworkFormula> {
+/// Fails where the network is impossible, of limited room or under conditions, and where a node is overloaded or has no
+/// formula.
+pub fn network_formula(network: &Network) -> Result<NetworkFormula, NoNetworkFormula> {
     network.validate()?;
-    if network.population.is_some() {
-        return Err(NoNetworkFormula::Closed);
-    }
-    if let Some(node) = network.nodes.iter().find(|node| node.capacity.is_some()) {
-        return Err(NoNetworkFormula::Room { node: node.name.clone() });
+    for node in &network.nodes {
+        let refused = |why| Err(NoNetworkFormula::Node { node: node.name.clone(), why });
+        match (&node.arrivals, node.conditions.first()) {
+            (_, Some(condition)) => return refused(NoFormula::Conditions(condition)),
+            (Some(Arrivals::Varying(_)), None) => return refused(NoFormula::Varying),
+            (Some(Arrivals::Trace { .. }), None) => return refused(NoFormula::Trace),
+            _ if node.capacity.is_some() => return Err(NoNetworkFormula::Room { node: node.name.clone() }),
+            _ => {}
+        }
     }
     let flows = network.flows();
-    let rate_per_s: f64 = network.nodes.iter().map(Node::rate_per_s).sum();
-    let visited: Vec<(&Node, Station)> = network
-        .nodes
-        .iter()
-        .enumerate()
-        .filter_map(|(i, node)| Some((node, alone(network, &flows, i)?)))
-        .collect();
-    let rho = |station: &Station| station.offered_utilisation().unwrap_or(0.0);
-    let over = visited.iter().filter(|(_, station)| rho(station) >= 1.0);
-    let over: Vec<(String, f64)> = over.map(|(node, station)| (node.name.clone(), rho(station))).collect();
-    if !over.is_empty() {
-        return Err(NoNetworkFormula::Unstable { nodes: over });
+    let alone: Vec<_> = (0..network.nodes.len()).map(|i| alone(network, &flows, i)).collect();
+    match closed_among(network, &alone) {
+        Some(users) => closed(network, &alone, &users),
+        None => open(network, &alone),
     }
-    let mut nodes = Vec::new();
-    for (node, station) in &visited {
-        let answer = formula(station);
-        let answer = answer.map_err(|why| NoNetworkFormula::Node { node: node.name.clone(), why })?;
-        nodes.push((node.name.clone(), answer.throughput_per_s.value / rate_per_s, answer));
-    }
-    let in_network: f64 = nodes.iter().map(|(_, _, answer)| answer.in_system.value).sum();
-    let odd: Vec<&str> = visited
-        .iter()
-        .filter(|(node, station)| !is_of_product_form(node, station))
-        .map(|(node, _)| node.name.as_str())
-        .collect();
-    let approximate = (!odd.is_empty()).then(|| {
-        format!(
-            "arrivals at every station taken as Poisson and independent, though {} break the product form",
-            odd.join(", ")
-        )
-    });
-    let source = "open network of product form (Jackson 1957; Baskett, Chandy, Muntz and Palacios 1975)";
-    Ok(JacksonAnswer {
-        by: By::Formula { source: source.into(), approximate },
-        nodes,
-        rate_per_s,
-        response_s: in_network / rate_per_s,
-        in_network,
-    })
 }
 
-/// A node as a station of its own; `None` if nobody comes to it.
+/// The closed network of demands that a network of users amounts to, for bounds and for approximations; `None` of an open
+/// one, or of one that cannot be.
+pub fn closed_network(network: &Network) -> Option<ClosedNetwork> {
+    network.validate().ok()?;
+    let flows = network.flows();
+    closed_among(network, &(0..network.nodes.len()).map(|i| alone(network, &flows, i)).collect::<Vec<_>>())
+}
+
+/// A node as a station of its own, with Poisson arrivals at the rate of the flows; `None` if nobody comes to it.
 fn alone(network: &Network, flows: &[Vec<f64>], i: usize) -> Option<Station> {
     let node = &network.nodes[i];
     let rate_per_s: f64 = flows.iter().map(|flow| flow[i]).sum();
-    if rate_per_s <= 0.0 {
-        return None;
-    }
-    let class = |(class, flow): (&kendall_station::RoutedClass, &Vec<f64>)| {
+    let class = |(class, flow): (&RoutedClass, &Vec<f64>)| {
         (flow[i] > 0.0).then(|| Class {
             name: class.name.clone(),
             share: flow[i] / rate_per_s,
@@ -117,67 +119,142 @@ fn alone(network: &Network, flows: &[Vec<f64>], i: usize) -> Option<Station> {
             service: node.services.get(&class.name).cloned(),
         })
     };
-    Some(Station {
+    (rate_per_s > 0.0).then(|| Station {
         discipline: node.discipline,
         classes: network.classes.iter().zip(flows).filter_map(class).collect(),
-        conditions: node.conditions.clone(),
         ..Station::new(Arrivals::poisson(rate_per_s), node.service.clone(), node.servers)
     })
 }
 
+fn rate_per_s(station: &Station) -> f64 {
+    station.arrivals.rate_per_s().unwrap_or(0.0)
+}
+
+fn open(network: &Network, alone: &[Option<Station>]) -> Result<NetworkFormula, NoNetworkFormula> {
+    let rho = |i: &usize| alone[*i].as_ref().and_then(Station::offered_utilisation).unwrap_or(0.0);
+    let places = || 0..network.nodes.len();
+    let nodes: Vec<_> =
+        places().filter(|i| rho(i) >= 1.0).map(|i| (network.nodes[i].name.clone(), rho(&i))).collect();
+    if !nodes.is_empty() {
+        return Err(NoNetworkFormula::Unstable { nodes });
+    }
+    let from_outside: f64 = network.nodes.iter().map(Node::rate_per_s).sum();
+    let nodes = network
+        .nodes
+        .iter()
+        .zip(alone)
+        .map(|(node, station)| open_node(node, station.as_ref(), from_outside));
+    let nodes = nodes.collect::<Result<Vec<_>, _>>()?;
+    let in_system: f64 = nodes.iter().map(|node| node.in_station).sum();
+    Ok(NetworkFormula {
+        by: By::Formula {
+            source: "open network of product form (Jackson 1957; Baskett, Chandy, Muntz and Palacios 1975)"
+                .into(),
+            approximate: odd(network, alone).map(|odd| {
+                format!("arrivals at every station taken as Poisson and independent, though {odd}")
+            }),
+        },
+        throughput_per_s: from_outside,
+        response_s: in_system / from_outside,
+        in_system,
+        nodes,
+        bottleneck: places().max_by(|a, b| rho(a).total_cmp(&rho(b)).then(b.cmp(a))),
+    })
+}
+
+fn open_node(
+    node: &Node,
+    station: Option<&Station>,
+    from_outside: f64,
+) -> Result<NodeFormula, NoNetworkFormula> {
+    let name = node.name.clone();
+    let Some(station) = station else { return Ok(NodeFormula { name, ..NodeFormula::default() }) };
+    let answer = formula(station).map_err(|why| NoNetworkFormula::Node { node: name.clone(), why })?;
+    Ok(NodeFormula {
+        name,
+        visits: rate_per_s(station) / from_outside,
+        throughput_per_s: rate_per_s(station),
+        utilisation: answer.utilisation.value,
+        response_s: answer.response.mean_s.value,
+        waiting_s: answer.waiting.mean_s.value,
+        in_station: answer.in_system.value,
+    })
+}
+
+/// The users and demands of a closed network. A node's arrivals alone are its visits per request.
+fn closed_among(network: &Network, alone: &[Option<Station>]) -> Option<ClosedNetwork> {
+    let users = network.population.as_ref()?;
+    let station = |(node, station): (&Node, &Option<Station>)| {
+        let demand_s =
+            station.as_ref().map_or(0.0, |station| rate_per_s(station) * station.service_overall().mean_s());
+        ClosedStation::servers(&node.name, demand_s, node.servers)
+    };
+    Some(ClosedNetwork {
+        think_s: users.think.mean_s(),
+        stations: network.nodes.iter().zip(alone).map(station).collect(),
+        users: u64::from(users.count),
+    })
+}
+
+fn closed(
+    network: &Network,
+    alone: &[Option<Station>],
+    users: &ClosedNetwork,
+) -> Result<NetworkFormula, NoNetworkFormula> {
+    let ClosedAnswer { source, throughput_per_s, response_s, stations, bottleneck } = users.solve()?;
+    let node = |(found, station): (&ClosedStationAnswer, &Option<Station>)| {
+        let name = found.name.clone();
+        let Some(station) = station else { return NodeFormula { name, ..NodeFormula::default() } };
+        let visits = rate_per_s(station);
+        let response_s = found.response_s / visits;
+        NodeFormula {
+            name,
+            visits,
+            throughput_per_s: throughput_per_s * visits,
+            utilisation: found.utilisation,
+            response_s,
+            waiting_s: (response_s - station.service_overall().mean_s()).max(0.0),
+            in_station: found.queue,
+        }
+    };
+    Ok(NetworkFormula {
+        by: By::Formula {
+            source: source.into(),
+            approximate: odd(network, alone).map(|odd| {
+                format!("all service taken as exponential and alike, in the order of arrival, though {odd}")
+            }),
+        },
+        throughput_per_s,
+        response_s,
+        in_system: stations.iter().map(|station| station.queue).sum(),
+        nodes: stations.iter().zip(alone).map(node).collect(),
+        bottleneck,
+    })
+}
+
+/// Which nodes keep a network from product form, as a clause.
+fn odd(network: &Network, alone: &[Option<Station>]) -> Option<String> {
+    let odd = network.nodes.iter().zip(alone).filter_map(|(node, station)| {
+        let station = station.as_ref()?;
+        (!is_of_product_form(node, station)).then_some(node.name.as_str())
+    });
+    let odd: Vec<&str> = odd.collect();
+    let breaks = if odd.len() == 1 { "breaks" } else { "break" };
+    (!odd.is_empty()).then(|| format!("{} {breaks} the product form", odd.join(", ")))
+}
+
 fn is_of_product_form(node: &Node, station: &Station) -> bool {
+    let exponential = |law: &Law| exponential_mean(law).is_some();
     let poisson = match &node.arrivals {
         None => true,
-        Some(Arrivals::Open { gap }) => exponential_mean(gap).is_some(),
+        Some(Arrivals::Open { gap }) => exponential(gap),
         Some(_) => false,
     };
-    let memoryless = exponential_mean(&station.service_overall()).is_some();
     let blind = matches!(node.discipline, Discipline::Fifo | Discipline::Lifo)
         || (station.classes.is_empty() && node.discipline != Discipline::ShortestRemaining);
+    let memoryless = exponential(&station.service_overall());
     poisson && (node.discipline == Discipline::ProcessorSharing || memoryless && blind)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use kendall_station::{Law, Servers};
-
-    fn node(name: &str, mean_s: f64, servers: u32, rate_per_s: f64) -> Node {
-        let arrivals = (rate_per_s > 0.0).then(|| Arrivals::poisson(rate_per_s));
-        Node { arrivals, ..Node::new(name, Law::Exponential { mean_s }, Servers::new(servers).unwrap()) }
-    }
-
-    fn network(nodes: Vec<Node>, routing: &[(&str, &str, f64)]) -> Network {
-        let mut network =
-            Network { nodes, routing: Default::default(), population: None, classes: Vec::new() };
-        for (from, to, p) in routing {
-            network.routing.entry((*from).into()).or_default().insert((*to).into(), *p);
-        }
-        network
-    }
-
-    /// Feedback makes 1/(1 − p) visits of one, and the mean response is that of the M/M/1 that serves them all at once.
-    #[test]
-    fn feedback_is_more_service() {
-        let answer = jackson(&network(vec![node("cpu", 0.1, 1, 3.0)], &[("cpu", "cpu", 0.5)])).unwrap();
-        assert!((answer.response_s - 0.2 / (1.0 - 0.6)).abs() < 1e-12, "{}", answer.response_s);
-        assert!((answer.nodes[0].1 - 2.0).abs() < 1e-12);
-        assert!(matches!(answer.by, By::Formula { approximate: None, .. }));
-    }
-
-    #[test]
-    fn overloaded_stations_are_named_and_approximations_labelled() {
-        let nodes = || vec![node("web", 0.1, 2, 8.0), node("db", 0.2, 1, 0.0), node("log", 0.01, 1, 0.0)];
-        let ways = [("web", "db", 0.7), ("web", "log", 0.3)];
-        let why = jackson(&network(nodes(), &ways)).unwrap_err().to_string();
-        assert_eq!(
-            why,
-            "unstable: the utilisation of \"db\" would be 1.12; add servers there, or send less that way"
-        );
-        let mut nodes = nodes();
-        nodes[1].service = Law::Constant { mean_s: 0.05 };
-        let Ok(answer) = jackson(&network(nodes, &ways)) else { panic!("stable now") };
-        let By::Formula { approximate: Some(how), .. } = answer.by else { panic!("not labelled") };
-        assert!(how.contains("db") && !how.contains("web"), "{how}");
-    }
-}
+mod tests;

@@ -82,7 +82,10 @@ impl Chain {
         let Law::Exponential { mean_s } = station.service else { return None };
         // Sizes that are not known change nothing, for what is left of an exponential one is as long as at first.
         let told = station.discipline == Discipline::ShortestRemaining;
-        if told || station.classes.iter().any(|class| class.service.is_some()) {
+        if told
+            || !station.conditions.are_none()
+            || station.classes.iter().any(|class| class.service.is_some())
+        {
             return None;
         }
         let (births, users) = match station.arrivals {

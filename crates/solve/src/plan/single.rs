@@ -16,7 +16,12 @@ pub(super) fn spread(station: &Station) -> Option<Spread> {
     let Arrivals::Open { gap: Law::Exponential { mean_s: gap_s } } = station.arrivals else { return None };
     let blind = matches!(station.discipline, Discipline::Fifo | Discipline::Lifo | Discipline::Priority);
     let alike = station.classes.iter().all(|class| class.service.is_none());
-    if !blind || !alike || station.servers != Servers::MIN || station.capacity.is_some() {
+    if !blind
+        || !alike
+        || !station.conditions.are_none()
+        || station.servers != Servers::MIN
+        || station.capacity.is_some()
+    {
         return None;
     }
     let rate_per_s = 1.0 / gap_s;

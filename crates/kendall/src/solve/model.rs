@@ -1,0 +1,174 @@
+//! `kendall solve MODEL`: all that a named model tells of its inputs; and the list of the models.
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use kendall_solve::batch::{self, BatchError, Inputs, Model};
+use serde_json::{Map, Value, json};
+
+use crate::print;
+
+/// The quantiles that are told where a model tells any.
+const PER_CENTS: [&str; 4] = ["50", "90", "95", "99"];
+/// No more values than this of a quantity that has one for every whole number.
+const MOST_NUMBERED: usize = 10;
+
+/// Lists all models.
+pub(crate) fn list(as_json: bool) -> anyhow::Result<ExitCode> {
+    if as_json {
+        let model = |model: &Model| {
+            json!({
+                "model": model.name, "about": model.about, "inputs": model.inputs, "quantities": model.quantities,
+            })
+        };
+        print::json(&batch::models().map(model).collect::<Vec<_>>())?;
+    } else {
+        let model = |model: &Model| {
+            let Model { name, about, inputs, quantities, .. } = model;
+            format!("{name}\n    {about}\n    takes {inputs}\n    tells {quantities}\n")
+        };
+        print::out(&batch::models().map(model).collect::<Vec<_>>().join("\n"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints every quantity of a model.
+///
+/// # Errors
+/// Fails on inputs that cannot be read, or from which the model can tell nothing. Those that it does not know are noted.
+pub(crate) fn tell(model: &Model, words: &[String], as_json: bool) -> anyhow::Result<ExitCode> {
+    let inputs = read(words)?;
+    for key in inputs.keys().filter(|key| !model.takes(key)) {
+        print::note(&format!(
+            "kendall: the model {} has no input {key:?}; it takes {}",
+            model.name, model.inputs
+        ));
+    }
+    let told = Told::of(model, &inputs);
+    if told.values.is_empty()
+        && let Some((_, why)) = told.without.first()
+    {
+        bail!("{}: {why}", model.name);
+    }
+    if as_json {
+        print::json(&json!({
+            "model": model.name,
+            "about": model.about,
+            "inputs": inputs.as_json(),
+            "quantities": told.values.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>(),
+            "without": told.without.iter().map(|(name, why)| (name.clone(), json!(why.to_string()))).collect::<Map<_, _>>(),
+        }))?;
+    } else {
+        print::out(&text(model, &inputs, &told))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Inputs as one JSON object, or as `key=value` words.
+fn read(words: &[String]) -> Result<Inputs, BatchError> {
+    match words {
+        [object] if object.trim_start().starts_with('{') => Inputs::read(object),
+        words => Inputs::pairs(words.iter().map(String::as_str)),
+    }
+}
+
+/// What a model tells, and what it does not and why.
+#[derive(Default)]
+struct Told {
+    values: Vec<(String, f64)>,
+    without: Vec<(String, BatchError)>,
+}
+
+impl Told {
+    fn of(model: &Model, inputs: &Inputs) -> Self {
+        let mut told = Self::default();
+        for quantity in model.quantities() {
+            match quantity.strip_suffix('*') {
+                None => told.ask(model, inputs, quantity.to_owned()),
+                Some(prefix) if prefix.ends_with("_p") => {
+                    for per_cent in PER_CENTS {
+                        told.ask(model, inputs, format!("{prefix}{per_cent}"));
+                    }
+                }
+                Some(prefix) => told.numbered(model, inputs, prefix),
+            }
+        }
+        told
+    }
+
+    fn ask(&mut self, model: &Model, inputs: &Inputs, quantity: String) {
+        if self.values.iter().any(|(known, _)| *known == quantity) {
+            return;
+        }
+        match model.value(inputs, &quantity) {
+            Ok(value) => self.values.push((quantity, value)),
+            Err(why) => self.without.push((quantity, why)),
+        }
+    }
+
+    /// The values for 0, 1, 2 and so on, until there is none; some begin with 1.
+    fn numbered(&mut self, model: &Model, inputs: &Inputs, prefix: &str) {
+        let name = |n: usize| format!("{prefix}{n}");
+        let value = |n| Some((name(n), model.value(inputs, &name(n)).ok()?));
+        let first = (0..2).find(|&n| value(n).is_some());
+        match first {
+            Some(first) => self.values.extend((first..first + MOST_NUMBERED).map_while(value)),
+            None => self
+                .without
+                .extend(model.value(inputs, &name(1)).err().map(|why| (format!("{prefix}*"), why))),
+        }
+    }
+}
+
+fn text(model: &Model, inputs: &Inputs, told: &Told) -> String {
+    let given = inputs.as_json().iter().map(|(key, value)| format!("{key} = {}", plain(value)));
+    let mut lines = vec![model.about.to_owned(), given.collect::<Vec<_>>().join("; "), String::new()];
+    lines.extend(told.values.iter().map(|(name, value)| format!("{name:<24} {}", rounded(*value))));
+    if !told.without.is_empty() {
+        lines.push(String::new());
+    }
+    lines.extend(told.without.iter().map(|(name, why)| format!("{name:<24} –  {why}")));
+    lines.join("\n") + "\n"
+}
+
+/// JSON as it reads in a line: lists with a space after the comma, text without quotes.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(values) => format!("[{}]", values.iter().map(plain).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
+}
+
+/// To twelve significant digits, and no more of them than there are.
+fn rounded(value: f64) -> String {
+    let rounded: f64 = format!("{value:.11e}").parse().unwrap_or(value);
+    format!("{rounded:?}").trim_end_matches(".0").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_lose_their_noise_only() {
+        for (value, text) in
+            [(0.1 + 0.2, "0.3"), (20.0, "20"), (1e-300, "1e-300"), (1.0 / 3.0, "0.333333333333")]
+        {
+            assert_eq!(rounded(value), text);
+        }
+    }
+
+    #[test]
+    fn each_quantity_is_told_or_excused() {
+        let model = batch::model("mm1").unwrap();
+        let told = Told::of(model, &Inputs::pairs(["lam=1", "mu=2"]).unwrap());
+        let value = |name: &str| told.values.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
+        assert_eq!(
+            (value("R_mean"), value("P_N_ge_0"), value("P_N_ge_3")),
+            (Some(1.0), Some(1.0), Some(0.125))
+        );
+        let excused: Vec<&str> = told.without.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(excused, ["Wq_sf_at_t"], "it needs t");
+    }
+}

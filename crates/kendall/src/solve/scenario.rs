@@ -1,0 +1,134 @@
+//! `kendall solve FILE.toml`: a network of stations, described in a file.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::{fmt, fs};
+
+use anyhow::{Context, anyhow};
+use kendall_report::number;
+use kendall_solve::closed::{Bounds, ClosedNetwork};
+use kendall_solve::{
+    NetworkAnswer, NetworkFormula, NoFormula, NoNetworkFormula, SimulationError, closed_network,
+    network_formula,
+};
+use kendall_station::Network;
+use serde_json::{Value, json};
+
+use super::{Asked, Options, table};
+use crate::print::{self, by};
+
+/// Reads a network, and answers it.
+///
+/// # Errors
+/// Fails where the file cannot be read, with the line and what is wrong there, or where no such network can be.
+pub(super) fn solve(path: &Path, options: &Options) -> anyhow::Result<ExitCode> {
+    let network = read(path)?;
+    let formula = options.asks(Asked::Formula).then(|| network_formula(&network));
+    let simulation =
+        options.asks(Asked::Simulation).then(|| options.run.simulate_network(&network)).transpose()?;
+    let users = closed_network(&network);
+    let bounds = users.as_ref().and_then(|users| users.bounds().ok());
+    let unstable = matches!(&formula, Some(Err(why)) if is_unstable(why))
+        || matches!(simulation, Some(Err(SimulationError::Unstable { .. })));
+    if options.json {
+        print::json(&json!({
+            "network": network,
+            "formula": formula.as_ref().map(said),
+            "simulation": simulation.as_ref().map(said),
+            "bounds": bounds.as_ref().map(bounds_json),
+        }))?;
+    } else {
+        let lines =
+            text(path, &network, formula.as_ref(), simulation.as_ref(), bounds.as_ref(), users.as_ref());
+        print::out(&(lines.join("\n") + "\n"))?;
+    }
+    Ok(super::status(unstable))
+}
+
+fn read(path: &Path) -> anyhow::Result<Network> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    // The error of the parser shows the line itself, and where in it.
+    let network: Network = toml::from_str(&text).map_err(|error| anyhow!("{}: {error}", path.display()))?;
+    network.validate().with_context(|| path.display().to_string())?;
+    Ok(network)
+}
+
+fn is_unstable(why: &NoNetworkFormula) -> bool {
+    matches!(
+        why,
+        NoNetworkFormula::Unstable { .. }
+            | NoNetworkFormula::Node {
+                why: NoFormula::Unstable { .. } | NoFormula::UnstableClasses { .. },
+                ..
+            }
+    )
+}
+
+/// An answer, or why there is none, in the form of the answers of stations.
+fn said<T: serde::Serialize, E: fmt::Display>(way: &Result<T, E>) -> Value {
+    match way {
+        Ok(answer) => json!({ "answer": answer }),
+        Err(why) => json!({ "no_answer": why.to_string() }),
+    }
+}
+
+pub(super) fn bounds_json(bounds: &Bounds) -> Value {
+    json!({
+        "throughput_per_s": bounds.throughput_per_s,
+        "response_s": bounds.response_s,
+        "balanced_throughput_per_s": bounds.balanced_throughput_per_s,
+        "balanced_response_s": bounds.balanced_response_s,
+        "saturation_users": bounds.saturation_users.is_finite().then_some(bounds.saturation_users),
+    })
+}
+
+fn text(
+    path: &Path,
+    network: &Network,
+    formula: Option<&Result<NetworkFormula, NoNetworkFormula>>,
+    simulation: Option<&Result<NetworkAnswer, SimulationError>>,
+    bounds: Option<&Bounds>,
+    users: Option<&ClosedNetwork>,
+) -> Vec<String> {
+    let stations = match network.nodes.len() {
+        1 => "one station".to_owned(),
+        many => format!("{many} stations"),
+    };
+    let who = match &network.population {
+        Some(users) => {
+            format!("{} users who think {} on average", users.count, number::time(users.think.mean_s()))
+        }
+        None => {
+            let rate = network.nodes.iter().map(kendall_station::Node::rate_per_s).sum();
+            format!("{}/s from outside", number::significant(rate, 4))
+        }
+    };
+    let mut lines = vec![format!("{}: {stations}, {who}\n", path.display())];
+    let found = formula.and_then(|formula| formula.as_ref().ok());
+    lines.extend(table::network(network, found, simulation.and_then(|simulation| simulation.as_ref().ok())));
+    lines.push(String::new());
+    if let Some(bottleneck) = found.and_then(|formula| formula.bottleneck) {
+        lines.push(format!("The bottleneck is {}.\n", network.nodes[bottleneck].name));
+    }
+    if let Some(bounds) = bounds {
+        lines.extend(table::bounds(bounds));
+        lines.extend(users.and_then(schweitzer));
+        lines.push(String::new());
+    }
+    lines.extend(formula.map(|formula| match formula {
+        Ok(answer) => format!("formula: {}", by(&answer.by)),
+        Err(why) => format!("formula: no answer. {why}"),
+    }));
+    lines.extend(simulation.map(|simulation| match simulation {
+        Ok(answer) => format!("simulation: {}", by(&answer.overall.by)),
+        Err(why) => format!("simulation: no answer. {why}"),
+    }));
+    lines
+}
+
+/// What the best-known approximation makes of a closed network of single servers.
+fn schweitzer(users: &ClosedNetwork) -> Option<String> {
+    let answer = users.schweitzer().ok()?;
+    let rate = number::significant(answer.throughput_per_s, 4);
+    Some(format!("Schweitzer's approximation: {rate}/s, {}.", number::time(answer.response_s)))
+}
