@@ -6,12 +6,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use kendall_report::number;
+use kendall_report::{number, picture};
 use kendall_solve::fit::{
     Candidate, Fit, Given, Observation, Origin, Parameter, ServiceTime, Source, fit as fit_points,
 };
 use kendall_solve::table::Table;
 
+use crate::figure::Figure;
 use crate::print;
 use crate::systems::SYSTEMS;
 
@@ -43,6 +44,9 @@ pub(crate) struct Options {
     /// How many servers the station had; as measured, or fitted, where it is not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     servers: Option<u32>,
+
+    #[command(flatten)]
+    figure: Figure,
 
     /// Print JSON
     #[arg(long)]
@@ -99,6 +103,7 @@ impl Measured {
 
 pub(crate) fn fit(options: &Options) -> anyhow::Result<ExitCode> {
     let Read { fit, warnings } = options.measured.fit(options.servers)?;
+    options.figure.draw(|| picture::fitted(options.measured.measured.display().to_string(), &fit))?;
     if options.json {
         print::json(&serde_json::json!({ "warnings": warnings, "fit": fit }))?;
     } else {
@@ -118,12 +123,15 @@ fn lines(fit: &Fit, warnings: &[String]) -> Vec<String> {
         lines.push("\nService time, by what is at hand, best first".into());
         lines.extend(fit.service.iter().map(source));
     }
-    let judged = fit.split.as_ref().map_or("there are too few points to hold some out".into(), |split| {
-        format!(
-            "fitted on {} points up to {}, asked for the {} from {} to {}",
-            split.fitted, split.up_to, split.predicted, split.from, split.to
-        )
-    });
+    let judged = fit.split.as_ref().map_or_else(
+        || "there are too few points to hold some out".into(),
+        |split| {
+            format!(
+                "fitted on {} points up to {}, asked for the {} from {} to {}",
+                split.fitted, split.up_to, split.predicted, split.from, split.to
+            )
+        },
+    );
     lines.push(format!("\nModels, {judged}"));
     lines.push(format!(
         "  {:<34} {:>14} {:>8} {:>14} {:>8}",
@@ -154,7 +162,7 @@ fn ranked(candidate: &Candidate) -> String {
         Some(held_out) => [share(held_out.error), share(held_out.worst)],
         None => [number::NONE.into(), number::NONE.into()],
     };
-    let aicc = candidate.aicc.map_or(number::NONE.into(), |aicc| format!("{aicc:.1}"));
+    let aicc = candidate.aicc.map_or_else(|| number::NONE.into(), |aicc| format!("{aicc:.1}"));
     let on_all = share(candidate.error);
     format!("  {:<34} {error:>14} {worst:>8} {on_all:>14} {aicc:>8}", candidate.name)
 }
