@@ -41,7 +41,7 @@ pub fn sweep(station: &Station) -> Option<Line<Answer>> {
                 let arrivals = Arrivals::Open { gap: gap.with_mean(1.0 / rate_per_s) };
                 formula(&Station { arrivals, ..station.clone() }).ok()
             };
-            Some(Line { along: Along::Rate, here, points: along(rates(end), at) })
+            Some(Line { along: Along::Rate, here, points: along(rates(here, end), at) })
         }
         Arrivals::Closed { population, think } => {
             let at = |users: f64| {
@@ -77,7 +77,7 @@ pub fn sweep_network(network: &Network) -> Option<Line<NetworkFormula>> {
         }
         network_formula(&scaled).ok()
     };
-    Some(Line { along: Along::Rate, here, points: along(rates(here / busiest), at) })
+    Some(Line { along: Along::Rate, here, points: along(rates(here, here / busiest), at) })
 }
 
 /// What a precision costs at other utilisations of an open station; few places where each takes a simulation.
@@ -97,9 +97,10 @@ fn along<T>(loads: impl Iterator<Item = f64>, at: impl Fn(f64) -> Option<T>) -> 
     loads.filter_map(|load| Some((load, at(load)?))).collect()
 }
 
-/// Rates up to this one, left out itself: denser towards it, where the line is steep.
-fn rates(end_per_s: f64) -> impl Iterator<Item = f64> {
-    (1..STEPS).map(move |step| end_per_s * (1.0 - (1.0 - f64::from(step) / f64::from(STEPS)).powi(2)))
+/// Rates nearly up to this one, and up to where the question is: denser towards it, where the line is steep.
+fn rates(here_per_s: f64, end_per_s: f64) -> impl Iterator<Item = f64> {
+    let top_per_s = end_per_s * (here_per_s / end_per_s).clamp(0.99, 1.0);
+    (1..=STEPS).map(move |step| top_per_s * (1.0 - (1.0 - f64::from(step) / f64::from(STEPS)).powi(2)))
 }
 
 /// Users up to twice these.
@@ -123,7 +124,7 @@ mod tests {
         let service = Law::Exponential { mean_s: 0.1 };
         let station = Station::new(Arrivals::poisson(5.0), service, Servers::MIN);
         let line = sweep(&station).unwrap();
-        assert_eq!((line.along, line.here, line.points.len()), (Along::Rate, 5.0, 59));
+        assert_eq!((line.along, line.here, line.points.len()), (Along::Rate, 5.0, 60));
         for (rate_per_s, answer) in line.points {
             assert!((answer.response.mean_s.value * (10.0 - rate_per_s) - 1.0).abs() < 1e-9);
         }
