@@ -279,6 +279,21 @@ fn approximations_and_bounds_stand_beside_the_answers() {
     }
 }
 
+#[test]
+fn every_option_stands_in_the_documentation() {
+    let help = stdout(&kendall(&["solve", "--help"]));
+    let documentation = include_str!("../../../docs/solve.md");
+    let options = help.split_whitespace().filter_map(|word| word.strip_prefix("--"));
+    let mut seen = 0;
+    for option in options.map(|word| word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric())) {
+        seen += 1;
+        let known =
+            ["help", "version", "log"].contains(&option) || documentation.contains(&format!("--{option}"));
+        assert!(known, "--{option} is missing in docs/solve.md");
+    }
+    assert!(seen > 20, "{help}");
+}
+
 /// The output of a command that reads this.
 fn fed(arguments: &[&str], input: &str) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_kendall"))
