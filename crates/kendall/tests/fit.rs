@@ -41,7 +41,8 @@ fn a_table_is_fitted_and_the_model_named() {
 #[test]
 fn a_prediction_has_its_interval_and_an_overload_its_status() {
     let table = example("web.csv");
-    let output = kendall(&["predict", &table, "--rate", "180", "--slo", "p99<150ms", "--json"]);
+    let output =
+        kendall(&["predict", &table, "--delay", "0.005", "--rate", "180", "--slo", "p99<150ms", "--json"]);
     assert!(output.status.success(), "{output:?}");
     let json: Value = serde_json::from_str(&stdout(&output)).unwrap();
     let mean = &json["prediction"]["forecast"]["response"]["mean_s"];
@@ -49,10 +50,10 @@ fn a_prediction_has_its_interval_and_an_overload_its_status() {
     let value = mean["value"].as_f64().unwrap();
     assert!(0.0 < low && low < value && value < high, "{mean}");
     assert!(json["prediction"]["servers_needed"]["value"].as_f64().unwrap() > 4.0);
-    let output = kendall(&["predict", &table, "--rate", "300"]);
+    let output = kendall(&["predict", &table, "--delay", "0.005", "--rate", "300"]);
     assert_eq!(output.status.code(), Some(3));
     assert!(stdout(&output).contains("No answer: overload: at 300/s"), "{output:?}");
-    let more = kendall(&["predict", &table, "--rate", "300", "--servers", "8"]);
+    let more = kendall(&["predict", &table, "--delay", "0.005", "--rate", "300", "--servers", "8"]);
     assert!(more.status.success() && stdout(&more).contains("At 300/s"), "{more:?}");
 }
 

@@ -77,7 +77,7 @@ impl Spec {
 
     fn shape(self, servers: u32, room: u64) -> Shape {
         let capacity = (self.family == Family::Room)
-            .then(|| self.capacity.unwrap_or(u64::from(servers) + room).max(u64::from(servers)));
+            .then(|| self.capacity.unwrap_or_else(|| u64::from(servers) + room).max(u64::from(servers)));
         Shape { spec: self, servers, capacity }
     }
 }

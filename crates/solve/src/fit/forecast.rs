@@ -269,7 +269,7 @@ impl Fit {
                 size * normal
             };
             let drawn = |sample: &Sample| {
-                let centre = predicted(&candidate.model, sample).unwrap_or(sample.value());
+                let centre = predicted(&candidate.model, sample).unwrap_or_else(|| sample.value());
                 let by = noise() * sample.noise * fitted.noise;
                 sample.with_value(match sample.seen {
                     Seen::Response { .. } => centre * libm::exp(by),
@@ -335,7 +335,7 @@ fn within(value: f64, mut draws: Vec<f64>) -> Estimate {
 /// The busy share of the servers, or of the serial part where that is busier.
 fn utilisation(model: &Model, load: &Load) -> Option<f64> {
     let Model::Served(served) = model else { return None };
-    let done_per_s = model.throughput_per_s(load).unwrap_or(load.size());
+    let done_per_s = model.throughput_per_s(load).unwrap_or_else(|| load.size());
     Some(done_per_s * (served.service_s / f64::from(served.servers)).max(served.serial_s))
 }
 
