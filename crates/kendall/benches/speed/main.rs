@@ -12,6 +12,7 @@ use std::path::Path;
 use kendall_record::{Machine, utc_now};
 
 mod digest;
+mod formulas;
 mod generator;
 mod measure;
 mod password;
@@ -47,6 +48,7 @@ fn page() -> String {
     password::section(&mut page);
     server::section(&mut page);
     generator::section(&mut page);
+    formulas::section(&mut page);
     simulator::section(&mut page);
     page
 }
