@@ -118,12 +118,15 @@ fn lines(fit: &Fit, warnings: &[String]) -> Vec<String> {
         lines.push("\nService time, by what is at hand, best first".into());
         lines.extend(fit.service.iter().map(source));
     }
-    let judged = fit.split.as_ref().map_or("there are too few points to hold some out".into(), |split| {
-        format!(
-            "fitted on {} points up to {}, asked for the {} from {} to {}",
-            split.fitted, split.up_to, split.predicted, split.from, split.to
-        )
-    });
+    let judged = fit.split.as_ref().map_or_else(
+        || "there are too few points to hold some out".into(),
+        |split| {
+            format!(
+                "fitted on {} points up to {}, asked for the {} from {} to {}",
+                split.fitted, split.up_to, split.predicted, split.from, split.to
+            )
+        },
+    );
     lines.push(format!("\nModels, {judged}"));
     lines.push(format!(
         "  {:<34} {:>14} {:>8} {:>14} {:>8}",
@@ -154,7 +157,7 @@ fn ranked(candidate: &Candidate) -> String {
         Some(held_out) => [share(held_out.error), share(held_out.worst)],
         None => [number::NONE.into(), number::NONE.into()],
     };
-    let aicc = candidate.aicc.map_or(number::NONE.into(), |aicc| format!("{aicc:.1}"));
+    let aicc = candidate.aicc.map_or_else(|| number::NONE.into(), |aicc| format!("{aicc:.1}"));
     let on_all = share(candidate.error);
     format!("  {:<34} {error:>14} {worst:>8} {on_all:>14} {aicc:>8}", candidate.name)
 }
