@@ -11,7 +11,7 @@ fn solve(arguments: &[&str]) -> Output {
 
 fn answered(name: &str) -> Value {
     let path = format!("{}/../../examples/networks/{name}.toml", env!("CARGO_MANIFEST_DIR"));
-    let output = solve(&[&path, "--json"]);
+    let output = solve(&[&path, "--json", "--customers", "300000"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
