@@ -6,12 +6,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use kendall_report::number;
+use kendall_report::{number, picture};
 use kendall_solve::fit::{
     Candidate, Fit, Given, Observation, Origin, Parameter, ServiceTime, Source, fit as fit_points,
 };
 use kendall_solve::table::Table;
 
+use crate::figure::Figure;
 use crate::print;
 use crate::systems::SYSTEMS;
 
@@ -43,6 +44,9 @@ pub(crate) struct Options {
     /// How many servers the station had; as measured, or fitted, where it is not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     servers: Option<u32>,
+
+    #[command(flatten)]
+    figure: Figure,
 
     /// Print JSON
     #[arg(long)]
@@ -99,6 +103,7 @@ impl Measured {
 
 pub(crate) fn fit(options: &Options) -> anyhow::Result<ExitCode> {
     let Read { fit, warnings } = options.measured.fit(options.servers)?;
+    options.figure.draw(|| picture::fitted(options.measured.measured.display().to_string(), &fit))?;
     if options.json {
         print::json(&serde_json::json!({ "warnings": warnings, "fit": fit }))?;
     } else {

@@ -2,6 +2,7 @@
 
 mod check;
 mod doctor;
+mod figure;
 mod fit;
 mod load;
 mod options;
