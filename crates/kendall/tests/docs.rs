@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const CHAPTERS: [&str; 1] = ["docs/queueing.md"];
+const CHAPTERS: [&str; 4] = ["docs/queueing.md", "docs/solve.md", "docs/fit.md", "docs/checks.md"];
 /// Where the commands of the chapters write their pictures.
 const PICTURES: &str = "docs/queueing";
 
@@ -26,13 +26,16 @@ fn printed(line: &str, folder: &Path) -> String {
     String::from_utf8(shell.stdout).unwrap()
 }
 
-/// The chapter with what its commands print now.
+/// The chapter with what the commands in its consoles print now.
 fn refreshed(chapter: &str, folder: &Path) -> String {
     let mut lines = chapter.lines().peekable();
-    let mut fresh = String::new();
+    let (mut fresh, mut fence) = (String::new(), "");
     while let Some(line) = lines.next() {
         fresh += &format!("{line}\n");
-        let Some(command) = line.strip_prefix("$ ") else { continue };
+        if line.starts_with("```") {
+            fence = if fence.is_empty() { line } else { "" };
+        }
+        let Some(command) = line.strip_prefix("$ ").filter(|_| fence == "```console") else { continue };
         let mut command = command.to_owned();
         while command.ends_with('\\') {
             let more = lines.next().expect("a line that ends in \\ goes on");
