@@ -80,7 +80,10 @@ fn bad_input_says_what_to_write() {
         (&["solve", "M/M/1/∞/5", "--arrival-rate", "1", "--service-rate", "2"], "--think-time"),
         (&["run", "no-such-file.toml"], "no-such-file.toml"),
         (&["solve", "M/M/1", "--bounds", "--arrival-rate", "1", "--service-rate", "2"], "closed population"),
-        (&["solve", "M/M/1", "--arrival-rate", "1", "--service-rate", "2", "--breakdown", "up=1"], "up and repair"),
+        (
+            &["solve", "M/M/1", "--arrival-rate", "1", "--service-rate", "2", "--breakdown", "up=1"],
+            "up and repair",
+        ),
         (&["solve", "no-such-file.toml"], "no-such-file.toml"),
         (&["solve"], "STATION|FILE.toml|MODEL"),
         (&["solve", "closed"], "--models"),
