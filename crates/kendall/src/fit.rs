@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use kendall_report::number;
+use kendall_report::{number, picture};
 use kendall_solve::check::{Finding, Verdict, check_table};
 use kendall_solve::fit::{
     Candidate, Fit, Given, Observation, Origin, Parameter, ServiceTime, Source, fit as fit_points,
@@ -14,6 +14,7 @@ use kendall_solve::fit::{
 use kendall_solve::table::Table;
 use kendall_station::Servers;
 
+use crate::figure::Figure;
 use crate::print;
 use crate::systems::SYSTEMS;
 
@@ -45,6 +46,9 @@ pub(crate) struct Options {
     /// How many servers the station had; as measured, or fitted, where it is not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     servers: Option<u32>,
+
+    #[command(flatten)]
+    figure: Figure,
 
     /// Print JSON
     #[arg(long)]
@@ -119,6 +123,9 @@ impl Measured {
 
 pub(crate) fn fit(options: &Options) -> anyhow::Result<ExitCode> {
     let Read { fit, warnings, findings } = options.measured.fit(options.servers)?;
+    if let Ok(fit) = &fit {
+        options.figure.draw(|| picture::fitted(options.measured.measured.display().to_string(), fit))?;
+    }
     if options.json {
         let found = fit.as_ref().ok();
         print::json(&serde_json::json!({ "warnings": warnings, "findings": findings, "fit": found }))?;

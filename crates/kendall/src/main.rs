@@ -2,6 +2,7 @@
 
 mod check;
 mod doctor;
+mod figure;
 mod fit;
 mod load;
 mod options;
@@ -43,7 +44,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Answer a station by formula and by simulation: kendall solve M/M/6 --arrival-rate 20 --service-rate 4.2
+    /// Answer a station, a network or a named model by formula and by simulation:
+    /// kendall solve M/M/6 --arrival-rate 20 --service-rate 4.2
     Solve(solve::Options),
     /// Say how many requests a wanted precision costs: kendall plan M/M/6 --arrival-rate 20 --service-rate 4.2
     Plan(plan::Options),

@@ -3,11 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::ensure;
 use clap::Args;
 use kendall_report::number::{percent, significant, time};
-use kendall_solve::{Basis, NoPlan, Plan, Target, plan as planned};
+use kendall_report::picture;
+use kendall_solve::{Basis, NoPlan, Plan, Target, plan as planned, sweep_plan};
 use kendall_station::{Notation, Station};
 
+use crate::figure::Figure;
 use crate::solve::StationOptions;
 use crate::systems::SYSTEMS;
 use crate::{UNSTABLE, print};
@@ -27,6 +30,9 @@ pub(crate) struct Options {
     /// The wanted half-width of the 95 % interval of the mean response time, as a share of it: 5% or 0.05
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share)]
     precision: f64,
+
+    #[command(flatten)]
+    figure: Figure,
 
     /// Print JSON
     #[arg(long)]
@@ -55,6 +61,7 @@ pub(crate) fn plan(options: &Options) -> anyhow::Result<ExitCode> {
         }
         Err(why) => return Err(why.into()),
     };
+    options.figure.draw(|| picture::planned(station.to_string(), &plan, &sweep_plan(&station, &plan)))?;
     if options.json {
         print::json(
             &serde_json::json!({ "station": station, "notation": station.to_string(), "plan": plan }),
@@ -164,6 +171,7 @@ fn count(value: f64) -> String {
 
 /// What each combination of an experiment costs, and what it plans to spend.
 fn experiment(file: &Path, options: &Options) -> anyhow::Result<ExitCode> {
+    ensure!(!options.figure.is_asked(), "--figure draws the plan of a station, and not of an experiment");
     let experiment = kendall_lab::read(file, SYSTEMS)?;
     let costs = kendall_lab::costs(&experiment, options.precision, options.station.service_mean_s());
     if options.json {

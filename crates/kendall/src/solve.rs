@@ -16,11 +16,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use clap::{Args, ValueEnum};
-use kendall_report::Modelling;
+use kendall_report::{Modelling, picture};
 use kendall_solve::closed::Bounds;
-use kendall_solve::{NetworkAnswer, NoFormula, SimulationError, closed_network, formula};
+use kendall_solve::{NetworkAnswer, NoFormula, SimulationError, closed_network, formula, sweep};
 use kendall_station::{Answer, Arrivals, Network, Notation, Station};
 
+use crate::figure::Figure;
 use crate::{UNSTABLE, print};
 
 use run::RunOptions;
@@ -83,6 +84,9 @@ pub(crate) struct Options {
     #[arg(long, help_heading = "Output")]
     bounds: bool,
 
+    #[command(flatten)]
+    figure: Figure,
+
     /// Print JSON
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -135,8 +139,9 @@ impl Options {
         self.only.is_none_or(|only| only == way)
     }
 
-    /// A model and a batch take all that they need as inputs.
+    /// A model and a batch take all that they need as inputs, and tell numbers.
     fn refuse_station_options(&self, question: &str) -> anyhow::Result<()> {
+        ensure!(!self.figure.is_asked(), "--figure draws stations and networks, and not {question}");
         let unused = self.station == StationOptions::default() && self.run == RunOptions::default();
         ensure!(
             unused,
@@ -164,6 +169,10 @@ fn solve_station(station: &Station, options: &Options) -> anyhow::Result<ExitCod
     let approximations = options.approximations.then(|| approximation::all(station)).transpose()?;
     let bounds = options.bounds.then(|| bounds(station)).transpose()?;
     let (by_formula, by_simulation) = (by_formula.map(Modelling::from), by_simulation.map(Modelling::from));
+    options.figure.draw(|| {
+        let [formula, simulation] = [&by_formula, &by_simulation].map(|way| way.as_ref()?.answer());
+        picture::station(station.to_string(), sweep(station).as_ref(), formula, simulation)
+    })?;
     if options.json {
         print::json(&serde_json::json!({
             "station": station,

@@ -212,6 +212,88 @@ fn a_model_tells_all_that_it_knows() {
     assert!(list.contains("mg1_ps\n") && list.contains("takes lam, mu"), "{list}");
 }
 
+#[test]
+fn a_trace_tells_of_single_customers() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.csv");
+    let trace = path.to_str().unwrap();
+    let station =
+        ["solve", "M/M/2/5", "--arrival-rate", "30", "--service-time", "0.1", "--customers", "5000"];
+    let classes = ["--class", "name=a,share=0.5", "--class", "name=b,share=0.5"];
+    let output = kendall(&[&station[..], &classes, &["--trace", trace, "--trace-customers", "300"]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = fs::read_to_string(&path).unwrap();
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), 301);
+    let column = |name: &str| rows[0].iter().position(|head| *head == name).unwrap();
+    let (outcome, class) = (column("outcome"), column("class"));
+    for row in &rows[1..] {
+        let second = |name: &str| row[column(name)].parse::<f64>().unwrap();
+        assert!(["a", "b"].contains(&row[class]), "{row:?}");
+        match row[outcome] {
+            "served" => {
+                let parts = second("waiting_s") + second("service_s");
+                assert!((parts - second("response_s")).abs() < 1e-9, "{row:?}");
+            }
+            "lost" => assert_eq!((row[column("started_s")], second("response_s")), ("", 0.0), "{row:?}"),
+            other => panic!("{other}"),
+        }
+    }
+    let nowhere = folder.path().join("none").join("trace.csv");
+    let refused = kendall(&[&station[..], &["--trace", nowhere.to_str().unwrap()]].concat());
+    assert!(!refused.status.success() && stderr(&refused).contains("cannot write"), "{}", stderr(&refused));
+}
+
+/// One server, and customers who are as impatient as they are long to serve. Seed and length are fixed, so this holds
+/// always or never.
+#[test]
+fn conditions_are_simulated() {
+    let station =
+        ["solve", "M/M/1", "--arrival-rate", "1", "--service-time", "1", "--patience", "M:1", "--json"];
+    let json: Value = serde_json::from_slice(&kendall(&station).stdout).unwrap();
+    // One leaves at the rate n where n are present, as from infinitely many servers, so p(0) = 1/e; and 1 − p(0) per second
+    // are served (Palm 1957).
+    let lost = (-1f64).exp();
+    let seen = json["simulation"]["answer"]["lost"]["value"].as_f64().unwrap();
+    assert!((seen - lost).abs() < 0.005, "{seen} lost, not {lost}");
+    assert_eq!(json["conditions"]["counts"]["turned_away"], 0);
+    let text = stdout(&kendall(&station[..station.len() - 1]));
+    assert!(text.contains("left impatiently"), "{text}");
+}
+
+#[test]
+fn approximations_and_bounds_stand_beside_the_answers() {
+    let station = ["solve", "M/H2/4", "--arrival-rate", "2.8", "--service-time", "1", "--service-scv", "5.5"];
+    let text = stdout(&kendall(&[&station[..], &["--approximations"]].concat()));
+    for name in ["Allen and Cunneen", "Kimura", "Whitt 1993", "between M/D/m and M/M/m"] {
+        assert!(text.contains(name), "{text}");
+    }
+    let closed = ["solve", "M/M/1/∞/20", "--think-time", "1", "--service-time", "0.1", "--bounds", "--json"];
+    let only = kendall(&[&closed[..], &["--only", "formula"]].concat());
+    let json: Value = serde_json::from_slice(&only.stdout).unwrap();
+    assert!(json["simulation"].is_null());
+    let throughput = json["formula"]["answer"]["throughput_per_s"]["value"].as_f64().unwrap();
+    for bounds in ["throughput_per_s", "balanced_throughput_per_s"] {
+        let end = |i: usize| json["bounds"][bounds][i].as_f64().unwrap();
+        assert!(end(0) <= throughput && throughput <= end(1), "{bounds}: {json}");
+    }
+}
+
+#[test]
+fn every_option_stands_in_the_documentation() {
+    let help = stdout(&kendall(&["solve", "--help"]));
+    let documentation = include_str!("../../../docs/solve.md");
+    let options = help.split_whitespace().filter_map(|word| word.strip_prefix("--"));
+    let mut seen = 0;
+    for option in options.map(|word| word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric())) {
+        seen += 1;
+        let known =
+            ["help", "version", "log"].contains(&option) || documentation.contains(&format!("--{option}"));
+        assert!(known, "--{option} is missing in docs/solve.md");
+    }
+    assert!(seen > 20, "{help}");
+}
+
 /// The output of a command that reads this.
 fn fed(arguments: &[&str], input: &str) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_kendall"))

@@ -173,7 +173,7 @@ impl Frame {
         }
         svg.line("axis", (left, bottom), (right, bottom));
         svg.text("title", ((left + right) / 2.0, bottom + 40.0), Anchor::Middle, titles.0);
-        svg.text("title", (4.0, top - 14.0), Anchor::Start, titles.1);
+        svg.text("title", ((left - 58.0).max(4.0), top - 14.0), Anchor::Start, titles.1);
     }
 }
 

@@ -3,9 +3,13 @@
 //! For whoever asks the command line for a picture. The figures of a report are in [`crate::figure`]; marks mean the same
 //! there and here: lines are formulas, hollow markers are simulations, discs are measurements.
 
+mod fitted;
+mod planned;
 mod station;
 
-pub use station::station;
+pub use fitted::fitted;
+pub use planned::planned;
+pub use station::{network, station};
 
 use crate::chart::{Frame, Quantity, Scale, ScaleLaw, clipped};
 use crate::figure::STYLE;

@@ -44,4 +44,4 @@ pub use simulate::{
     Counts, Fate, NetworkAnswer, NodeAnswer, PhaseAnswer, SimulationError, StopRule, Traced, processors,
     simulate, simulate_conditions, simulate_network, simulate_network_traced, simulate_on, simulate_traced,
 };
-pub use sweep::sweep;
+pub use sweep::{Along, Line, sweep, sweep_network, sweep_plan};

@@ -169,6 +169,6 @@ mod tests {
             (Some(1.0), Some(1.0), Some(0.125))
         );
         let excused: Vec<&str> = told.without.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(excused, ["Wq_sf_at_t"], "it needs t");
+        assert_eq!(excused, ["Wq_sf_at_t", "R_sf_at_t"], "they need t");
     }
 }

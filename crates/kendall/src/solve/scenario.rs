@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use std::{fmt, fs};
 
 use anyhow::{Context, anyhow};
-use kendall_report::number;
+use kendall_report::{number, picture};
 use kendall_solve::closed::{Bounds, ClosedNetwork};
 use kendall_solve::{
     NetworkAnswer, NetworkFormula, NoFormula, NoNetworkFormula, SimulationError, closed_network,
-    network_formula,
+    network_formula, sweep_network,
 };
 use kendall_station::Network;
 use serde_json::{Value, json};
@@ -30,6 +30,12 @@ pub(super) fn solve(path: &Path, options: &Options) -> anyhow::Result<ExitCode> 
     let bounds = users.as_ref().and_then(|users| users.bounds().ok());
     let unstable = matches!(&formula, Some(Err(why)) if is_unstable(why))
         || matches!(simulation, Some(Err(SimulationError::Unstable { .. })));
+    if options.figure.is_asked() {
+        let line = sweep_network(&network).filter(|line| !line.points.is_empty());
+        let line = line.context("there is no formula to draw this network by; leave out --figure")?;
+        let simulation = simulation.iter().flatten().next().map(|answer| &answer.overall);
+        options.figure.draw(|| picture::network(path.display().to_string(), &line, simulation))?;
+    }
     if options.json {
         print::json(&json!({
             "network": network,

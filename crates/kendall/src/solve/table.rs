@@ -7,6 +7,8 @@ use kendall_station::{Answer, ClassAnswer, Estimate, Network, Station};
 
 use crate::print::{by, interval, percent, share, shown};
 
+/// The width of the formula's column.
+const WIDTH: usize = 16;
 /// What is not known.
 const NONE: &str = "–";
 
@@ -42,8 +44,12 @@ pub(super) fn station(
 ) -> Vec<String> {
     let mut lines = vec![station.to_string()];
     lines.extend(station.offered_utilisation().map(|rho| format!("offered utilisation {}", percent(rho))));
+    let answers = both(formula, simulation);
+    if answers.is_empty() {
+        return lines;
+    }
     lines.push(String::new());
-    lines.extend(both(formula, simulation));
+    lines.extend(answers);
     if !station.classes.is_empty() {
         lines.push(String::new());
         lines.extend(classes(station, [formula, simulation].map(answer_of)));
@@ -55,12 +61,15 @@ fn answer_of(way: Option<&Modelling>) -> Option<&Answer> {
     way.and_then(Modelling::answer)
 }
 
-/// The rows that every answer has.
-pub(super) fn both(formula: Option<&Modelling>, simulation: Option<&Modelling>) -> Vec<String> {
-    let mut lines = vec![format!("{:<24} {:>14}   simulation", "", "formula")];
+/// The rows that every answer has, if there is any answer.
+fn both(formula: Option<&Modelling>, simulation: Option<&Modelling>) -> Vec<String> {
     let ways = [formula, simulation].map(answer_of);
+    if ways == [None, None] {
+        return Vec::new();
+    }
+    let mut lines = vec![format!("{:<24} {:>WIDTH$}   simulation", "", "formula")];
     let mut row = |name: &str, value: &dyn Fn(&Answer) -> Option<String>| {
-        lines.push(format!("{name:<24} {:>14}   {}", cell(ways[0], value), cell(ways[1], value)));
+        lines.push(format!("{name:<24} {:>WIDTH$}   {}", cell(ways[0], value), cell(ways[1], value)));
     };
     row("utilisation", &|answer| Some(share(answer.utilisation)));
     row("response time, mean", &|answer| Some(interval(answer.response.mean_s)));
@@ -140,13 +149,13 @@ pub(super) fn befallen(answer: &NetworkAnswer) -> Vec<String> {
         add(name("blocked"), node.blocked, count(node.blocked));
     }
     let mut lines: Vec<String> =
-        rows.into_iter().map(|(name, text)| format!("{name:<24} {:>14}   {text}", "")).collect();
+        rows.into_iter().map(|(name, text)| format!("{name:<24} {:>WIDTH$}   {text}", "")).collect();
     if !answer.phases.is_empty() {
-        lines.push(format!("\n{:<24} {:>14}   response time, mean", "who came from … to …", "share"));
+        lines.push(format!("\n{:<24} {:>WIDTH$}   response time, mean", "who came from … to …", "share"));
     }
     lines.extend(answer.phases.iter().map(|phase| {
         let span = format!("{} to {}", number::time(phase.from_s), number::time(phase.to_s));
-        format!("{span:<24} {:>14}   {}", percent(phase.share.value), interval(phase.response_s))
+        format!("{span:<24} {:>WIDTH$}   {}", percent(phase.share.value), interval(phase.response_s))
     }));
     lines
 }
@@ -157,12 +166,18 @@ pub(super) fn network(
     formula: Option<&NetworkFormula>,
     simulation: Option<&NetworkAnswer>,
 ) -> Vec<String> {
-    let mut lines = vec![format!("{:<24} {:>14}   simulation", "", "formula")];
+    if formula.is_none() && simulation.is_none() {
+        return Vec::new();
+    }
+    let mut lines = vec![format!("{:<24} {:>WIDTH$}   simulation", "", "formula")];
     let mut row = |name: &str,
                    exact: &dyn Fn(&NetworkFormula) -> String,
                    answer: &dyn Fn(&Answer) -> Option<String>| {
         let simulated = cell(simulation.map(|simulation| &simulation.overall), answer);
-        lines.push(format!("{name:<24} {:>14}   {simulated}", cell(formula, |formula| Some(exact(formula)))));
+        lines.push(format!(
+            "{name:<24} {:>WIDTH$}   {simulated}",
+            cell(formula, |formula| Some(exact(formula)))
+        ));
     };
     let none = |_: &NetworkFormula| NONE.to_owned();
     row("response time, mean", &|formula| number::time(formula.response_s), &|answer| {

@@ -207,6 +207,7 @@ fn odd(key: &str, value: &Value, must: &'static str) -> BatchError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn pairs_read_as_their_json() {
@@ -224,5 +225,23 @@ mod tests {
         assert_eq!(inputs.numbers("D"), Ok(vec![0.05]));
         assert!(matches!(inputs.numbers("name"), Err(BatchError::Odd { .. })));
         assert!(matches!(inputs.numbers("Z"), Err(BatchError::Missing { .. })));
+    }
+
+    proptest! {
+        /// Whatever is written is inputs or an error, and what a model makes of it is a number or an error.
+        #[test]
+        fn no_text_panics(
+            words in prop::collection::vec("(lam|mu|m|K|D|Z|N|x|service)?=?[0-9eE.,+\\-\\[\\]{}\":]{0,8}", 0..5),
+        ) {
+            drop(Inputs::read(&words.concat()));
+            if let Ok(inputs) = Inputs::pairs(words.iter().map(String::as_str)) {
+                for model in ["mm1", "mmmk", "erlang_b", "closed_mva", "autocorrelation"] {
+                    let model = crate::batch::model(model).unwrap();
+                    for quantity in model.quantities() {
+                        prop_assert!(!model.value(&inputs, quantity).is_ok_and(f64::is_nan));
+                    }
+                }
+            }
+        }
     }
 }
