@@ -7,10 +7,12 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::Args;
 use kendall_report::{number, picture};
+use kendall_solve::check::{Finding, Verdict, check_table};
 use kendall_solve::fit::{
     Candidate, Fit, Given, Observation, Origin, Parameter, ServiceTime, Source, fit as fit_points,
 };
 use kendall_solve::table::Table;
+use kendall_station::Servers;
 
 use crate::figure::Figure;
 use crate::print;
@@ -60,28 +62,42 @@ fn not_negative(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Points, as they were read.
+/// What was read, and what fits it.
 pub(crate) struct Read {
-    pub(crate) fit: Fit,
+    /// The fit, or why there is none.
+    pub(crate) fit: anyhow::Result<Fit>,
     pub(crate) warnings: Vec<String>,
+    /// What contradicts itself in a table, or holds. The requests of a run are for `kendall check`.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Points, as they were read.
+struct Points {
+    points: Vec<Observation>,
+    warnings: Vec<String>,
+    findings: Vec<Finding>,
 }
 
 impl Measured {
     /// Reads the points and fits them.
     pub(crate) fn fit(&self, servers: Option<u32>) -> anyhow::Result<Read> {
-        let (points, warnings) = self.points()?;
+        let Points { points, warnings, findings } = self.points(servers)?;
         let given = Given { servers, delay_s: self.delay, capacity: self.capacity };
         let fit =
-            fit_points(&points, given).with_context(|| format!("cannot fit {}", self.measured.display()))?;
-        Ok(Read { fit, warnings })
+            fit_points(&points, given).with_context(|| format!("cannot fit {}", self.measured.display()));
+        Ok(Read { fit, warnings, findings })
     }
 
-    fn points(&self) -> anyhow::Result<(Vec<Observation>, Vec<String>)> {
+    fn points(&self, servers: Option<u32>) -> anyhow::Result<Points> {
         let name = self.measured.display();
         if !self.measured.is_dir() {
             let text = fs::read_to_string(&self.measured).with_context(|| format!("cannot read {name}"))?;
             let table = Table::read(&text).with_context(|| name.to_string())?;
-            return Ok((Observation::of_table(&table), table.warnings()));
+            return Ok(Points {
+                points: Observation::of_table(&table),
+                warnings: table.warnings(),
+                findings: check_table(&table, servers.and_then(Servers::new)),
+            });
         }
         let mut groups = kendall_lab::observe(&self.measured, SYSTEMS)?;
         if let Some(wanted) = &self.group {
@@ -92,7 +108,11 @@ impl Measured {
                 "{name} has no point that is done{}",
                 self.group.as_ref().map_or(String::new(), |group| format!(" with {group:?}"))
             ),
-            [only] => Ok((only.points.clone(), only.doubts.clone())),
+            [only] => Ok(Points {
+                points: only.points.clone(),
+                warnings: only.doubts.clone(),
+                findings: Vec::new(),
+            }),
             several => {
                 let names: Vec<String> = several.iter().map(|points| format!("{:?}", points.group)).collect();
                 bail!("{name} varied more than the load; choose with --group: {}", names.join(", "))
@@ -102,23 +122,31 @@ impl Measured {
 }
 
 pub(crate) fn fit(options: &Options) -> anyhow::Result<ExitCode> {
-    let Read { fit, warnings } = options.measured.fit(options.servers)?;
-    options.figure.draw(|| picture::fitted(options.measured.measured.display().to_string(), &fit))?;
-    if options.json {
-        print::json(&serde_json::json!({ "warnings": warnings, "fit": fit }))?;
-    } else {
-        print::out(&(lines(&fit, &warnings).join("\n") + "\n"))?;
+    let Read { fit, warnings, findings } = options.measured.fit(options.servers)?;
+    if let Ok(fit) = &fit {
+        options.figure.draw(|| picture::fitted(options.measured.measured.display().to_string(), fit))?;
     }
+    if options.json {
+        let found = fit.as_ref().ok();
+        print::json(&serde_json::json!({ "warnings": warnings, "findings": findings, "fit": found }))?;
+        return fit.map(|_| ExitCode::SUCCESS);
+    }
+    warnings.iter().for_each(|warning| print::note(&format!("Note: {warning}.")));
+    let broken: Vec<Finding> =
+        findings.into_iter().filter(|finding| finding.verdict == Verdict::Broken).collect();
+    if !broken.is_empty() {
+        print::checks(&broken)?;
+        print::out("\n")?;
+    }
+    print::out(&(lines(&fit?).join("\n") + "\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The fit as it is printed.
-fn lines(fit: &Fit, warnings: &[String]) -> Vec<String> {
+fn lines(fit: &Fit) -> Vec<String> {
     let [first, .., last] = fit.points.as_slice() else { return Vec::new() };
     let mut lines = vec![format!("{} points, {} to {}", fit.points.len(), first.load, last.load)];
-    lines.extend(warnings.iter().map(|warning| format!("Note: {warning}.")));
     lines.extend(fit.left_out.iter().map(|why| format!("Left out: {why}.")));
-    lines.extend(fit.doubts.iter().map(|doubt| format!("Doubt: {doubt}.")));
     if !fit.service.is_empty() {
         lines.push("\nService time, by what is at hand, best first".into());
         lines.extend(fit.service.iter().map(source));

@@ -81,7 +81,8 @@ impl Asked {
 }
 
 pub(crate) fn predict(options: &Options) -> anyhow::Result<ExitCode> {
-    let Read { fit, warnings } = options.measured.fit(options.measured_servers)?;
+    let Read { fit, warnings, .. } = options.measured.fit(options.measured_servers)?;
+    let fit = fit?;
     let asked = ask(options, &fit);
     if options.json {
         print::json(&serde_json::json!({ "warnings": warnings, "best": fit.best(), "prediction": asked }))?;

@@ -21,6 +21,19 @@ fn a_table_is_checked_as_text_and_as_json() {
 }
 
 #[test]
+fn the_backlog_that_a_model_leaves_out_is_found() {
+    let table = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/text-search.csv");
+    let text = String::from_utf8(check(&[table]).stdout).unwrap();
+    // One line, however wide the terminal.
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in
+        ["room for 51 (1 in service and 50 in the backlog)", "19 are turned away", "a sum of responses"]
+    {
+        assert!(text.contains(words), "{words:?} is missing in:\n{text}");
+    }
+}
+
+#[test]
 fn a_table_that_is_not_there_is_an_error_that_names_it() {
     let missing = check(&["no-such-table.csv"]);
     assert!(!missing.status.success());

@@ -26,7 +26,7 @@ fn a_table_is_fitted_and_the_model_named() {
     for words in [
         "13 points, 1 user to 100 users",
         "Left out: line 16, 45 users",
-        "(+7.4 %)",
+        "37.6, but there are 35 users",
         "fitted on 10 points up to 35 users",
         "Best: delay + M/M/4 + serial part",
         "the bottleneck is the serial part",
@@ -36,6 +36,25 @@ fn a_table_is_fitted_and_the_model_named() {
     let output = kendall(&["fit", &example("chat-mysql.csv"), "--servers", "4", "--json"]);
     let json: Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!(json["fit"]["candidates"][0]["name"], "delay + M/M/4 + serial part");
+}
+
+/// Two points bear no load at all and the others no response time, so that there is nothing to fit, and still much to say.
+#[test]
+fn a_table_that_contradicts_itself_says_so_before_the_fit_and_without_one() {
+    let output = kendall(&["fit", &example("file-recovery.csv")]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stdout(&output);
+    assert!(text.starts_with("Broken: 8\n") && text.contains("multiplied by 6!"), "{text}");
+    let words = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(words.contains("cannot fit") && words.contains("a fit needs three"), "{words}");
+    let output = kendall(&["fit", &example("file-recovery.csv"), "--json"]);
+    let json: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert!(json["fit"].is_null());
+    let broken = json["findings"].as_array().unwrap().iter().filter(|finding| finding["verdict"] == "broken");
+    assert_eq!(broken.count(), 8);
+    let text = stdout(&kendall(&["fit", &example("chat-mysql.csv")]));
+    let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words:?} is missing in:\n{text}"));
+    assert!(at("under two labels") < at("Best:"));
 }
 
 #[test]

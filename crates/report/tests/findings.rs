@@ -179,6 +179,34 @@ fn notes_explain_load() {
 }
 
 #[test]
+fn a_formula_that_is_an_approximation_says_which() {
+    let approximate = |report: &mut Report| {
+        let by = By::Formula {
+            source: "Allen and Cunneen (1990)".to_owned(),
+            approximate: Some("within 10 % for service times near exponential.".to_owned()),
+        };
+        for point in &mut report.points {
+            let Modelling::Answer(formula) = &mut point.models[0].formula else {
+                panic!("a calm one answers")
+            };
+            formula.by = by.clone();
+        }
+    };
+    let sentence = "The formula of M/M/1 is Allen and Cunneen (1990) (approximation: within 10 % for service times near exponential).";
+    assert_says(approximate, sentence);
+    // At all points, and said once; a formula that is exact is not mentioned.
+    let said = sentences(approximate).into_iter().filter(|found| found == sentence).count();
+    assert_eq!(said, 1);
+    let exact = |report: &mut Report| {
+        let Modelling::Answer(formula) = &mut report.points[0].models[0].formula else {
+            panic!("it answers")
+        };
+        formula.by = By::Formula { source: "Erlang C".to_owned(), approximate: None };
+    };
+    assert_eq!(sentences(exact), sentences(|_| {}));
+}
+
+#[test]
 fn a_generator_that_is_late_is_named_at_its_worst() {
     assert_says(
         |report| {

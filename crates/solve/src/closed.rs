@@ -4,14 +4,13 @@
 //!   station has one server, and a convolution of positive terms where a station has several servers or a rate that
 //!   depends on how many are there.
 //! - [`ClosedNetwork::schweitzer`] is the well-known approximation, [`ClosedNetwork::bounds`] what holds without solving.
-//! - [`MultiClass`] has users of several kinds; [`fit`] finds the demands behind measured throughputs.
+//! - [`MultiClass`] has users of several kinds; [`crate::fit`] finds the demands behind measured throughputs.
 //!
 //! The recursion that gets p(0) as one minus the rest loses all digits at a saturated station of several servers and
 //! then returns negative times; it is used nowhere here.
 
 mod bounds;
 mod convolution;
-mod fitting;
 mod mva;
 pub(crate) mod population;
 mod several;
@@ -20,7 +19,6 @@ mod weights;
 use kendall_station::Servers;
 
 pub use bounds::{Bounds, InteractiveCheck, interactive_response_s};
-pub use fitting::{ClosedFit, ClosedShape, Serial, fit};
 pub use several::{MultiClass, MultiClassAnswer};
 
 /// The largest number of users that is solved.

@@ -68,8 +68,6 @@ pub struct Fit {
     pub points: Vec<Observation>,
     /// Points that were not, each with the reason.
     pub left_out: Vec<String>,
-    /// What is odd about the points.
-    pub doubts: Vec<String>,
     /// What each source at hand says of the service time, best first.
     pub service: Vec<ServiceTime>,
     /// On which loads the candidates were judged.
@@ -124,8 +122,7 @@ pub fn fit(observations: &[Observation], given: Given) -> Result<Fit, NoFit> {
     }
     service.extend(by_curve(&candidates, prior));
     candidates.truncate(8);
-    let doubts = doubts(&points);
-    Ok(Fit { points, left_out, doubts, service, split, candidates, samples, prior, draws: OnceLock::new() })
+    Ok(Fit { points, left_out, service, split, candidates, samples, prior, draws: OnceLock::new() })
 }
 
 impl Fit {
@@ -247,26 +244,6 @@ fn by_curve(candidates: &[Candidate], prior: Option<Prior>) -> Option<ServiceTim
         used: prior.is_none(),
         doubt: None,
     })
-}
-
-/// What is odd about the points.
-fn doubts(points: &[Observation]) -> Vec<String> {
-    let law = |point: &Observation| {
-        let Load::Closed { users, think_s } = point.load else { return None };
-        let present = point.throughput_per_s? * (point.response_s? + think_s);
-        let ratio = present / f64::from(users);
-        ((ratio - 1.0).abs() > 0.02).then(|| {
-            format!(
-                "{}: throughput × (response + think time) is {}, and {} were there ({:+.1} %); one of the three is wrong, by \
-                 the interactive response-time law N = X(R + Z)",
-                point.place,
-                observation::short(present),
-                point.load,
-                (ratio - 1.0) * 100.0
-            )
-        })
-    };
-    points.iter().filter_map(law).collect()
 }
 
 /// The value that all points that tell it agree on.

@@ -7,7 +7,6 @@ mod amdahl;
 mod laws;
 mod least_squares;
 mod linearised;
-mod ranking;
 mod usl;
 
 pub use amdahl::{Amdahl, fit_amdahl};
@@ -15,7 +14,6 @@ pub use laws::{amdahl, gustafson, usl, usl_peak};
 pub(crate) use least_squares::{Minimum, Noise, Problem};
 pub use least_squares::{aic_gaussian, aicc};
 pub use linearised::{LinearisedUsl, fit_usl_linearised};
-pub use ranking::{Curve, Fitted, HeldOut, Ranked, rank, split};
 pub use usl::{Peak, PeakSeen, Usl, fit_usl};
 
 /// A measured load.
@@ -64,8 +62,6 @@ pub enum FitError {
     StandardError { place: usize, standard_error: f64 },
     #[error("the curve through these points needs the throughput of one user, and none has one user")]
     NoSingle,
-    #[error("all points have at most {shown_up_to} users, so there is none to predict")]
-    NothingHidden { shown_up_to: f64 },
     #[error("no values of the parameters fit these points at all")]
     NoFit,
 }

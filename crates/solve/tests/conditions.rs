@@ -3,11 +3,14 @@
 //! Seeds are fixed, so a test passes or fails once and for all. Each comparison allows twice the half-width of a 95 %
 //! interval by Student's t with at least nine degrees of freedom: a false alarm in about 700 when a seed is changed.
 
+mod simulated;
+
 use kendall_solve::{NetworkAnswer, SimulationError, StopRule, formula, simulate, simulate_conditions};
 use kendall_station::{
     Arrivals, Batch, Between, Breakdown, Class, Clock, Conditions, Delays, Discipline, Estimate, Interrupted,
     Law, Profile, Retry, Servers, Setup, Station,
 };
+use simulated::{adds_up, near};
 
 const RUN: StopRule = StopRule::Steady { max_customers: 300_000, relative_half_width: None };
 
@@ -27,26 +30,6 @@ fn run(station: &Station, seed: u64) -> NetworkAnswer {
     let answer = simulate_conditions(station, RUN, seed).unwrap_or_else(|error| panic!("{station}: {error}"));
     adds_up(&answer);
     answer
-}
-
-/// Every customer ends exactly one way.
-fn adds_up(answer: &NetworkAnswer) {
-    let counts = &answer.counts;
-    let ends = counts.served + counts.turned_away + counts.abandoned + counts.broken + counts.inside;
-    assert_eq!(ends, counts.arrived, "{counts:?}");
-}
-
-/// Within twice the interval, which must be there.
-fn near(what: &str, found: Estimate, exact: f64) {
-    let (low, high) = found.interval.unwrap_or_else(|| panic!("{what} has no interval"));
-    // A share's interval may be cut at 0 or 1 on one side.
-    let width = 2.0 * (high - found.value).max(found.value - low);
-    assert!(
-        (found.value - exact).abs() <= width + 1e-12,
-        "{what}: {} ± {width}, exactly {exact}",
-        found.value
-    );
-    assert!(width <= 0.5 * exact.abs() + 1e-3, "{what}: {} ± {width} says nothing", found.value);
 }
 
 /// Of a plain station it sees the same customers as the loops for plain stations, and so says the same.

@@ -3,16 +3,19 @@
 //! Seeds are fixed, so a test passes or fails once and for all. Each comparison allows twice the half-width of a 95 %
 //! interval by Student's t with at least nine degrees of freedom: a false alarm in about 700 when a seed is changed.
 
+mod simulated;
+
 use std::collections::BTreeMap;
 
 use kendall_solve::{
     Fate, NetworkAnswer, SimulationError, StopRule, simulate_network, simulate_network_traced,
 };
 use kendall_station::{
-    Arrivals, Batch, Between, Breakdown, Clock, Conditions, Delays, Discipline, Estimate, Interrupted, Law,
-    Network, Node, Population, Profile, Retry, RoutedClass, Routes, Servers, Setup, WhenFull,
+    Arrivals, Batch, Between, Breakdown, Clock, Conditions, Delays, Discipline, Interrupted, Law, Network,
+    Node, Population, Profile, Retry, RoutedClass, Routes, Servers, Setup, WhenFull,
 };
 use proptest::prelude::*;
+use simulated::{adds_up, near};
 
 const RUN: StopRule = StopRule::Steady { max_customers: 200_000, relative_half_width: None };
 
@@ -50,25 +53,6 @@ fn run(network: &Network, seed: u64) -> NetworkAnswer {
     let answer = simulate_network(network, RUN, seed).unwrap_or_else(|error| panic!("{network:?}: {error}"));
     adds_up(&answer);
     answer
-}
-
-fn adds_up(answer: &NetworkAnswer) {
-    let counts = &answer.counts;
-    let ends = counts.served + counts.turned_away + counts.abandoned + counts.broken + counts.inside;
-    assert_eq!(ends, counts.arrived, "{counts:?}");
-}
-
-/// Within twice the interval, which must be there.
-fn near(what: &str, found: Estimate, exact: f64) {
-    let (low, high) = found.interval.unwrap_or_else(|| panic!("{what} has no interval"));
-    // A share's interval may be cut at 0 or 1 on one side.
-    let width = 2.0 * (high - found.value).max(found.value - low);
-    assert!(
-        (found.value - exact).abs() <= width + 1e-12,
-        "{what}: {} ± {width}, exactly {exact}",
-        found.value
-    );
-    assert!(width <= 0.5 * exact.abs() + 1e-3, "{what}: {} ± {width} says nothing", found.value);
 }
 
 /// Jackson (1957): every node is an M/M/m of its own flow, feedback or not, under any order that ignores sizes.

@@ -3,19 +3,20 @@
 use kendall_station::{Discipline, Servers};
 use serde::{Deserialize, Serialize};
 
-use super::fit::{Fit, Pair};
+use super::fit::{Fit, Pair, median};
 use super::visits::Visits;
 use super::{NotReplayed, Replay, Rules};
 use crate::Trial;
-use crate::statistics::{batch_means, mean};
+use crate::statistics::{lag_one_correlation, mean};
 
 /// Up to so many servers every number is tried up to twice as many; above, some of them.
 const EVERY: u32 = 8;
 /// Two stations whose errors differ by less than this share of the mean response predict alike, however sure that is.
 const ALIKE: f64 = 0.01;
-/// Two stations are told apart where their errors differ by so many half-widths of a 95 % interval: four standard
-/// errors, so that a choice among some thirty of them is still safe.
-const SURE: f64 = 2.0;
+/// Two stations are told apart where the run is so many times as likely, as a logarithm, by the better one. The worse one
+/// comes to this by chance at most once in e^12 = 160 000 runs if it is true (Royall 2000, "On the probability of
+/// observing misleading statistical evidence"), so that a choice among some thirty of them is still safe.
+const SURE: f64 = 12.0;
 /// A best candidate that is further off than this share of the mean response explains nothing.
 const UNEXPLAINED: f64 = 0.25;
 
@@ -66,7 +67,7 @@ impl Candidates {
 
 /// Replays trials through stations of one to twice as many servers as the system's `own`, each first in first out, last in
 /// first out, sharing, in its own order, and by priority where classes differ in weight. They are ranked by
-/// [`Fit::relative_error`] and told apart by the batch means of their paired errors.
+/// [`Fit::relative_error`] and told apart by the likelihood of their errors on the same requests.
 ///
 /// # Errors
 /// As [`super::replay`].
@@ -80,12 +81,13 @@ pub fn candidates(trials: &[Trial<'_>], own: &Rules<'_>) -> Result<Candidates, N
     }
     let is_own = |replay: &Replay| replay.servers == own.servers && replay.discipline == own.discipline;
     tried.sort_by(|a, b| a.fit.relative_error.total_cmp(&b.fit.relative_error));
+    let least_error = tried[0].fit.relative_error;
     let told_apart: Vec<bool> = tried.iter().map(|replay| differ(&tried[0].pairs, &replay.pairs)).collect();
     let mut ranked: Vec<(Replay, bool)> = tried.into_iter().zip(told_apart).collect();
     ranked.sort_by_key(|(replay, told_apart)| (*told_apart, !is_own(replay) && !*told_apart));
     let own = ranked.iter().position(|(replay, _)| is_own(replay)).expect("the system's own is tried");
     let alike = ranked.iter().filter(|(_, told_apart)| !told_apart).count();
-    let verdict = match ranked[0].0.fit.relative_error {
+    let verdict = match least_error {
         error if error > UNEXPLAINED => Verdict::Unexplained,
         _ if alike > 1 => Verdict::CannotTell,
         _ => Verdict::Explained,
@@ -128,18 +130,25 @@ fn disciplines(own: &Rules<'_>, weighted: bool) -> Vec<Discipline> {
     disciplines
 }
 
-/// Whether another's errors on the same requests are larger than the best's, by more than chance and more than a trifle.
+/// Whether another's errors on the same requests are larger than the best's, by more than a trifle and more than chance.
 ///
-/// Chance is judged by the ratios of the errors rather than their differences: requests differ in bursts, a busy period at
-/// a time, and a few long ones would drown the many that say the same.
+/// Given a run, predictions are certain, and chance is only in what the best one leaves over. That is taken to have the density
+/// 1/(1 + |e|/s)² of an error e, up to a factor, with half of the errors within s: tails so heavy that a pause of the machine decides nothing. Each
+/// request then adds 2·ln((s + |e'|)/(s + |e|)) to the evidence, which is nothing where both predict alike, however many
+/// such requests there are. What is left over in one burst is not independent, so all of it counts only as that many
+/// requests as are as good as independent, (1 − r)/(1 + r) of them with a correlation r of neighbours (Law 2015, section 4.4).
 fn differ(best: &[Pair], other: &[Pair]) -> bool {
-    let measured_s = best.iter().map(|pair| pair.measured_s).sum::<f64>() / best.len() as f64;
-    let trifle_s = ALIKE * measured_s;
-    let errors =
-        || best.iter().zip(other).map(|(best, other)| (best.absolute_error_s(), other.absolute_error_s()));
-    let larger_s: Vec<f64> = errors().map(|(best_s, other_s)| other_s - best_s).collect();
-    let ratios: Vec<f64> =
-        errors().map(|(best_s, other_s)| libm::log((other_s + trifle_s) / (best_s + trifle_s))).collect();
-    let surely_larger = batch_means(&ratios).is_some_and(|found| found.mean > SURE * found.half_width);
-    mean(&larger_s) > trifle_s && surely_larger
+    let trifle_s = ALIKE * mean(&best.iter().map(|pair| pair.measured_s).collect::<Vec<_>>());
+    let left_s: Vec<f64> = best.iter().map(Pair::absolute_error_s).collect();
+    let scale_s = median(left_s.clone()).max(trifle_s);
+    let errors = || left_s.iter().zip(other).map(|(&best_s, other)| (best_s, other.absolute_error_s()));
+    let larger_s = errors().map(|(best_s, other_s)| other_s - best_s).sum::<f64>() / left_s.len() as f64;
+    let evidence = |(best_s, other_s): (f64, f64)| 2.0 * libm::log((scale_s + other_s) / (scale_s + best_s));
+    let signed: Vec<f64> = best
+        .iter()
+        .map(|pair| (pair.predicted_s - pair.measured_s) / (scale_s + pair.absolute_error_s()))
+        .collect();
+    let correlation = lag_one_correlation(&signed).max(0.0);
+    let independent = (1.0 - correlation) / (1.0 + correlation);
+    larger_s > trifle_s && independent * errors().map(evidence).sum::<f64>() > SURE
 }

@@ -92,7 +92,8 @@ fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-fn median(values: Vec<f64>) -> f64 {
+/// The middle one of at least one value, or the lower of two.
+pub(super) fn median(values: Vec<f64>) -> f64 {
     let values = sorted(values);
     values[quantile_rank(values.len() as u64, 0.5) as usize - 1]
 }
