@@ -170,6 +170,15 @@ impl Truth {
     fn is(&self, candidate: &Candidate) -> bool {
         (candidate.servers.get(), candidate.discipline) == (self.servers, self.discipline)
     }
+
+    fn rows(&self) -> Vec<RequestRow> {
+        let requests = requests(300, self.servers, self.utilisation, self.seed);
+        let served = match self.discipline {
+            Discipline::ProcessorSharing => sharing(&requests, f64::from(self.servers)),
+            _ => first_come(&requests, self.servers as usize),
+        };
+        rows(&requests, &served)
+    }
 }
 
 /// Three hundred requests each of a queue and of sharing, of three servers and of four, at these utilisations and of forty
@@ -178,12 +187,10 @@ fn for_stations(utilisations: &[f64], mut look: impl FnMut(Truth, Vec<RequestRow
     for &utilisation in utilisations {
         for seed in 1..=40 {
             for servers in [3, 4] {
-                let requests = requests(300, servers, utilisation, seed);
-                let fifo = first_come(&requests, servers as usize);
-                let shared = sharing(&requests, f64::from(servers));
-                for (served, discipline) in [(fifo, Discipline::Fifo), (shared, Discipline::ProcessorSharing)]
-                {
-                    look(Truth { servers, discipline, utilisation, seed }, rows(&requests, &served));
+                for discipline in [Discipline::Fifo, Discipline::ProcessorSharing] {
+                    let truth = Truth { servers, discipline, utilisation, seed };
+                    let rows = truth.rows();
+                    look(truth, rows);
                 }
             }
         }
