@@ -229,6 +229,18 @@ fn what_is_neither_servers_nor_order_is_said_to_be() {
     assert_eq!(ranked(&rows, rules(2, Discipline::Fifo)).verdict, Verdict::Unexplained);
 }
 
+/// A client that sends late makes responses longer that no station explains, and is seen to.
+#[test]
+fn what_left_late_is_not_put_down_to_the_station() {
+    let mut rows = fifo_run(400, 3, 0.6, 6);
+    for row in rows.iter_mut().filter(|row| row.index % 3 == 0) {
+        row.scheduled -= (5.0 * MEAN_S * NS) as i64;
+    }
+    let found = through(&rows, rules(3, Discipline::Fifo));
+    assert!((found.delay_s - OVERHEAD_S).abs() < 2e-9, "{}", found.delay_s);
+    assert!(found.fit.relative_error < 1e-6, "{:?}", found.fit);
+}
+
 #[test]
 fn without_the_servers_instants_those_of_the_client_serve() {
     let mut rows = fifo_run(300, 3, 0.8, 4);
