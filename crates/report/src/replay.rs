@@ -265,8 +265,9 @@ pub(crate) fn caption(report: &Report) -> Option<String> {
         many => format!(" {many} requests without a service time are left out."),
     };
     Some(format!(
-        "Each candidate was given {instants}, and the server-side service times, of {} requests; the {} that passed outside \
-         the station are added as their median, so that no measured waiting is given away. Errors of mean and quantiles are \
+        "Each candidate was given {instants}, and the server-side service times, of {} requests; to the \
+         predictions are added what each request left late and {}, the median of what passed outside the station, so that no \
+         measured waiting is given away. Errors of mean and quantiles are \
          predicted over measured, less 1; “each” is the mean absolute error of a request over the mean response.{left_out}",
         best.compared,
         time(best.delay_s),

@@ -65,7 +65,7 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
         write_table(&mut out, &title, &table, style);
         let caption = "Errors of mean and quantiles are predicted over measured, less 1; \"each\" is the mean error of a \
                        request, as a share of the mean response.";
-        write_wrapped(&mut out, caption, width);
+        write_led(&mut out, "  ", caption, width);
     }
     write_assumptions(&mut out, report, width, style);
     for comparison in relative(report).into_iter().chain(comparisons(report)) {
@@ -297,7 +297,12 @@ impl Table {
 
 /// A sentence as a list item, wrapped at words.
 fn write_wrapped(out: &mut String, text: &str, width: usize) {
-    let (text, mut row) = (clean(text), "  -".to_owned());
+    write_led(out, "  -", text, width);
+}
+
+/// The same, after this in place of a dash.
+fn write_led(out: &mut String, lead: &str, text: &str, width: usize) {
+    let (text, mut row) = (clean(text), lead.to_owned());
     for word in text.split(' ') {
         if row.chars().count() + 1 + word.chars().count() > width && row.len() > 3 {
             line(out, &row);

@@ -5,8 +5,9 @@
 //! differs from what was measured only where the station is another one, which shows in a few hundred requests.
 //!
 //! The station gets the instants at which the requests reached the server and what each kept a server busy, and nothing of
-//! how long any of them waited. The delay outside the station, from the client and back to it, is added as one number for
-//! all requests: its median. So no measured waiting leaks into a prediction.
+//! how long any of them waited. What a request left late is added to its own prediction, for it is no doing of the station.
+//! The delay outside, from the client and back to it, is added as one number for all requests: its median. So no measured
+//! waiting leaks into a prediction.
 
 mod candidates;
 mod fit;

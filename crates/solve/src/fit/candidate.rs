@@ -105,11 +105,13 @@ impl Shape {
         }
     }
 
-    /// Places from which the search for the parameters begins: much of the lowest response time is service, or little.
+    /// Places from which the search for the parameters begins: much of the lowest response time is service, or little; and
+    /// the serial part is what limits the throughput, or it is not.
     fn starts(&self, data: &Data<'_>) -> Vec<Vec<f64>> {
         let scales = self.scales(data);
         let shares: &[f64] = if data.prior.is_some() { &[1.0] } else { &[0.9, 0.4] };
-        let start = |share: &f64| {
+        let serial: &[f64] = if self.spec.family == Family::Serial { &[0.9, 0.3] } else { &[0.9] };
+        let start = |(share, serial): (&f64, &f64)| {
             let value = |(free, scale): (&Free, &f64)| match free {
                 Free::Service => match data.prior {
                     Some(prior) => prior.service_s.min(0.999 * *scale),
@@ -117,14 +119,14 @@ impl Shape {
                 },
                 Free::Delay => 0.5 * scale * (1.0 - share),
                 Free::Scv => *share,
-                Free::Serial => 0.9 * scale,
+                Free::Serial => serial * scale,
                 Free::Alone => *scale,
                 Free::Contention => 0.1 * share,
                 Free::Coherency => 1e-3 * share * share,
             };
             self.spec.free().iter().zip(&scales).map(value).collect()
         };
-        shares.iter().map(start).collect()
+        shares.iter().flat_map(|share| serial.iter().map(move |serial| (share, serial))).map(start).collect()
     }
 
     /// What counts as large for each parameter.

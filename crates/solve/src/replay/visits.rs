@@ -21,6 +21,8 @@ pub(super) struct Visits {
 struct Run {
     visits: Vec<Visit>,
     measured_s: Vec<Option<f64>>,
+    /// How late each was sent.
+    late_s: Vec<f64>,
 }
 
 impl Visits {
@@ -58,10 +60,11 @@ impl Visits {
         let (mut pairs, mut turned_away) = (Vec::new(), 0);
         for run in &self.runs {
             let ends_s = departures(&run.visits, rules);
-            for ((visit, end_s), measured_s) in run.visits.iter().zip(ends_s).zip(&run.measured_s) {
+            let measured = run.measured_s.iter().zip(&run.late_s);
+            for ((visit, end_s), (measured_s, late_s)) in run.visits.iter().zip(ends_s).zip(measured) {
                 match (end_s, *measured_s) {
                     (Some(end_s), Some(measured_s)) => {
-                        let predicted_s = (end_s - visit.arrival_s + self.delay_s).max(0.0);
+                        let predicted_s = (late_s + end_s - visit.arrival_s + self.delay_s).max(0.0);
                         pairs.push(Pair { measured_s, predicted_s });
                     }
                     (None, Some(measured_s)) => {
@@ -109,21 +112,31 @@ impl Run {
             let counts = row.scheduled >= trial.warmup_ns;
             row.response_ns().filter(|_| counts).map(|response_ns| response_ns as f64 / NS_PER_S)
         };
-        Self { visits: rows.iter().map(visit).collect(), measured_s: rows.iter().map(measured_s).collect() }
+        Self {
+            visits: rows.iter().map(visit).collect(),
+            measured_s: rows.iter().map(measured_s).collect(),
+            late_s: rows.iter().map(|(row, _)| late_ns(row) as f64 / NS_PER_S).collect(),
+        }
     }
 }
 
-/// The part of the response that passed outside the station: what is neither waiting for a server nor keeping it busy.
+/// How long after it was due a request was sent.
+fn late_ns(row: &RequestRow) -> i64 {
+    row.sent.map_or(0, |sent| (sent - row.scheduled).max(0))
+}
+
+/// The part of the response that passed between client and station: what is neither waiting for a server nor keeping it
+/// busy, nor the client's being late.
 fn outside_ns(row: &RequestRow) -> Option<i64> {
     let (queued, started) = (row.queued?, row.started?);
     // Interrupted service takes longer than it keeps a server busy; handing over the answer comes after `finished`.
     let inside_ns = (row.finished? - started).max(row.service?);
-    Some(row.response_ns()? - (started - queued) - inside_ns)
+    Some(row.response_ns()? - late_ns(row) - (started - queued) - inside_ns)
 }
 
-/// The part of the response that was not service.
+/// The part of the response, once sent, that was not service.
 fn not_served_ns(row: &RequestRow) -> Option<i64> {
-    Some((row.response_ns()? - row.service?).max(0))
+    Some((row.response_ns()? - late_ns(row) - row.service?).max(0))
 }
 
 fn quantile(values: impl Iterator<Item = i64>, p: f64) -> Option<i64> {
