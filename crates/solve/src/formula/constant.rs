@@ -3,14 +3,18 @@
 //! found (Operations Research Letters 29, 2001): all terms are positive.
 
 use super::Solution;
-use super::poisson::{Window, ln_chance, short_of_log};
-use super::quadrature::integral;
+use super::grid::dot;
+use super::poisson::{Sides, ln_chance, short_of_log};
+use super::quadrature::places;
 use super::tails::Tails;
 
 /// Walks of fewer services than this are added up one by one, longer ones integrated.
 const ONE_BY_ONE: u32 = 48;
-/// Lengths of the queue that are followed before its tail is taken as geometric.
+/// Lengths of the queue that are followed at most before its tail is taken as geometric.
 const MOST_LENGTHS: usize = 20_000;
+/// Complex roots that are taken, and the points between which jumps are interpolated where so few roots do not do.
+const ROOTS: u32 = 120;
+const POINTS: usize = 20;
 
 /// The waiting and response times of M/D/m, in order of arrival.
 pub(super) struct Constant {
@@ -58,64 +62,209 @@ impl Walk {
         Self { load, servers, excess }
     }
 
-    /// j·ν_j.
-    fn jump(&self, j: f64) -> f64 {
-        let chance = |k: f64| libm::exp(ln_chance(k * self.servers + j, k * self.load)) / k;
-        let (mut sum, mut k) = (0.0, 1.0);
-        // The terms rise to k = j/(m − a) at most, and fall from there.
-        let peak = j / (self.servers - self.load);
-        while k < f64::from(ONE_BY_ONE) {
-            let term = chance(k);
-            sum += term;
-            k += 1.0;
-            if k > peak && term <= 1e-18 * sum {
-                return j * sum;
+    /// Σ f(k) over all walks of k services, of several functions at once, which fall geometrically from about 1/(m·u²)
+    /// on, u = τ − 1.
+    fn sum<const N: usize>(&self, of: impl Fn(f64) -> [f64; N]) -> [f64; N] {
+        let negligible = |part: &[f64; N], sum: &[f64; N]| part.iter().zip(sum).all(|(p, s)| *p <= 1e-17 * s);
+        let mut sum = [0.0; N];
+        let mut recent = Vec::new();
+        for k in 1..ONE_BY_ONE {
+            let part = of(f64::from(k));
+            add(&mut sum, 1.0, &part);
+            if negligible(&part, &sum) && sum[0] > 0.0 {
+                return sum;
             }
+            recent.push(part);
         }
         // The rest by Euler's and Maclaurin's formula; the derivatives from differences, which suffices so far out.
-        let (a, b, c, d) = (chance(k - 2.0), chance(k - 1.0), chance(k + 1.0), chance(k + 2.0));
-        let first = (a - 8.0 * b + 8.0 * c - d) / 12.0;
-        let third = (-a + 2.0 * b - 2.0 * c + d) / 2.0;
-        sum += chance(k) / 2.0 - first / 12.0 + third / 720.0;
+        let k = f64::from(ONE_BY_ONE);
+        let (a, b) = (recent[recent.len() - 2], recent[recent.len() - 1]);
+        for (part, weight) in [
+            (a, -1.0 / 144.0 - 1.0 / 1440.0),
+            (b, 8.0 / 144.0 + 2.0 / 1440.0),
+            (of(k), 0.5),
+            (of(k + 1.0), -8.0 / 144.0 - 2.0 / 1440.0),
+            (of(k + 2.0), 1.0 / 144.0 + 1.0 / 1440.0),
+        ] {
+            add(&mut sum, weight, &part);
+        }
+        // In the logarithm of k, where a power is left until the geometric fall begins.
+        let fall = 1.0 / (self.servers * self.excess * self.excess);
         let mut from = libm::log(k);
         loop {
-            let to = from + 1.0;
-            let part = integral(from, to, |v| {
+            let to = from + if libm::exp(from) < 1e-4 * fall { 4.0 } else { 1.0 };
+            let mut part = [0.0; N];
+            for (v, weight) in places(from, to) {
                 let k = libm::exp(v);
-                k * chance(k)
-            });
-            sum += part;
+                add(&mut part, weight * k, &of(k));
+            }
+            add(&mut sum, 1.0, &part);
             from = to;
-            if libm::exp(from) > peak && part <= 1e-15 * sum {
-                return j * sum;
+            // What never was anything adds up to nothing.
+            if libm::exp(from) > fall && negligible(&part, &sum) {
+                return sum;
             }
         }
+    }
+
+    /// j·ν_j as its sum over walks.
+    fn jump(&self, j: f64) -> f64 {
+        let [sum] = self.sum(|k| [libm::exp(ln_chance(k * self.servers + j, k * self.load)) / k]);
+        j * sum
+    }
+
+    /// j·ν_j for j = 0 (where it is nothing) up to `most` at least. It is the sum of z^(−j) over all roots z outside the unit
+    /// circle of z^m = e^(a(z−1)): the residues of −ln(1 − e^(a(z−1))/z^m), whose coefficients ν_j are. Where that takes
+    /// too many roots, it is interpolated between its sums over walks.
+    fn jumps(&self, roots: &[(f64, f64)], most: usize) -> Vec<f64> {
+        let ln_tau = libm::log1p(self.excess);
+        let furthest = roots[roots.len() - 1].0 - ln_tau;
+        let first = ((39.0 / furthest).ceil() as usize).max(2);
+        let mut jumps = vec![0.0];
+        if first <= POINTS {
+            jumps.extend((1..first).map(|j| self.jump(j as f64)));
+        } else {
+            jumps.extend(interpolated(1.0, (first - 1) as f64, |j| self.jump(j)));
+        }
+        // The powers of the roots, step by step, as far as they matter.
+        let mut powers: Vec<_> = roots.iter().map(|&root| polar(root, -(first as f64))).collect();
+        let steps: Vec<_> = roots.iter().map(|&root| polar(root, -1.0)).collect();
+        for j in first..=most {
+            let real = libm::exp(-ln_tau * j as f64);
+            let mut sum = 0.0;
+            let mut matter = 0;
+            for (power, step) in powers.iter_mut().zip(&steps) {
+                let (x, y) = *power;
+                if x.abs() + y.abs() < 1e-18 * real {
+                    break;
+                }
+                sum += x;
+                *power = (x * step.0 - y * step.1, x * step.1 + y * step.0);
+                matter += 1;
+            }
+            powers.truncate(matter);
+            jumps.push((real + 2.0 * sum).max(0.0));
+        }
+        jumps
+    }
+
+    /// The logarithm w of the k-th complex root outside the unit circle, by Newton's method for
+    /// a·(e^w − 1) − m·w + 2πik = 0.
+    fn ln_root(&self, k: f64) -> (f64, f64) {
+        let (a, m, turn) = (self.load, self.servers, 2.0 * std::f64::consts::PI * k);
+        // Next to one by the square of w, far from one by the logarithm of what m·w leaves.
+        let near = (2.0 * turn / a).sqrt() * std::f64::consts::FRAC_1_SQRT_2;
+        let mut w = if near < 1.0 {
+            (near + libm::log1p(self.excess) / 2.0, -near)
+        } else {
+            (libm::log((turn + m) / a), -std::f64::consts::FRAC_PI_2)
+        };
+        for _ in 0..50 {
+            let scale = libm::exp(w.0);
+            let (re, im) = (scale * libm::cos(w.1), scale * libm::sin(w.1));
+            let value = (a * (re - 1.0) - m * w.0, a * im - m * w.1 + turn);
+            let slope = (a * re - m, a * im);
+            let size = slope.0 * slope.0 + slope.1 * slope.1;
+            let step = (
+                (value.0 * slope.0 + value.1 * slope.1) / size,
+                (value.1 * slope.0 - value.0 * slope.1) / size,
+            );
+            w = (w.0 - step.0, w.1 - step.1);
+            if step.0.abs() + step.1.abs() < 1e-14 * (w.0.abs() + w.1.abs()) {
+                break;
+            }
+        }
+        w
+    }
+
+    /// Of a walk of k services, over k: P(S ≥ 0), P(S > 0), E\[S⁺\] and E\[S⁺(S⁺ − 1)\], with S + n Poisson of mean y,
+    /// n = km and y = ka. As functions of y they are integrals of the chance of n − 1, or of n: P(N ≥ n) = ∫ p_(n−1)(t) dt
+    /// for t up to y, and the moments the same with (y − t) and its square.
+    fn excesses(&self, k: f64) -> [f64; 4] {
+        let (n, y) = (k * self.servers, k * self.load);
+        let height = libm::exp(ln_chance(n, y)) / k;
+        let start = short_of_log((y - n) / n);
+        let depth = |t: f64| n * (start - short_of_log((t - n) / n));
+        // Panels of four standard deviations, or of four times the length in which a far tail falls.
+        let width = 4.0 * n.sqrt().min(n / (n - y));
+        let (mut sums, mut to) = ([0.0; 4], y);
+        while to > 0.0 {
+            let from = (to - width).max(0.0);
+            for (t, weight) in places(from, to) {
+                let (chance, short) = (weight * libm::exp(depth(t)), y - t);
+                let fewer = chance * n / t;
+                add(&mut sums, 1.0, &[fewer, chance, fewer * short, fewer * short * short]);
+            }
+            to = from;
+            if to > 0.0 && depth(to) < -45.0 {
+                break;
+            }
+        }
+        sums.map(|sum| sum * height)
+    }
+    /// P(more than n wait) from n = 0 until it falls geometrically, from the chance that none waits: the lengths by
+    /// Panjer's recursion, 1981.
+    fn lengths(&self, p_none: f64) -> Vec<f64> {
+        let ratio = 1.0 / (1.0 + self.excess);
+        let roots: Vec<(f64, f64)> = (1..=ROOTS).map(|k| self.ln_root(f64::from(k))).collect();
+        // As many as the first complex root lets differ from geometric, and some to spare.
+        let mut most = (30.0 / (roots[0].0 - libm::log1p(self.excess))) as usize + 16;
+        let mut backwards: Vec<f64> = Vec::new();
+        let (mut chances, mut steady) = (vec![p_none], 0);
+        while steady < 4 && chances.len() < MOST_LENGTHS {
+            let n = chances.len();
+            if n > backwards.len() {
+                backwards = self.jumps(&roots, most).iter().skip(1).rev().copied().collect();
+                most *= 2;
+            }
+            let next = dot(&backwards[backwards.len() - n..], &chances) / n as f64;
+            let there = (next - ratio * chances[n - 1]).abs() <= 1e-11 * next || next < 1e-40;
+            steady = if there { steady + 1 } else { 0 };
+            chances.push(next);
+        }
+        // P(Q > n) from the tail inwards.
+        let end = chances.len() - 1;
+        let mut more = vec![chances[end] / self.excess; end + 1];
+        for n in (0..end).rev() {
+            more[n] = more[n + 1] + chances[n + 1];
+        }
+        more
     }
 }
 
-impl Walk {
-    /// All j·ν_j until they fall geometrically; their sum, which is the mean of the queue; and Σ (j − 1)·j·ν_j, by which
-    /// its variance exceeds that.
-    fn jumps(&self) -> (Vec<f64>, f64, f64) {
-        let ln_ratio = -libm::log1p(self.excess);
-        let settled = |j: usize| libm::exp(ln_ratio * j as f64);
-        let mut jumps = vec![0.0];
-        let (mut mean, mut steady) = (0.0, 0);
-        while steady < 4 && jumps.len() < MOST_LENGTHS {
-            let j = jumps.len();
-            let jump = self.jump(j as f64);
-            mean += jump;
-            jumps.push(jump);
-            let rest = settled(j) / self.excess;
-            let there = (jump - settled(j)).abs() <= 1e-12 * settled(j) || rest.max(jump) <= 1e-18 * mean;
-            steady = if there || mean == 0.0 { steady + 1 } else { 0 };
+fn add<const N: usize>(to: &mut [f64; N], weight: f64, part: &[f64; N]) {
+    to.iter_mut().zip(part).for_each(|(to, part)| *to += weight * part);
+}
+
+/// z^j by the logarithm of z, as real and imaginary part.
+fn polar((ln_size, angle): (f64, f64), j: f64) -> (f64, f64) {
+    let size = libm::exp(ln_size * j);
+    (size * libm::cos(angle * j), size * libm::sin(angle * j))
+}
+
+/// A smooth function at the whole numbers from `low` to `high`, by the polynomial through Chebyshev's points.
+fn interpolated(low: f64, high: f64, of: impl Fn(f64) -> f64) -> Vec<f64> {
+    let last = (POINTS - 1) as f64;
+    let point = |i: usize| {
+        let x =
+            f64::midpoint(low, high) - (high - low) / 2.0 * libm::cos(std::f64::consts::PI * i as f64 / last);
+        let sign = if i.is_multiple_of(2) { 1.0 } else { -1.0 };
+        (x, sign * if i == 0 || i == POINTS - 1 { 0.5 } else { 1.0 }, of(x))
+    };
+    let points: Vec<_> = (0..POINTS).map(point).collect();
+    let at = |x: f64| {
+        let (mut above, mut below) = (0.0, 0.0);
+        for &(place, weight, value) in &points {
+            if x == place {
+                return value;
+            }
+            let share = weight / (x - place);
+            above += share * value;
+            below += share;
         }
-        let last = jumps.len() - 1;
-        // Beyond, a geometric sum: Σ r^j, and Σ (j − 1) r^j.
-        let rest = settled(last) / self.excess;
-        let pairs: f64 = jumps.iter().enumerate().skip(1).map(|(j, jump)| (j as f64 - 1.0) * jump).sum();
-        (jumps, mean + rest, pairs + rest * (last as f64 + 1.0 / self.excess))
-    }
+        above / below
+    };
+    (low as usize..=high as usize).map(|j| at(j as f64)).collect()
 }
 
 impl Constant {
@@ -136,52 +285,10 @@ impl Constant {
             };
         }
         let walk = Walk::new(load, servers);
-        let (jumps, queue, dispersion) = walk.jumps();
-        let (more, p_wait) = Self::lengths(&walk, &jumps);
+        let [busy, some, queue, dispersion] = walk.sum(|k| walk.excesses(k));
+        let more = walk.lengths(libm::exp(-some));
         let ln_ratio = -libm::log1p(walk.excess);
-        Self { load, servers, service_s, more, ln_ratio, p_wait, queue, dispersion }
-    }
-
-    /// P(more than n wait), until it falls geometrically, and P(all servers are busy). The lengths by Panjer's
-    /// recursion, 1981.
-    fn lengths(walk: &Walk, jumps: &[f64]) -> (Vec<f64>, f64) {
-        let ratio = 1.0 / (1.0 + walk.excess);
-        let last = jumps.len() - 1;
-        // Σ ν_j: what lies beyond is r^j/j.
-        let mut sum = 0.0;
-        for (j, jump) in jumps.iter().enumerate().skip(1).rev() {
-            sum += jump / j as f64;
-        }
-        let beyond = -libm::log(walk.excess / (1.0 + walk.excess))
-            - (1..=last).rev().map(|j| libm::pow(ratio, j as f64) / j as f64).sum::<f64>();
-        let mut chances = vec![libm::exp(-(sum + beyond.max(0.0)))];
-        let (mut jumps, mut steady) = (jumps.to_vec(), 0);
-        while steady < 4 && chances.len() < MOST_LENGTHS {
-            let n = chances.len();
-            if n > last {
-                jumps.push(libm::pow(ratio, n as f64));
-            }
-            let next =
-                jumps[1..=n].iter().zip(chances.iter().rev()).map(|(j, q)| j * q).sum::<f64>() / n as f64;
-            let there = (next - ratio * chances[n - 1]).abs() <= 1e-13 * next || next < 1e-40;
-            steady = if there { steady + 1 } else { 0 };
-            chances.push(next);
-        }
-        // P(Q > n) from the tail inwards.
-        let end = chances.len() - 1;
-        let mut more = vec![chances[end] / walk.excess; end + 1];
-        for n in (0..end).rev() {
-            more[n] = more[n + 1] + chances[n + 1];
-        }
-        // N = Q + A: all are busy when A ≥ m, or Q > m − 1 − A.
-        let busy = Window::new(walk.load);
-        let enough = |arrivals: f64| match walk.servers - 1.0 - arrivals {
-            free if free < 0.0 => 1.0,
-            free if free as usize <= end => more[free as usize],
-            free => more[end] * libm::pow(ratio, free - end as f64),
-        };
-        let p_wait = (busy.first..).zip(&busy.terms).map(|(a, chance)| chance * enough(a as f64)).sum();
-        (more, p_wait)
+        Self { load, servers, service_s, more, ln_ratio, p_wait: -libm::expm1(-busy), queue, dispersion }
     }
 
     /// P(W > t). With t between the (k−1)-th and k-th multiple of the service time: j arrivals in what is missing to
@@ -192,14 +299,23 @@ impl Constant {
         }
         let multiples = t_s / self.service_s;
         let k = multiples.floor() + 1.0;
-        let arrivals = Window::new(self.load * (k - multiples));
+        let mean = self.load * (k - multiples);
         let (last, most) = (self.more.len() - 1, k * self.servers - 1.0);
-        let more = |n: f64| match n - last as f64 {
-            _ if n < 0.0 => 1.0,
-            past if past > 0.0 => self.more[last] * libm::exp(self.ln_ratio * past),
-            _ => self.more[n as usize],
-        };
-        (arrivals.first..).zip(&arrivals.terms).map(|(j, chance)| chance * more(most - j as f64)).sum()
+        // More arrivals than `most` leave no doubt; fewer are added up downwards, from where they are likely at all.
+        let mut sum = libm::exp(Sides::of(most, mean).ln_more);
+        let mut arrivals = most.min((mean + 12.0 * mean.sqrt() + 40.0).floor());
+        let mut chance = libm::exp(ln_chance(arrivals, mean));
+        while arrivals >= 0.0 && (chance > 1e-18 * sum || arrivals > mean) {
+            let waiting = most - arrivals;
+            let more = match waiting - last as f64 {
+                past if past > 0.0 => self.more[last] * libm::exp(self.ln_ratio * past),
+                _ => self.more[waiting as usize],
+            };
+            sum += chance * more;
+            chance *= arrivals / mean;
+            arrivals -= 1.0;
+        }
+        sum
     }
 
     /// P(R > t) = P(W > t − D).
@@ -216,7 +332,13 @@ impl Constant {
 /// The mean wait of M/D/m alone.
 pub(super) fn mean_s(rate_per_s: f64, service_s: f64, servers: u32) -> f64 {
     let load = rate_per_s * service_s;
-    if load == 0.0 { 0.0 } else { Walk::new(load, f64::from(servers)).jumps().1 / rate_per_s }
+    if load == 0.0 {
+        0.0
+    } else {
+        let walk = Walk::new(load, f64::from(servers));
+        let [mean] = walk.sum(|k| [walk.excesses(k)[2]]);
+        mean / rate_per_s
+    }
 }
 
 /// Means, variances and tails of M/D/m. The number left waiting by who enters service is what arrived during its wait,
@@ -245,6 +367,7 @@ pub(super) fn solve(rate_per_s: f64, service_s: f64, servers: u32) -> Solution {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::formula::quadrature::integral;
 
     /// Erlang's own sum, where it still has digits: P(W ≤ t) = (1−ρ) Σ (ρ(i−t))^i/i! · e^(−ρ(i−t)), i ≤ t.
     #[test]

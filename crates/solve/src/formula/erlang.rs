@@ -3,10 +3,17 @@
 use kendall_station::Servers;
 
 use super::many::Many;
+use super::poisson::{Sides, ln_chance};
 
 /// Erlang B: the share of requests lost where `load` = λ·E\[S\] is offered to `servers` servers without a queue.
-/// A recursion of positive terms (Jagerman 1974), stable for any number of servers.
+/// A recursion of positive terms (Jagerman 1974); of very many servers, the chance of exactly so many requests at
+/// infinitely many servers over that of at most so many.
 pub fn erlang_b(servers: u32, load: f64) -> f64 {
+    const MANY: u32 = 1000;
+    if servers > MANY && load > 0.0 {
+        let m = f64::from(servers);
+        return libm::exp(ln_chance(m, load) - Sides::of(m, load).ln_at_most);
+    }
     (1..=servers).fold(1.0, |blocked, k| load * blocked / (f64::from(k) + load * blocked))
 }
 
@@ -76,6 +83,15 @@ mod tests {
     fn one_server_waits_with_its_utilisation() {
         assert!((erlang_c(1, 0.7) - 0.7).abs() < 1e-15);
         assert!((erlang_b(1, 0.7) - 0.7 / 1.7).abs() < 1e-15);
+    }
+
+    #[test]
+    fn many_servers_continue_few() {
+        for load in [500.0, 950.0, 1000.0, 1100.0, 1e5] {
+            let few = erlang_b(1000, load);
+            let next = load * few / (1001.0 + load * few);
+            assert!((erlang_b(1001, load) / next - 1.0).abs() < 1e-11, "{load}");
+        }
     }
 
     #[test]

@@ -188,7 +188,7 @@ fn area(curve: &impl Fn(f64) -> f64, from: (f64, f64), to: (f64, f64), error: f6
 }
 
 /// The inner product, in four strands that the processor runs side by side.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut strands = [0.0; 4];
     let (quads_a, quads_b) = (a.chunks_exact(4), b.chunks_exact(4));
     let rest: f64 = quads_a.remainder().iter().zip(quads_b.remainder()).map(|(x, y)| x * y).sum();

@@ -13,7 +13,7 @@ const MOST_WAYS: usize = 1024;
 /// How many steps are followed at most before the tail is taken as geometric, and how often it is tested whether
 /// it already is.
 const MOST_STEPS: usize = 400_000;
-const TEST_EVERY: usize = 256;
+const TEST_EVERY: usize = 32;
 
 /// A series of exponential stages that is entered at the front with some chance.
 struct Branch {
@@ -206,7 +206,11 @@ impl Chain {
             if n % TEST_EVERY == 0 {
                 let shape: Vec<f64> = now.iter().map(|x| x / still).collect();
                 let moved = shape.iter().zip(&settled).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-                if moved < 1e-14 && n >= least {
+                let size = shape.iter().copied().fold(0.0, f64::max);
+                if moved < 1e-12 * size && n >= least {
+                    // Over more steps it is known better, which counts where it is all but one.
+                    let fall = libm::log(alive[n - TEST_EVERY] / still).max(0.0);
+                    ratio = libm::exp(-fall / TEST_EVERY as f64);
                     break;
                 }
                 settled = shape;

@@ -1,5 +1,7 @@
 //! Poisson probabilities as positive terms that add up to one to the last digit, however large the mean.
 
+use super::quadrature::integral;
+
 /// The Poisson probabilities that matter: those of `first`, `first` + 1, and so on.
 pub(super) struct Window {
     pub(super) first: usize,
@@ -54,6 +56,73 @@ pub(super) fn ln_chance(n: f64, mean: f64) -> f64 {
     -deviance - 0.5 * libm::log(2.0 * std::f64::consts::PI * n) - stirling(n)
 }
 
+/// The two sides of a Poisson law, as logarithms, so that neither underflows however far out it lies.
+pub(super) struct Sides {
+    /// ln P(N ≤ n).
+    pub(super) ln_at_most: f64,
+    /// ln P(N > n).
+    pub(super) ln_more: f64,
+}
+
+impl Sides {
+    /// On both sides of `n`, which is whole. The smaller side is the area under the chance of exactly `n` as a function
+    /// of the mean: P(N ≤ n) = ∫ from the mean on, P(N > n) = ∫ up to the mean (Abramowitz and Stegun 1964, 26.4.21).
+    pub(super) fn of(n: f64, mean: f64) -> Self {
+        if n < 0.0 {
+            return Self { ln_at_most: f64::NEG_INFINITY, ln_more: 0.0 };
+        }
+        if mean <= 0.0 {
+            return Self { ln_at_most: 0.0, ln_more: f64::NEG_INFINITY };
+        }
+        let ln_smaller = ln_chance(n, mean) + libm::log(smaller_side(n, mean));
+        let ln_larger = libm::log1p(-libm::exp(ln_smaller).min(1.0));
+        if mean > n {
+            Self { ln_at_most: ln_smaller, ln_more: ln_larger }
+        } else {
+            Self { ln_at_most: ln_larger, ln_more: ln_smaller }
+        }
+    }
+}
+
+/// P(N ≤ n) where the mean is above `n`, else P(N > n), over the chance of exactly `n`.
+fn smaller_side(n: f64, mean: f64) -> f64 {
+    const FEW: f64 = 300.0;
+    let (mut sum, mut term) = (0.0, 1.0);
+    if n < FEW && mean > n {
+        let mut k = n;
+        while term > 1e-18 * sum {
+            sum += term;
+            term *= k / mean;
+            k -= 1.0;
+        }
+        return sum;
+    }
+    if n < FEW {
+        let mut k = n + 1.0;
+        term = mean / k;
+        while term > 1e-18 * sum {
+            sum += term;
+            k += 1.0;
+            term *= mean / k;
+        }
+        return sum;
+    }
+    // Panels of four standard deviations, or of four times the length in which the far tail falls.
+    let width = 4.0 * n.sqrt().min(n.max(mean) / (n - mean).abs());
+    let step = if mean > n { width } else { -width };
+    let start = short_of_log((mean - n) / n);
+    let depth = |t: f64| n * (start - short_of_log((t - n) / n));
+    let mut from = mean;
+    loop {
+        let to = (from + step).max(0.0);
+        sum += integral(from.min(to), from.max(to), |t| libm::exp(depth(t)));
+        from = to;
+        if to == 0.0 || depth(to) < -40.0 {
+            return sum;
+        }
+    }
+}
+
 /// x − ln(1 + x) for x > −1, also where x is small.
 pub(super) fn short_of_log(x: f64) -> f64 {
     if x.abs() > 0.1 {
@@ -91,6 +160,26 @@ mod tests {
             for (i, p) in window.terms.iter().enumerate().filter(|(_, p)| **p > 1e-15) {
                 let found = ln_chance((window.first + i) as f64, mean);
                 assert!((found - libm::log(*p)).abs() < 1e-10, "{mean} {i}: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_sides_are_the_sums_of_the_terms() {
+        for mean in [0.3, 7.0, 290.0, 310.0, 1e4, 1e6] {
+            let window = Window::new(mean);
+            for deviations in [-5.0f64, -1.0, -0.01, 0.01, 1.0, 5.0, 8.0] {
+                let n = (mean + deviations * mean.sqrt()).floor();
+                if n < 0.0 {
+                    continue;
+                }
+                let (below, above) = window.terms.split_at(n as usize + 1 - window.first);
+                let (below, above): (f64, f64) = (below.iter().sum(), above.iter().rev().sum());
+                let sides = Sides::of(n, mean);
+                for (ln_found, exact) in [(sides.ln_at_most, below), (sides.ln_more, above)] {
+                    let off = libm::exp(ln_found) / exact - 1.0;
+                    assert!(off.abs() < 2e-11, "{mean} {n}: {off}");
+                }
             }
         }
     }

@@ -88,44 +88,94 @@ impl Tails {
         if let Self::Closed(seen) = self {
             return seen.quantiles(shares);
         }
-        let all = |value: &dyn Fn(f64) -> f64| {
-            let at = |&p: &f64| Quantile { p, value_s: Estimate::exact(value(p)) };
-            shares.iter().map(at).collect()
-        };
+        let quantile = |(&p, value_s)| Quantile { p, value_s: Estimate::exact(value_s) };
         let known = "only moments and the grid were taken out above";
-        let waiting = |p| match self {
+        let waiting: Vec<f64> = match self {
             Self::Many(Many { delay, .. }) | Self::Delay(delay) | Self::Fitted { delay, .. } => {
-                delay.waiting_quantile(p)
+                shares.iter().map(|&p| delay.waiting_quantile(p)).collect()
             }
-            _ => invert(p, |t_s| self.waiting(t_s).expect(known)),
+            _ => invert(shares, |t_s| self.waiting(t_s).expect(known)),
         };
-        let response = |p| match self {
-            Self::Service(law) => law.quantile_s(p),
-            Self::Constant(constant) => constant.response_quantile(waiting(p)),
-            _ => invert(p, |t_s| self.response(t_s).expect(known)),
+        let response: Vec<f64> = match self {
+            Self::Service(law) => shares.iter().map(|&p| law.quantile_s(p)).collect(),
+            Self::Constant(constant) => waiting.iter().map(|&t_s| constant.response_quantile(t_s)).collect(),
+            _ => invert(shares, |t_s| self.response(t_s).expect(known)),
         };
-        (all(&response), all(&waiting))
+        let all = |values: Vec<f64>| shares.iter().zip(values).map(quantile).collect();
+        (all(response), all(waiting))
     }
 }
 
-/// The smallest t with P(T > t) ≤ 1 − p, to one part in 10¹³, by bracketing and bisection.
-fn invert(p: f64, survival: impl Fn(f64) -> f64) -> f64 {
-    if survival(0.0) <= 1.0 - p {
-        return 0.0;
+/// For ascending shares p, the smallest t with P(T > t) ≤ 1 − p, to one part in 10¹².
+fn invert(shares: &[f64], survival: impl Fn(f64) -> f64) -> Vec<f64> {
+    let (mut before_s, mut gap_s) = (0.0, 0.0);
+    shares
+        .iter()
+        .map(|&p| {
+            // The logarithm of a tail is all but straight, which makes it easy to solve for; zero is far enough down.
+            let above = |t_s: f64| libm::log(survival(t_s).max(1e-300) / (1.0 - p));
+            let found_s = crossing(before_s, gap_s, above);
+            (before_s, gap_s) = (found_s, (found_s - before_s) / 2.0);
+            found_s
+        })
+        .collect()
+}
+
+/// Where a falling function crosses zero, beyond `low` and perhaps not far from `step` beyond it; `low` if it is not
+/// above zero there.
+fn crossing(mut low: f64, mut step: f64, above: impl Fn(f64) -> f64) -> f64 {
+    let mut at_low = above(low);
+    if at_low <= 0.0 {
+        return low;
     }
     // Any unit will do to start from; the bracket grows or shrinks to the scale of the law.
-    let mut high = 1.0;
-    while survival(high) > 1.0 - p {
-        high *= 2.0;
+    step = if low > 0.0 { step.clamp(1e-6 * low, low) } else { 1.0 };
+    let mut high = low + step;
+    let mut at_high = above(high);
+    while at_high > 0.0 {
+        step *= 2.0;
+        (low, at_low, high) = (high, at_high, high + step);
+        at_high = above(high);
     }
-    let mut low = high / 2.0;
-    while survival(low) <= 1.0 - p {
-        high = low;
-        low /= 2.0;
+    while low == 0.0 && high > f64::MIN_POSITIVE {
+        let half = above(high / 2.0);
+        if half > 0.0 {
+            (low, at_low) = (high / 2.0, half);
+        } else {
+            (high, at_high) = (high / 2.0, half);
+        }
     }
-    while high - low > 1e-13 * high {
-        let middle = f64::midpoint(low, high);
-        if survival(middle) > 1.0 - p { low = middle } else { high = middle }
+    narrowed((low, at_low), (high, at_high), above)
+}
+
+/// The right end of a bracket that is narrowed by inverse quadratic interpolation where that is safe, and by bisection
+/// elsewhere (Chandrupatla 1997).
+fn narrowed(left: (f64, f64), right: (f64, f64), above: impl Fn(f64) -> f64) -> f64 {
+    let (mut newest, mut opposite, mut place) = (left, right, 0.5);
+    loop {
+        let x = newest.0 + place * (opposite.0 - newest.0);
+        let found = (x, above(x));
+        let dropped = if (found.1 > 0.0) == (newest.1 > 0.0) {
+            newest
+        } else {
+            std::mem::replace(&mut opposite, newest)
+        };
+        newest = found;
+        let width = (opposite.0 - newest.0).abs();
+        let least = 2.5e-13 * newest.0.abs().max(opposite.0.abs()) / width;
+        if found.1 == 0.0 {
+            return found.0;
+        }
+        if least > 0.25 || width == 0.0 {
+            return if newest.1 > 0.0 { opposite.0 } else { newest.0 };
+        }
+        let ((a, fa), (b, fb), (c, fc)) = (newest, opposite, dropped);
+        let (xi, phi) = ((a - b) / (c - b), (fa - fb) / (fc - fb));
+        let safe = phi * phi < xi && (1.0 - phi) * (1.0 - phi) < 1.0 - xi;
+        place = match safe {
+            true => fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb),
+            false => 0.5,
+        }
+        .clamp(least, 1.0 - least);
     }
-    high
 }
