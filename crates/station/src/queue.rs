@@ -247,6 +247,7 @@ impl<T> Queue<T> {
     }
 
     /// How urgent a job is now. Of several jobs it is faster to compare these than to ask of each two.
+    #[inline]
     pub fn rank(&self, job: &Job) -> Rank {
         Rank(rank(self.discipline, job))
     }
@@ -312,7 +313,7 @@ impl<T> Queue<T> {
 }
 
 /// The number by which a discipline orders jobs; smaller goes first.
-#[inline]
+#[inline(always)]
 fn rank(discipline: Discipline, job: &Job) -> Ordered {
     Ordered::new(match discipline {
         Discipline::Fifo | Discipline::Lifo | Discipline::ProcessorSharing => 0.0,

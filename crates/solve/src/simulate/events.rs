@@ -256,16 +256,17 @@ impl<'a> Floor<'a> {
 
     #[inline]
     fn release(&mut self, server: usize) -> Present {
-        let running = self.servers[server].take().expect("whoever is done was in service");
+        let place = self.servers[server].as_ref().expect("whoever is done was in service").entry.item;
         match self.queue.pop() {
             Some(entry) => self.start(server, entry),
             None => {
+                self.servers[server] = None;
                 self.due.plan(server, f64::INFINITY);
                 self.idle.push(server);
             }
         }
-        self.vacant.push(running.entry.item);
-        self.present[running.entry.item as usize]
+        self.vacant.push(place);
+        self.present[place as usize]
     }
 
     /// The server of the least urgent customer in service, if that one must make way for a newcomer. All servers are busy.
@@ -328,9 +329,12 @@ impl<'a> Floor<'a> {
     /// Another first one waiting may change when a customer in service is overtaken.
     #[inline]
     fn look_ahead(&mut self) {
-        if self.plans.is_empty() {
-            return;
+        if !self.plans.is_empty() {
+            self.plan_for_another_head();
         }
+    }
+
+    fn plan_for_another_head(&mut self) {
         let head = self.queue.head();
         for server in 0..self.servers.len() {
             if let Some(running) = &mut self.servers[server]
