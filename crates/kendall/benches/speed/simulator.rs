@@ -106,6 +106,7 @@ fn ours(page: &mut String) -> f64 {
         (", two classes", station(Discipline::PreemptivePriority, None, 2), CUSTOMERS / 4),
         ("", station(Discipline::ProcessorSharing, None, 0), CUSTOMERS / 4),
         ("", station(Discipline::ShortestRemaining, None, 0), CUSTOMERS / 4),
+        ("", station(Discipline::Gittins, None, 0), CUSTOMERS / 4),
     ];
     // In turns, so that a disturbance meets all of them.
     let mut rates = vec![Vec::new(); stations.len()];

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use kendall_station::random::{Purpose, Rng, stream};
+use kendall_station::random::{Purpose, Rng, stream, unit};
 use kendall_station::{Arrivals, Instants, Law, Station};
 
 use super::Instant;
@@ -141,12 +141,14 @@ impl<'a> Arriving<'a> {
             arrival_s.truncate(count);
         }
         if self.classes.len() > 1 {
-            const UNIT: Law = Law::Uniform { low_s: 0.0, high_s: 1.0 };
+            // Counted without a branch on what was drawn; a generator of its own stays in registers.
+            let mut rng = self.class_rng.clone();
+            let bounds = &self.classes[..self.classes.len() - 1];
             for class in &mut self.class {
-                let u = UNIT.sample(&mut self.class_rng);
-                let found = self.classes.partition_point(|class| class.0 <= u).min(self.classes.len() - 1);
-                *class = found as u32;
+                let u = unit(&mut rng);
+                *class = bounds.iter().map(|bound| u32::from(bound.0 <= u)).sum();
             }
+            self.class_rng = rng;
         }
         if self.alike {
             self.classes[0].1.fill(&mut self.service_rng, &mut self.service_s);

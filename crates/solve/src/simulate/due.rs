@@ -1,5 +1,7 @@
 //! Which of some servers is due first: a tournament, in which each has the instant of its next event.
 
+use std::hint::select_unpredictable;
+
 /// The instants of the next events, one for each server.
 pub(super) struct Due {
     /// The tree: 1 is the root, the children of i are 2i and 2i + 1, and the second half are the servers. Each holds
@@ -32,8 +34,10 @@ impl Due {
         nodes[node] = winner;
         while node > 1 {
             let sibling = nodes[node ^ 1];
-            let ahead = if node & 1 == 0 { sibling.0 < winner.0 } else { sibling.0 <= winner.0 };
-            winner = if ahead { sibling } else { winner };
+            // Nobody can predict who wins, so no branch is taken on it.
+            let ahead = (sibling.0 < winner.0) | ((node & 1 == 1) & (sibling.0 == winner.0));
+            winner.0 = select_unpredictable(ahead, sibling.0, winner.0);
+            winner.1 = select_unpredictable(ahead, sibling.1, winner.1);
             node /= 2;
             nodes[node] = winner;
         }

@@ -125,8 +125,9 @@ impl Engine for Floor<'_> {
 /// A job of each class before any service. Only shortest-remaining is told true sizes, at arrival. The indices of a
 /// measured law take some time to tabulate, so this is done once for all runs and all classes of that law.
 pub(super) fn jobs(station: &Station) -> Vec<Job> {
-    let tabulated = |law: &Law| match station.discipline {
-        Discipline::Gittins | Discipline::CMu => Size::Law(Arc::new(GittinsTable::new(law))),
+    let tabulated = |law: &Law| match (station.discipline, law) {
+        (Discipline::Gittins | Discipline::CMu, Law::Exponential { mean_s }) => Size::Memoryless(*mean_s),
+        (Discipline::Gittins | Discipline::CMu, _) => Size::Law(Arc::new(GittinsTable::new(law))),
         _ => Size::Unknown,
     };
     let common = tabulated(&station.service);
@@ -136,6 +137,16 @@ pub(super) fn jobs(station: &Station) -> Vec<Job> {
     let size = |own: Option<&Law>| own.map_or_else(|| common.clone(), tabulated);
     let job = |class: &Class| Job { weight: class.weight, size: size(class.service.as_ref()), attained: 0.0 };
     station.classes.iter().map(job).collect()
+}
+
+/// An empty queue, made for the few classes or the many of a station.
+pub(super) fn queue<T>(station: &Station) -> Queue<T> {
+    const FEW: usize = 16;
+    if station.classes.len() <= FEW {
+        Queue::of_few_kinds(station.discipline)
+    } else {
+        Queue::new(station.discipline)
+    }
 }
 
 /// Whether the Gittins index of a job falls while it is served, by more than its table is coarse. Looked at between
@@ -160,7 +171,7 @@ impl<'a> Floor<'a> {
             arriving,
             present: Vec::new(),
             vacant: Vec::new(),
-            queue: Queue::new(station.discipline),
+            queue: queue(station),
             servers: (0..servers).map(|_| None).collect(),
             idle: (0..servers).rev().collect(),
             due: Due::new(servers),
@@ -199,6 +210,7 @@ impl<'a> Floor<'a> {
         self.now_s = to_s;
     }
 
+    #[inline]
     fn admit(&mut self, customer: Customer) {
         let mut job = self.jobs[customer.class as usize].clone();
         if self.queue.discipline() == Discipline::ShortestRemaining {
@@ -221,6 +233,7 @@ impl<'a> Floor<'a> {
     }
 
     /// The event that was planned at a server happens; a customer that is done departs.
+    #[inline]
     fn happen(&mut self, server: usize) -> Option<Present> {
         let departed = match self.plans.get(server).map(|plan| plan.until) {
             None | Some(Until::Done) => Some(self.release(server)),
@@ -241,17 +254,19 @@ impl<'a> Floor<'a> {
         departed
     }
 
+    #[inline]
     fn release(&mut self, server: usize) -> Present {
-        let running = self.servers[server].take().expect("whoever is done was in service");
+        let place = self.servers[server].as_ref().expect("whoever is done was in service").entry.item;
         match self.queue.pop() {
             Some(entry) => self.start(server, entry),
             None => {
+                self.servers[server] = None;
                 self.due.plan(server, f64::INFINITY);
                 self.idle.push(server);
             }
         }
-        self.vacant.push(running.entry.item);
-        self.present[running.entry.item as usize]
+        self.vacant.push(place);
+        self.present[place as usize]
     }
 
     /// The server of the least urgent customer in service, if that one must make way for a newcomer. All servers are busy.
@@ -260,8 +275,8 @@ impl<'a> Floor<'a> {
             return None;
         }
         let newcomer = self.queue.rank(newcomer);
-        // Whoever waits has not made anybody go, so nobody goes for those who are less urgent than that.
-        if self.queue.first_rank().is_some_and(|first| first < newcomer) {
+        // Whoever waits has not made anybody go, so nobody goes for those who are not more urgent than that.
+        if self.queue.first_rank().is_some_and(|first| first <= newcomer) {
             return None;
         }
         let mut least: Option<(Rank, usize)> = None;
@@ -284,6 +299,7 @@ impl<'a> Floor<'a> {
         self.queue.resume(running.entry);
     }
 
+    #[inline]
     fn start(&mut self, server: usize, entry: Entry<Place>) {
         let present = &mut self.present[entry.item as usize];
         if present.started_s.is_nan() {
@@ -294,6 +310,7 @@ impl<'a> Floor<'a> {
     }
 
     /// Plans what happens next at a busy server whose customer is up to date.
+    #[inline]
     fn plan(&mut self, server: usize) {
         let running = self.servers[server].as_ref().expect("only a busy server has plans");
         let job = &running.entry.job;
@@ -312,9 +329,12 @@ impl<'a> Floor<'a> {
     /// Another first one waiting may change when a customer in service is overtaken.
     #[inline]
     fn look_ahead(&mut self) {
-        if self.plans.is_empty() {
-            return;
+        if !self.plans.is_empty() {
+            self.plan_for_another_head();
         }
+    }
+
+    fn plan_for_another_head(&mut self) {
         let head = self.queue.head();
         for server in 0..self.servers.len() {
             if let Some(running) = &mut self.servers[server]

@@ -49,6 +49,33 @@ pub(super) struct Row<'a> {
     pub(super) class: &'a [u32],
 }
 
+/// Departures that are not in their section yet. Adding up some at once is faster than one after the other.
+struct Pending {
+    response_s: Vec<f64>,
+    waiting_s: Vec<f64>,
+    /// Empty without classes.
+    class: Vec<u32>,
+}
+
+impl Pending {
+    const MOST: usize = 128;
+
+    fn new() -> Self {
+        let times = || Vec::with_capacity(Self::MOST);
+        Self { response_s: times(), waiting_s: times(), class: Vec::new() }
+    }
+
+    fn len(&self) -> usize {
+        self.response_s.len()
+    }
+
+    fn clear(&mut self) {
+        self.response_s.clear();
+        self.waiting_s.clear();
+        self.class.clear();
+    }
+}
+
 pub(super) struct Observer {
     max_customers: u64,
     looks: Looks,
@@ -56,6 +83,7 @@ pub(super) struct Observer {
     most_sections: usize,
     sections: Vec<Section>,
     current: Section,
+    pending: Pending,
     /// Customers of a full section, and of a fine batch in it.
     section_customers: u64,
     batch_customers: u64,
@@ -146,6 +174,7 @@ impl Observer {
             most_sections: MOST_SECTIONS,
             sections: Vec::with_capacity(MOST_SECTIONS),
             current: Section::new(classes, least_s, 0.0),
+            pending: Pending::new(),
             section_customers,
             batch_customers,
             batch_left: batch_customers,
@@ -176,13 +205,15 @@ impl Observer {
     /// A customer leaves served. Breaks when enough is known.
     #[inline]
     pub(super) fn departed(&mut self, now_s: f64, customer: Departure) -> ControlFlow<()> {
-        self.current.all.add(customer.response_s, customer.waiting_s);
-        self.current.delayed += u64::from(customer.delayed);
-        if let Some(class) = self.current.classes.get_mut(customer.class) {
-            class.add(customer.response_s, customer.waiting_s);
+        self.pending.response_s.push(customer.response_s);
+        self.pending.waiting_s.push(customer.waiting_s);
+        if self.classes > 0 {
+            self.pending.class.push(customer.class as u32);
         }
-        self.current.weighted_s += self.weights[customer.class] * customer.response_s;
-        self.current.add_to_batch(customer.response_s, 1);
+        self.current.delayed += u64::from(customer.delayed);
+        if self.pending.len() == Pending::MOST {
+            self.gather();
+        }
         self.count(now_s, 1)
     }
 
@@ -195,22 +226,20 @@ impl Observer {
     /// over a long run these sums are the integrals over time (Little's law in its sample-path form, Stidham 1974).
     /// Breaks when enough is known.
     pub(super) fn departed_in_a_row(&mut self, now_s: f64, row: &Row<'_>) -> ControlFlow<()> {
-        let (responses, waits) = (Total::of(row.response_s), Total::of(row.waiting_s));
-        let current = &mut self.current;
-        current.present_s += responses.sum_s;
-        current.busy_s += Total::of(row.service_s).sum_s;
-        current.all.add_all((row.response_s, &responses), (row.waiting_s, &waits));
-        current.delayed += waits.positive;
-        if row.class.is_empty() {
-            current.weighted_s += self.weights[0] * responses.sum_s;
-        }
-        for (i, &class) in row.class.iter().enumerate() {
-            let (response_s, waiting_s) = (row.response_s[i], row.waiting_s[i]);
-            current.weighted_s += self.weights[class as usize] * response_s;
-            current.classes[class as usize].add(response_s, waiting_s);
-        }
-        current.add_to_batch(responses.sum_s, row.response_s.len() as u64);
+        debug_assert_eq!(self.pending.len(), 0, "customers leave in rows, or one by one");
+        let (responses, waits) =
+            self.current.add_all(row.response_s, row.waiting_s, row.class, &self.weights);
+        self.current.present_s += responses.sum_s;
+        self.current.busy_s += Total::of(row.service_s).sum_s;
+        self.current.delayed += waits.positive;
         self.count(now_s, row.response_s.len() as u64)
+    }
+
+    /// Adds what is pending to its section.
+    fn gather(&mut self) {
+        let Pending { response_s, waiting_s, class } = &self.pending;
+        self.current.add_all(response_s, waiting_s, class, &self.weights);
+        self.pending.clear();
     }
 
     /// A customer finds no room. Breaks when enough is known.
@@ -221,7 +250,8 @@ impl Observer {
 
     /// How many customers have left, served or not.
     pub(super) fn customers(&self) -> u64 {
-        self.sections.iter().chain([&self.current]).map(Section::customers).sum()
+        let gathered: u64 = self.sections.iter().chain([&self.current]).map(Section::customers).sum();
+        gathered + self.pending.len() as u64
     }
 
     /// The mean number present at the end, and by how much it grew per second.
@@ -243,6 +273,7 @@ impl Observer {
         if self.batch_left > 0 {
             return ControlFlow::Continue(());
         }
+        self.gather();
         self.batch_left = self.batch_customers;
         self.current.close_batch();
         if self.current.customers() < self.section_customers {
@@ -254,6 +285,7 @@ impl Observer {
 
     /// A run has ended, and the station is empty.
     pub(super) fn end_run(&mut self) {
+        self.gather();
         self.began_s = self.current.end_s;
         self.runs += 1;
         self.runs_in_section += 1;
@@ -331,6 +363,7 @@ impl Observer {
 
     /// What did not fill a section counts where the run is itself the whole.
     fn finish(&mut self) {
+        self.gather();
         if self.whole != Whole::Endless && self.current.customers() > 0 {
             self.current.close_batch();
             self.push_current();

@@ -92,14 +92,14 @@ impl Ledger {
     }
 
     #[inline]
-    pub(super) fn add(&mut self, response_s: f64, waiting_s: f64) {
+    fn add(&mut self, response_s: f64, waiting_s: f64) {
         self.count += 1;
         self.response.add(response_s);
         self.waiting.add(waiting_s);
     }
 
     /// Customers with these response and waiting times, and what those come to.
-    pub(super) fn add_all(&mut self, responses: (&[f64], &Total), waits: (&[f64], &Total)) {
+    fn add_all(&mut self, responses: (&[f64], &Total), waits: (&[f64], &Total)) {
         self.count += responses.0.len() as u64;
         self.response.add_all(responses.0, responses.1);
         self.waiting.add_all(waits.0, waits.1);
@@ -219,8 +219,28 @@ impl Section {
         self.end_s - self.start_s
     }
 
-    #[inline]
-    pub(super) fn add_to_batch(&mut self, response_s: f64, customers: u64) {
+    /// Customers that left served, with their classes where there are any. What their times come to.
+    pub(super) fn add_all(
+        &mut self,
+        response_s: &[f64],
+        waiting_s: &[f64],
+        class: &[u32],
+        weights: &[f64],
+    ) -> (Total, Total) {
+        let (responses, waits) = (Total::of(response_s), Total::of(waiting_s));
+        self.all.add_all((response_s, &responses), (waiting_s, &waits));
+        if class.is_empty() {
+            self.weighted_s += weights[0] * responses.sum_s;
+        }
+        for ((&class, &response_s), &waiting_s) in class.iter().zip(response_s).zip(waiting_s) {
+            self.weighted_s += weights[class as usize] * response_s;
+            self.classes[class as usize].add(response_s, waiting_s);
+        }
+        self.add_to_batch(responses.sum_s, response_s.len() as u64);
+        (responses, waits)
+    }
+
+    fn add_to_batch(&mut self, response_s: f64, customers: u64) {
         self.batch.0 += response_s;
         self.batch.1 += customers;
     }

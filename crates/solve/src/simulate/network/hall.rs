@@ -10,6 +10,7 @@ use kendall_station::{Clock, Discipline, Entry, Queue, Size, Ticket};
 use super::scene::{Event, Scene};
 use super::sharing::Sharing;
 use super::spot::Spot;
+use crate::simulate::events;
 use crate::simulate::observer::Departure;
 
 /// What has come of an event at a server.
@@ -105,7 +106,7 @@ impl<'a> Hall<'a> {
         Self {
             spot,
             index,
-            queue: Queue::new(spot.station.discipline),
+            queue: events::queue(&spot.station),
             servers,
             ready: if power == Power::On { (0..count).rev().collect() } else { Vec::new() },
             sharing: (spot.station.discipline == Discipline::ProcessorSharing).then(Sharing::new),
