@@ -1,14 +1,14 @@
 //! Open stations.
 
 use kendall_station::{
-    Answer, Arrivals, Class, Conditions, Discipline, Law, Part, Servers, Station, Summary,
+    Answer, Arrivals, Class, Conditions, Discipline, Law, Network, Node, Part, Servers, Station, Summary,
 };
 
 use super::{BatchError, Inputs, Model};
 use crate::{
-    NoFormula, TwoMoments, erlang_b, erlang_c, fork_join_response_s, formula, load_for_loss, number_at_least,
-    quantiles, response_survival, servers_for_loss, servers_for_p_wait, servers_for_response,
-    sharing_response_s, split, split_merge_response_s, waiting_survival,
+    NoFormula, TwoMoments, erlang_b, erlang_c, fork_join_response_s, formula, load_for_loss, network_formula,
+    number_at_least, quantiles, response_survival, servers_for_loss, servers_for_p_wait,
+    servers_for_response, sharing_response_s, split, split_merge_response_s, waiting_survival,
 };
 
 const ANSWER: &str = "R_mean, R_var, R_p*, Wq_mean, Wq_var, Wq_p*, Wq_sf_at_t, R_sf_at_t, L, Lq, P_wait, P_block, \
@@ -253,6 +253,13 @@ pub(super) const MODELS: &[Model] = &[
         inputs: "lam, mu?: or service, service?: a law, m=1, s=0: overhead of each further server",
         quantities: "R_mean_together, R_mean_apart, crossover",
         value: divided,
+    },
+    Model {
+        name: "jackson",
+        about: "an open network of M/M/m by Jackson's theorem",
+        inputs: "lam: from outside to each node, mu: of each node, m?: servers of each, P: chances to go from node to node",
+        quantities: "R_mean, Wq_mean, L, throughput, X_*, U_*, R_*, Wq_*, L_*, Lq_*",
+        value: jackson,
     },
     Model {
         name: "mg1_ps",
@@ -525,6 +532,53 @@ fn divided(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
         "crossover" => Ok(Some(found.crossover_per_s.ok_or_else(|| no_answer("one way is always better"))?)),
         _ => Ok(None),
     }
+}
+
+/// An open network; its nodes are numbered from 0, and so are the quantities of each.
+fn jackson(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
+    let (rates, speeds, ways) = (inputs.numbers("lam")?, inputs.numbers("mu")?, inputs.rows("P")?);
+    let servers = if inputs.has("m") { inputs.numbers("m")? } else { vec![1.0; rates.len()] };
+    let n = rates.len();
+    if [speeds.len(), servers.len(), ways.len()] != [n; 3] || ways.iter().any(|row| row.len() != n) {
+        return Err(no_answer(
+            "each node needs its rate, its speed, its servers and its row and column of P",
+        ));
+    }
+    let node = |i: usize| {
+        let whole =
+            |m: f64| (m.fract() == 0.0 && m <= f64::from(u32::MAX)).then(|| Servers::new(m as u32))?;
+        let servers = whole(servers[i]).ok_or_else(|| no_answer("a node needs a whole number of servers"))?;
+        let arrivals = (rates[i] != 0.0).then(|| Arrivals::poisson(rates[i]));
+        Ok(Node { arrivals, ..Node::new(i.to_string(), Law::exponential_rate(speeds[i]), servers) })
+    };
+    let row =
+        |row: &Vec<f64>| (0..n).filter(|&to| row[to] != 0.0).map(|to| (to.to_string(), row[to])).collect();
+    let network = Network {
+        nodes: (0..n).map(node).collect::<Result<_, BatchError>>()?,
+        routing: ways.iter().enumerate().map(|(from, ways)| (from.to_string(), row(ways))).collect(),
+        population: None,
+        classes: Vec::new(),
+    };
+    let answer = network_formula(&network).map_err(no_answer)?;
+    let waiting = answer.nodes.iter().map(|node| node.throughput_per_s * node.waiting_s).sum::<f64>();
+    Ok(match quantity {
+        "R_mean" => Some(answer.response_s),
+        "Wq_mean" => Some(waiting / answer.throughput_per_s),
+        "L" => Some(answer.in_system),
+        "throughput" | "X" => Some(answer.throughput_per_s),
+        _ => quantity.split_once('_').and_then(|(what, place)| {
+            let node = answer.nodes.get(place.parse::<usize>().ok()?)?;
+            match what {
+                "X" => Some(node.throughput_per_s),
+                "U" => Some(node.utilisation),
+                "R" => Some(node.response_s),
+                "Wq" => Some(node.waiting_s),
+                "L" => Some(node.in_station),
+                "Lq" => Some(node.throughput_per_s * node.waiting_s),
+                _ => None,
+            }
+        }),
+    })
 }
 
 fn sharing(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
