@@ -461,13 +461,17 @@ fn ranked(inputs: &Inputs, quantity: &str, discipline: Discipline) -> Result<Opt
         ..Station::new(Arrivals::poisson(total), laws[0].clone(), inputs.servers("m")?)
     };
     let answer = formula(&station).map_err(no_answer)?;
+    let known = |value: Option<f64>| match (value, quantity) {
+        (None, "R_var" | "Wq_var") => Err(no_answer("of these classes only the means are known")),
+        (value, _) => Ok(value),
+    };
     if !inputs.has("cls") {
-        return Ok(of_answer(&answer, quantity));
+        return known(of_answer(&answer, quantity));
     }
     let one = usize::try_from(inputs.whole("cls")?).ok().and_then(|k| answer.classes.get(k));
     let one = one.ok_or_else(|| no_answer("there is no class of this number"))?;
     let rate = one.throughput_per_s.value;
-    Ok(match quantity {
+    known(match quantity {
         "L" => Some(rate * one.response.mean_s.value),
         "Lq" => Some(rate * one.waiting.mean_s.value),
         _ => of_times(&one.response, &one.waiting, quantity),
