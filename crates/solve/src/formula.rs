@@ -2,7 +2,7 @@
 //!
 //! Where an exact answer is known it is given: as a sum of positive terms, so that neither a hundred thousand servers
 //! nor a utilisation of 1 − 10⁻⁹ costs accuracy. Quantiles of M/G/1 are exact for phase-type laws and constant service,
-//! and good to about one part in ten thousand for other laws, to one in five hundred next to saturation. Where only an
+//! and good to about one part in ten thousand for other laws, to one in a thousand above a utilisation of 0.95. Where only an
 //! approximation is known, the best one answers and says so ([`By::Formula`]); [`TwoMoments`] has them all, by name.
 
 mod abandon;
@@ -124,10 +124,10 @@ fn whose(keeping: &[String], growing: &[String]) -> String {
     format!("; the classes that keep up: {}; that do not: {}", keeping.join(", "), growing.join(", "))
 }
 
-/// The answer of queueing theory, without intervals: in a fraction of a millisecond for M/M/m and most others, in some
-/// milliseconds for M/PH/m with tens of states.
+/// The answer of queueing theory, without intervals: within about a millisecond at any utilisation and up to ten
+/// thousand servers, and within some for a hundred thousand with constant service.
 ///
-/// Exact: M/M/m and M/M/m/K, M/G/m/m, M/G/1, M/D/m, M/PH/m of up to 60 states, GI/M/m, M/M/m with exponential patience; M/M/m//N for
+/// Exact: M/M/m and M/M/m/K, M/G/m/m, M/G/1, M/D/m, M/PH/m of up to 24 states, GI/M/m, M/M/m with exponential patience; M/M/m//N for
 /// any law of thinking, with or without limited room; the means of processor sharing
 /// and of shortest-remaining at one server; priorities at one server, and at several if all service is alike and
 /// exponential. Approximate, and labelled so: M/G/m, GI/G/m, priorities of other laws at several servers. LIFO has the

@@ -44,6 +44,28 @@ proptest! {
         }
     }
 
+    /// Rooms of any size under any load: sound numbers, Little's law for who waits, and what is lost is what is left.
+    #[test]
+    fn a_room_of_any_size_is_answered(servers in 1u32..100_000, places in 0u64..1_000_000, ln_rho in -14.0..7.0f64) {
+        let rate = f64::from(servers) * ln_rho.exp();
+        let room = Station {
+            capacity: Some(u64::from(servers) + places),
+            ..station(rate, Law::Exponential { mean_s: 1.0 }, servers)
+        };
+        let answer = formula(&room).unwrap();
+        let shares = [answer.p_wait.value, answer.lost.value, answer.utilisation.value];
+        prop_assert!(shares.iter().all(|share| (0.0..=1.0 + 1e-12).contains(share)), "{shares:?}");
+        let throughput = rate * (1.0 - answer.lost.value);
+        prop_assert!((answer.throughput_per_s.value - throughput).abs() <= 1e-9 * rate);
+        for summary in [&answer.response, &answer.waiting] {
+            prop_assert!(summary.mean_s.value >= 0.0 && summary.variance_s2.unwrap() >= 0.0);
+            prop_assert!(summary.quantiles.iter().all(|q| q.value_s.value.is_finite()));
+            prop_assert!(summary.quantiles.is_sorted_by(|a, b| a.value_s.value <= b.value_s.value));
+        }
+        prop_assert!((response_survival(&room, 0.0).unwrap() - 1.0).abs() < 1e-8);
+        prop_assert!((waiting_survival(&room, 0.0).unwrap() - answer.p_wait.value).abs() < 1e-8);
+    }
+
     /// The mean is the integral of the survival function.
     #[test]
     fn the_tail_has_the_mean(shape in 1u32..6, rho in 0.1..0.9f64) {

@@ -3,8 +3,13 @@
 //! Seeds are fixed. Each comparison with simulation allows twice the half-width of a 95 % interval by Student's t with at
 //! least nine degrees of freedom: a false alarm in about 700 when a seed is changed.
 
-use kendall_solve::{NoFormula, StopRule, TwoMoments, formula, quantiles, simulate};
-use kendall_station::{Answer, Arrivals, By, Class, Discipline, Estimate, Law, Part, Servers, Station};
+use kendall_solve::batch::{self, Inputs};
+use kendall_solve::{
+    NoFormula, StopRule, TwoMoments, formula, network_formula, quantiles, simulate, simulate_network, split,
+};
+use kendall_station::{
+    Answer, Arrivals, By, Class, Discipline, Estimate, Law, Network, Node, Part, Routes, Servers, Station,
+};
 use proptest::prelude::*;
 
 fn station(arrivals: Arrivals, service: Law, servers: u32) -> Station {
@@ -104,6 +109,79 @@ fn simulation_agrees_with_every_exact_formula() {
         let classes = mixed.classes.iter().cloned().map(alike).collect();
         compare(&Station { classes, ..mixed }, seed, 0.0);
     }
+}
+
+fn rule() -> StopRule {
+    StopRule::Steady { max_customers: 100_000, relative_half_width: None }
+}
+
+/// Jackson's theorem (1957), with feedback, several servers and two ways in.
+#[test]
+fn a_network_by_formula_is_the_network_by_simulation() {
+    let node =
+        |name: &str, mean_s, servers| Node::new(name, exponential(mean_s), Servers::new(servers).unwrap());
+    let ways = |ways: &[(&str, f64)]| ways.iter().map(|&(to, chance)| (to.to_owned(), chance)).collect();
+    let network = Network {
+        nodes: vec![
+            Node { arrivals: Some(Arrivals::poisson(3.0)), ..node("web", 0.1, 1) },
+            node("db", 0.3, 2),
+            Node { arrivals: Some(Arrivals::poisson(1.0)), ..node("disk", 0.1, 1) },
+        ],
+        routing: Routes::from([
+            ("web".into(), ways(&[("db", 0.6), ("disk", 0.2)])),
+            ("db".into(), ways(&[("web", 0.5)])),
+            ("disk".into(), ways(&[("disk", 0.3)])),
+        ]),
+        population: None,
+        classes: Vec::new(),
+    };
+    let (exact, found) =
+        (network_formula(&network).unwrap(), simulate_network(&network, rule(), 41).unwrap());
+    near("response", found.overall.response.mean_s, exact.response_s, 0.0);
+    near("in the network", found.overall.in_system, exact.in_system, 0.0);
+    for (exact, found) in exact.nodes.iter().zip(&found.nodes) {
+        let answer = found.answer.as_ref().unwrap();
+        near(&exact.name, answer.response.mean_s, exact.response_s, 0.0);
+        near(&exact.name, answer.waiting.mean_s, exact.waiting_s, 0.0);
+        near(&exact.name, answer.utilisation, exact.utilisation, 0.0);
+        near(&exact.name, found.visits, exact.visits, 0.0);
+    }
+    let inputs = r#"{"lam": [3, 0, 1], "mu": [10, 3.3333333333333335, 10], "m": [1, 2, 1],
+        "P": [[0, 0.6, 0.2], [0.5, 0, 0], [0, 0, 0.3]]}"#;
+    let row = |quantity: &str| batch::value("jackson", &Inputs::read(inputs).unwrap(), quantity).unwrap();
+    let same = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-12, "{a} {b}");
+    same(row("R_mean"), exact.response_s);
+    same(row("L"), exact.in_system);
+    for (i, node) in exact.nodes.iter().enumerate() {
+        same(row(&format!("X_{i}")), node.throughput_per_s);
+        same(row(&format!("U_{i}")), node.utilisation);
+        same(row(&format!("L_{i}")), node.in_station);
+    }
+}
+
+/// Divided requests are a station of one fast server; the crossover is where both ways take as long.
+#[test]
+fn dividing_requests_is_what_simulation_says() {
+    let service = Law::Uniform { low_s: 0.0, high_s: 1.0 };
+    let whole = station(Arrivals::poisson(3.0), service.clone(), 4);
+    let overhead = 0.1;
+    let by = split(&whole, overhead).unwrap();
+    let fast = station(Arrivals::poisson(3.0), service.scaled((1.0 + 3.0 * overhead) / 4.0), 1);
+    for (station, answer, off, seed) in [(&fast, &by.together, 0.0, 51), (&whole, &by.apart, 0.01, 52)] {
+        let found = simulate(station, rule(), seed).unwrap();
+        near("divided or not", found.response.mean_s, answer.as_ref().unwrap().response.mean_s.value, off);
+    }
+    let rate = by.crossover_per_s.unwrap();
+    let at = |rate: f64| {
+        let there = split(&station(Arrivals::poisson(rate), service.clone(), 4), overhead).unwrap();
+        let mean =
+            |way: Result<Answer, NoFormula>| way.map_or(f64::INFINITY, |answer| answer.response.mean_s.value);
+        (mean(there.together), mean(there.apart))
+    };
+    let (together, apart) = at(0.99 * rate);
+    assert!(together < apart, "{together} {apart}");
+    let (together, apart) = at(1.01 * rate);
+    assert!(together > apart, "{together} {apart}");
 }
 
 /// As far off as their labels say, or as the arrivals make them.

@@ -38,8 +38,8 @@ fn a_model_knows_each_quantity_that_it_names() {
         let model = batch::model(fields[0]).unwrap();
         let inputs = Inputs::read(fields[1]).unwrap();
         for quantity in model.quantities() {
-            let asked =
-                quantity.strip_suffix('*').map_or_else(|| quantity.to_owned(), |prefix| format!("{prefix}1"));
+            let asked = quantity.strip_suffix('*');
+            let asked = asked.map_or_else(|| quantity.to_owned(), |prefix| format!("{prefix}1"));
             let told = model.value(&inputs, &asked);
             let unknown = matches!(told, Err(BatchError::UnknownQuantity { .. }));
             assert!(!unknown || quantity.ends_with('*'), "{} {} {quantity}", fields[0], fields[1]);

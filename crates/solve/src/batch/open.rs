@@ -3,14 +3,14 @@
 mod models;
 
 use kendall_station::{
-    Answer, Arrivals, Class, Conditions, Discipline, Law, Part, Servers, Station, Summary,
+    Answer, Arrivals, Class, Conditions, Discipline, Law, Network, Node, Part, Servers, Station, Summary,
 };
 
 use super::{BatchError, Inputs};
 use crate::{
-    NoFormula, TwoMoments, erlang_b, erlang_c, fork_join_response_s, formula, load_for_loss, number_at_least,
-    quantiles, response_survival, servers_for_loss, servers_for_p_wait, servers_for_response,
-    sharing_response_s, split, split_merge_response_s, waiting_survival,
+    NoFormula, TwoMoments, erlang_b, erlang_c, fork_join_response_s, formula, load_for_loss, network_formula,
+    number_at_least, quantiles, response_survival, servers_for_loss, servers_for_p_wait,
+    servers_for_response, sharing_response_s, split, split_merge_response_s, waiting_survival,
 };
 
 pub(super) use models::MODELS;
@@ -192,13 +192,17 @@ fn ranked(inputs: &Inputs, quantity: &str, discipline: Discipline) -> Result<Opt
         ..Station::new(Arrivals::poisson(total), laws[0].clone(), inputs.servers("m")?)
     };
     let answer = formula(&station).map_err(no_answer)?;
+    let known = |value: Option<f64>| match (value, quantity) {
+        (None, "R_var" | "Wq_var") => Err(no_answer("of these classes only the means are known")),
+        (value, _) => Ok(value),
+    };
     if !inputs.has("cls") {
-        return Ok(of_answer(&answer, quantity));
+        return known(of_answer(&answer, quantity));
     }
     let one = usize::try_from(inputs.whole("cls")?).ok().and_then(|k| answer.classes.get(k));
     let one = one.ok_or_else(|| no_answer("there is no class of this number"))?;
     let rate = one.throughput_per_s.value;
-    Ok(match quantity {
+    known(match quantity {
         "L" => Some(rate * one.response.mean_s.value),
         "Lq" => Some(rate * one.waiting.mean_s.value),
         _ => of_times(&one.response, &one.waiting, quantity),
@@ -263,6 +267,53 @@ fn divided(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
         "crossover" => Ok(Some(found.crossover_per_s.ok_or_else(|| no_answer("one way is always better"))?)),
         _ => Ok(None),
     }
+}
+
+/// An open network; its nodes are numbered from 0, and so are the quantities of each.
+fn jackson(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
+    let (rates, speeds, ways) = (inputs.numbers("lam")?, inputs.numbers("mu")?, inputs.rows("P")?);
+    let servers = if inputs.has("m") { inputs.numbers("m")? } else { vec![1.0; rates.len()] };
+    let n = rates.len();
+    if [speeds.len(), servers.len(), ways.len()] != [n; 3] || ways.iter().any(|row| row.len() != n) {
+        return Err(no_answer(
+            "each node needs its rate, its speed, its servers and its row and column of P",
+        ));
+    }
+    let node = |i: usize| {
+        let whole =
+            |m: f64| (m.fract() == 0.0 && m <= f64::from(u32::MAX)).then(|| Servers::new(m as u32))?;
+        let servers = whole(servers[i]).ok_or_else(|| no_answer("a node needs a whole number of servers"))?;
+        let arrivals = (rates[i] != 0.0).then(|| Arrivals::poisson(rates[i]));
+        Ok(Node { arrivals, ..Node::new(i.to_string(), Law::exponential_rate(speeds[i]), servers) })
+    };
+    let row =
+        |row: &Vec<f64>| (0..n).filter(|&to| row[to] != 0.0).map(|to| (to.to_string(), row[to])).collect();
+    let network = Network {
+        nodes: (0..n).map(node).collect::<Result<_, BatchError>>()?,
+        routing: ways.iter().enumerate().map(|(from, ways)| (from.to_string(), row(ways))).collect(),
+        population: None,
+        classes: Vec::new(),
+    };
+    let answer = network_formula(&network).map_err(no_answer)?;
+    let waiting = answer.nodes.iter().map(|node| node.throughput_per_s * node.waiting_s).sum::<f64>();
+    Ok(match quantity {
+        "R_mean" => Some(answer.response_s),
+        "Wq_mean" => Some(waiting / answer.throughput_per_s),
+        "L" => Some(answer.in_system),
+        "throughput" | "X" => Some(answer.throughput_per_s),
+        _ => quantity.split_once('_').and_then(|(what, place)| {
+            let node = answer.nodes.get(place.parse::<usize>().ok()?)?;
+            match what {
+                "X" => Some(node.throughput_per_s),
+                "U" => Some(node.utilisation),
+                "R" => Some(node.response_s),
+                "Wq" => Some(node.waiting_s),
+                "L" => Some(node.in_station),
+                "Lq" => Some(node.throughput_per_s * node.waiting_s),
+                _ => None,
+            }
+        }),
+    })
 }
 
 fn sharing(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {

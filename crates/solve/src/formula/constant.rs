@@ -4,7 +4,7 @@
 
 use super::Solution;
 use super::grid::dot;
-use super::poisson::{Sides, ln_chance, short_of_log};
+use super::poisson::{Sides, ln_chance, short_of_log, stirling};
 use super::quadrature::places;
 use super::tails::Tails;
 
@@ -181,22 +181,23 @@ impl Walk {
     /// n = km and y = ka. As functions of y they are integrals of the chance of n − 1, or of n: P(N ≥ n) = ∫ p_(n−1)(t) dt
     /// for t up to y, and the moments the same with (y − t) and its square.
     fn excesses(&self, k: f64) -> [f64; 4] {
-        let (n, y) = (k * self.servers, k * self.load);
-        let height = libm::exp(ln_chance(n, y)) / k;
-        let start = short_of_log((y - n) / n);
-        let depth = |t: f64| n * (start - short_of_log((t - n) / n));
+        let (n, y, short) = (k * self.servers, k * self.load, k * (self.servers - self.load));
+        // By how much t = y − s is short of n, so that no digits go where y is all but n.
+        let start = short_of_log(-short / n);
+        let height = libm::exp(-n * start - stirling(n)) / (2.0 * std::f64::consts::PI * n).sqrt() / k;
+        let depth = |s: f64| n * (start - short_of_log(-(short + s) / n));
         // Panels of four standard deviations, or of four times the length in which a far tail falls.
-        let width = 4.0 * n.sqrt().min(n / (n - y));
-        let (mut sums, mut to) = ([0.0; 4], y);
-        while to > 0.0 {
-            let from = (to - width).max(0.0);
-            for (t, weight) in places(from, to) {
-                let (chance, short) = (weight * libm::exp(depth(t)), y - t);
-                let fewer = chance * n / t;
-                add(&mut sums, 1.0, &[fewer, chance, fewer * short, fewer * short * short]);
+        let width = 4.0 * n.sqrt().min(n / short);
+        let (mut sums, mut from) = ([0.0; 4], 0.0);
+        while from < y {
+            let to = (from + width).min(y);
+            for (s, weight) in places(from, to) {
+                let chance = weight * libm::exp(depth(s));
+                let fewer = chance * n / (y - s);
+                add(&mut sums, 1.0, &[fewer, chance, fewer * s, fewer * s * s]);
             }
-            to = from;
-            if to > 0.0 && depth(to) < -45.0 {
+            from = to;
+            if to < y && depth(to) < -45.0 {
                 break;
             }
         }
@@ -301,17 +302,27 @@ impl Constant {
         let k = multiples.floor() + 1.0;
         let mean = self.load * (k - multiples);
         let (last, most) = (self.more.len() - 1, k * self.servers - 1.0);
-        // More arrivals than `most` leave no doubt; fewer are added up downwards, from where they are likely at all.
+        let more = |waiting: f64| match waiting - last as f64 {
+            past if past > 0.0 => self.more[last] * libm::exp(self.ln_ratio * past),
+            _ => self.more[waiting as usize],
+        };
+        // More arrivals than `most` leave no doubt. Fewer are added up from where they are likely, in both directions.
         let mut sum = libm::exp(Sides::of(most, mean).ln_more);
-        let mut arrivals = most.min((mean + 12.0 * mean.sqrt() + 40.0).floor());
-        let mut chance = libm::exp(ln_chance(arrivals, mean));
-        while arrivals >= 0.0 && (chance > 1e-18 * sum || arrivals > mean) {
-            let waiting = most - arrivals;
-            let more = match waiting - last as f64 {
-                past if past > 0.0 => self.more[last] * libm::exp(self.ln_ratio * past),
-                _ => self.more[waiting as usize],
-            };
-            sum += chance * more;
+        let start = mean.floor().min(most);
+        let likely = libm::exp(ln_chance(start, mean));
+        let (mut arrivals, mut chance) = (start, likely);
+        while arrivals <= most {
+            let part = chance * more(most - arrivals);
+            sum += part;
+            arrivals += 1.0;
+            chance *= mean / arrivals;
+            if part <= 1e-18 * sum {
+                break;
+            }
+        }
+        (arrivals, chance) = (start - 1.0, likely * start / mean);
+        while arrivals >= 0.0 && chance > 1e-18 * sum {
+            sum += chance * more(most - arrivals);
             chance *= arrivals / mean;
             arrivals -= 1.0;
         }
@@ -427,7 +438,8 @@ mod tests {
             let m = f64::from(servers);
             let constant = Constant::new((1.0 - slack) * m, 1.0, servers);
             let mean = 0.5 / slack / m;
-            assert!((constant.waiting(mean) - (-1.0f64).exp()).abs() < 1e-4, "{servers}");
+            let found = constant.waiting(mean);
+            assert!((found - (-1.0f64).exp()).abs() < 1e-4, "{servers}: {found}");
             assert!((constant.queue / (mean * m) - 1.0).abs() < 1e-5, "{servers}: {}", constant.queue);
         }
     }

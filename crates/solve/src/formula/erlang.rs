@@ -3,7 +3,7 @@
 use kendall_station::Servers;
 
 use super::many::Many;
-use super::poisson::{Sides, ln_chance};
+use super::poisson::{Sides, ln_chance, smaller_side};
 
 /// Erlang B: the share of requests lost where `load` = λ·E\[S\] is offered to `servers` servers without a queue.
 /// A recursion of positive terms (Jagerman 1974); of very many servers, the chance of exactly so many requests at
@@ -12,7 +12,10 @@ pub fn erlang_b(servers: u32, load: f64) -> f64 {
     const MANY: u32 = 1000;
     if servers > MANY && load > 0.0 {
         let m = f64::from(servers);
-        return libm::exp(ln_chance(m, load) - Sides::of(m, load).ln_at_most);
+        return match load > m {
+            true => 1.0 / smaller_side(m, load),
+            false => libm::exp(ln_chance(m, load) - Sides::of(m, load).ln_at_most),
+        };
     }
     (1..=servers).fold(1.0, |blocked, k| load * blocked / (f64::from(k) + load * blocked))
 }

@@ -2,12 +2,16 @@
 //!
 //! w(t) = ρ·P(Y > t) + ρ·∫ w(t − y) dF(y), with Y the residual service time. On the grid, w runs straight between
 //! points and the mass and mean of Y in each cell are kept, so the mean wait is exact and the error falls with the
-//! square of the step; only where a step holds many services, above a utilisation of 0.99, it falls with the step (a compound geometric law by Panjer's recursion, 1981, with matched moments: Gerber 1982).
+//! square of the step; only where a step holds many services, above a utilisation of 0.99, it falls with the step (a
+//! compound geometric law by Panjer's recursion, 1981, with matched moments: Gerber 1982).
 
 use kendall_station::{Estimate, Law, Quantile};
 
+use super::poisson::Sides;
+use super::quadrature::integral;
+
 /// Cells of one grid.
-const CELLS: usize = 1024;
+const CELLS: usize = 512;
 /// Each grid of a ladder reaches this much further than the one before it.
 const REACH: f64 = 4.0;
 
@@ -17,37 +21,91 @@ pub(super) struct Grid {
     service: Limited,
 }
 
-/// A law with its limited mean, E\[min(S, t)\], at hand.
+/// A law with its limited moments, E\[min(S, t)\] and E\[min(S, t)²\], at hand.
 struct Limited {
     law: Law,
     mean_s: f64,
-    /// Of an empirical law: the sums of its first samples, so that a look-up need not add them all.
-    sums_s: Vec<f64>,
+    /// Of an empirical law: the sums of its first samples and of their squares, so that a look-up need not add them all.
+    sums: Vec<[f64; 2]>,
 }
 
 impl Limited {
     fn new(law: Law) -> Self {
-        let mut sums_s = Vec::new();
+        let mut sums = Vec::new();
         if let Law::Empirical { samples_s } = &law {
-            sums_s.push(0.0);
-            sums_s.extend(samples_s.iter().scan(0.0, |sum, x| {
-                *sum += x;
-                Some(*sum)
+            sums.push([0.0; 2]);
+            sums.extend(samples_s.iter().scan([0.0; 2], |[sum, squares], x| {
+                (*sum, *squares) = (*sum + x, *squares + x * x);
+                Some([*sum, *squares])
             }));
         }
-        Self { mean_s: law.mean_s(), law, sums_s }
+        Self { mean_s: law.mean_s(), law, sums }
     }
 
-    fn mean_up_to(&self, t_s: f64) -> f64 {
+    /// Both moments of min(S, t).
+    fn up_to(&self, t_s: f64) -> [f64; 2] {
         match &self.law {
             Law::Empirical { samples_s } => {
                 let below = samples_s.partition_point(|&x| x <= t_s);
-                let n = samples_s.len();
-                (self.sums_s[below] + t_s * (n - below) as f64) / n as f64
+                let (n, above) = (samples_s.len() as f64, (samples_s.len() - below) as f64);
+                let [sum, squares] = self.sums[below];
+                [(sum + t_s * above) / n, (squares + t_s * t_s * above) / n]
             }
-            law => law.limited_mean_s(t_s),
+            law => [law.limited_mean_s(t_s), limited_square(law, t_s)],
         }
     }
+}
+
+/// E\[min(S, t)²\]: what S² comes to below t, and t² beyond.
+fn limited_square(law: &Law, t_s: f64) -> f64 {
+    let beyond = || t_s * t_s * law.survival(t_s);
+    match law {
+        _ if t_s <= 0.0 => 0.0,
+        Law::Constant { mean_s } => t_s.min(*mean_s).powi(2),
+        Law::Exponential { mean_s } => limited_square_exponential(*mean_s, t_s),
+        Law::Hyperexponential { parts } => {
+            parts.iter().map(|&(p, mean_s)| p * limited_square_exponential(mean_s, t_s)).sum()
+        }
+        // E[S²; S ≤ t] = E[S²]·P(two more stages also end by t).
+        Law::Erlang { shape, mean_s } => {
+            let (k, x) = (f64::from(*shape), t_s * f64::from(*shape) / mean_s);
+            law.moment(2) * libm::exp(Sides::of(k + 1.0, x).ln_more) + beyond()
+        }
+        Law::Uniform { low_s, high_s } => {
+            let end_s = t_s.min(*high_s);
+            if end_s <= *low_s {
+                return end_s * end_s;
+            }
+            ((end_s.powi(3) - low_s.powi(3)) / 3.0 + end_s * end_s * (high_s - end_s)) / (high_s - low_s)
+        }
+        Law::LogNormal { mean_s, scv } => {
+            let sigma = libm::log1p(*scv).sqrt();
+            let z = (libm::log(t_s / mean_s) + sigma * sigma / 2.0) / sigma;
+            law.moment(2) * libm::erfc((2.0 * sigma - z) * std::f64::consts::FRAC_1_SQRT_2) / 2.0 + beyond()
+        }
+        Law::Pareto { shape, mean_s } => {
+            let least_s = mean_s * (shape - 1.0) / shape;
+            if t_s <= least_s {
+                return t_s * t_s;
+            }
+            let left = libm::pow(least_s / t_s, shape - 2.0);
+            least_s * least_s * (shape * (1.0 - left) / (shape - 2.0) + left)
+        }
+        Law::Empirical { samples_s } => {
+            samples_s.iter().map(|x| x.min(t_s).powi(2)).sum::<f64>() / samples_s.len() as f64
+        }
+        Law::Mixture { parts } => {
+            parts.iter().map(|part| part.probability * limited_square(&part.of, t_s)).sum()
+        }
+    }
+}
+
+fn limited_square_exponential(mean_s: f64, t_s: f64) -> f64 {
+    let x = t_s / mean_s;
+    // 2·m²·P(two stages end by t), where x is small by its series.
+    let two =
+        if x < 1e-3 { x * x * (0.5 - x * (1.0 / 3.0 - x / 8.0)) } else { 1.0 - (1.0 + x) * libm::exp(-x) };
+    2.0 * mean_s * mean_s * two
 }
 
 impl Grid {
@@ -72,7 +130,13 @@ impl Grid {
     pub(super) fn quantiles(&self, shares: &[f64]) -> (Vec<Quantile>, Vec<Quantile>) {
         let (mut response, mut waiting) = (Vec::new(), Vec::new());
         let mut reach_s = self.service.mean_s;
+        // Were all who wait to do so exponentially; far below that no quantile lies, and the grids are passed over.
+        let scale_s = 0.1 * self.service.law.moment(2) / self.service.mean_s / (2.0 * (1.0 - self.rho));
         while response.len() < shares.len() && reach_s < f64::MAX / REACH {
+            if reach_s < scale_s * libm::log(self.rho / (1.0 - shares[response.len().min(waiting.len())])) {
+                reach_s *= REACH;
+                continue;
+            }
             let rung = Rung::extrapolated(self, reach_s);
             let wait_at = |i| rung.waiting[i];
             let response_at = |i| rung.response(self, i);
@@ -116,14 +180,20 @@ struct Rung {
     waiting: Vec<f64>,
     /// E\[min(S, t)\] at the points.
     limited_s: Vec<f64>,
+    /// By how much the second moment of Y grew as the mass of each cell went to its two ends.
+    spread_s2: f64,
 }
 
 impl Rung {
-    /// A grid, corrected by one of half as many cells: the error, which falls with the square of the step, or with the
-    /// step where that holds whole services, goes; between the points of the coarse grid it is taken to run straight.
+    /// A grid, corrected by one of half as many cells: the error goes with what the cells add to the second moment of Y,
+    /// which is the square of a small step and all but the step itself where that holds whole services. Between the
+    /// points of the coarse grid it is taken to run straight.
     fn extrapolated(grid: &Grid, reach_s: f64) -> Self {
-        let (coarse, mut fine) = (Self::new(grid, reach_s, CELLS / 2), Self::new(grid, reach_s, CELLS));
-        let gain = if fine.step_s <= grid.service.mean_s { 3.0 } else { 1.0 };
+        let step_s = reach_s / CELLS as f64;
+        let limited: Vec<[f64; 2]> = (0..=CELLS).map(|i| grid.service.up_to(i as f64 * step_s)).collect();
+        let half: Vec<[f64; 2]> = limited.iter().step_by(2).copied().collect();
+        let (coarse, mut fine) = (Self::new(grid, 2.0 * step_s, &half), Self::new(grid, step_s, &limited));
+        let gain = coarse.spread_s2 / fine.spread_s2 - 1.0;
         let pairs = coarse.waiting.iter().zip(fine.waiting.iter().step_by(2));
         let errors: Vec<f64> = pairs.map(|(coarse, fine)| (fine - coarse) / gain).collect();
         for (i, waiting) in fine.waiting.iter_mut().enumerate() {
@@ -132,18 +202,20 @@ impl Rung {
         fine
     }
 
-    fn new(grid: &Grid, reach_s: f64, cells: usize) -> Self {
-        let (service, rho) = (&grid.service, grid.rho);
-        let step_s = reach_s / cells as f64;
-        let limited_s: Vec<f64> = (0..=cells).map(|i| service.mean_up_to(i as f64 * step_s)).collect();
-        let residual = |limited: f64| limited / service.mean_s;
-        // Mass and mass times mean place of the residual law in each cell, place 0 to 1.
+    /// From both limited moments at the points.
+    fn new(grid: &Grid, step_s: f64, limited: &[[f64; 2]]) -> Self {
+        let (rho, service, cells) = (grid.rho, &grid.service, limited.len() - 1);
+        let mean_s = service.mean_s;
+        let limited_s: Vec<f64> = limited.iter().map(|moments| moments[0]).collect();
+        let residual = |limited_s: f64| limited_s / mean_s;
+        // Mass and mass times mean place of the residual law in each cell, place 0 to 1: its density is P(S > t)/E[S],
+        // the integral of t·P(S > t) half the limited square.
         let (mut mass, mut far) = (vec![0.0; cells + 1], vec![0.0; cells + 1]);
         for j in 1..=cells {
-            let (low, high) = (residual(limited_s[j - 1]), residual(limited_s[j]));
-            mass[j] = (high - low).max(0.0);
-            let share = |place: f64| residual(service.mean_up_to((j as f64 - 1.0 + place) * step_s)) - low;
-            far[j] = (mass[j] - area(&share, (0.0, 0.0), (1.0, mass[j]), 1e-13)).clamp(0.0, mass[j]);
+            let ([low_s, low], [high_s, high]) = (limited[j - 1], limited[j]);
+            mass[j] = residual(high_s - low_s).max(0.0);
+            let before = (j - 1) as f64;
+            far[j] = ((high - low) / (2.0 * mean_s * step_s) - before * mass[j]).clamp(0.0, mass[j]);
         }
         // Weights of w at the distance of j points: the far part of cell j and the near part of cell j + 1. They are
         // kept from the back, so that the sum below runs forwards through both arrays.
@@ -156,7 +228,23 @@ impl Rung {
             let beyond = 1.0 - residual(limited_s[i]);
             waiting.push(rho * (beyond + before + far[i] * rho) / (1.0 - rho * (mass[1] - far[1])));
         }
-        Self { step_s, waiting, limited_s }
+        // A smooth mass spreads by a sixth of the step's square; the first cells may hold whole services, and the very
+        // first is looked at on every scale from theirs upwards.
+        let spread = |low_s: f64, from_s: f64, to_s: f64| {
+            integral(from_s, to_s, |t_s| {
+                (t_s - low_s) * (low_s + step_s - t_s) * service.law.survival(t_s) / mean_s
+            })
+        };
+        let scales = std::iter::successors(Some(mean_s.min(step_s) / 4.0), |&to_s| {
+            (to_s < step_s).then(|| step_s.min(2.0 * to_s))
+        });
+        let ends: Vec<f64> = std::iter::once(0.0).chain(scales).collect();
+        let first: f64 = ends.windows(2).map(|ends| spread(0.0, ends[0], ends[1])).sum();
+        let few: f64 =
+            (1..4).map(|j| f64::from(j) * step_s).map(|low_s| spread(low_s, low_s, low_s + step_s)).sum();
+        let rest: f64 = mass[5..].iter().sum();
+        let spread_s2 = first + few + rest * step_s * step_s / 6.0;
+        Self { step_s, waiting, limited_s, spread_s2 }
     }
 
     /// P(R > t) at point i: the service outlasts what the wait leaves of t. Within a cell W is taken as uniform, and
@@ -171,20 +259,6 @@ impl Rung {
         let at_once = (1.0 - grid.rho) * grid.service.law.survival(i as f64 * self.step_s);
         at_once + within + self.waiting[i]
     }
-}
-
-/// The area under a curve between two of its points, by Simpson's rule, halving where that changes the area by more
-/// than `error`: where a step holds whole services, or a service has atoms.
-fn area(curve: &impl Fn(f64) -> f64, from: (f64, f64), to: (f64, f64), error: f64) -> f64 {
-    let width = to.0 - from.0;
-    let at = |place: f64| (from.0 + place * width, curve(from.0 + place * width));
-    let (quarter, middle, three) = (at(0.25), at(0.5), at(0.75));
-    let whole = (from.1 + 4.0 * middle.1 + to.1) * width / 6.0;
-    let halves = (from.1 + 4.0 * quarter.1 + 2.0 * middle.1 + 4.0 * three.1 + to.1) * width / 12.0;
-    if (halves - whole).abs() <= error || width < 1e-12 {
-        return halves;
-    }
-    area(curve, from, middle, error) + area(curve, middle, to, error)
 }
 
 /// The inner product, in four strands that the processor runs side by side.

@@ -11,8 +11,8 @@ use super::matrix::{Diagonal, Factors, Matrix, inner};
 use super::phases::{Chain, Stages};
 use super::tails::Tails;
 
-/// Beyond this many states of m busy servers an approximation answers; so many take some ten milliseconds.
-const MOST_STATES: u64 = 60;
+/// Beyond this many states of m busy servers an approximation answers; so many take about a millisecond.
+const MOST_STATES: u64 = 24;
 
 /// The states of n requests in service: how many are in each stage.
 struct Level {

@@ -206,7 +206,7 @@ impl Chain {
             if n % TEST_EVERY == 0 {
                 let shape: Vec<f64> = now.iter().map(|x| x / still).collect();
                 let moved = shape.iter().zip(&settled).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-                let size = shape.iter().copied().fold(0.0, f64::max);
+                let size = shape.iter().copied().fold(1.0, f64::max);
                 if moved < 1e-12 * size && n >= least {
                     // Over more steps it is known better, which counts where it is all but one.
                     let fall = libm::log(alive[n - TEST_EVERY] / still).max(0.0);

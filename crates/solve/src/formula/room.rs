@@ -125,7 +125,8 @@ impl Room {
 
 /// ln(a/b), also where the two are all but the same.
 fn ln_quotient(a: f64, b: f64) -> f64 {
-    libm::log1p((a - b) / b)
+    let excess = (a - b) / b;
+    if excess.abs() < 0.1 { libm::log1p(excess) } else { libm::log(a / b) }
 }
 
 fn chance(n: f64, mean: f64) -> f64 {

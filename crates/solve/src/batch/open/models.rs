@@ -249,6 +249,13 @@ pub(in crate::batch) const MODELS: &[Model] = &[
         value: divided,
     },
     Model {
+        name: "jackson",
+        about: "an open network of M/M/m by Jackson's theorem",
+        inputs: "lam: from outside to each node, mu: of each node, m?: servers of each, P: chances to go from node to node",
+        quantities: "R_mean, Wq_mean, L, throughput, X_*, U_*, R_*, Wq_*, L_*, Lq_*",
+        value: jackson,
+    },
+    Model {
         name: "mg1_ps",
         about: "M/G/1 under processor sharing",
         inputs: "lam, mean_service, x?: a size for R_mean_given_size",
