@@ -355,7 +355,8 @@ impl Observer {
         let cut = statistics::mser(&fine, 5).map_or(0, |cut| cut.batches * 5);
         let per_section = fine.len().div_ceil(self.sections.len().max(1)).max(1);
         let (shortest, longest) = self.warm_up;
-        let shortest = ((shortest + self.section_customers / 2) / self.section_customers) as usize;
+        let half = self.section_customers / 2;
+        let shortest = (shortest.saturating_add(half) / self.section_customers) as usize;
         let longest = longest.div_ceil(self.section_customers) as usize;
         let cut = cut.div_ceil(per_section).clamp(shortest, longest.max(shortest));
         &self.sections[cut.min(self.sections.len() / 2)..]
