@@ -3,13 +3,11 @@
 //! Each law knows its moments, its survival function and its limited mean in closed form, and is sampled from a
 //! seeded stream. Nothing here is fitted or integrated numerically.
 
+mod drawing;
+
 use std::sync::Arc;
 
-use rand::{Rng as _, RngExt as _};
-use rand_distr::{Distribution as _, Exp1, Gamma, LogNormal};
 use serde::{Deserialize, Serialize};
-
-use crate::random::Rng;
 
 /// What one server needs for one request, waiting excluded.
 pub type ServiceTime = Law;
@@ -329,54 +327,6 @@ impl Law {
         high
     }
 
-    /// Draws one time, in seconds.
-    pub fn sample(&self, rng: &mut Rng) -> f64 {
-        match self {
-            Self::Exponential { mean_s } => mean_s * exponential(rng),
-            Self::Constant { mean_s } => *mean_s,
-            Self::Erlang { shape, mean_s } => {
-                let shape = f64::from(*shape);
-                Gamma::new(shape, mean_s / shape)
-                    .expect("a valid Erlang law has a positive shape")
-                    .sample(rng)
-            }
-            Self::Hyperexponential { parts } => {
-                pick(rng, parts.iter().map(|part| part.0), parts).1 * exponential(rng)
-            }
-            Self::Uniform { low_s, high_s } => low_s + (high_s - low_s) * rng.random::<f64>(),
-            Self::LogNormal { .. } => {
-                let (mu, sigma) = self.log_normal();
-                LogNormal::new(mu, sigma).expect("a valid log-normal law has a finite sigma").sample(rng)
-            }
-            Self::Pareto { shape, .. } => {
-                // 1 − u lies in (0, 1], so the power is finite.
-                self.minimum_s() * libm::pow(1.0 - rng.random::<f64>(), -1.0 / shape)
-            }
-            Self::Mixture { parts } => {
-                pick(rng, parts.iter().map(|part| part.probability), parts).of.sample(rng)
-            }
-            Self::Empirical { samples_s } => {
-                // The high half of a 128-bit product: an index without division, even to 2⁻⁶⁴ of its chance.
-                let index = (u128::from(rng.next_u64()) * samples_s.len() as u128) >> 64;
-                samples_s[index as usize]
-            }
-        }
-    }
-
-    /// Draws as many times as there is room for: the same as one by one, in less time.
-    pub fn fill(&self, rng: &mut Rng, times_s: &mut [f64]) {
-        match self {
-            Self::Exponential { mean_s } => {
-                // A generator of its own stays in registers.
-                let mut local = rng.clone();
-                times_s.iter_mut().for_each(|time_s| *time_s = mean_s * exponential(&mut local));
-                *rng = local;
-            }
-            Self::Constant { mean_s } => times_s.fill(*mean_s),
-            _ => times_s.iter_mut().for_each(|time_s| *time_s = self.sample(rng)),
-        }
-    }
-
     /// The same law stretched by a factor in time.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {
@@ -422,23 +372,6 @@ impl Law {
         let Self::Pareto { shape, mean_s } = self else { unreachable!("asked of Pareto laws only") };
         mean_s * (shape - 1.0) / shape
     }
-}
-
-#[inline]
-fn exponential(rng: &mut Rng) -> f64 {
-    let unit: f64 = Exp1.sample(rng);
-    unit
-}
-
-fn pick<'a, T>(rng: &mut Rng, probabilities: impl Iterator<Item = f64>, parts: &'a [T]) -> &'a T {
-    let mut left: f64 = rng.random();
-    for (part, probability) in parts.iter().zip(probabilities) {
-        left -= probability;
-        if left < 0.0 {
-            return part;
-        }
-    }
-    parts.last().expect("a valid mixture has a part")
 }
 
 /// P(Poisson(x) ≤ n), as a sum of positive terms from the largest down.
