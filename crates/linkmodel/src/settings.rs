@@ -204,6 +204,28 @@ impl Settings {
         Ok(())
     }
 
+    /// Sets what a text names: `rate=10mbit queue=64k`. A word without `=` belongs to the value before it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`set`](Self::set), and where a name comes twice.
+    pub fn apply(&mut self, text: &str) -> Result<(), Fault> {
+        let mut values: Vec<(&str, String)> = Vec::new();
+        for word in text.split_whitespace() {
+            match word.split_once('=') {
+                Some((name, _)) if values.iter().any(|(other, _)| *other == name) => {
+                    return Err(Fault::Twice { name: name.to_owned() });
+                }
+                Some((name, value)) => values.push((name, value.to_owned())),
+                None => match values.last_mut() {
+                    Some((_, value)) => *value = format!("{value} {word}"),
+                    None => return Err(Fault::NoSuchSetting { name: word.to_owned() }),
+                },
+            }
+        }
+        values.into_iter().try_for_each(|(name, value)| self.set(name, &value))
+    }
+
     /// Whether a link can be like this.
     ///
     /// # Errors
@@ -299,23 +321,8 @@ impl FromStr for Settings {
     type Err = Fault;
 
     fn from_str(text: &str) -> Result<Self, Fault> {
-        let mut values: Vec<(&str, String)> = Vec::new();
-        for word in text.split_whitespace() {
-            match word.split_once('=') {
-                Some((name, _)) if values.iter().any(|(other, _)| *other == name) => {
-                    return Err(Fault::Twice { name: name.to_owned() });
-                }
-                Some((name, value)) => values.push((name, value.to_owned())),
-                None => match values.last_mut() {
-                    Some((_, value)) => *value = format!("{value} {word}"),
-                    None => return Err(Fault::NoSuchSetting { name: word.to_owned() }),
-                },
-            }
-        }
         let mut settings = Self::default();
-        for (name, value) in values {
-            settings.set(name, &value)?;
-        }
+        settings.apply(text)?;
         settings.check()?;
         Ok(settings)
     }
