@@ -9,14 +9,16 @@
 //! It does no I/O; who reads the runs is the laboratory.
 
 mod metric;
+mod run;
 mod shift;
+pub mod table;
 mod verdict;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-pub use metric::{Better, Metric, Scale};
+pub use metric::{Better, Metric, Scale, Unit};
 pub use shift::{SHIFTED, Shift};
 pub use verdict::Verdict;
 
@@ -115,7 +117,9 @@ pub struct Compared {
     pub runs: (usize, usize),
     /// Whether runs of one block were compared with each other, so that `runs` are pairs.
     pub paired: bool,
-    /// This side over the first, or this side less the first for shares. For pairs the median of theirs.
+    /// How they are compared.
+    pub scale: Scale,
+    /// This side over the first, or this side less the first, as the scale says. For pairs the median of theirs.
     pub effect: Option<Effect>,
     /// The permutation test; `None` without an interval.
     pub test: Option<Test>,
@@ -195,12 +199,13 @@ fn found(metric: &Metric, index: usize, base: &Side, side: &Side, family: usize,
     let (of_base, of_side) = (tell(base), tell(side));
     let plain = |values: &[(Option<u64>, f64)]| values.iter().map(|value| value.1).collect::<Vec<f64>>();
     let (a, b) = (plain(&of_base), plain(&of_side));
-    let scale = metric.scale_of(&a, &b);
+    let scale = metric.scale(&a, &b);
     let differences = differences(&of_base, &of_side, scale, family);
     let runs = differences.as_ref().map_or((a.len(), b.len()), |pairs| (pairs.len(), pairs.len()));
     let known = |values: &[f64]| (!values.is_empty()).then(|| median(values));
     let mut compared = Compared {
-        metric: Metric { scale, ..metric.clone() },
+        metric: metric.clone(),
+        scale,
         medians: (known(&a), known(&b)),
         runs,
         paired: differences.is_some(),
@@ -280,7 +285,7 @@ impl Found {
                     runs: fewer,
                     can_tell: smallest_p * tests as f64 <= LEVEL,
                 };
-                judged.verdict(&compared.metric, terms)
+                judged.verdict(&compared, terms)
             }
             _ if fewer == 0 => Verdict::NotMeasured,
             _ => Verdict::TooFewRuns { runs: fewer },

@@ -7,12 +7,26 @@ use serde::Serialize;
 pub struct Metric {
     /// What it is called: "p99".
     pub name: String,
-    /// The unit of its values: "s", "/s", or nothing.
-    pub unit: &'static str,
+    /// What its values are.
+    pub unit: Unit,
     /// Which way is better.
     pub better: Better,
-    /// How its values are compared.
-    pub scale: Scale,
+}
+
+/// What the values of a metric are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Times of requests, in seconds.
+    Seconds,
+    /// Time of processors, in seconds.
+    CpuSeconds,
+    /// Rates per second.
+    PerSecond,
+    /// Shares of all requests.
+    Share,
+    /// Whatever it is.
+    Plain,
 }
 
 /// Which way is better.
@@ -29,38 +43,35 @@ pub enum Better {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
-    /// By their ratio. Values must be above 0.
+    /// By their ratio. All values are above 0.
     Ratio,
-    /// By their difference, because they may be 0.
+    /// By their difference.
     Difference,
 }
 
 impl Metric {
-    /// The metrics that kendall measures of every run, in this order: mean, p50, p90, p99 and p99.9 of the response time in
-    /// seconds, throughput per second, CPU seconds a request and the share of errors.
+    /// The metrics that kendall measures of every run, in this order: mean, p50, p90, p99 and p99.9 of the response time,
+    /// throughput, CPU time a request and the share of errors.
     pub fn all() -> Vec<Self> {
-        let time = |name: &str| Self::new(name, "s", Better::Lower, Scale::Ratio);
-        let mut all: Vec<Self> = ["mean", "p50", "p90", "p99", "p99.9"].map(time).into();
-        all.push(Self::new("throughput", "/s", Better::Higher, Scale::Ratio));
-        all.push(Self::new("CPU/request", "s", Better::Lower, Scale::Ratio));
-        all.push(Self::new("errors", "", Better::Lower, Scale::Difference));
-        all
+        let times = ["mean", "p50", "p90", "p99", "p99.9"].map(|name| Self::new(name, Unit::Seconds));
+        let others = [
+            Self::new("throughput", Unit::PerSecond),
+            Self::new("CPU/request", Unit::CpuSeconds),
+            Self::new("errors", Unit::Share),
+        ];
+        times.into_iter().chain(others).collect()
     }
 
-    /// A metric.
-    pub fn new(name: &str, unit: &'static str, better: Better, scale: Scale) -> Self {
-        Self { name: name.to_owned(), unit, better, scale }
+    /// A metric of which more is better where it is a rate, else less.
+    pub fn new(name: &str, unit: Unit) -> Self {
+        let better = if unit == Unit::PerSecond { Better::Higher } else { Better::Lower };
+        Self { name: name.to_owned(), unit, better }
     }
 
-    /// Whether it is a time that a request takes.
-    pub fn is_time(&self) -> bool {
-        self.unit == "s" && self.better == Better::Lower && !self.name.starts_with("CPU")
-    }
-
-    /// Its scale for these values: what is not above 0 everywhere has no ratio.
-    pub(super) fn scale_of(&self, a: &[f64], b: &[f64]) -> Scale {
+    /// How such values are compared: shares, and what is not above 0 everywhere, by their difference.
+    pub(super) fn scale(&self, a: &[f64], b: &[f64]) -> Scale {
         let positive = a.iter().chain(b).all(|&value| value > 0.0);
-        if positive { self.scale } else { Scale::Difference }
+        if positive && self.unit != Unit::Share { Scale::Ratio } else { Scale::Difference }
     }
 }
 

@@ -4,7 +4,7 @@ use kendall_station::random::{Purpose, stream};
 use super::*;
 
 fn mean() -> Vec<Metric> {
-    vec![Metric::new("mean", "s", Better::Lower, Scale::Ratio)]
+    vec![Metric::new("mean", Unit::Seconds)]
 }
 
 fn side(name: &str, values: &[f64]) -> Side {
@@ -41,8 +41,7 @@ fn runs(n: usize, factor: f64, seed: u64) -> Vec<f64> {
 /// chance less than once in 1,000.
 #[test]
 fn equals_are_called_different_as_seldom_as_the_level_says() {
-    let metrics: Vec<Metric> =
-        ["a", "b", "c"].map(|name| Metric::new(name, "s", Better::Lower, Scale::Ratio)).into();
+    let metrics: Vec<Metric> = ["a", "b", "c"].map(|name| Metric::new(name, Unit::Seconds)).into();
     let terms = Terms { margin: 0.0, ..Terms::default() };
     let mut alarms = 0;
     for run in 0..200 {
@@ -94,8 +93,7 @@ fn what_a_block_has_in_common_falls_out() {
 #[test]
 fn pairs_that_could_show_nothing_are_not_used() {
     // Six pairs have a smallest chance of 1/32; over four tests that cannot get below 5 %.
-    let metrics: Vec<Metric> =
-        ["a", "b", "c", "d"].map(|name| Metric::new(name, "s", Better::Lower, Scale::Ratio)).into();
+    let metrics: Vec<Metric> = ["a", "b", "c", "d"].map(|name| Metric::new(name, Unit::Seconds)).into();
     let side = |factor: f64| {
         let run = |block: u64| Run {
             block: Some(block),
@@ -115,7 +113,7 @@ fn verdicts_read_as_sentences() {
     let terms = Terms::default();
     let words = |base: &[f64], other: &[f64]| {
         let found = one(vec![loose(side("a", base)), loose(side("b", other))]);
-        found.verdict.words(&found.metric, found.effect.as_ref(), &terms)
+        found.words(&terms)
     };
     let near = |centre: f64, by: f64| -> Vec<f64> {
         (0..8).map(|i| centre * (1.0 + by * (f64::from(i) - 3.5) / 3.5)).collect()
@@ -132,16 +130,16 @@ fn verdicts_read_as_sentences() {
 
 #[test]
 fn errors_are_compared_by_their_difference() {
-    let metrics = vec![Metric::new("errors", "", Better::Lower, Scale::Difference)];
+    let metrics = vec![Metric::new("errors", Unit::Share)];
     let terms = Terms::default();
     let found = |base: &[f64], other: &[f64]| {
         let sides = vec![loose(side("a", base)), loose(side("b", other))];
         let found = compare(&metrics, &[place(sides)], &terms).against[0].metrics[0].clone();
-        found.verdict.words(&found.metric, found.effect.as_ref(), &terms)
+        found.words(&terms)
     };
     assert_eq!(found(&[0.0; 6], &[0.0; 6]), "equivalent within 0.1 pp");
     let some: Vec<f64> = (0..6).map(|i| 0.05 + f64::from(i) / 1000.0).collect();
-    assert_eq!(found(&[0.0; 6], &some), "more by 5.3 pp (5.1–5.5)");
+    assert_eq!(found(&[0.0; 6], &some), "more by 5.3 pp (5.1 pp–5.5 pp)");
 }
 
 /// The number of runs that is asked for is about what decides.

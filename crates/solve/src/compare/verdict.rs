@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::{Better, Effect, FEWEST_RUNS, LEVEL, Metric, Scale, Terms};
-use crate::number::significant;
+use super::{Better, Compared, Effect, FEWEST_RUNS, LEVEL, Scale, Terms, Unit};
+use crate::number::{significant, time};
 use crate::statistics::Bootstrapped;
 
 /// More runs than this are not asked for: so near to its margin a difference is not to be told.
@@ -45,14 +45,14 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    pub(super) fn verdict(&self, metric: &Metric, terms: &Terms) -> Verdict {
-        let margin = match metric.scale {
+    pub(super) fn verdict(&self, compared: &Compared, terms: &Terms) -> Verdict {
+        let margin = match compared.scale {
             Scale::Ratio => libm::log1p(terms.margin),
-            Scale::Difference => terms.share_margin,
+            Scale::Difference => compared.margin(terms),
         };
         let (low, high) = self.interval.interval;
         let beyond = if low > margin { 1 } else { -i32::from(high < -margin) };
-        match (beyond, metric.better) {
+        match (beyond, compared.metric.better) {
             (1, Better::Lower) | (-1, Better::Higher) if self.p_holm <= LEVEL => Verdict::Worse,
             (1 | -1, _) if self.p_holm <= LEVEL => Verdict::Better,
             _ if low >= -margin && high <= margin => Verdict::Equivalent,
@@ -75,108 +75,105 @@ impl Judged {
     }
 }
 
-impl Verdict {
+impl Compared {
+    /// The difference that does not matter, where values are compared by their difference.
+    fn margin(&self, terms: &Terms) -> f64 {
+        match self.metric.unit {
+            Unit::Share => terms.share_margin,
+            _ => terms.margin * self.medians.0.unwrap_or(0.0).abs(),
+        }
+    }
+
     /// The verdict as a clause: "faster by 12 % (9–15)", "equivalent within 2 %", "undecided: about 14 more runs".
-    pub fn words(&self, metric: &Metric, effect: Option<&Effect>, terms: &Terms) -> String {
-        let by = effect.map_or_else(String::new, |effect| by(metric, effect));
-        match *self {
-            Self::Better => format!("{} {by}", better(metric)),
-            Self::Worse => format!("{} {by}", worse(metric)),
-            Self::Equivalent => format!("equivalent within {}", within(metric, terms)),
-            Self::Undecided { more_runs } => {
-                let seen = effect.map_or_else(String::new, |effect| format!(" ({})", range(metric, effect)));
+    pub fn words(&self, terms: &Terms) -> String {
+        let by = self.effect.map_or_else(String::new, |effect| self.by(&effect));
+        match self.verdict {
+            Verdict::Better => format!("{} {by}", self.better()),
+            Verdict::Worse => format!("{} {by}", self.worse()),
+            Verdict::Equivalent => format!("equivalent within {}", self.within(terms)),
+            Verdict::Undecided { more_runs } => {
+                let seen =
+                    self.effect.map_or_else(String::new, |effect| format!(" ({})", self.range(&effect)));
                 match more_runs {
                     Some(1) => format!("undecided{seen}: about 1 more run"),
                     Some(more) => format!("undecided{seen}: about {more} more runs"),
                     None => format!("undecided{seen}: over a thousand more runs"),
                 }
             }
-            Self::TooFewRuns { runs } => too_few(runs),
-            Self::NotMeasured => "not measured on both sides".to_owned(),
+            Verdict::TooFewRuns { runs } => too_few(runs),
+            Verdict::NotMeasured => "not measured on both sides".to_owned(),
+        }
+    }
+
+    fn better(&self) -> &'static str {
+        match (self.metric.unit, self.metric.better) {
+            (Unit::Seconds, _) => "faster",
+            (_, Better::Higher) => "more",
+            (_, Better::Lower) => "less",
+        }
+    }
+
+    fn worse(&self) -> &'static str {
+        match (self.metric.unit, self.metric.better) {
+            (Unit::Seconds, _) => "slower",
+            (_, Better::Higher) => "less",
+            (_, Better::Lower) => "more",
+        }
+    }
+
+    fn within(&self, terms: &Terms) -> String {
+        match self.scale {
+            Scale::Ratio => format!("{} %", plain(terms.margin * 100.0)),
+            Scale::Difference => self.difference(self.margin(terms)),
+        }
+    }
+
+    /// "by 12 % (9–15)"; above twice as much "3.0 times (2.9–3.1)".
+    fn by(&self, effect: &Effect) -> String {
+        let Effect { value, interval: (low, high), .. } = *effect;
+        match self.scale {
+            Scale::Ratio if value <= 2.0 => {
+                let percent = |ratio: f64| (ratio - 1.0).abs() * 100.0;
+                let ends = (percent(low).min(percent(high)), percent(low).max(percent(high)));
+                let digits = if ends.1 < 10.0 { 2 } else { ends.1.log10() as i32 + 1 };
+                let show = |value| significant(value, digits);
+                format!("by {} % ({}–{})", show(percent(value)), show(ends.0), show(ends.1))
+            }
+            Scale::Ratio => {
+                let show = |value| significant(value, 2);
+                format!("{} times ({}–{})", show(value), show(low), show(high))
+            }
+            Scale::Difference => {
+                let (near, far) = (low.abs().min(high.abs()), low.abs().max(high.abs()));
+                let [value, near, far] = [value.abs(), near, far].map(|value| self.difference(value));
+                format!("by {value} ({near}–{far})")
+            }
+        }
+    }
+
+    /// "−3 % to +5 %".
+    fn range(&self, effect: &Effect) -> String {
+        let show = |value: f64| match self.scale {
+            Scale::Ratio => signed(value - 1.0, |size| format!("{} %", plain(size * 100.0))),
+            Scale::Difference => signed(value, |size| self.difference(size)),
+        };
+        format!("{} to {}", show(effect.interval.0), show(effect.interval.1))
+    }
+
+    /// A difference with its unit; of shares in percentage points.
+    fn difference(&self, size: f64) -> String {
+        match self.metric.unit {
+            Unit::Share => format!("{} pp", plain(size * 100.0)),
+            Unit::Seconds | Unit::CpuSeconds => time(size),
+            Unit::PerSecond => format!("{}/s", plain(size)),
+            Unit::Plain => plain(size),
         }
     }
 }
 
-fn better(metric: &Metric) -> &'static str {
-    match (metric.is_time(), metric.better) {
-        (true, _) => "faster",
-        (_, Better::Higher) => "more",
-        (_, Better::Lower) => "less",
-    }
-}
-
-fn worse(metric: &Metric) -> &'static str {
-    match (metric.is_time(), metric.better) {
-        (true, _) => "slower",
-        (_, Better::Higher) => "less",
-        (_, Better::Lower) => "more",
-    }
-}
-
-fn within(metric: &Metric, terms: &Terms) -> String {
-    match metric.scale {
-        Scale::Ratio => format!("{} %", plain(terms.margin * 100.0)),
-        Scale::Difference => difference(metric, terms.share_margin),
-    }
-}
-
-/// "by 12 % (9–15)".
-fn by(metric: &Metric, effect: &Effect) -> String {
-    let Effect { value, interval: (low, high), .. } = *effect;
-    match metric.scale {
-        Scale::Ratio if value <= 2.0 => {
-            let percent = |ratio: f64| (ratio - 1.0).abs() * 100.0;
-            let ends = (percent(low).min(percent(high)), percent(low).max(percent(high)));
-            let digits = if ends.1 < 10.0 { 2 } else { ends.1.log10() as i32 + 1 };
-            let show = |value| significant(value, digits);
-            format!("by {} % ({}–{})", show(percent(value)), show(ends.0), show(ends.1))
-        }
-        Scale::Ratio => {
-            let show = |value| significant(value, 2);
-            format!("{} times ({}–{})", show(value), show(low), show(high))
-        }
-        Scale::Difference => {
-            let (near, far) = (low.abs().min(high.abs()), low.abs().max(high.abs()));
-            format!(
-                "by {} ({}–{})",
-                difference(metric, value.abs()),
-                number_of(metric, near),
-                number_of(metric, far)
-            )
-        }
-    }
-}
-
-/// "−3 % to +5 %".
-fn range(metric: &Metric, effect: &Effect) -> String {
-    let (low, high) = effect.interval;
-    let signed = |value: f64, text: String| {
-        let sign = if value < 0.0 { "−" } else { "+" };
-        format!("{sign}{text}")
-    };
-    match metric.scale {
-        Scale::Ratio => {
-            let percent =
-                |ratio: f64| signed(ratio - 1.0, format!("{} %", plain((ratio - 1.0).abs() * 100.0)));
-            format!("{} to {}", percent(low), percent(high))
-        }
-        Scale::Difference => {
-            let show = |value: f64| signed(value, difference(metric, value.abs()));
-            format!("{} to {}", show(low), show(high))
-        }
-    }
-}
-
-/// A difference with its unit; of shares in percentage points.
-fn difference(metric: &Metric, value: f64) -> String {
-    match metric.unit {
-        "" => format!("{} pp", number_of(metric, value)),
-        unit => format!("{} {unit}", number_of(metric, value)),
-    }
-}
-
-fn number_of(metric: &Metric, value: f64) -> String {
-    if metric.unit.is_empty() { plain(value * 100.0) } else { plain(value) }
+fn signed(value: f64, show: impl Fn(f64) -> String) -> String {
+    let sign = if value < 0.0 { "−" } else { "+" };
+    format!("{sign}{}", show(value.abs()))
 }
 
 /// Two significant digits, and no zeros that say nothing.
