@@ -9,6 +9,7 @@ mod kolmogorov;
 mod poisson;
 mod quantiles;
 mod series;
+mod share;
 mod warmup;
 
 pub use batches::{BatchMeans, batch_means, lag_one_correlation};
@@ -17,6 +18,7 @@ pub use kolmogorov::{kolmogorov_survival, two_samples, uniform_distance};
 pub use poisson::{conditional_uniform, conditional_uniform_lewis, dispersion_index};
 pub use quantiles::{minimum_samples, quantile_rank, quantile_ranks, quantile_ranks_with};
 pub use series::{autocorrelation, cross_correlation, ljung_box, mann_kendall};
+pub use share::share_interval;
 pub use warmup::{Cut, mser};
 
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
