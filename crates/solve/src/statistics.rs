@@ -11,6 +11,7 @@ mod permutation;
 mod poisson;
 mod quantiles;
 mod series;
+mod share;
 mod warmup;
 
 pub use batches::{BatchMeans, batch_means, lag_one_correlation};
@@ -21,6 +22,7 @@ pub use permutation::{Permuted, holm, rank_sum, signed_rank, smallest_rank_sum, 
 pub use poisson::{conditional_uniform, conditional_uniform_lewis, dispersion_index};
 pub use quantiles::{minimum_samples, quantile_rank, quantile_ranks, quantile_ranks_with};
 pub use series::{autocorrelation, cross_correlation, ljung_box, mann_kendall};
+pub use share::share_interval;
 pub use warmup::{Cut, mser};
 
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
