@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::dialog::{Dialogs, Wire};
-use crate::task::Connect;
+use crate::connection::Connect;
 
 /// One request, as it goes out.
 #[derive(Clone, Debug, PartialEq, Eq)]
