@@ -6,7 +6,7 @@ mod trace;
 use std::path::Path;
 use std::time::Duration;
 
-use kendall_load::Plan;
+use kendall_load::{Plan, Timing};
 use kendall_station::{Arrivals, Batch, Kind as LawKind, Law, Sessions, Spacing};
 
 use crate::parameter::{Kind, Parameter, Value};
@@ -283,6 +283,8 @@ impl Load {
             timeout: self.timeout,
             drain: self.drain,
             connections: self.connections,
+            timing: Timing::Sleep,
+            core: None,
         }
     }
 
