@@ -10,7 +10,7 @@ const FLOORS: [&[&str]; 6] = [
     &["kendall-station", "kendall-digest"],
     &["kendall-record"],
     &["kendall-solve", "kendall-load", "kendall-service"],
-    &["kendall-reverse", "kendall-report"],
+    &["kendall-reverse", "kendall-hold", "kendall-report"],
     &["kendall-lab"],
     &["kendall"],
 ];
