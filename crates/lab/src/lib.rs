@@ -34,7 +34,7 @@ pub use experiment::{
 pub use fault::Fault;
 pub use file::{ExperimentError, parse, read};
 pub use lab::{Ended, Lab, LabError, drawn_seed};
-pub use load::{LOAD, Load, Schedule};
+pub use load::{LOAD, Load, Schedule, named_law};
 pub use machine::{Offer, inspect};
 pub use parameter::{Kind, Parameter, Value, nearest};
 pub use server::{LISTENING, ServerError, Usage};
