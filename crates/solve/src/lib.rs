@@ -6,6 +6,7 @@
 //! - [`plan()`] says how long a station must be watched for a wanted precision.
 //! - [`measured`] makes an answer from the request rows of real trials.
 //! - [`check`](mod@check) says which assumptions hold in them, and what it costs where one does not.
+//! - [`streamed`] makes one from rows as they come, in memory that does not grow.
 //! - [`expect`] judges whether what was seen meets what was expected of it.
 //! - [`table`] reads points that any other tool measured, and [`fit`](mod@fit) finds the station behind them.
 //!
@@ -18,6 +19,7 @@ pub mod closed;
 pub mod expect;
 pub mod fit;
 mod formula;
+mod histogram;
 mod measured;
 pub mod number;
 mod plan;
@@ -25,6 +27,7 @@ mod replay;
 pub mod scalability;
 mod simulate;
 pub mod statistics;
+pub mod streamed;
 mod sweep;
 pub mod table;
 
