@@ -19,7 +19,7 @@ pub(super) struct Window<'a> {
 }
 
 /// Whether a request may have been served, but nobody waited for it to the end.
-pub(super) fn is_censored(row: &RequestRow) -> bool {
+pub(crate) fn is_censored(row: &RequestRow) -> bool {
     matches!(row.outcome, Outcome::TimedOut | Outcome::Unanswered)
 }
 
