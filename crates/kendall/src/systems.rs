@@ -1,12 +1,13 @@
 //! The table of systems: the one place that names them.
 
+mod http;
 mod reverse;
 
 use kendall_lab::System;
 pub(crate) use reverse::{engine, search_one};
 
 /// Every system that kendall ships.
-pub(crate) static SYSTEMS: &[System] = &[reverse::REVERSE];
+pub(crate) static SYSTEMS: &[System] = &[reverse::REVERSE, http::HTTP];
 
 #[cfg(test)]
 mod tests {

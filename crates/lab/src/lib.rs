@@ -36,5 +36,5 @@ pub use load::{LOAD, Load, Schedule};
 pub use machine::{Offer, inspect};
 pub use parameter::{Kind, Parameter, Value, nearest};
 pub use server::{LISTENING, ServerError, Usage};
-pub use system::{LoadResult, Serving, Settings, System};
+pub use system::{COMMAND, Home, LoadResult, Serving, Settings, System, URL};
 pub use trial::{Measured, TrialError, TrialResult};
