@@ -38,5 +38,5 @@ pub use load::{LOAD, Load, Schedule, named_law};
 pub use machine::{Offer, inspect};
 pub use parameter::{Kind, Parameter, Value, nearest};
 pub use server::{LISTENING, ServerError, Usage};
-pub use system::{LoadResult, Serving, Settings, System};
+pub use system::{COMMAND, Home, LoadResult, Serving, Settings, System, URL};
 pub use trial::{Measured, TrialError, TrialResult};
