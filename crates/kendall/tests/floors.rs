@@ -9,7 +9,7 @@ use serde_json::Value;
 const FLOORS: [&[&str]; 6] = [
     &["kendall-station", "kendall-digest"],
     &["kendall-record"],
-    &["kendall-solve", "kendall-load", "kendall-service"],
+    &["kendall-solve", "kendall-load", "kendall-probe", "kendall-service"],
     &["kendall-reverse", "kendall-report"],
     &["kendall-lab"],
     &["kendall"],
