@@ -4,6 +4,7 @@ mod check;
 mod doctor;
 mod figure;
 mod fit;
+mod link;
 mod load;
 mod options;
 mod plan;
@@ -61,6 +62,9 @@ enum Command {
     Check(check::Options),
     /// Load a running server and print how long its requests took
     Load(load::Options),
+    /// Emulate a network link: delay, rate, loss, queue
+    #[command(subcommand)]
+    Link(link::Link),
     /// Serve one of the systems that kendall ships
     #[command(subcommand)]
     Serve(serve::Served),
@@ -88,6 +92,7 @@ fn main() -> ExitCode {
         Command::Predict(options) => predict::predict(&options),
         Command::Check(options) => check::check(&options),
         Command::Load(options) => load::load(&options),
+        Command::Link(link) => link::link(&link),
         Command::Serve(served) => serve::serve(served),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::SearchOne => systems::search_one(),
