@@ -105,6 +105,8 @@ pub struct SeriesWriter {
     beside: PathBuf,
     writer: SerializedFileWriter<File>,
     rows: Series,
+    /// Groups of rows that are in the file already.
+    groups: usize,
 }
 
 impl SeriesWriter {
@@ -129,7 +131,7 @@ impl SeriesWriter {
                 SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build()))
             })
             .map_err(failed(&beside))?;
-        Ok(Self { path: path.into(), beside, writer, rows: Series::new(layout) })
+        Ok(Self { path: path.into(), beside, writer, rows: Series::new(layout), groups: 0 })
     }
 
     /// Adds a row: a text for each label, and a number for each quantity that could be read. Rows come in the order of
@@ -150,14 +152,20 @@ impl SeriesWriter {
         if self.rows.len() < GROUP_ROWS { Ok(()) } else { self.write_group() }
     }
 
-    /// Completes the table and puts it in its place.
+    /// Completes the table and puts it in its place. `origin_ns` is the instant to which its rows are to be relative, on
+    /// the scale on which they came: the start of a trial is often known only when it is over.
     ///
     /// # Errors
     /// Fails where the file cannot be written.
-    pub fn finish(mut self) -> Result<(), RecordError> {
+    pub fn finish(mut self, origin_ns: i64) -> Result<(), RecordError> {
+        let shifted = self.groups > 0 && origin_ns != 0;
+        if !shifted {
+            self.rows.shift(origin_ns);
+        }
         self.write_group()?;
         self.writer.close().map_err(failed(&self.beside))?;
-        fs::rename(&self.beside, &self.path).map_err(RecordError::write(&self.path))
+        fs::rename(&self.beside, &self.path).map_err(RecordError::write(&self.path))?;
+        if shifted { shift_file(&self.path, origin_ns) } else { Ok(()) }
     }
 
     fn write_group(&mut self) -> Result<(), RecordError> {
@@ -166,6 +174,7 @@ impl SeriesWriter {
         }
         write_group(&mut self.writer, &self.rows).map_err(failed(&self.beside))?;
         self.rows.clear();
+        self.groups += 1;
         Ok(())
     }
 }
@@ -246,6 +255,10 @@ impl Series {
         }
     }
 
+    fn shift(&mut self, origin_ns: i64) {
+        self.time_ns.iter_mut().for_each(|time_ns| *time_ns = time_ns.saturating_sub(origin_ns));
+    }
+
     /// The place of a text among those known, to which it is added if it is new.
     fn place(&mut self, text: &str) -> u32 {
         if let Some(place) = self.places.get(text) {
@@ -264,6 +277,22 @@ impl Series {
         self.labels.iter_mut().for_each(Vec::clear);
         self.values.iter_mut().for_each(Vec::clear);
     }
+}
+
+/// Writes a table anew, group by group, with its instants relative to another one.
+fn shift_file(path: &Path, origin_ns: i64) -> Result<(), RecordError> {
+    let file = File::open(path).map_err(RecordError::read(path))?;
+    let reader = SerializedFileReader::new(file).map_err(failed(path))?;
+    let mut rows = Series::new(read_layout(&reader).map_err(failed(path))?);
+    let mut writer = SeriesWriter::create(path, rows.layout.clone())?;
+    for index in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(index).map_err(failed(path))?;
+        read_group(&*group, &mut rows).map_err(failed(path))?;
+        rows.shift(origin_ns);
+        write_group(&mut writer.writer, &rows).map_err(failed(path))?;
+        rows.clear();
+    }
+    writer.finish(0)
 }
 
 fn failed(path: &Path) -> impl FnOnce(ParquetError) -> RecordError + '_ {
@@ -387,7 +416,7 @@ mod tests {
             writer.append(*time_ns, &[process, thread], values).unwrap();
         }
         assert!(!path.exists(), "a table is in its place only when it is whole");
-        writer.finish().unwrap();
+        writer.finish(0).unwrap();
     }
 
     proptest! {
@@ -430,10 +459,11 @@ mod tests {
             let thread = format!("worker {}", time_ns % 7);
             writer.append(time_ns, &["server", &thread], &[Some(time_ns as f64), Some(f64::NAN)]).unwrap();
         }
-        writer.finish().unwrap();
+        writer.finish(1000).unwrap();
         let read = Series::read(&path).unwrap();
-        assert!(read.time_ns.iter().copied().eq(0..count));
+        assert!(read.time_ns.iter().copied().eq(-1000..count - 1000));
         assert!(read.values("cpu_s").iter().zip(0..).all(|(value, at)| *value == Some(f64::from(at))));
+        assert!(!folder.path().join("series.parquet.tmp").exists());
         assert!(read.values("drops").iter().all(Option::is_none));
         assert_eq!(
             read.label("thread").nth(GROUP_ROWS + 1),
