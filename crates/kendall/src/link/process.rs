@@ -14,6 +14,8 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::INTERRUPTED;
 
+/// How long a server may take to end by itself once its only client has gone, as some do.
+const ENDS_BY_ITSELF: Duration = Duration::from_millis(200);
 /// How long a process may take to end when it is asked to.
 const END_WITHIN: Duration = Duration::from_secs(3);
 /// Between two looks at whether it has.
@@ -25,13 +27,14 @@ pub(crate) struct Served(Child);
 impl Drop for Served {
     fn drop(&mut self) {
         let group = Pid::from_child(&self.0);
-        // They may have ended by themselves.
-        let _ = kill_process_group(group, Signal::TERM);
-        let begun = Instant::now();
-        while matches!(self.0.try_wait(), Ok(None)) && begun.elapsed() < END_WITHIN {
-            sleep(LOOK_EVERY);
+        for (limit, then) in [(ENDS_BY_ITSELF, Signal::TERM), (END_WITHIN, Signal::KILL)] {
+            let begun = Instant::now();
+            while matches!(self.0.try_wait(), Ok(None)) && begun.elapsed() < limit {
+                sleep(LOOK_EVERY);
+            }
+            // What the shell has started may still be there when the shell is not; or nothing is there any more.
+            let _ = kill_process_group(group, then);
         }
-        let _ = kill_process_group(group, Signal::KILL);
         let _ = self.0.wait();
     }
 }
