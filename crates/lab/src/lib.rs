@@ -7,6 +7,7 @@
 
 mod analyse;
 mod axis;
+mod compare;
 mod cost;
 mod experiment;
 mod fault;
@@ -24,6 +25,7 @@ mod trial;
 mod view;
 
 pub use analyse::{Points, analyse, observe};
+pub use compare::{CompareError, Sides, levels, sides};
 pub use cost::{COSTS_ASSUME, Cost, Needs, costs};
 pub use experiment::{
     CASE, Calibration, Case, Combination, Experiment, Factor, Level, Model, Published, PublishedRow, Section,
