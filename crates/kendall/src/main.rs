@@ -1,6 +1,7 @@
 //! The command line of kendall: parses, calls the libraries, prints. It has no logic of its own.
 
 mod check;
+mod compare;
 mod doctor;
 mod figure;
 mod fit;
@@ -59,6 +60,8 @@ enum Command {
     Predict(predict::Options),
     /// Say which assumptions hold in a run, or what contradicts itself in a CSV table: kendall check table.csv
     Check(check::Options),
+    /// Say which of several runs is faster, and how sure that is: kendall compare main=results/A branch=results/B
+    Compare(compare::Options),
     /// Load a running server and print how long its requests took
     Load(load::Options),
     /// Serve one of the systems that kendall ships
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Command::Fit(options) => fit::fit(&options),
         Command::Predict(options) => predict::predict(&options),
         Command::Check(options) => check::check(&options),
+        Command::Compare(options) => compare::compare(&options),
         Command::Load(options) => load::load(&options),
         Command::Serve(served) => serve::serve(served),
         Command::Doctor(options) => doctor::doctor(&options),
