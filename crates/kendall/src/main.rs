@@ -5,6 +5,7 @@ mod compare;
 mod doctor;
 mod figure;
 mod fit;
+mod link;
 mod load;
 mod options;
 mod plan;
@@ -64,6 +65,9 @@ enum Command {
     Compare(compare::Options),
     /// Load a running server and print how long its requests took
     Load(load::Options),
+    /// Emulate a network link: delay, rate, loss, queue
+    #[command(subcommand)]
+    Link(link::Link),
     /// Serve one of the systems that kendall ships
     #[command(subcommand)]
     Serve(serve::Served),
@@ -92,6 +96,7 @@ fn main() -> ExitCode {
         Command::Check(options) => check::check(&options),
         Command::Compare(options) => compare::compare(&options),
         Command::Load(options) => load::load(&options),
+        Command::Link(link) => link::link(&link),
         Command::Serve(served) => serve::serve(served),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::SearchOne => systems::search_one(),

@@ -1,0 +1,28 @@
+//! Emulates a network link for real programs.
+//!
+//! The link itself is [`kendall_linkmodel`]: this crate brings packets to it, waits until they are due, and measures
+//! what came of it.
+
+mod emulated;
+mod emulator;
+mod error;
+mod forward;
+mod frame;
+mod lateness;
+mod lay;
+mod namespace;
+mod netlink;
+mod outcome;
+mod port;
+mod protocol;
+mod spool;
+mod tun;
+
+pub use emulated::{BackEnd, CLIENT, EMULATE, EmulatedLink, SERVER, probe};
+pub use emulator::emulate;
+pub use error::LinkError;
+pub use frame::MTU_BYTES;
+pub use lateness::{Lateness, LatenessSummary};
+pub use namespace::Privilege;
+pub use outcome::{HopCounts, Outcome, Way};
+pub use protocol::Asked;
