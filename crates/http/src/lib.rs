@@ -6,6 +6,7 @@
 
 mod chunked;
 mod expect;
+mod host;
 mod http1;
 mod options;
 mod origin;
@@ -16,6 +17,7 @@ mod workload;
 mod written;
 
 pub use expect::{Expect, Statuses, Sum, Text};
+pub use host::{HostError, host};
 pub use options::{HttpError, Options, Trust, Version};
 pub use origin::address;
 pub use workload::HttpWorkload;

@@ -81,6 +81,7 @@ impl Written {
         let (body, body_file) =
             if of_body { (self.body, self.body_file) } else { (other.body, other.body_file) };
         let mut headers = other.headers;
+        headers.retain(|name, _| !self.headers.keys().any(|own| own.eq_ignore_ascii_case(name)));
         headers.extend(self.headers);
         Self {
             name: self.name,

@@ -16,14 +16,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::options::{options, settings};
 use crate::report::Form;
-use crate::target::Target;
+use crate::target::{Asked, Target};
 use crate::{INTERRUPTED, print};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The server and what to ask it, as a URL: reverse://127.0.0.1:5003?difficulty=300000&repeat-percent=20
+    /// The server and what to ask it, as a URL: http://127.0.0.1:8080/path, or a system of kendall's with parameters,
+    /// reverse://127.0.0.1:5003?difficulty=300000&repeat-percent=20
     #[arg(value_name = "URL")]
     target: String,
+
+    #[command(flatten)]
+    asked: Asked,
 
     #[command(flatten)]
     load: LoadOptions,
@@ -82,7 +86,7 @@ pub(crate) struct Found {
 }
 
 pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
-    let target = Target::read(&options.target)?;
+    let target = Target::read(&options.target, &options.asked)?;
     let settings = &options.load.0;
     let load = Load::new(settings, &env::current_dir()?)
         .map_err(|(name, why)| anyhow::anyhow!("--{name}: {why}"))?;
@@ -120,7 +124,7 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
     let found = Found {
         target: options.target.clone(),
         seed,
-        again: again(&options.target, settings, seed),
+        again: again(&options.target, &options.asked, settings, seed),
         offered_per_s: plan.arrivals.rate_per_s(),
         clients: client_side(&[trial]).map_err(|why| why.to_string()),
         score: Score::new(&trial, (run.wall_s * 1e9) as i64, classes),
@@ -150,16 +154,16 @@ pub(crate) fn recorded(folder: &Path) -> anyhow::Result<Option<Found>> {
 }
 
 /// The command that makes the same run again.
-fn again(target: &str, settings: &Settings, seed: u64) -> String {
+fn again(target: &str, asked: &Asked, settings: &Settings, seed: u64) -> String {
     let defaults = Settings::defaults(LOAD);
     let given = settings.iter().filter(|(name, value)| defaults.get(name) != Some(*value));
     let options: String =
         given.map(|(name, value)| format!(" --{name} {}", quoted(&value.to_string()))).collect();
-    format!("kendall load {}{options} --seed {seed}", quoted(target))
+    format!("kendall load {}{}{options} --seed {seed}", quoted(target), asked.written())
 }
 
 /// A word as a shell takes it whole.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:/%+=@".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
@@ -198,7 +202,7 @@ mod tests {
             settings.set(name, parameter.kind.read(text).unwrap());
         }
         assert_eq!(
-            again("reverse://[::1]:5003?start=1&difficulty=10", &settings, 7),
+            again("reverse://[::1]:5003?start=1&difficulty=10", &Asked::default(), &settings, 7),
             "kendall load 'reverse://[::1]:5003?start=1&difficulty=10' \
              --arrivals constant --gap 600ms --requests 100 --seed 7"
         );

@@ -9,8 +9,8 @@ use serde_json::Value;
 const FLOORS: [&[&str]; 6] = [
     &["kendall-station", "kendall-digest", "kendall-linkmodel"],
     &["kendall-record"],
-    &["kendall-solve", "kendall-load", "kendall-link", "kendall-probe", "kendall-service"],
-    &["kendall-reverse", "kendall-http", "kendall-report"],
+    &["kendall-solve", "kendall-load", "kendall-probe", "kendall-link", "kendall-service"],
+    &["kendall-reverse", "kendall-http", "kendall-hold", "kendall-report"],
     &["kendall-lab"],
     &["kendall"],
 ];

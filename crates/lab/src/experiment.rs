@@ -5,10 +5,12 @@ mod written;
 use std::path::PathBuf;
 
 use kendall_report::Measure;
+use kendall_solve::expect::Expectation;
 use kendall_station::Notation;
 
 use crate::load::{LOAD, Load};
 use crate::parameter::{Parameter, Value};
+use crate::precision::Precision;
 use crate::system::{Settings, System};
 
 /// An experiment file, read and checked.
@@ -20,8 +22,15 @@ pub struct Experiment {
     pub question: String,
     /// What explains it, in plain paragraphs; empty for nothing.
     pub notes: String,
-    /// How often each combination is tried.
+    /// How often each combination is tried; where a precision is asked for, at least.
     pub repeats: u32,
+    /// How narrow intervals are to be; more blocks are run until they are.
+    pub precision: Option<Precision>,
+    /// A trial is disturbed, and tried again, where other programs and the host of a virtual machine took so large a share of
+    /// the machine beyond what is usual in the run.
+    pub disturbed_over: f64,
+    /// What is expected of the system.
+    pub expected: Vec<ExpectedAt>,
     /// Whose capacity 100 % is.
     pub calibration: Calibration,
     /// Where all its random numbers come from; drawn by the laboratory if the file names none.
@@ -140,6 +149,23 @@ impl Factor {
 pub struct Model {
     /// The station without its rates; these are measured.
     pub station: Notation,
+}
+
+/// What is expected, and where.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExpectedAt {
+    /// At combinations with these levels; empty for all.
+    pub at: Vec<Level>,
+    /// What.
+    pub expectation: Expectation,
+}
+
+impl ExpectedAt {
+    /// Whether it is expected of a combination.
+    pub fn holds_for(&self, combination: &Combination) -> bool {
+        let varies = |name| combination.levels.iter().any(|(factor, _)| *factor == name);
+        self.at.iter().all(|level| combination.levels.contains(level) || !varies(level.0))
+    }
 }
 
 /// A factor or parameter and one of its values.

@@ -3,6 +3,7 @@
 
 mod case;
 mod published;
+mod trust;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -68,11 +69,16 @@ type Item<'a> = (&'a str, Range<usize>, &'a Spanned<DeValue<'a>>);
 
 impl Reader<'_> {
     fn experiment(&self, top: &DeTable<'_>, stem: &str, folder: PathBuf) -> Result<Experiment, Fault> {
-        const KEYS: [&str; 12] = [
+        const KEYS: [&str; 18] = [
             "name",
             "question",
             "notes",
             "repeats",
+            "precision",
+            "precision-of",
+            "repeats-at-most",
+            "time-at-most",
+            "disturbed-over",
             "calibrate",
             "seed",
             "system",
@@ -81,6 +87,7 @@ impl Reader<'_> {
             "case",
             "model",
             "published",
+            "expect",
         ];
         let items = in_order(top);
         for (key, place, _) in &items {
@@ -109,7 +116,10 @@ impl Reader<'_> {
             name: word("name", stem)?,
             question: word("question", "")?,
             notes: word("notes", "")?,
-            repeats: whole("repeats", 1, 1000)?.unwrap_or(3) as u32,
+            repeats: 1,
+            precision: None,
+            disturbed_over: self.disturbed_over(find("disturbed-over"))?,
+            expected: Vec::new(),
             calibration: self.calibration(find("calibrate"))?,
             seed: whole("seed", 0, i64::MAX as u64)?,
             system,
@@ -119,6 +129,11 @@ impl Reader<'_> {
             published: Vec::new(),
             folder,
         };
+        (experiment.repeats, experiment.precision) =
+            self.repeats(whole("repeats", 1, 1000)?, whole("repeats-at-most", 1, 1000)?, &find)?;
+        if let Some(item) = find("expect") {
+            experiment.expected = self.expected(item, &experiment)?;
+        }
         if let Some(item) = find("published") {
             experiment.published = self.published(item, &experiment)?;
         }

@@ -6,7 +6,7 @@ mod trace;
 use std::path::Path;
 use std::time::Duration;
 
-use kendall_load::Plan;
+use kendall_load::{Plan, Timing};
 use kendall_station::{Arrivals, Batch, Kind as LawKind, Law, Sessions, Spacing};
 
 use crate::parameter::{Kind, Parameter, Value};
@@ -283,6 +283,8 @@ impl Load {
             timeout: self.timeout,
             drain: self.drain,
             connections: self.connections,
+            timing: Timing::Sleep,
+            core: None,
         }
     }
 
@@ -397,23 +399,43 @@ fn trace(settings: &Settings, folder: &Path) -> Result<Arrivals, (&'static str, 
     trace::read(&folder.join(name), how).map_err(|why| ("trace", why))
 }
 
+/// A law by its name in files and options, with the mean and, where its kind has room for one, the squared coefficient of
+/// variation that are given.
+///
+/// # Errors
+/// Says in words what is wrong, to stand after the name of the parameter.
+pub fn named_law(name: &str, mean_s: f64, scv: Option<f64>) -> Result<Law, String> {
+    let kind = law_kind(name).ok_or_else(|| {
+        format!(
+            "must be exponential, constant, erlang-2 (any number of stages), hyperexponential, uniform, log-normal or \
+             pareto, not {name:?}"
+        )
+    })?;
+    kind.law(mean_s, scv.filter(|_| kind.takes_scv())).map_err(|error| error.to_string())
+}
+
 /// The kind of law that a name of arrivals stands for.
 fn gap_kind(name: &str) -> Result<LawKind, String> {
-    Ok(match name {
-        "poisson" => LawKind::Exponential,
+    let named = if name == "poisson" { Some(LawKind::Exponential) } else { law_kind(name) };
+    named.filter(|_| name != "exponential").ok_or_else(|| {
+        format!(
+            "must be poisson, constant, erlang-2 (any number of stages), hyperexponential, uniform, \
+             log-normal, pareto, trace, closed or sessions, not {name:?}"
+        )
+    })
+}
+
+fn law_kind(name: &str) -> Option<LawKind> {
+    Some(match name {
+        "exponential" => LawKind::Exponential,
         "constant" => LawKind::Constant,
         "hyperexponential" => LawKind::Hyperexponential,
         "uniform" => LawKind::Uniform,
         "log-normal" => LawKind::LogNormal,
         "pareto" => LawKind::Pareto,
-        _ => match name.strip_prefix("erlang-").and_then(|stages| stages.parse().ok()) {
-            Some(stages @ 1..=10_000) => LawKind::Erlang(stages),
-            _ => {
-                return Err(format!(
-                    "must be poisson, constant, erlang-2 (any number of stages), hyperexponential, uniform, \
-                     log-normal, pareto, trace, closed or sessions, not {name:?}"
-                ));
-            }
+        _ => match name.strip_prefix("erlang-")?.parse().ok()? {
+            stages @ 1..=10_000 => LawKind::Erlang(stages),
+            _ => return None,
         },
     })
 }

@@ -11,7 +11,9 @@ use kendall_solve as solve;
 use kendall_station::{Answer, Arrivals, Law};
 use serde::{Deserialize, Serialize};
 
+use crate::disturbance::{Disturbance, Look};
 use crate::experiment::Combination;
+use crate::hopeless;
 use crate::load::Load;
 use crate::schedule::Trial;
 use crate::server::{Server, ServerError, Usage};
@@ -63,6 +65,18 @@ pub struct TrialResult {
     pub server: Usage,
     /// What was measured, or why that makes no answer.
     pub measured: Measured,
+    /// What the clients alone saw, whatever the server told.
+    #[serde(default)]
+    pub clients: Option<solve::ClientSide>,
+    /// Whether the number of requests in the station grew through the trial: then it is unstable at this rate.
+    #[serde(default)]
+    pub grows: bool,
+    /// What else the machine did meanwhile, where it tells.
+    #[serde(default)]
+    pub disturbance: Option<Disturbance>,
+    /// Why the trial was stopped early: it could no longer meet what is expected of it.
+    #[serde(default)]
+    pub hopeless: Option<String>,
 }
 
 /// What was measured in a trial.
@@ -83,6 +97,8 @@ pub(crate) struct Task<'a> {
     /// What 100 % is, where a share of it is asked for.
     pub(crate) capacity_per_s: Option<f64>,
     pub(crate) folder: &'a Path,
+    /// What is expected of it, which it is watched for.
+    pub(crate) expected: Vec<solve::expect::Expectation>,
 }
 
 /// The way to the system under test.
@@ -166,23 +182,28 @@ impl Bench<'_> {
         progress: &Progress,
         cancel: &AtomicBool,
     ) -> Result<TrialResult, TrialError> {
-        let &Task { trial, combination, load, capacity_per_s, folder } = task;
+        let &Task { trial, combination, load, capacity_per_s, folder, .. } = task;
         let mut writer = TrialWriter::create(folder)?;
         let (mut server, stamps_path) = self.serve(combination, folder)?;
         let workload = self.workload(&server, combination, trial.seed)?;
         let plan = load.plan(capacity_per_s, trial.seed);
         let offered_per_s = plan.arrivals.rate_per_s();
         let before = server.usage()?;
+        let look = Look::now();
+        let watch = hopeless::Watch::new(&task.expected, load, capacity_per_s);
         let mut failed = None;
         let mut sink = |row: RequestRow| {
             if let (None, Err(error)) = (&failed, writer.append(&row)) {
                 failed = Some(error);
             }
+            watch.see(&row);
         };
-        let run = run(&plan, &*workload, &mut sink, progress, cancel)?;
+        let run =
+            hopeless::either(cancel, watch.flag(), |stop| run(&plan, &*workload, &mut sink, progress, stop))?;
         if let Some(error) = failed {
             return Err(error.into());
         }
+        let disturbance = look.zip(Look::now()).and_then(|(before, after)| after.since(&before));
         let after = server.usage()?;
         // The server writes its last stamps when it stops.
         server.stop()?;
@@ -211,6 +232,10 @@ impl Bench<'_> {
             run,
             server: Usage { cpu_s: after.cpu_s - before.cpu_s, ..after },
             measured,
+            clients: solve::client_side(&[view]).ok(),
+            grows: solve::trend(&rows, view.warmup_ns).is_some_and(|trend| trend.grows),
+            disturbance,
+            hopeless: watch.why(),
         })
     }
 }

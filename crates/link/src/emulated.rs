@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::net::Ipv4Addr;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::sleep;
@@ -88,8 +87,6 @@ impl EmulatedLink {
             .args(EMULATE)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // Ctrl-C at the terminal is for kendall, which then ends the link in good order.
-            .process_group(0)
             .spawn()
             .map_err(start)?;
         let mut asks = process.stdin.take().expect("standard input is piped");

@@ -16,46 +16,66 @@ use crate::row::RequestRow;
 /// A value of a row, if it has it.
 type OfRow = fn(&RequestRow) -> Option<i64>;
 
+/// What the log is of: a name and the value of a row.
+const OF: [(&str, OfRow); 3] = [
+    ("response", RequestRow::response_ns),
+    ("service", |row| row.service),
+    ("send_lag", RequestRow::send_lag_ns),
+];
+
 /// Writes the histograms of a trial that began `age` ago.
 pub(crate) fn write(path: &Path, rows: &[RequestRow], age: Duration) -> Result<(), RecordError> {
-    let length_ns = rows.iter().filter_map(|row| row.completed).max().unwrap_or(0).max(0);
-    let length = Duration::from_nanos(length_ns as u64);
-    let start = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
-    let file = File::create(path).map_err(RecordError::write(path))?;
-    log(BufWriter::new(file), rows, start, length).map_err(RecordError::write(path))
+    let mut histograms = Histograms::new();
+    rows.iter().for_each(|row| histograms.add(row));
+    histograms.write(path, age)
 }
 
-fn log(mut out: impl Write, rows: &[RequestRow], start: SystemTime, length: Duration) -> io::Result<()> {
-    let mut serializer = V2DeflateSerializer::new();
-    let mut log = IntervalLogWriterBuilder::new()
-        .add_comment("kendall: response, service and send_lag, in nanoseconds")
-        .with_start_time(start)
-        .begin_log_with(&mut out, &mut serializer)?;
-    let of: [(&str, OfRow); 3] = [
-        ("response", RequestRow::response_ns),
-        ("service", |row| row.service),
-        ("send_lag", RequestRow::send_lag_ns),
-    ];
-    for (name, value_ns) in of {
-        let histogram = histogram(rows.iter().filter_map(value_ns));
-        let tag = Tag::new(name).expect("the names have no comma or space");
-        log.write_histogram(&histogram, Duration::ZERO, length, Some(tag)).map_err(|error| {
-            io::Error::other(format!("the histogram of {name} cannot be encoded: {error:?}"))
-        })?;
-    }
-    out.flush()
+/// The histograms of rows as they come.
+pub(crate) struct Histograms {
+    of: [Histogram<u64>; OF.len()],
+    last_ns: i64,
 }
 
-fn histogram(values_ns: impl Iterator<Item = i64>) -> Histogram<u64> {
-    let mut histogram = Histogram::new(3).expect("three digits are allowed");
-    // Longer than this is a damaged stamp: a histogram that grew to take it would be of no use.
-    let most_ns = 86_400_000_000_000;
-    for value_ns in values_ns {
-        histogram
-            .record(value_ns.clamp(0, most_ns) as u64)
-            .expect("a histogram that grows takes every value");
+impl Histograms {
+    pub(crate) fn new() -> Self {
+        let histogram = |_| Histogram::new(3).expect("three digits are allowed");
+        Self { of: OF.map(histogram), last_ns: 0 }
     }
-    histogram
+
+    pub(crate) fn add(&mut self, row: &RequestRow) {
+        // Longer than this is a damaged stamp: a histogram that grew to take it would be of no use.
+        const MOST_NS: i64 = 86_400_000_000_000;
+        self.last_ns = self.last_ns.max(row.completed.unwrap_or(0));
+        for (histogram, (_, value_ns)) in self.of.iter_mut().zip(OF) {
+            if let Some(value_ns) = value_ns(row) {
+                let value = value_ns.clamp(0, MOST_NS) as u64;
+                histogram.record(value).expect("a histogram that grows takes every value");
+            }
+        }
+    }
+
+    /// Writes them, of a trial that began `age` ago.
+    pub(crate) fn write(&self, path: &Path, age: Duration) -> Result<(), RecordError> {
+        let start = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
+        let file = File::create(path).map_err(RecordError::write(path))?;
+        self.log(BufWriter::new(file), start).map_err(RecordError::write(path))
+    }
+
+    fn log(&self, mut out: impl Write, start: SystemTime) -> io::Result<()> {
+        let mut serializer = V2DeflateSerializer::new();
+        let mut log = IntervalLogWriterBuilder::new()
+            .add_comment("kendall: response, service and send_lag, in nanoseconds")
+            .with_start_time(start)
+            .begin_log_with(&mut out, &mut serializer)?;
+        let length = Duration::from_nanos(self.last_ns as u64);
+        for (histogram, (name, _)) in self.of.iter().zip(OF) {
+            let tag = Tag::new(name).expect("the names have no comma or space");
+            log.write_histogram(histogram, Duration::ZERO, length, Some(tag)).map_err(|error| {
+                io::Error::other(format!("the histogram of {name} cannot be encoded: {error:?}"))
+            })?;
+        }
+        out.flush()
+    }
 }
 
 #[cfg(test)]

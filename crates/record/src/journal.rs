@@ -1,8 +1,8 @@
 //! The journal of a trial that runs: rows of a fixed size, added at the end, so that whatever was written can be
 //! read if the process is killed. All numbers are little-endian. A row that was cut off is left out when reading.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -42,16 +42,44 @@ impl Journal {
 
 /// Reads the rows of a journal, in the order in which they were added.
 pub(crate) fn read(path: &Path) -> Result<Vec<RequestRow>, RecordError> {
-    let bytes = fs::read(path).map_err(RecordError::read(path))?;
-    let damaged = |why: &str| RecordError::Format {
-        path: path.into(),
-        what: "a journal of requests",
-        why: why.to_owned(),
-    };
-    let rows = bytes.strip_prefix(MAGIC).ok_or_else(|| damaged("it does not begin with kjourna1"))?;
-    let rows =
-        rows.chunks_exact(ROW_BYTES).map(|row| decode(row).ok_or_else(|| damaged("a row has no outcome")));
-    rows.collect()
+    Rows::open(path)?.collect()
+}
+
+/// The rows of a journal one after the other, without keeping them.
+pub(crate) struct Rows {
+    from: BufReader<File>,
+    path: PathBuf,
+}
+
+impl Rows {
+    pub(crate) fn open(path: &Path) -> Result<Self, RecordError> {
+        let mut from = BufReader::new(File::open(path).map_err(RecordError::read(path))?);
+        let mut magic = [0; MAGIC.len()];
+        let read = from.read_exact(&mut magic);
+        let rows = Self { from, path: path.into() };
+        if read.is_err() || magic != *MAGIC {
+            return Err(rows.damaged("it does not begin with kjourna1"));
+        }
+        Ok(rows)
+    }
+
+    fn damaged(&self, why: &str) -> RecordError {
+        RecordError::Format { path: self.path.clone(), what: "a journal of requests", why: why.to_owned() }
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<RequestRow, RecordError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut bytes = [0; ROW_BYTES];
+        match self.from.read_exact(&mut bytes) {
+            Ok(()) => Some(decode(&bytes).ok_or_else(|| self.damaged("a row has no outcome"))),
+            // The last row of a process that was killed may be cut off.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
+            Err(error) => Some(Err(RecordError::read(&self.path)(error))),
+        }
+    }
 }
 
 fn encode(row: &RequestRow) -> [u8; ROW_BYTES] {
@@ -97,6 +125,8 @@ fn decode(bytes: &[u8]) -> Option<RequestRow> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::fs;
+
     use proptest::collection::vec;
     use proptest::option::of;
     use proptest::prelude::*;

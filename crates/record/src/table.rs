@@ -57,20 +57,47 @@ pub(crate) fn read(path: &Path) -> std::result::Result<Vec<RequestRow>, RecordEr
 }
 
 fn write_rows(file: File, rows: &[RequestRow]) -> Result<()> {
-    let unit = KeyValue::new("unit".to_owned(), UNIT.to_owned());
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_key_value_metadata(Some(vec![unit]))
-        .build();
-    let schema = Arc::new(parse_message_type(SCHEMA)?);
-    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties))?;
-    for rows in rows.chunks(GROUP_ROWS) {
-        let mut group = writer.next_row_group()?;
-        write_group(&mut group, rows)?;
-        group.close()?;
+    let mut writer = Writer::new(file)?;
+    rows.iter().try_for_each(|row| writer.add(row.clone()))?;
+    writer.close()
+}
+
+/// Writes a table row by row, and keeps one group of rows.
+pub(crate) struct Writer {
+    out: SerializedFileWriter<File>,
+    rows: Vec<RequestRow>,
+}
+
+impl Writer {
+    pub(crate) fn new(file: File) -> Result<Self> {
+        let unit = KeyValue::new("unit".to_owned(), UNIT.to_owned());
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_key_value_metadata(Some(vec![unit]))
+            .build();
+        let schema = Arc::new(parse_message_type(SCHEMA)?);
+        let out = SerializedFileWriter::new(file, schema, Arc::new(properties))?;
+        Ok(Self { out, rows: Vec::new() })
     }
-    writer.close()?;
-    Ok(())
+
+    pub(crate) fn add(&mut self, row: RequestRow) -> Result<()> {
+        self.rows.push(row);
+        if self.rows.len() == GROUP_ROWS { self.write_group() } else { Ok(()) }
+    }
+
+    fn write_group(&mut self) -> Result<()> {
+        let mut group = self.out.next_row_group()?;
+        write_group(&mut group, &self.rows)?;
+        self.rows.clear();
+        group.close().map(drop)
+    }
+
+    pub(crate) fn close(mut self) -> Result<()> {
+        if !self.rows.is_empty() {
+            self.write_group()?;
+        }
+        self.out.close().map(drop)
+    }
 }
 
 type Group<'a> = SerializedRowGroupWriter<'a, File>;

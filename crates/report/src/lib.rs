@@ -8,6 +8,7 @@
 
 mod chart;
 mod comparison;
+mod expected;
 pub mod figure;
 mod finding;
 mod model;
@@ -23,6 +24,7 @@ pub mod versus;
 
 pub use kendall_solve::number;
 
+pub use expected::ExpectedAt;
 pub use finding::{Answers, AssumedLaw, Finding, Reason, Severity, Trend, Way, findings};
 pub use model::{
     Counts, Curve, Factor, FactorKind, Growth, Modelled, Modelling, Point, Report, ServiceSeen, TrialLine,

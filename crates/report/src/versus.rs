@@ -46,7 +46,11 @@ fn shown(unit: Unit, value: f64) -> String {
 
 /// A chance to two digits, or that it is below one in ten thousand.
 fn chance(p: f64) -> String {
-    if p < 1e-4 { "< 0.0001".to_owned() } else { significant(p, 2) }
+    match p {
+        p if p < 1e-4 => "< 0.0001".to_owned(),
+        p if p > 0.995 => "1".to_owned(),
+        p => significant(p, 2),
+    }
 }
 
 /// How it was compared, as sentences.
@@ -224,7 +228,7 @@ mod tests {
         let (comparison, terms) = (compared(), Terms::default());
         let text = text(&comparison, &terms);
         assert!(text.starts_with("rate=20: a|<b> (8 runs) against main (8 runs)"), "{text}");
-        assert!(text.contains("faster by 50 %") && text.contains("more 2.0 times"), "{text}");
+        assert!(text.contains("faster by 50 %") && text.contains("more by 100 % (93–107)"), "{text}");
         assert!(text.contains("adjusted by Holm over 3 tests"), "{text}");
         let markdown = markdown(&comparison, &terms);
         assert!(

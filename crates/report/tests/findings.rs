@@ -80,6 +80,8 @@ fn calm() -> Report {
         curves: vec![],
         published: vec![],
         checks: vec![],
+        expected: Vec::new(),
+        doubts: Vec::new(),
         experiment_toml: String::new(),
     }
 }

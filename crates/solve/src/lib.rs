@@ -7,6 +7,7 @@
 //! - [`measured`] makes an answer from the request rows of real trials.
 //! - [`check`](mod@check) says which assumptions hold in them, and what it costs where one does not.
 //! - [`compare`](mod@compare) says which of several sides is faster, by runs against runs.
+//! - [`streamed`] makes one from rows as they come, in memory that does not grow.
 //! - [`expect`] judges whether what was seen meets what was expected of it.
 //! - [`table`] reads points that any other tool measured, and [`fit`](mod@fit) finds the station behind them.
 //!
@@ -20,6 +21,7 @@ pub mod compare;
 pub mod expect;
 pub mod fit;
 mod formula;
+mod histogram;
 mod measured;
 pub mod number;
 mod plan;
@@ -27,6 +29,7 @@ mod replay;
 pub mod scalability;
 mod simulate;
 pub mod statistics;
+pub mod streamed;
 mod sweep;
 pub mod table;
 

@@ -13,9 +13,12 @@ use kendall_record::RequestRow;
 use kendall_station::{Answer, By, ClassAnswer, Estimate, QUANTILES, Quantile, Servers, Summary};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use drained::{SLICES, trend_of};
 pub use drained::{Trend, little, trend};
+pub(crate) use score::Tally;
 pub use score::{ClassScore, Score};
 use window::Window;
+pub(crate) use window::is_censored;
 
 use crate::statistics;
 
@@ -160,9 +163,6 @@ fn waiting_ns(row: &RequestRow) -> Option<i64> {
     }
 }
 
-/// The slices into which a single trial is cut.
-const SLICES: i64 = 20;
-
 /// A measure over time: the mean over the trials, or over one trial's slices for its interval.
 fn rate(windows: &[Window<'_>], of: impl Fn(&Window<'_>, i64, i64) -> f64) -> Estimate {
     // A trial whose rows do not tell has no part in it.
@@ -172,9 +172,9 @@ fn rate(windows: &[Window<'_>], of: impl Fn(&Window<'_>, i64, i64) -> f64) -> Es
     let half_width = match (windows, statistics::t_interval(&whole)) {
         (_, Some((_, half_width))) => Some(half_width),
         ([window], None) => {
-            let at = |i| window.from_ns + (window.to_ns - window.from_ns) * i / SLICES;
+            let at = |i| window.from_ns + (window.to_ns - window.from_ns) * i / SLICES as i64;
             let slices: Vec<f64> =
-                (0..SLICES).map(|i| of(window, at(i), at(i + 1))).filter(|x| x.is_finite()).collect();
+                (0..SLICES as i64).map(|i| of(window, at(i), at(i + 1))).filter(|x| x.is_finite()).collect();
             statistics::batch_means(&slices).map(|found| found.half_width)
         }
         _ => None,

@@ -12,7 +12,6 @@ mod arriving;
 mod due;
 mod events;
 mod fifo;
-mod histogram;
 mod network;
 mod observer;
 mod section;

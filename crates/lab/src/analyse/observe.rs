@@ -32,9 +32,10 @@ pub fn observe(folder: &Path, systems: &'static [System]) -> Result<Vec<Points>,
     let lab = Lab::resume(folder, systems)?;
     let capacities = lab.capacities()?;
     let axis = Axis::of(&lab, &capacities);
+    let usual = lab.usual()?;
     let mut all: Vec<Points> = Vec::new();
     for (index, combination) in axis.in_order(&lab) {
-        let sample = Sample::read(&lab, index);
+        let sample = Sample::read(&lab, index, &usual);
         if sample.trials.is_empty() {
             continue;
         }

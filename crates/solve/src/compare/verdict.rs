@@ -135,8 +135,8 @@ impl Compared {
             Scale::Ratio if value <= 2.0 => {
                 let percent = |ratio: f64| (ratio - 1.0).abs() * 100.0;
                 let ends = (percent(low).min(percent(high)), percent(low).max(percent(high)));
-                let digits = if ends.1 < 10.0 { 2 } else { ends.1.log10() as i32 + 1 };
-                let show = |value| significant(value, digits);
+                let whole = ends.1 >= 10.0;
+                let show = |value| if whole { format!("{value:.0}") } else { significant(value, 2) };
                 format!("by {} % ({}–{})", show(percent(value)), show(ends.0), show(ends.1))
             }
             Scale::Ratio => {

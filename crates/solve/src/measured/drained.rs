@@ -5,8 +5,8 @@ use kendall_record::RequestRow;
 use super::window::seconds;
 use crate::statistics::{self, LittleCheck};
 
-/// Slices of a trial in which the number present is averaged.
-const SLICES: usize = 20;
+/// Slices of a trial: the number present, or whatever else has no interval of its own, is averaged in each.
+pub(crate) const SLICES: usize = 20;
 
 /// Little's law over a whole drained run, from the first request due to the last completed. The number in the system is
 /// swept over time; throughput and response time are counted from completed requests. A request without an end is in the
@@ -72,20 +72,26 @@ pub fn trend(rows: &[RequestRow], from_ns: i64) -> Option<Trend> {
             *number += (end.min(high) - row.scheduled.max(low)) as f64 / width as f64;
         }
     }
-    let centre = (SLICES as f64 - 1.0) / 2.0;
-    let mean = statistics::mean(&present);
-    let spread: f64 = (0..SLICES).map(|i| (i as f64 - centre).powi(2)).sum();
+    Some(trend_of(&present, seconds(width)))
+}
+
+/// The trend of the mean number present in equal slices of this width, at least three.
+pub(crate) fn trend_of(present: &[f64], width_s: f64) -> Trend {
+    let slices = present.len() as f64;
+    let centre = (slices - 1.0) / 2.0;
+    let mean = statistics::mean(present);
+    let spread: f64 = (0..present.len()).map(|i| (i as f64 - centre).powi(2)).sum();
     let slope =
         present.iter().enumerate().map(|(i, n)| (i as f64 - centre) * (n - mean)).sum::<f64>() / spread;
     let residuals: Vec<f64> =
         present.iter().enumerate().map(|(i, n)| n - mean - slope * (i as f64 - centre)).collect();
     let squares: f64 = residuals.iter().map(|x| x * x).sum();
-    let freedom = SLICES as f64 - 2.0;
+    let freedom = slices - 2.0;
     // Neighbours that move together say less than their number: the variance of a slope grows by (1 + r)/(1 − r).
     let together = statistics::lag_one_correlation(&residuals).clamp(0.0, 0.9);
     let error = (squares / freedom / spread * (1.0 + together) / (1.0 - together)).sqrt();
     let t = if error > 0.0 { slope / error } else { slope.signum() * f64::INFINITY * slope.abs().min(1.0) };
     let t = if t.is_nan() { 0.0 } else { t };
-    let grows = t > statistics::student_t(freedom, 0.999) && slope * SLICES as f64 > 0.1 * mean;
-    Some(Trend { growth_per_s: slope / seconds(width), t, grows })
+    let grows = t > statistics::student_t(freedom, 0.999) && slope * slices > 0.1 * mean;
+    Trend { growth_per_s: slope / width_s, t, grows }
 }

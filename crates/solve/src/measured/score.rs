@@ -44,38 +44,82 @@ impl Score {
         end_ns: i64,
         classes: impl IntoIterator<Item = (&'a str, f64)>,
     ) -> Option<Self> {
-        let due: Vec<&RequestRow> =
-            trial.rows.iter().filter(|row| row.scheduled >= trial.warmup_ns).collect();
-        let right = |rows: &[&RequestRow]| count(rows, |row| row.outcome == Outcome::Answered);
-        // Whole microseconds, and so whole sums of them, are exact in an f64 up to 2⁵³.
-        let total_us = |rows: &[&RequestRow]| rows.iter().map(|row| whole_us(row, end_ns)).sum::<f64>();
-        let mut weighted_us = 0.0;
-        let mut of_class = |(class, (name, weight)): (usize, (&str, f64))| {
-            let rows: Vec<&RequestRow> =
-                due.iter().copied().filter(|row| row.class as usize == class).collect();
-            let total_us = total_us(&rows);
-            weighted_us += weight * total_us;
-            ClassScore {
-                name: name.into(),
-                weight,
-                requests: rows.len() as u64,
-                right: right(&rows),
-                mean_response_s: (!rows.is_empty()).then(|| total_us / rows.len() as f64 / 1e6),
-            }
-        };
-        let classes = classes.into_iter().enumerate().map(&mut of_class).collect();
-        (!due.is_empty()).then(|| Self {
-            requests: due.len() as u64,
-            right: right(&due) as f64 / due.len() as f64,
-            weighted_response_us: (weighted_us / due.len() as f64) as u64,
-            without_answer: count(&due, |row| row.response_ns().is_none()),
-            classes,
-        })
+        let mut tally = Tally::default();
+        let due = trial.rows.iter().filter(|row| row.scheduled >= trial.warmup_ns);
+        due.for_each(|row| tally.add(row, end_ns));
+        tally.score(classes)
     }
 }
 
-fn count(rows: &[&RequestRow], which: impl Fn(&RequestRow) -> bool) -> u64 {
-    rows.iter().filter(|row| which(row)).count() as u64
+/// What a score is made of: for each class that came, a few sums.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    classes: Vec<Sums>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    requests: u64,
+    right: u64,
+    without_answer: u64,
+    // Whole microseconds, and so whole sums of them, are exact in an f64 up to 2⁵³.
+    total_us: f64,
+}
+
+impl Sums {
+    fn absorb(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.right += other.right;
+        self.without_answer += other.without_answer;
+        self.total_us += other.total_us;
+    }
+}
+
+impl Tally {
+    /// Classes beyond these are counted as one, so that a damaged row cannot ask for memory without bound.
+    const CLASSES_AT_MOST: usize = 10_000;
+
+    /// Counts a request of a run that ended `end_ns` after its start.
+    pub(crate) fn add(&mut self, row: &RequestRow, end_ns: i64) {
+        let class = (row.class as usize).min(Self::CLASSES_AT_MOST);
+        if class >= self.classes.len() {
+            self.classes.resize(class + 1, Sums::default());
+        }
+        self.classes[class].absorb(&Sums {
+            requests: 1,
+            right: u64::from(row.outcome == Outcome::Answered),
+            without_answer: u64::from(row.response_ns().is_none()),
+            total_us: whole_us(row, end_ns),
+        });
+    }
+
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        if self.classes.len() < other.classes.len() {
+            self.classes.resize(other.classes.len(), Sums::default());
+        }
+        self.classes.iter_mut().zip(&other.classes).for_each(|(mine, theirs)| mine.absorb(theirs));
+    }
+
+    /// The score, of classes that are given by name and weight. `None` without a request.
+    pub(crate) fn score<'a>(&self, classes: impl IntoIterator<Item = (&'a str, f64)>) -> Option<Score> {
+        let mut all = Sums::default();
+        self.classes.iter().for_each(|sums| all.absorb(sums));
+        let mut weighted_us = 0.0;
+        let mut of_class = |(class, (name, weight)): (usize, (&str, f64))| {
+            let Sums { requests, right, total_us, .. } = self.classes.get(class).copied().unwrap_or_default();
+            weighted_us += weight * total_us;
+            let mean_response_s = (requests > 0).then(|| total_us / requests as f64 / 1e6);
+            ClassScore { name: name.into(), weight, requests, right, mean_response_s }
+        };
+        let classes = classes.into_iter().enumerate().map(&mut of_class).collect();
+        (all.requests > 0).then(|| Score {
+            requests: all.requests,
+            right: all.right as f64 / all.requests as f64,
+            weighted_response_us: (weighted_us / all.requests as f64) as u64,
+            without_answer: all.without_answer,
+            classes,
+        })
+    }
 }
 
 /// From the instant a request was due until it ended, if only by being given up at the end of the run.

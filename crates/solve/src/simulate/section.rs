@@ -2,8 +2,8 @@
 
 use kendall_station::{Estimate, QUANTILES, Quantile, Summary};
 
-use super::histogram::{Grid, Histogram};
 use super::observer::estimate;
+use crate::histogram::{Grid, Histogram};
 use crate::statistics;
 
 /// Batches per section on which the warm-up is judged.

@@ -1,4 +1,5 @@
-//! Counts of times on a grid of constant relative width, whose buckets are read off the bits of the number.
+//! Counts of times on a grid of constant relative width, whose buckets are read off the bits of the number: what the
+//! simulator and the answers of streams keep of each time.
 //!
 //! The exponent of a double and the first bits of its fraction are together its place on a grid that divides each
 //! doubling into equal parts. So a count costs a shift, a subtraction and an increment, and no logarithm.
@@ -8,7 +9,7 @@ const FRACTION: u32 = 52;
 
 /// How fine a grid is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Grid {
+pub(crate) enum Grid {
     /// 512 parts of each doubling: the middle of a bucket is within 0.1 % of all that it holds.
     Fine,
     /// 64 parts: within 0.8 %.
@@ -25,7 +26,7 @@ impl Grid {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Histogram {
+pub(crate) struct Histogram {
     shift: u32,
     /// The place of the smallest time that is told from zero. The bucket before it holds zero, and what is below.
     least: u64,
@@ -36,7 +37,7 @@ pub(super) struct Histogram {
 
 impl Histogram {
     /// Of times that matter from `least_s` > 0 on.
-    pub(super) fn new(grid: Grid, least_s: f64) -> Self {
+    pub(crate) fn new(grid: Grid, least_s: f64) -> Self {
         let shift = FRACTION - grid.parts_log2();
         Self { shift, least: least_s.max(f64::MIN_POSITIVE).to_bits() >> shift, counts: Vec::new() }
     }
@@ -48,7 +49,7 @@ impl Histogram {
     }
 
     #[inline]
-    pub(super) fn add(&mut self, time_s: f64) {
+    pub(crate) fn add(&mut self, time_s: f64) {
         let place = self.place(time_s);
         if place >= self.counts.len() {
             self.grow(place);
@@ -57,7 +58,7 @@ impl Histogram {
     }
 
     /// Counts all of these, none of which is above `largest_s`.
-    pub(super) fn add_all(&mut self, times_s: &[f64], largest_s: f64) {
+    pub(crate) fn add_all(&mut self, times_s: &[f64], largest_s: f64) {
         let last = self.place(largest_s);
         if last >= self.counts.len() {
             self.grow(last);
@@ -78,7 +79,7 @@ impl Histogram {
         self.counts = counts;
     }
 
-    pub(super) fn absorb(&mut self, other: &Self) {
+    pub(crate) fn absorb(&mut self, other: &Self) {
         debug_assert_eq!((self.shift, self.least), (other.shift, other.least), "grids must be the same");
         if self.counts.len() < other.counts.len() {
             self.grow(other.counts.len() - 1);
@@ -89,21 +90,38 @@ impl Histogram {
     }
 
     /// How many times were counted.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.counts.iter().map(|&count| u64::from(count)).sum()
     }
 
     /// The time that a share `p` stays below or at: the middle of its bucket; 0 of an empty histogram.
-    pub(super) fn quantile_s(&self, p: f64) -> f64 {
-        let mut left = crate::statistics::quantile_rank(self.count().max(1), p);
+    pub(crate) fn quantile_s(&self, p: f64) -> f64 {
+        self.at_rank_s(crate::statistics::quantile_rank(self.count().max(1), p)).unwrap_or(0.0)
+    }
+
+    /// The time with this rank, counted from 1: the middle of its bucket. `None` beyond the last.
+    pub(crate) fn at_rank_s(&self, rank: u64) -> Option<f64> {
+        let mut left = rank.max(1);
         for (place, &count) in self.counts.iter().enumerate() {
             let count = u64::from(count);
             if count >= left {
-                return self.middle_s(place);
+                return Some(self.middle_s(place));
             }
             left -= count;
         }
-        0.0
+        None
+    }
+
+    /// How many times are no longer than each of these, which ascend, or in its bucket.
+    pub(crate) fn counts_to(&self, times_s: &[f64]) -> Vec<u64> {
+        let (mut counted, mut next) = (0, 0);
+        let mut to = |&time_s: &f64| {
+            let end = self.place(time_s).saturating_add(1).clamp(next, self.counts.len().max(next));
+            counted += self.counts[next..end].iter().map(|&count| u64::from(count)).sum::<u64>();
+            next = end;
+            counted
+        };
+        times_s.iter().map(&mut to).collect()
     }
 
     fn middle_s(&self, place: usize) -> f64 {
@@ -153,6 +171,11 @@ mod tests {
             both.absorb(&of(&b));
             let together = of(&[a, b].concat());
             prop_assert_eq!(both.count(), together.count());
+            prop_assert_eq!(both.at_rank_s(both.count() + 1), None);
+            if let Some(at) = both.at_rank_s(both.count() / 2) {
+                prop_assert!(both.counts_to(&[at])[0] >= both.count() / 2);
+                prop_assert_eq!(both.counts_to(&[0.0, at, 1e9])[2], both.count());
+            }
             for p in [0.1, 0.5, 0.9] {
                 prop_assert_eq!(both.quantile_s(p), together.quantile_s(p));
             }
