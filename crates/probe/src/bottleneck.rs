@@ -19,6 +19,9 @@ const LATE: f64 = 0.1;
 /// Bytes that clients have not acknowledged are normal on the way; those that could not even be sent are not.
 const BLOCKED: f64 = 0.5;
 
+/// Half of the time some thread is ready and has no core, because others have them.
+const HELD_UP: f64 = 0.5;
+
 /// What a load found, as far as it helps to judge.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadSeen {
@@ -194,11 +197,10 @@ fn back_end(server: &Use) -> Candidate {
 fn run_queue(summary: &Summary, server: &Use) -> Candidate {
     let foreign_cores = foreign_cores(summary);
     let throttled = server.throttled.unwrap_or(0.0);
-    // Ready, and without a core, for the share of the time in which it would have run: its own threads are not in each
-    // other's way where it has not used up its cores.
-    let wanting = server.waiting_threads / (server.waiting_threads + server.cpu_cores).max(1e-9);
+    // Its own threads are not in each other's way where it has not used up its cores.
     let others = foreign_cores > server.cpu_cores && server.cpu_cores < LIMITS * summary.cores;
-    let share = if others && is_full(summary) && wanting > 0.3 { wanting.max(LIMITS) } else { 0.0 };
+    let waits = others && is_full(summary) && server.waiting_threads >= HELD_UP;
+    let share = if waits { server.waiting_threads.clamp(LIMITS, 1.0) } else { 0.0 };
     let limit = Bottleneck::RunQueue {
         waiting_threads: server.waiting_threads,
         used_cores: server.cpu_cores,

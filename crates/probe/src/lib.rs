@@ -11,9 +11,9 @@
 //! use kendall_probe::{Children, Config, Role, Target, Watch};
 //!
 //! let server = Target { role: Role::Server, pid: 4711, children: Children::Watched };
-//! let watch = Watch::start(&Config { every: Duration::from_millis(10), record: None }, &[server])?;
+//! let watch = Watch::start(&Config { every: Duration::from_millis(10), ..Config::default() }, &[server])?;
 //! std::thread::sleep(Duration::from_secs(10));
-//! let summary = watch.end(0)?;
+//! let summary = watch.end(0)?.summary;
 //! println!("{} cores", summary.server.map_or(0.0, |server| server.cpu_cores));
 //! # Ok::<(), kendall_probe::ProbeError>(())
 //! ```
@@ -22,6 +22,7 @@ mod bottleneck;
 mod error;
 mod pace;
 mod proc;
+mod profile;
 mod row;
 mod sampler;
 mod sockets;
@@ -32,8 +33,9 @@ mod watch;
 
 pub use bottleneck::{Bottleneck, LoadSeen, bottleneck};
 pub use error::ProbeError;
+pub use profile::{DEFAULT_HZ, Profile};
 pub use row::{Column, Place, Reading, Role, layout};
 pub use sampler::{Children, Target};
 pub use summary::{Connections, Cost, Line, Lock, MachineUse, Places, Summary, ThreadUse, Timeline, Use};
 pub use timeline::MOST_BINS;
-pub use watch::{Config, THREAD, Watch};
+pub use watch::{Config, THREAD, Watch, Watched};

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-use kendall_probe::{Bottleneck, Children, Config, Role, Summary, Target, Watch, bottleneck};
+use kendall_probe::{Bottleneck, Children, Config, Role, Summary, Target, Watch, Watched, bottleneck};
 use kendall_record::clock::now_ns;
 use kendall_record::series::Series;
 
@@ -39,10 +39,10 @@ impl Server {
 
     fn watched(&self) -> Summary {
         let target = Target { role: Role::Server, pid: self.0.id(), children: Children::Watched };
-        let config = Config { every: Duration::from_millis(10), record: None };
+        let config = Config::default();
         let watch = Watch::start(&config, &[target]).unwrap();
         thread::sleep(WATCHED);
-        watch.end(0).unwrap()
+        watch.end(0).unwrap().summary
     }
 }
 
@@ -71,6 +71,13 @@ fn be_a_server_if_asked_to() {
             ready("");
             spin()
         }
+        "two functions" => {
+            ready("");
+            loop {
+                std::hint::black_box(long(std::hint::black_box(3_000_000)));
+                std::hint::black_box(short(std::hint::black_box(1_000_000)));
+            }
+        }
         "one thread" => {
             ready("");
             spin()
@@ -89,7 +96,7 @@ fn be_a_server_if_asked_to() {
                     file.sync_all().unwrap();
                 }
             };
-            for at in 0..3 {
+            for at in 0..8 {
                 let name = format!("{with}/file-{at}");
                 thread::spawn(move || write(name));
             }
@@ -116,6 +123,17 @@ fn be_a_server_if_asked_to() {
             rest()
         }
     }
+}
+
+/// Three times the work of [`short`].
+#[inline(never)]
+fn long(steps: u64) -> u64 {
+    (0..steps).fold(1, |state, step| std::hint::black_box(state ^ step).rotate_left(7))
+}
+
+#[inline(never)]
+fn short(steps: u64) -> u64 {
+    (0..steps).fold(2, |state, step| std::hint::black_box(state ^ step).rotate_left(9))
 }
 
 fn spin() -> ! {
@@ -225,11 +243,11 @@ fn readings_are_written_relative_to_the_trial_and_agree_with_the_summary() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("resources.parquet");
     let target = Target { role: Role::Server, pid: server.0.id(), children: Children::Watched };
-    let config = Config { every: Duration::from_millis(10), record: Some(&path) };
+    let config = Config { record: Some(&path), ..Config::default() };
     let began_ns = now_ns();
     let watch = Watch::start(&config, &[target]).unwrap();
     thread::sleep(WATCHED);
-    let summary = watch.end(began_ns).unwrap();
+    let summary = watch.end(began_ns).unwrap().summary;
     let series = Series::read(&path).unwrap();
     assert!(series.time_ns.windows(2).all(|pair| pair[0] <= pair[1]));
     let spinning = &summary.server.as_ref().unwrap().threads[0].thread;
@@ -250,6 +268,33 @@ fn readings_are_written_relative_to_the_trial_and_agree_with_the_summary() {
 }
 
 #[test]
+fn a_profile_tells_which_function_uses_the_cpu() {
+    let (server, _) = Server::start("two functions", "");
+    let target = Target { role: Role::Server, pid: server.0.id(), children: Children::Watched };
+    let watch = Watch::start(&Config { profile_hz: Some(499), ..Config::default() }, &[target]).unwrap();
+    thread::sleep(WATCHED);
+    let Watched { summary, profile } = watch.end(0).unwrap();
+    let profile = profile.unwrap();
+    if profile.samples == 0 {
+        return eprintln!("skipped: {}", profile.notes.join(" "));
+    }
+    let within = |function: &str| {
+        let name = format!("limits::{function}");
+        let stacks = profile.folded.iter().filter(|(stack, _)| stack.split(';').any(|frame| frame == name));
+        stacks.map(|(_, count)| *count as f64).sum::<f64>()
+    };
+    // The stack goes from the thread's start through this test to the function.
+    let whole = |stack: &str| stack.contains("be_a_server_if_asked_to") && stack.contains(";limits::long");
+    assert!(profile.folded.iter().any(|(stack, _)| whole(stack)), "{}", profile.to_text());
+    // 499 samples a second of CPU time: at half as many, a third of the machine's time would be missing.
+    let expected = 499.0 * summary.server.unwrap().cpu_cores * summary.length_s;
+    assert!(profile.samples as f64 > 0.5 * expected, "{} of {expected}", profile.samples);
+    // One has three times the work of the other. Of 100 samples or more, a ratio beyond 2 to 5 is less than one chance in 100.
+    let ratio = within("long") / within("short");
+    assert!((2.0..5.0).contains(&ratio), "{ratio}\n{}", profile.to_text());
+}
+
+#[test]
 fn watching_costs_little_and_says_how_much() {
     let (server, _) = Server::start("rest", "");
     let cost = server.watched().cost;
@@ -263,7 +308,7 @@ fn watching_costs_little_and_says_how_much() {
 #[test]
 fn a_process_that_is_not_there_is_an_error_that_names_it() {
     let target = Target { role: Role::Server, pid: u32::MAX, children: Children::Left };
-    let config = Config { every: Duration::from_millis(10), record: None };
+    let config = Config::default();
     let message = Watch::start(&config, &[target]).unwrap_err().to_string();
     assert!(message.contains("4294967295"), "{message}");
 }
