@@ -158,8 +158,9 @@ impl EmulatedLink {
     /// Fails where the kernel refuses, as it does where there are more threads.
     pub fn join(&mut self) -> Result<(), LinkError> {
         match self.user.take() {
-            Some(user) => namespace::enter_user(user)
-                .map_err(LinkError::step("join the user namespace of the link")),
+            Some(user) => {
+                namespace::enter_user(user).map_err(LinkError::step("join the user namespace of the link"))
+            }
             None => Ok(()),
         }
     }
