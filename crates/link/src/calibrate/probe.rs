@@ -10,7 +10,9 @@ use kendall_record::clock::now_ns;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
 
 use super::HEADER_BYTES;
-use super::judge::{Calibration, Judged, Measured, Note, Quantity, Side, Target, excess, moments, share};
+use super::judge::{
+    Calibration, Judged, Measured, Note, Quantity, Side, Target, excess, median, moments, share,
+};
 use super::message::{LONGEST, Message, TrainPlan};
 use super::pace::sleep_until;
 use super::respond::is_passing;
@@ -27,6 +29,8 @@ const TRAIN_S: f64 = 0.5;
 /// Of the link's rate, what is offered to see what is lost, and to see what the rate is.
 const BELOW: f64 = 0.7;
 const ABOVE: f64 = 1.1;
+/// How far ahead of its pace the latter may be, in s.
+const LEAD_S: f64 = 0.02;
 /// Packets per second where there is no rate to go by.
 const UNLIMITED_PER_S: f64 = 10_000.0;
 /// The payload of packets that are to be lost, in bytes: small, so that there are many.
@@ -268,7 +272,7 @@ fn book(arrivals: &mut Arrivals, message: Message, at_ns: i64, plan: TrainPlan) 
 /// Packets at a pace, for half a second but at least so many.
 fn plan(per_s: f64, bytes: u16, at_least: f64) -> TrainPlan {
     let cars = (per_s * TRAIN_S).max(at_least).min(per_s * 3.0).max(5.0);
-    TrainPlan { cars: cars as u32, bytes, gap_ns: (1e9 / per_s).min(1e9) as u32 }.bounded()
+    TrainPlan { cars: cars as u32, bytes, gap_ns: (1e9 / per_s).min(1e9) as u32, lead_ns: 0 }.bounded()
 }
 
 /// A train that no queue drops anything of.
@@ -286,7 +290,11 @@ fn rate_plan(target: &Target, hops: &[Settings]) -> Option<TrainPlan> {
     // So large that there are a hundred of them, as far as that can be.
     let link_bytes = (rate / 8.0 * TRAIN_S / 100.0).clamp(110.0, 1514.0).floor();
     let per_s = ABOVE * target.payable(hops, link_bytes)? / 8.0 / link_bytes;
-    Some(plan(per_s, (link_bytes - f64::from(HEADER_BYTES)) as u16, 50.0))
+    let plan = plan(per_s, (link_bytes - f64::from(HEADER_BYTES)) as u16, 50.0);
+    // A queue that is half full keeps the link busy while a sender on a busy machine sleeps.
+    let queue_bytes = hops.iter().map(|hop| hop.queue_bytes).min().unwrap_or(0);
+    let half_s = queue_bytes as f64 * 4.0 / rate;
+    Some(TrainPlan { lead_ns: (half_s.min(LEAD_S) * 1e9) as u32, ..plan })
 }
 
 /// The rate of the link, from how fast a train came that was sent faster than it.
@@ -320,10 +328,12 @@ fn rows(side: Side, target: &Target, seen: &Seen, sending_s: f64) -> [Judged; 4]
     let row =
         |quantity, asked, measured: Option<Measured>, note| Judged { side, quantity, asked, measured, note };
     let moments = moments(&seen.delays_s);
-    let delay = moments.map(|(mean, _)| Measured {
-        value: mean.value - sending_s,
-        low: mean.low - sending_s,
-        high: mean.high - sending_s,
+    let mean = || moments.map(|(mean, _)| mean);
+    let delay = if target.lopsided { mean() } else { median(&seen.delays_s) };
+    let delay = delay.map(|delay| Measured {
+        value: delay.value - sending_s,
+        low: delay.low - sending_s,
+        high: delay.high - sending_s,
     });
     let (rate, note) = seen.rate.map_or((None, None), |(rate, note)| (Some(rate), note));
     let changes = (!target.steady).then_some(Note::Changes);
