@@ -35,7 +35,9 @@ pub enum CompareError {
     NoRecord(PathBuf),
     #[error("the run has no factor {factor:?}{hint}")]
     NoFactor { factor: String, hint: String },
-    #[error("{first} and {other} have no combination of factors in common, so nothing of them can be compared")]
+    #[error(
+        "{first} and {other} have no combination of factors in common, so nothing of them can be compared"
+    )]
     NothingInCommon { first: String, other: String },
     #[error("two sides are needed at least; name another, or the levels of a factor with --by")]
     OneSide,
@@ -143,7 +145,11 @@ pub fn levels(folder: &Path, factor: &str, systems: &'static [System]) -> Result
         }
     }
     places.retain(|place| place.sides.len() > 1);
-    if places.is_empty() { Err(CompareError::OneSide) } else { Ok(Sides { metrics: Metric::all(), places, doubts }) }
+    if places.is_empty() {
+        Err(CompareError::OneSide)
+    } else {
+        Ok(Sides { metrics: Metric::all(), places, doubts })
+    }
 }
 
 impl Found {

@@ -13,6 +13,7 @@ mod experiment;
 mod fault;
 mod file;
 mod lab;
+mod link;
 mod load;
 mod machine;
 mod model;
@@ -34,6 +35,7 @@ pub use experiment::{
 pub use fault::Fault;
 pub use file::{ExperimentError, parse, read};
 pub use lab::{Ended, Lab, LabError, drawn_seed};
+pub use link::{LINK, LinkRecord};
 pub use load::{LOAD, Load, Schedule};
 pub use machine::{Offer, inspect};
 pub use parameter::{Kind, Parameter, Value, nearest};

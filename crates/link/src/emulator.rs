@@ -76,7 +76,9 @@ impl Emulator {
             }
             Request::Start { up, down, seed, log } => {
                 let Some(laid) = self.laid.as_ref().filter(|_| self.running.is_none()) else {
-                    return Err(LinkError::Refused("a link is laid, then started, and once at a time".into()));
+                    return Err(LinkError::Refused(
+                        "a link is laid, then started, and once at a time".into(),
+                    ));
                 };
                 self.running = Some(Running::start(laid, &up.read()?, &down.read()?, seed, log)?);
                 Ok(Reply::Started)

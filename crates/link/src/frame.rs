@@ -135,7 +135,9 @@ impl fmt::Display for Flow {
             Self::Ip { protocol: TCP, from, to } => write!(f, "tcp {from} > {to}"),
             Self::Ip { protocol: UDP, from, to } => write!(f, "udp {from} > {to}"),
             Self::Ip { protocol: 1, from, to } => write!(f, "icmp {} > {}", from.ip(), to.ip()),
-            Self::Ip { protocol, from, to } => write!(f, "ip protocol {protocol} {} > {}", from.ip(), to.ip()),
+            Self::Ip { protocol, from, to } => {
+                write!(f, "ip protocol {protocol} {} > {}", from.ip(), to.ip())
+            }
             Self::Other => f.write_str("not ip"),
         }
     }
@@ -147,8 +149,7 @@ mod tests {
 
     /// The Internet checksum (RFC 1071) of a header; 0 where it is right.
     fn checksum(header: &[u8]) -> u16 {
-        let sum: u32 =
-            header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+        let sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
         let folded = (sum & 0xffff) + (sum >> 16);
         !((folded & 0xffff) + (folded >> 16)) as u16
     }

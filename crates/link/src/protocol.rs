@@ -53,7 +53,12 @@ pub(crate) enum Request {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
     /// The link is laid; the files behind its namespaces are open in the emulator under these numbers.
-    Laid { privilege: Privilege, client: RawFd, server: RawFd, notes: Vec<String> },
+    Laid {
+        privilege: Privilege,
+        client: RawFd,
+        server: RawFd,
+        notes: Vec<String>,
+    },
     Started,
     Stopped(Box<Outcome>),
     Refused(String),

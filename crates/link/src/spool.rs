@@ -167,7 +167,14 @@ mod tests {
         let spool = |name: &str, starts: &[i64]| {
             let mut spool = Spool::create(folder.path().join(name)).unwrap();
             let row = |&start_ns| {
-                let row = FlowRow { start_ns, flow: flow.number(), offered: 3, sent: 2, wait_sum_ns: 5, ..FlowRow::default() };
+                let row = FlowRow {
+                    start_ns,
+                    flow: flow.number(),
+                    offered: 3,
+                    sent: 2,
+                    wait_sum_ns: 5,
+                    ..FlowRow::default()
+                };
                 (0, row)
             };
             spool.write(starts.iter().map(row)).unwrap();
@@ -189,7 +196,8 @@ mod tests {
         );
         assert_eq!(table.values("queue_delay_mean_s")[0], Some(2.5e-9));
         assert_eq!(table.values("offered_packets"), [Some(3.0); 3]);
-        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let left: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["link.parquet"]);
     }
 }

@@ -9,11 +9,20 @@ use crate::picture::{Axis, AxisKind, Mark, Picture, Plot, Series};
 /// The heads of the columns of a table.
 fn head(against: &Against) -> [String; 6] {
     let Against { base, side, .. } = against;
-    ["metric".to_owned(), base.clone(), side.clone(), format!("{side} ÷ {base}"), "p".to_owned(), "verdict".to_owned()]
+    [
+        "metric".to_owned(),
+        base.clone(),
+        side.clone(),
+        format!("{side} ÷ {base}"),
+        "p".to_owned(),
+        "verdict".to_owned(),
+    ]
 }
 
 fn row(compared: &Compared, terms: &Terms) -> [String; 6] {
-    let value = |median: Option<f64>| median.map_or_else(|| NONE.to_owned(), |value| shown(compared.metric.unit, value));
+    let value = |median: Option<f64>| {
+        median.map_or_else(|| NONE.to_owned(), |value| shown(compared.metric.unit, value))
+    };
     let ratio = match (&compared.effect, compared.scale) {
         (Some(effect), Scale::Ratio) => {
             let show = |ratio| significant(ratio, 3);
@@ -126,7 +135,8 @@ pub fn markdown(comparison: &Comparison, terms: &Terms) -> String {
     let mut out = String::new();
     for against in &comparison.against {
         out += &format!("**{}**: {}.\n\n", escaped(&title(against)), escaped(&summary(against, terms)));
-        let line = |cells: &[String; 6]| format!("| {} |\n", cells.clone().map(|cell| escaped(&cell)).join(" | "));
+        let line =
+            |cells: &[String; 6]| format!("| {} |\n", cells.clone().map(|cell| escaped(&cell)).join(" | "));
         out += &line(&head(against));
         out += "| --- | ---: | ---: | ---: | ---: | --- |\n";
         for compared in &against.metrics {
@@ -149,8 +159,10 @@ fn escaped(text: &str) -> String {
 /// By how much each quantile is shifted, a plot for each pair of sides; `None` where no runs have quantiles.
 pub fn shift(comparison: &Comparison) -> Option<Picture> {
     let plots: Vec<Plot> = comparison.against.iter().filter_map(shift_of).take(MOST_PLOTS).collect();
-    (!plots.is_empty())
-        .then(|| Picture { title: "Shift of each quantile of the response time, with 95 % intervals".into(), plots })
+    (!plots.is_empty()).then(|| Picture {
+        title: "Shift of each quantile of the response time, with 95 % intervals".into(),
+        plots,
+    })
 }
 
 /// More plots than this beside each other nobody reads.
@@ -167,7 +179,11 @@ fn shift_of(against: &Against) -> Option<Plot> {
     );
     shifted.intervals = shift.iter().map(|one| (one.base_s, one.interval_s.0, one.interval_s.1)).collect();
     let none = Series::new("no shift", Mark::Line(0), vec![(first.base_s, 0.0), (last.base_s, 0.0)]);
-    let of = if last.p > 0.9 { format!("deciles and p{}", significant(last.p * 100.0, 2)) } else { "deciles".into() };
+    let of = if last.p > 0.9 {
+        format!("deciles and p{}", significant(last.p * 100.0, 2))
+    } else {
+        "deciles".into()
+    };
     let place = if against.place.is_empty() { String::new() } else { format!(", {}", against.place) };
     Some(Plot {
         across: Axis::new(format!("{of} of {}{place}", against.base), AxisKind::TimesByRatio),
@@ -211,7 +227,9 @@ mod tests {
         assert!(text.contains("faster by 50 %") && text.contains("more 2.0 times"), "{text}");
         assert!(text.contains("adjusted by Holm over 3 tests"), "{text}");
         let markdown = markdown(&comparison, &terms);
-        assert!(markdown.contains("| --- |") && markdown.contains("p\\|1") && markdown.contains("a\\|&lt;b>"));
+        assert!(
+            markdown.contains("| --- |") && markdown.contains("p\\|1") && markdown.contains("a\\|&lt;b>")
+        );
         let cells = |line: &&str| line.replace("\\|", "").matches('|').count();
         let table: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
         assert!(table.len() == 6 && table.iter().all(|line| cells(&line) == 7), "{markdown}");
