@@ -3,6 +3,7 @@
 //! The link itself is [`kendall_linkmodel`]: this crate brings packets to it, waits until they are due, and measures
 //! what came of it.
 
+pub mod calibrate;
 mod emulated;
 mod emulator;
 mod error;
@@ -17,6 +18,7 @@ mod netlink;
 mod outcome;
 mod port;
 mod protocol;
+pub mod relay;
 mod spool;
 mod tun;
 
