@@ -10,7 +10,7 @@ const FLOORS: [&[&str]; 6] = [
     &["kendall-station", "kendall-digest", "kendall-linkmodel"],
     &["kendall-record"],
     &["kendall-solve", "kendall-load", "kendall-link", "kendall-service"],
-    &["kendall-reverse", "kendall-report"],
+    &["kendall-reverse", "kendall-http", "kendall-report"],
     &["kendall-lab"],
     &["kendall"],
 ];

@@ -7,11 +7,13 @@
 
 mod analyse;
 mod axis;
+mod compare;
 mod cost;
 mod experiment;
 mod fault;
 mod file;
 mod lab;
+mod link;
 mod load;
 mod machine;
 mod model;
@@ -24,6 +26,7 @@ mod trial;
 mod view;
 
 pub use analyse::{Points, analyse, observe};
+pub use compare::{CompareError, Sides, levels, sides};
 pub use cost::{COSTS_ASSUME, Cost, Needs, costs};
 pub use experiment::{
     CASE, Calibration, Case, Combination, Experiment, Factor, Level, Model, Published, PublishedRow, Section,
@@ -32,6 +35,7 @@ pub use experiment::{
 pub use fault::Fault;
 pub use file::{ExperimentError, parse, read};
 pub use lab::{Ended, Lab, LabError, drawn_seed};
+pub use link::{LINK, LinkRecord};
 pub use load::{LOAD, Load, Schedule};
 pub use machine::{Offer, inspect};
 pub use parameter::{Kind, Parameter, Value, nearest};

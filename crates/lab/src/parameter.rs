@@ -82,7 +82,7 @@ impl Kind {
 }
 
 /// Reads "250ms", "1.5s", "2m" or "1h".
-fn read_time(text: &str) -> Result<Duration, String> {
+pub(crate) fn read_time(text: &str) -> Result<Duration, String> {
     let refuse = || format!("must be a time such as \"250ms\", \"1.5s\" or \"2m\", not {text:?}");
     let unit_at = text.find(|c: char| c.is_alphabetic() || c == 'µ').ok_or_else(refuse)?;
     let (number, unit) = text.split_at(unit_at);

@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 
 use kendall_linkmodel::{Path, Settings};
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, getpid, getppid};
+use nix::unistd::{Pid, getpid, getppid, setsid};
 
 use crate::error::LinkError;
 use crate::forward::{Direction, Done, Stop};
@@ -28,6 +28,7 @@ use crate::spool::{Logged, SPAN_NS, Spool, write_table};
 /// Fails where the streams do.
 pub fn emulate(mut from: impl BufRead, mut to: impl Write) -> io::Result<()> {
     let kendall = getppid();
+    stand_apart();
     let mut emulator = Emulator::default();
     while let Some(request) = hear(&mut from)? {
         let reply = emulator.answer(request).unwrap_or_else(|error| Reply::Refused(error.to_string()));
@@ -37,6 +38,14 @@ pub fn emulate(mut from: impl BufRead, mut to: impl Write) -> io::Result<()> {
         end_all_within(laid, kendall);
     }
     Ok(())
+}
+
+/// Leaves kendall's session: Ctrl-C at the terminal is for kendall, which then ends the link in good order. And where the
+/// kernel shares the processor between sessions before it looks at threads (autogroups, sched(7)), the link's comes first.
+fn stand_apart() {
+    // Both are refused to some, and the link is then only later, which is measured.
+    let _ = setsid();
+    let _ = fs::write("/proc/self/autogroup", "-20");
 }
 
 #[derive(Default)]

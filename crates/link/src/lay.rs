@@ -67,9 +67,10 @@ pub(crate) fn lay(back_end: BackEnd, congestion: Option<&str>) -> Result<Laid, L
                     .and_then(|mut kernel| kernel.add_pair(&here, &there, namespace.as_raw_fd()))
                     .map_err(LinkError::step("make a pair of devices (veth)"))?;
                 quiet(side.name);
+                // A packet socket on a device that is down has that as an error.
+                up(side.name)?;
                 let port = PacketSocket::on(side.name)
                     .map_err(LinkError::step("open a packet socket on a device (AF_PACKET)"))?;
-                up(side.name)?;
                 inside(namespace, || configure(side, Medium::Ethernet, congestion, &mut notes))??;
                 Arc::new(port)
             }

@@ -14,11 +14,13 @@ use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::Semaphore;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use crate::bridge;
 use crate::plan::Plan;
 use crate::schedule::{Due, Schedule, THINK_UNANSWERED_NS};
 use crate::summary::{RunSummary, Span, Tally};
+use crate::task::{Connection, Exchange, LocalFuture, Stamps};
 use crate::timer::Timer;
-use crate::workload::{Connection, Exchange, LocalFuture, Request, Reuse, Stamps, Workload};
+use crate::workload::{Request, Reuse, Workload};
 
 /// How often the generator looks whether it is to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -388,7 +390,7 @@ async fn converse(
 ) {
     let mut connection = match connection {
         Some(connection) => connection,
-        None => match workload.connect().await {
+        None => match bridge::connect(workload.way()).await {
             Ok(connection) => connection,
             Err(error) => {
                 attempt.outcome = Outcome::Refused;

@@ -7,15 +7,19 @@
 //!
 //! This crate knows no system, computes no answer and writes no file: rows go to whoever asked for them.
 
+mod bridge;
+mod dialog;
 mod generator;
 mod plan;
 mod schedule;
 mod summary;
-pub mod tcp;
+mod task;
 mod timer;
 mod workload;
 
+pub use dialog::{Dialog, Dialogs, Reading, Transport, UNREAD_AT_MOST_BYTES, Wire};
 pub use generator::{LoadError, Progress, run};
 pub use plan::Plan;
 pub use summary::{Doubt, Lag, RunSummary};
-pub use workload::{Connection, Exchange, LocalFuture, Request, RequestClass, Reuse, Stamps, Workload};
+pub use task::{Connect, Connection, Exchange, LocalFuture, Stamps};
+pub use workload::{Request, RequestClass, Reuse, Way, Workload};

@@ -1,22 +1,18 @@
-//! What to send and how: the one trait to write for a system to be loaded.
+//! What to send, and which of the two ways it goes: the one trait to write for a system to be loaded.
 
-use std::future::Future;
-use std::io;
-use std::pin::Pin;
-
-use kendall_record::Outcome;
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// A future that stays on the generator's thread.
-pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+use crate::dialog::{Dialogs, Wire};
+use crate::task::Connect;
 
 /// One request, as it goes out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Its class, an index into [`Workload::classes`].
     pub class: u32,
-    /// What is sent.
-    pub bytes: Vec<u8>,
+    /// What is sent. Requests that are alike share their bytes.
+    pub bytes: Bytes,
 }
 
 /// A class of requests.
@@ -37,47 +33,18 @@ pub trait Workload: Send + Sync {
     /// The classes; one for a workload without classes.
     fn classes(&self) -> Vec<RequestClass>;
 
-    /// Opens a connection. Called within a tokio runtime of one thread.
-    fn connect(&self) -> LocalFuture<'_, io::Result<Box<dyn Connection>>>;
+    /// How requests get to the server and answers back.
+    fn way(&self) -> Way<'_>;
 }
 
-/// A connection that carries one request at a time.
-pub trait Connection {
-    /// The client's port, by which a server's stamps are matched.
-    fn port(&self) -> u16;
-
-    /// Sends a request and waits for its whole answer. The stamps are set as things happen, so that they are
-    /// there even if the caller gives up and drops the future.
-    fn exchange<'a>(
-        &'a mut self,
-        index: u64,
-        request: &'a Request,
-        stamps: &'a mut Stamps,
-    ) -> LocalFuture<'a, Exchange>;
-}
-
-/// What happened on a connection, by [`kendall_record::clock::now_ns`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stamps {
-    /// Just before the first byte was handed to the kernel.
-    pub sent: Option<i64>,
-    /// When the first byte of the answer had been read.
-    pub first_byte: Option<i64>,
-    /// When the answer was complete, or the exchange failed.
-    pub completed: Option<i64>,
-    /// Bytes sent.
-    pub bytes_out: u64,
-    /// Bytes received.
-    pub bytes_in: u64,
-}
-
-/// How an exchange ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exchange {
-    /// [`Outcome::Answered`], [`Outcome::Wrong`] or [`Outcome::Refused`].
-    pub outcome: Outcome,
-    /// Whether the connection can carry another request.
-    pub reuse: Reuse,
+/// How requests get to the server and answers back.
+#[derive(Clone)]
+pub enum Way<'a> {
+    /// As bytes over sockets that the generator owns; what they mean, a [`Dialog`](crate::Dialog) says. The most
+    /// precise way, and by far the cheapest.
+    Bytes(Wire, &'a dyn Dialogs),
+    /// Over connections that bring their own futures, for protocols whose libraries want a runtime.
+    Tasks(&'a dyn Connect),
 }
 
 /// Whether a connection can carry another request.

@@ -19,6 +19,7 @@ mod relative;
 mod replay;
 mod svg;
 pub mod terminal;
+pub mod versus;
 
 pub use kendall_solve::number;
 

@@ -1,70 +1,27 @@
-//! One connection of a client: one request, one answer, which it checks.
+//! The client's side of one connection: one request, one answer, which it checks.
 
-use std::io;
-use std::net::SocketAddr;
-
-use kendall_load::{Connection, Exchange, LocalFuture, Request as LoadRequest, Reuse, Stamps, tcp};
-use tokio::net::TcpStream;
+use kendall_load::{Dialog, Reading, Request as LoadRequest, Reuse};
+use kendall_record::Outcome;
 
 use crate::protocol::{ANSWER_BYTES, Request, decode_answer};
 
-/// One connection of a client. Good for one request, after which the server closes it. Dropped before the answer
-/// came, it resets the connection, so that the server need not finish a search for nobody.
-#[derive(Debug)]
+/// One connection of a client. Good for one request, after which the server closes it.
+#[derive(Debug, Default)]
 pub struct Client {
-    stream: TcpStream,
-    port: u16,
-    stage: Stage,
+    asked: Option<Request>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Stage {
-    Settled,
-    Waiting,
-}
-
-impl Client {
-    /// Connects to a server of this protocol.
-    ///
-    /// # Errors
-    /// Fails as the connection does.
-    pub async fn connect(server: SocketAddr) -> io::Result<Self> {
-        let stream = tcp::connect(server).await?;
-        let port = stream.local_addr()?.port();
-        Ok(Self { stream, port, stage: Stage::Settled })
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        // Closed in order, it would look like a client that has only shut down its sending half.
-        if self.stage == Stage::Waiting {
-            let _ = self.stream.set_zero_linger();
-        }
-    }
-}
-
-impl Connection for Client {
-    fn port(&self) -> u16 {
-        self.port
+impl Dialog for Client {
+    fn begin(&mut self, _index: u64, request: &LoadRequest) {
+        self.asked = Request::decode(&request.bytes);
     }
 
-    fn exchange<'a>(
-        &'a mut self,
-        _index: u64,
-        sent: &'a LoadRequest,
-        stamps: &'a mut Stamps,
-    ) -> LocalFuture<'a, Exchange> {
-        Box::pin(async move {
-            let request = Request::decode(&sent.bytes).expect("the workload encodes whole requests");
-            let right = |answer: &[u8]| {
-                request.is_answered_by(decode_answer(answer.try_into().expect("it fills the buffer")))
-            };
-            let mut answer = [0; ANSWER_BYTES];
-            self.stage = Stage::Waiting;
-            let outcome = tcp::ask(&mut self.stream, &sent.bytes, &mut answer, stamps, right).await;
-            self.stage = Stage::Settled;
-            Exchange { outcome, reuse: Reuse::Close }
-        })
+    fn read(&mut self, bytes: &[u8]) -> Reading {
+        let Some(&answer) = bytes.first_chunk::<ANSWER_BYTES>() else {
+            return Reading::More { used: 0 };
+        };
+        let right = self.asked.is_some_and(|asked| asked.is_answered_by(decode_answer(answer)));
+        let outcome = if right { Outcome::Answered } else { Outcome::Wrong };
+        Reading::Done { used: ANSWER_BYTES, outcome, reuse: Reuse::Close }
     }
 }

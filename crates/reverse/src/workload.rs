@@ -5,10 +5,12 @@
 //! in which no request can be known without all before it, and it repeats one per cent more often than asked.
 //! Here the same seed gives other numbers, and the repeat probability is exactly the one asked for.
 
-use std::io;
 use std::net::SocketAddr;
 
-use kendall_load::{Connection, LocalFuture, Request as LoadRequest, RequestClass, Workload};
+use bytes::Bytes;
+use kendall_load::{
+    Dialog, Dialogs, Request as LoadRequest, RequestClass, Reuse, Transport, Way, Wire, Workload,
+};
 use kendall_station::Law;
 use kendall_station::random::{Purpose, Rng, stream};
 use rand::RngExt as _;
@@ -153,7 +155,7 @@ impl Workload for ReverseWorkload {
             Classes::Repetition => u32::from(self.draw_repeated(index).1.is_some()),
             Classes::Priority => u32::from(request.priority) - 1,
         };
-        LoadRequest { class, bytes: request.encode().to_vec() }
+        LoadRequest { class, bytes: Bytes::copy_from_slice(&request.encode()) }
     }
 
     /// One class for each priority, which is its weight, if there are priorities; else one for new requests and
@@ -169,8 +171,15 @@ impl Workload for ReverseWorkload {
         }
     }
 
-    fn connect(&self) -> LocalFuture<'_, io::Result<Box<dyn Connection>>> {
-        Box::pin(async { Ok(Box::new(Client::connect(self.server).await?) as Box<dyn Connection>) })
+    fn way(&self) -> Way<'_> {
+        let wire = Wire { to: self.server, transport: Transport::Tcp, reuse: Reuse::Close };
+        Way::Bytes(wire, self)
+    }
+}
+
+impl Dialogs for ReverseWorkload {
+    fn dialog(&self) -> Box<dyn Dialog> {
+        Box::new(Client::default())
     }
 }
 

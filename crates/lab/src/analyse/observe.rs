@@ -109,6 +109,7 @@ fn doubt(arrivals: &Arrivals) -> Option<String> {
     let other = match arrivals {
         Arrivals::Open { gap: Law::Exponential { .. } } | Arrivals::Closed { .. } => return None,
         Arrivals::Open { gap } => gap.name(),
+        Arrivals::Sessions(_) => "those of sessions",
         _ => "recorded, or of a rate that changes",
     };
     Some(format!("the gaps between arrivals are {other}; the models take them as exponential"))

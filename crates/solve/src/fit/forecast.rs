@@ -17,6 +17,7 @@ use super::model::{Model, Served};
 use super::observation::{Load, short};
 use super::sample::{Prior, Sample, Seen};
 use super::{Candidate, Fit};
+use crate::expect::{Expectation, Measure, Side};
 use crate::{formula, response_survival};
 
 /// How many times the samples are drawn anew.
@@ -103,17 +104,15 @@ impl FromStr for Slo {
 
     fn from_str(text: &str) -> Result<Self, SloError> {
         let read = || {
-            let (measure, limit) = text.split_once("<=").or_else(|| text.split_once('<'))?;
-            let measure = match measure.trim() {
-                "mean" => SloMeasure::Mean,
-                quantile => SloMeasure::Quantile(crate::table::share(quantile.strip_prefix('p')?)?),
+            let Expectation { measure, side: Side::Below, limit: at_most_s } = text.parse().ok()? else {
+                return None;
             };
-            let limit = limit.trim();
-            let units = [("ms", 1e3), ("us", 1e6), ("µs", 1e6), ("ns", 1e9), ("s", 1.0)];
-            let (number, per_s) =
-                units.iter().find_map(|(unit, per)| Some((limit.strip_suffix(unit)?, per)))?;
-            let at_most_s = number.trim().parse::<f64>().ok()? / per_s;
-            (at_most_s > 0.0 && at_most_s.is_finite()).then_some(Self { measure, at_most_s })
+            let measure = match measure {
+                Measure::Mean => SloMeasure::Mean,
+                Measure::Quantile(p) => SloMeasure::Quantile(p),
+                Measure::Throughput | Measure::Errors => return None,
+            };
+            Some(Self { measure, at_most_s })
         };
         read().ok_or_else(|| SloError(text.to_owned()))
     }
