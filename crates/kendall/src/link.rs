@@ -1,6 +1,5 @@
 //! `kendall link`: programs over an emulated link.
 
-mod hop;
 mod process;
 mod relay;
 mod run;
@@ -31,7 +30,8 @@ pub(crate) fn link(link: &Link) -> anyhow::Result<ExitCode> {
         Link::Run(options) => run::run(options),
         Link::Relay(options) => relay::relay(options),
         Link::Emulate => {
-            kendall_link::emulate(stdin().lock(), stdout().lock()).context("cannot go on emulating a link")?;
+            kendall_link::emulate(stdin().lock(), stdout().lock())
+                .context("cannot go on emulating a link")?;
             Ok(ExitCode::SUCCESS)
         }
     }
