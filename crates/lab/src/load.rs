@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use kendall_load::Plan;
+use kendall_load::{Plan, Timing};
 use kendall_station::{Arrivals, Kind as LawKind, Law};
 
 use crate::parameter::{Kind, Parameter, Value};
@@ -202,6 +202,8 @@ impl Load {
             timeout: self.timeout,
             drain: self.drain,
             connections: self.connections,
+            timing: Timing::Sleep,
+            core: None,
         }
     }
 

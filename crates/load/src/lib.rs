@@ -7,19 +7,27 @@
 //!
 //! This crate knows no system, computes no answer and writes no file: rows go to whoever asked for them.
 
-mod bridge;
+mod connection;
 mod dialog;
 mod generator;
+mod ledger;
 mod plan;
+mod poll;
+mod progress;
 mod schedule;
+mod sends;
+mod standing;
 mod summary;
+mod tally;
 mod task;
 mod timer;
 mod workload;
 
+pub use connection::{Connect, Connection, Exchange, LocalFuture, Stamps};
 pub use dialog::{Dialog, Dialogs, Reading, Transport, UNREAD_AT_MOST_BYTES, Wire};
-pub use generator::{LoadError, Progress, run};
-pub use plan::Plan;
-pub use summary::{Doubt, Lag, RunSummary};
-pub use task::{Connect, Connection, Exchange, LocalFuture, Stamps};
+pub use generator::{LoadError, run};
+pub use plan::{Plan, Timing};
+pub use progress::Progress;
+pub use sends::{Dispersion, Sends};
+pub use summary::{Doubt, Lag, Little, Priority, RunSummary, StampedBy, ThreadUse};
 pub use workload::{Request, RequestClass, Reuse, Way, Workload};

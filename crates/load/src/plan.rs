@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kendall_station::Arrivals;
+use serde::{Deserialize, Serialize};
 
 /// What a run is to do: when requests are due, when to stop, and how far to go for each.
 #[derive(Clone, Debug)]
@@ -17,11 +18,29 @@ pub struct Plan {
     pub duration: Option<Duration>,
     /// A request without a complete answer this long after it was begun is given up.
     pub timeout: Duration,
-    /// After the last request, how long to wait for what is still out.
+    /// After the last request, how long to wait at most for what is still out. It ends sooner once 2 s have passed
+    /// and three times the 99th percentile of the response times.
     pub drain: Duration,
     /// No more connections than this at once, and at least 1; further requests wait for one.
     /// At most 1,000,000 wait; those beyond end unanswered at once.
     pub connections: u32,
+    /// How the generator waits for the instant at which the next request is due.
+    pub timing: Timing,
+    /// The one core to run on. Without it, an isolated core if the kernel has one that this process may use; else
+    /// the scheduler chooses.
+    pub core: Option<u32>,
+}
+
+/// How the generator waits for the instant at which the next request is due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Timing {
+    /// It sleeps until then, and is late by as long as the kernel takes to wake it.
+    #[default]
+    Sleep,
+    /// It sleeps until shortly before and spins for the rest, with real-time priority where that is permitted. Costs
+    /// up to a whole core, which the server should not need.
+    Precise,
 }
 
 impl Plan {
@@ -36,6 +55,8 @@ impl Plan {
             timeout: Duration::from_secs(30),
             drain: Duration::from_secs(10),
             connections: 1000,
+            timing: Timing::Sleep,
+            core: None,
         }
     }
 }

@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use hdrhistogram::Histogram;
 use kendall_record::Outcome;
 use serde::{Deserialize, Serialize};
 
-/// Lags below this are no reason for doubt, in nanoseconds.
-const FINE_LAG_NS: u64 = 50_000;
+use crate::plan::Timing;
+use crate::sends::Sends;
 
 /// What a run says of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,24 +23,99 @@ pub struct RunSummary {
     pub ended: [u64; 5],
     /// How late requests with a free connection were begun: the generator's own delay.
     pub lag: Lag,
-    /// How many requests had to wait for a free connection.
+    /// How late requests were handed to the kernel, any wait for a connection and its opening included.
+    #[serde(default)]
+    pub send_lag: Lag,
+    /// How many requests had to wait for a free connection, begun in the end or not.
     pub waited_for_connection: u64,
+    /// How long those that were begun in the end had waited.
+    #[serde(default)]
+    pub wait_for_connection: Lag,
+    /// How many connections were opened.
+    #[serde(default)]
+    pub connections_opened: u64,
     /// How many connections failed for want of ports or files on this side.
     pub own_failures: u64,
+    /// Why the first request that was refused was, if any was and the reason is known.
+    #[serde(default)]
+    pub refused_because: Option<String>,
     /// The most requests that were out at once.
     pub max_in_flight: u64,
+    /// The sends: their rate and how regular they were.
+    #[serde(default)]
+    pub sends: Sends,
+    /// Both sides of Little's law.
+    #[serde(default)]
+    pub little: Little,
     /// CPU time of the generator's thread, in seconds.
     pub generator_cpu_s: f64,
+    /// How the generator's thread fared otherwise.
+    #[serde(default)]
+    pub thread: ThreadUse,
     /// Why the measurement is to be doubted; empty if it is not.
     pub doubts: Vec<Doubt>,
 }
 
-/// How late requests were begun, in nanoseconds.
+/// Both sides of Little's law, L = λW, times the length of the run. They are kept apart: a request that is lost
+/// from the books, or ends twice, makes them differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Little {
+    /// The number of requests that were due and had not ended, integrated over time, in request-seconds.
+    pub in_system_s: f64,
+    /// The sum over all requests of the time from the instant it was due until it ended, in seconds.
+    pub responses_s: f64,
+}
+
+/// How the generator's thread was run, and what it met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ThreadUse {
+    /// How it waited for the next send.
+    pub timing: Timing,
+    /// What it had of the scheduler.
+    pub priority: Priority,
+    /// The one core that it was kept on, if it was.
+    pub core: Option<u32>,
+    /// Who says when an answer was there.
+    pub stamped_by: StampedBy,
+    /// How long it was ready to run and another thread had its core, in seconds; `None` where the kernel keeps no
+    /// such account.
+    pub run_queue_s: Option<f64>,
+    /// How often it went to sleep.
+    pub voluntary_switches: Option<u64>,
+    /// How often its core was taken from it.
+    pub involuntary_switches: Option<u64>,
+}
+
+/// What the generator's thread has of the scheduler.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    /// No more than others.
+    #[default]
+    Usual,
+    /// It goes before others of the usual kind: nice -20.
+    BeforeOthers,
+    /// It goes before all others: SCHED_FIFO.
+    RealTime,
+}
+
+/// Who says when an answer was there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StampedBy {
+    /// The generator, by its clock, once it has been woken and has read the answer.
+    #[default]
+    Generator,
+    /// The kernel, as it received the packet. The generator's own waking is not in it.
+    Kernel,
+}
+
+/// How late something was, in nanoseconds; 0 where nothing was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lag {
     /// The median.
     pub p50_ns: u64,
-    /// All but one in a hundred were at most this late.
+    /// 99 % were at most this late.
     pub p99_ns: u64,
     /// The latest.
     pub max_ns: u64,
@@ -132,97 +206,19 @@ impl fmt::Display for Doubt {
     }
 }
 
-/// What is counted while a run goes on.
-pub(crate) struct Tally {
-    pub(crate) sent: u64,
-    pub(crate) ended: [u64; 5],
-    pub(crate) waited_for_connection: u64,
-    pub(crate) turned_away: u64,
-    pub(crate) own_failures: u64,
-    pub(crate) max_in_flight: u64,
-    lag: Histogram<u64>,
-    response: Histogram<u64>,
-}
-
-/// When a run was, and what it cost.
-pub(crate) struct Span {
-    pub(crate) start_ns: i64,
-    pub(crate) last_due_ns: i64,
-    pub(crate) end_ns: i64,
-    pub(crate) cpu_s: f64,
-}
-
-impl Tally {
-    pub(crate) fn new() -> Self {
-        let histogram = || Histogram::new(3).expect("three digits are allowed");
-        Self {
-            sent: 0,
-            ended: [0; 5],
-            waited_for_connection: 0,
-            turned_away: 0,
-            own_failures: 0,
-            max_in_flight: 0,
-            lag: histogram(),
-            response: histogram(),
-        }
-    }
-
-    pub(crate) fn end(&mut self, outcome: Outcome, response_ns: Option<i64>) {
-        self.ended[outcome as usize] += 1;
-        if let Some(response_ns) = response_ns {
-            record(&mut self.response, response_ns);
-        }
-    }
-
-    pub(crate) fn lag(&mut self, lag_ns: i64) {
-        record(&mut self.lag, lag_ns);
-    }
-
-    pub(crate) fn summary(self, span: &Span) -> RunSummary {
-        let lag = Lag {
-            p50_ns: self.lag.value_at_quantile(0.5),
-            p99_ns: self.lag.value_at_quantile(0.99),
-            max_ns: self.lag.max(),
-        };
-        let wall_s = span.end_ns as f64 / 1e9;
-        let response_p50_ns = self.response.value_at_quantile(0.5);
-        let core_share = span.cpu_s / wall_s.max(1e-9);
-        let unanswered = self.ended[Outcome::Unanswered as usize];
-        let doubts = [
-            (lag.p99_ns > FINE_LAG_NS.max(response_p50_ns / 20))
-                .then_some(Doubt::Late { lag_p99_ns: lag.p99_ns, response_p50_ns }),
-            (core_share > 0.8).then_some(Doubt::Busy { core_share }),
-            (self.waited_for_connection > 0)
-                .then_some(Doubt::Connections { waited: self.waited_for_connection, sent: self.sent }),
-            (self.turned_away > 0).then_some(Doubt::TurnedAway { count: self.turned_away }),
-            (self.own_failures > 0).then_some(Doubt::OwnFailures { count: self.own_failures }),
-            (unanswered > 0).then_some(Doubt::Unanswered { count: unanswered }),
-        ];
-        RunSummary {
-            start_ns: span.start_ns,
-            wall_s,
-            sending_s: span.last_due_ns as f64 / 1e9,
-            sent: self.sent,
-            ended: self.ended,
-            lag,
-            waited_for_connection: self.waited_for_connection,
-            own_failures: self.own_failures,
-            max_in_flight: self.max_in_flight,
-            generator_cpu_s: span.cpu_s,
-            doubts: doubts.into_iter().flatten().collect(),
-        }
-    }
-}
-
-/// Longer times than a day are counted as a day, so that a histogram cannot grow without bound.
-fn record(histogram: &mut Histogram<u64>, ns: i64) {
-    const DAY_NS: i64 = 86_400_000_000_000;
-    histogram.record(ns.clamp(0, DAY_NS) as u64).expect("a histogram that grows takes every value");
-}
-
 impl RunSummary {
     /// How many requests ended so.
     pub fn count(&self, outcome: Outcome) -> u64 {
         self.ended[outcome as usize]
+    }
+
+    /// CPU time of the generator's thread for each request that was due, in seconds.
+    pub fn cpu_per_request_s(&self) -> f64 {
+        self.generator_cpu_s / self.sent.max(1) as f64
+    }
+
+    /// The share of one core that the generator's thread used.
+    pub fn core_share(&self) -> f64 {
+        self.generator_cpu_s / self.wall_s.max(1e-9)
     }
 }

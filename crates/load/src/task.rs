@@ -1,57 +1,161 @@
-//! Connections that bring their own futures: the way for protocols whose libraries want a runtime.
+//! The driver over futures: for connections that bring their own, within a tokio runtime of this one thread.
 
-use std::future::Future;
+use std::future::ready;
 use std::io;
-use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use kendall_record::Outcome;
+use kendall_record::clock::now_ns;
+use tokio::sync::Semaphore;
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use crate::connection::{Connect, Connection, Exchange, LocalFuture, Stamps};
+use crate::generator::LOOK_EVERY;
+use crate::ledger::{Begin, Ended, Failure, Ledger, Start};
+use crate::plan::Plan;
+use crate::timer::Timer;
 use crate::workload::{Request, Reuse};
 
-/// A future that stays on the generator's thread.
-pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
-
-/// Opens connections.
-pub trait Connect {
-    /// Opens a connection. Called within a tokio runtime of one thread.
-    fn connect(&self) -> LocalFuture<'_, io::Result<Box<dyn Connection>>>;
+/// Runs the requests of a ledger until the last has ended, or it is cancelled. Nothing is in flight then.
+///
+/// # Errors
+/// Fails only where it cannot be set up.
+pub(crate) fn drive<'a>(
+    ledger: &mut Ledger<'a, Box<dyn Connection>>,
+    connect: &'a dyn Connect,
+    plan: &Plan,
+    cancel: &AtomicBool,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // Never has a permit; closed, it ends every attempt, those included that look only then.
+    let give_up = Semaphore::new(0);
+    runtime.block_on(async {
+        let out = FuturesUnordered::new();
+        let mut driver = Driver { ledger, connect, limit: plan.timeout, give_up: &give_up, out };
+        driver.run(Timer::new()?, cancel).await
+    })
 }
 
-/// A connection that carries one request at a time; of a protocol with several streams, one of them.
-pub trait Connection {
-    /// The client's port, by which a server's stamps are matched.
-    fn port(&self) -> u16;
-
-    /// Sends a request and waits for its whole answer. The stamps are set as things happen, so that they are
-    /// there even if the caller gives up and drops the future.
-    fn exchange<'a>(
-        &'a mut self,
-        index: u64,
-        request: &'a Request,
-        stamps: &'a mut Stamps,
-    ) -> LocalFuture<'a, Exchange>;
+struct Driver<'l, 'a, 'g> {
+    ledger: &'l mut Ledger<'a, Box<dyn Connection>>,
+    connect: &'a dyn Connect,
+    limit: Duration,
+    give_up: &'g Semaphore,
+    out: FuturesUnordered<LocalFuture<'g, Attempt>>,
 }
 
-/// What happened on a connection, by [`kendall_record::clock::now_ns`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stamps {
-    /// Just before the first byte was handed to the kernel.
-    pub sent: Option<i64>,
-    /// When the first byte of the answer was there.
-    pub first_byte: Option<i64>,
-    /// When the answer was complete, or the exchange failed.
-    pub completed: Option<i64>,
-    /// Bytes sent.
-    pub bytes_out: u64,
-    /// Bytes received.
-    pub bytes_in: u64,
+/// A request, as it ended.
+struct Attempt {
+    begin_ns: i64,
+    start: Start,
+    ended: Ended,
+    reuse: Reuse,
+    connection: Option<Box<dyn Connection>>,
+    /// Why it has no connection.
+    why: Option<io::Error>,
 }
 
-/// How an exchange ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exchange {
-    /// [`Outcome::Answered`], [`Outcome::Wrong`] or [`Outcome::Refused`].
-    pub outcome: Outcome,
-    /// Whether the connection can carry another request.
-    pub reuse: Reuse,
+impl<'g, 'a: 'g> Driver<'_, 'a, 'g> {
+    async fn run(&mut self, mut timer: Timer, cancel: &AtomicBool) -> io::Result<()> {
+        let mut look = interval(LOOK_EVERY);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        self.ledger.start(now_ns());
+        let mut drain_until_ns = i64::MAX;
+        loop {
+            let now = now_ns();
+            let is_over = self.ledger.is_over(now);
+            let stop = cancel.load(Ordering::Relaxed) || now >= drain_until_ns;
+            if stop || is_over && self.ledger.is_settled() {
+                break;
+            }
+            self.begin_due(now);
+            if is_over && drain_until_ns == i64::MAX {
+                drain_until_ns = now.saturating_add(self.ledger.drain_ns());
+            }
+            let next_ns = self.ledger.next_ns().unwrap_or(drain_until_ns);
+            tokio::select! {
+                biased;
+                Some(attempt) = self.out.next(), if !self.out.is_empty() => self.settle(attempt),
+                fired = timer.until(next_ns) => fired?,
+                // All that is due is on its way by now, so making a request keeps none of them.
+                () = ready(()), if self.ledger.wants_next() => self.ledger.prepare(),
+                _ = look.tick() => self.ledger.lay_out(),
+            }
+        }
+        self.give_up.close();
+        while let Some(attempt) = self.out.next().await {
+            self.settle(attempt);
+        }
+        Ok(())
+    }
+
+    fn begin_due(&mut self, now: i64) {
+        while let Some(begin) = self.ledger.next(now) {
+            self.ledger.sent(now_ns());
+            self.out.push(Box::pin(attempt(self.connect, begin, self.limit, self.give_up)));
+        }
+    }
+
+    /// Counts a request that has ended, and takes its connection back.
+    fn settle(&mut self, attempt: Attempt) {
+        let Attempt { begin_ns, start, ended, reuse, connection, why } = attempt;
+        if let Some(why) = why {
+            self.ledger.refused(&why);
+        }
+        self.ledger.begun(&ended.due, start, begin_ns);
+        self.ledger.end(ended, connection.filter(|_| reuse == Reuse::Keep), now_ns());
+    }
+}
+
+/// One request from its beginning to its end, whatever that is.
+async fn attempt(
+    connect: &dyn Connect,
+    begin: Begin<Box<dyn Connection>>,
+    limit: Duration,
+    give_up: &Semaphore,
+) -> Attempt {
+    let Begin { due, request, start, on } = begin;
+    let class = request.class;
+    let (outcome, failure) = (Outcome::Unanswered, Failure::NotOurs);
+    let ended = Ended { due, class, port: 0, stamps: Stamps::default(), outcome, failure };
+    let mut attempt =
+        Attempt { begin_ns: now_ns(), start, ended, reuse: Reuse::Close, connection: None, why: None };
+    tokio::select! {
+        biased;
+        in_time = timeout(limit, converse(connect, on, &request, &mut attempt)) => if in_time.is_err() {
+            attempt.ended.outcome = Outcome::TimedOut;
+            attempt.ended.stamps.completed = Some(now_ns());
+        },
+        _ = give_up.acquire() => {}
+    }
+    attempt
+}
+
+/// Connects if need be and exchanges, filling in the attempt.
+async fn converse(
+    connect: &dyn Connect,
+    on: Option<Box<dyn Connection>>,
+    request: &Request,
+    attempt: &mut Attempt,
+) {
+    let ended = &mut attempt.ended;
+    let mut connection = match on {
+        Some(connection) => connection,
+        None => match connect.connect().await {
+            Ok(connection) => connection,
+            Err(error) => {
+                ended.outcome = Outcome::Refused;
+                ended.stamps.completed = Some(now_ns());
+                ended.failure = Failure::of(&error);
+                attempt.why = Some(error);
+                return;
+            }
+        },
+    };
+    ended.port = connection.port();
+    let Exchange { outcome, reuse } = connection.exchange(ended.due.index, request, &mut ended.stamps).await;
+    ended.outcome = outcome;
+    (attempt.reuse, attempt.connection) = (reuse, Some(connection));
 }

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::connection::Connect;
 use crate::dialog::{Dialogs, Wire};
-use crate::task::Connect;
 
 /// One request, as it goes out.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,130 +1,64 @@
-//! Whole runs against small servers that answer, refuse, reset, hang, lie and die.
+//! Whole runs against small servers that answer, refuse, reset, hang, lie and die, over both drivers.
+
+mod echo;
 
 use std::future::poll_fn;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{self, Write};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use echo::{Driver, Echo, echo, over, plan, rows, server};
 use kendall_load::{
-    Connection, Doubt, Exchange, LocalFuture, Plan, Progress, Request, RequestClass, Reuse, RunSummary,
-    Stamps, Workload, run, tcp,
+    Connect, Connection, Doubt, LocalFuture, Plan, Progress, Request, RequestClass, Reuse, Way, Workload, run,
 };
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Arrivals, Law};
 use rustix::io::Errno;
 use rustix::process::getpriority_process;
 
-/// Sends the request's number, and wants it back.
-struct Echo {
-    address: SocketAddr,
-    reuse: Reuse,
-}
-
-impl Workload for Echo {
-    fn request(&self, index: u64) -> Request {
-        Request { class: 0, bytes: index.to_be_bytes().to_vec() }
-    }
-
-    fn classes(&self) -> Vec<RequestClass> {
-        vec![RequestClass { name: "all".into(), weight: 1.0 }]
-    }
-
-    fn connect(&self) -> LocalFuture<'_, io::Result<Box<dyn Connection>>> {
-        Box::pin(async {
-            let stream = tcp::connect(self.address).await?;
-            let port = stream.local_addr()?.port();
-            Ok(Box::new(EchoConnection { stream, port, reuse: self.reuse }) as Box<dyn Connection>)
-        })
-    }
-}
-
-struct EchoConnection {
-    stream: tokio::net::TcpStream,
-    port: u16,
-    reuse: Reuse,
-}
-
-impl Connection for EchoConnection {
-    fn port(&self) -> u16 {
-        self.port
-    }
-
-    fn exchange<'a>(
-        &'a mut self,
-        index: u64,
-        request: &'a Request,
-        stamps: &'a mut Stamps,
-    ) -> LocalFuture<'a, Exchange> {
-        Box::pin(async move {
-            let mut answer = [0; 8];
-            let right = |answer: &[u8]| answer == index.to_be_bytes();
-            let outcome = tcp::ask(&mut self.stream, &request.bytes, &mut answer, stamps, right).await;
-            let reuse = if outcome == Outcome::Refused { Reuse::Close } else { self.reuse };
-            Exchange { outcome, reuse }
-        })
-    }
-}
-
-/// A server with a thread for each connection; what it does with a request is told. Ends with the process.
-fn server(serve: impl Fn(&mut TcpStream, u64) -> io::Result<()> + Send + Sync + 'static) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let serve = Arc::new(serve);
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let (mut stream, serve) = (stream.unwrap(), serve.clone());
-            stream.set_nodelay(true).unwrap();
-            thread::spawn(move || {
-                let mut request = [0; 8];
-                while stream.read_exact(&mut request).is_ok() {
-                    if serve(&mut stream, u64::from_be_bytes(request)).is_err() {
-                        return;
-                    }
-                }
-            });
+/// Each test, with each driver.
+macro_rules! over_both {
+    ($($test:ident),* $(,)?) => {
+        mod poll {
+            $(#[test]
+            fn $test() {
+                super::$test(super::Driver::Poll);
+            })*
         }
-    });
-    address
+        mod task {
+            $(#[test]
+            fn $test() {
+                super::$test(super::Driver::Task);
+            })*
+        }
+    };
 }
 
-fn echo() -> SocketAddr {
-    server(|stream, index| stream.write_all(&index.to_be_bytes()))
-}
+over_both!(
+    every_request_to_a_good_server_is_answered_and_stamped_in_order,
+    the_schedule_depends_on_nothing_but_the_seed,
+    wrong_refused_and_reset_requests_are_told_apart,
+    nobody_listening_is_refused_and_not_an_error,
+    a_request_that_takes_too_long_is_given_up_and_one_still_out_at_the_end_is_unanswered,
+    a_server_that_dies_in_the_middle_loses_no_request_from_the_books,
+    without_a_free_connection_a_request_waits_and_the_wait_is_counted,
+    a_closed_population_never_has_more_out_than_users,
+    cancelling_stops_at_once_and_keeps_the_books,
+    a_stall_of_the_server_is_seen_whole,
+    the_thread_has_its_old_priority_back_after_a_run,
+    users_who_do_not_think_pause_before_they_ask_a_dead_port_again,
+    there_is_an_end_to_how_many_wait_for_a_connection,
+    the_books_obey_littles_law,
+);
 
-fn keep(address: SocketAddr) -> Echo {
-    Echo { address, reuse: Reuse::Keep }
-}
-
-fn plan(arrivals: Arrivals, ms: u64) -> Plan {
-    Plan { drain: Duration::from_millis(300), ..Plan::lasting(arrivals, Duration::from_millis(ms), 7) }
-}
-
-/// Runs a plan and checks what holds for every run: each request that was due ends exactly once.
-fn rows(plan: &Plan, workload: &Echo) -> (Vec<RequestRow>, RunSummary) {
-    let mut rows = Vec::new();
-    let never = AtomicBool::new(false);
-    let progress = Progress::default();
-    let summary = run(plan, workload, &mut |row| rows.push(row), &progress, &never).unwrap();
-    assert_eq!(summary.sent, rows.len() as u64);
-    assert_eq!(summary.sent, summary.ended.iter().sum::<u64>());
-    assert_eq!(summary.sent, progress.ended.load(Ordering::Relaxed));
-    for (outcome, count) in Outcome::ALL.iter().zip(summary.ended) {
-        assert_eq!(count, rows.iter().filter(|row| row.outcome == *outcome).count() as u64);
-    }
-    rows.sort_by_key(|row| row.index);
-    assert!(rows.iter().zip(0..).all(|(row, index)| row.index == index), "each number once");
-    assert!(summary.lag.p50_ns <= summary.lag.p99_ns && summary.lag.p99_ns <= summary.lag.max_ns);
-    (rows, summary)
-}
-
-#[test]
-fn every_request_to_a_good_server_is_answered_and_stamped_in_order() {
+fn every_request_to_a_good_server_is_answered_and_stamped_in_order(driver: Driver) {
     for reuse in [Reuse::Keep, Reuse::Close] {
-        let workload = Echo { address: echo(), reuse };
+        let workload = Echo { reuse, ..over(driver, echo()) };
         let (rows, summary) = rows(&plan(Arrivals::poisson(2000.0), 500), &workload);
         assert_eq!(summary.count(Outcome::Answered), summary.sent);
         let mut lags: Vec<i64> = rows.iter().filter_map(RequestRow::send_lag_ns).collect();
@@ -141,8 +75,7 @@ fn every_request_to_a_good_server_is_answered_and_stamped_in_order() {
     }
 }
 
-#[test]
-fn the_schedule_depends_on_nothing_but_the_seed() {
+fn the_schedule_depends_on_nothing_but_the_seed(driver: Driver) {
     let due = |plan: &Plan, workload: &Echo| -> Vec<i64> {
         rows(plan, workload).0.iter().map(|row| row.scheduled).collect()
     };
@@ -151,13 +84,12 @@ fn the_schedule_depends_on_nothing_but_the_seed() {
         thread::sleep(Duration::from_millis(20));
         stream.write_all(&index.to_be_bytes())
     });
-    let first = due(&plan, &keep(echo()));
-    assert_eq!(first, due(&plan, &keep(slow)));
-    assert_ne!(first, due(&Plan { seed: 8, ..plan }, &keep(echo())));
+    let first = due(&plan, &over(driver, echo()));
+    assert_eq!(first, due(&plan, &over(driver, slow)));
+    assert_ne!(first, due(&Plan { seed: 8, ..plan }, &over(driver, echo())));
 }
 
-#[test]
-fn wrong_refused_and_reset_requests_are_told_apart() {
+fn wrong_refused_and_reset_requests_are_told_apart(driver: Driver) {
     let address = server(|stream, index| match index % 4 {
         0 => stream.write_all(&(index + 1).to_be_bytes()),
         1 => Err(io::ErrorKind::ConnectionReset.into()),
@@ -166,7 +98,7 @@ fn wrong_refused_and_reset_requests_are_told_apart() {
             .and_then(|()| Err(io::ErrorKind::ConnectionReset.into())),
         _ => stream.write_all(&index.to_be_bytes()),
     });
-    let (rows, _) = rows(&plan(Arrivals::constant(400.0), 500), &keep(address));
+    let (rows, _) = rows(&plan(Arrivals::constant(400.0), 500), &over(driver, address));
     for row in &rows {
         let expected = match row.index % 4 {
             0 => Outcome::Wrong,
@@ -177,28 +109,25 @@ fn wrong_refused_and_reset_requests_are_told_apart() {
     }
 }
 
-#[test]
-fn nobody_listening_is_refused_and_not_an_error() {
+fn nobody_listening_is_refused_and_not_an_error(driver: Driver) {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let (_, summary) = rows(&plan(Arrivals::constant(200.0), 200), &keep(address));
+    let (_, summary) = rows(&plan(Arrivals::constant(200.0), 200), &over(driver, address));
     assert_eq!(summary.count(Outcome::Refused), summary.sent);
 }
 
-#[test]
-fn a_request_that_takes_too_long_is_given_up_and_one_still_out_at_the_end_is_unanswered() {
+fn a_request_that_takes_too_long_is_given_up_and_one_still_out_at_the_end_is_unanswered(driver: Driver) {
     let hangs = || server(|_, _| Ok(()));
     let impatient = Plan { timeout: Duration::from_millis(50), ..plan(Arrivals::constant(200.0), 200) };
-    let (_, summary) = rows(&impatient, &keep(hangs()));
+    let (_, summary) = rows(&impatient, &over(driver, hangs()));
     assert_eq!(summary.count(Outcome::TimedOut), summary.sent);
 
-    let (rows, summary) = rows(&plan(Arrivals::constant(200.0), 200), &keep(hangs()));
+    let (rows, summary) = rows(&plan(Arrivals::constant(200.0), 200), &over(driver, hangs()));
     assert_eq!(summary.count(Outcome::Unanswered), summary.sent);
     assert!(rows.iter().all(|row| row.sent.is_some() && row.completed.is_none()));
     assert!(!summary.doubts.is_empty());
 }
 
-#[test]
-fn a_server_that_dies_in_the_middle_loses_no_request_from_the_books() {
+fn a_server_that_dies_in_the_middle_loses_no_request_from_the_books(driver: Driver) {
     let served = AtomicUsize::new(0);
     let address = server(move |stream, index| {
         if served.fetch_add(1, Ordering::Relaxed) < 50 {
@@ -207,20 +136,19 @@ fn a_server_that_dies_in_the_middle_loses_no_request_from_the_books() {
             Err(io::ErrorKind::BrokenPipe.into())
         }
     });
-    let (_, summary) = rows(&plan(Arrivals::poisson(500.0), 400), &keep(address));
+    let (_, summary) = rows(&plan(Arrivals::poisson(500.0), 400), &over(driver, address));
     assert_eq!(summary.count(Outcome::Answered), 50);
     assert_eq!(summary.count(Outcome::Refused), summary.sent - 50);
 }
 
-#[test]
-fn without_a_free_connection_a_request_waits_and_the_wait_is_counted() {
+fn without_a_free_connection_a_request_waits_and_the_wait_is_counted(driver: Driver) {
     let address = server(|stream, index| {
         thread::sleep(Duration::from_millis(10));
         stream.write_all(&index.to_be_bytes())
     });
     let narrow =
         Plan { connections: 1, drain: Duration::from_secs(20), ..plan(Arrivals::constant(400.0), 250) };
-    let (rows, summary) = rows(&narrow, &keep(address));
+    let (rows, summary) = rows(&narrow, &over(driver, address));
     assert_eq!(summary.count(Outcome::Answered), summary.sent);
     assert_eq!(summary.max_in_flight, 1);
     assert!(summary.waited_for_connection > summary.sent / 2);
@@ -229,14 +157,13 @@ fn without_a_free_connection_a_request_waits_and_the_wait_is_counted() {
     assert!(last.response_ns().unwrap() > 10_000_000 * rows.len() as i64 / 2, "{last:?}");
 }
 
-#[test]
-fn a_closed_population_never_has_more_out_than_users() {
+fn a_closed_population_never_has_more_out_than_users(driver: Driver) {
     let address = server(|stream, index| {
         thread::sleep(Duration::from_millis(2));
         stream.write_all(&index.to_be_bytes())
     });
     let arrivals = Arrivals::Closed { population: 5, think: Law::Exponential { mean_s: 0.001 } };
-    let (rows, summary) = rows(&plan(arrivals, 300), &keep(address));
+    let (rows, summary) = rows(&plan(arrivals, 300), &over(driver, address));
     assert_eq!(summary.max_in_flight, 5);
     assert!(summary.sent > 50, "{}", summary.sent);
     let mut events: Vec<(i64, i64)> =
@@ -249,8 +176,7 @@ fn a_closed_population_never_has_more_out_than_users() {
     }));
 }
 
-#[test]
-fn cancelling_stops_at_once_and_keeps_the_books() {
+fn cancelling_stops_at_once_and_keeps_the_books(driver: Driver) {
     let address = server(|_, _| Ok(()));
     let cancel = Arc::new(AtomicBool::new(false));
     let later = cancel.clone();
@@ -260,15 +186,15 @@ fn cancelling_stops_at_once_and_keeps_the_books() {
     });
     let long = plan(Arrivals::constant(100.0), 3_600_000);
     let mut rows = 0;
-    let summary = run(&long, &keep(address), &mut |_| rows += 1, &Progress::default(), &cancel).unwrap();
+    let summary =
+        run(&long, &over(driver, address), &mut |_| rows += 1, &Progress::default(), &cancel).unwrap();
     assert_eq!((summary.sent, summary.count(Outcome::Unanswered)), (rows, rows));
 }
 
 /// A server that stands still for about 400 ms under 500 requests a second: of a second's requests, 200 wait for
 /// up to that long, evenly, so the 80th percentile of all is half of it. A tool that sends late would see none of
 /// them. How long it stood still the server says itself, as sleep may last longer on a loaded machine.
-#[test]
-fn a_stall_of_the_server_is_seen_whole() {
+fn a_stall_of_the_server_is_seen_whole(driver: Driver) {
     let stall_ns = Arc::new(AtomicU64::new(0));
     let stalled_ns = stall_ns.clone();
     let address = server(move |stream, index| {
@@ -280,7 +206,7 @@ fn a_stall_of_the_server_is_seen_whole() {
         stream.write_all(&index.to_be_bytes())
     });
     let one = Plan { connections: 1, ..plan(Arrivals::constant(500.0), 1000) };
-    let (rows, summary) = rows(&one, &keep(address));
+    let (rows, summary) = rows(&one, &over(driver, address));
     let mut responses: Vec<i64> = rows.iter().filter_map(RequestRow::response_ns).collect();
     assert_eq!(responses.len() as u64, summary.sent);
     responses.sort_unstable();
@@ -289,39 +215,37 @@ fn a_stall_of_the_server_is_seen_whole() {
     assert!((0.3..0.7).contains(&share), "80 % waited for at most {share} of the stall");
 }
 
-#[test]
-fn the_thread_has_its_old_priority_back_after_a_run() {
+fn the_thread_has_its_old_priority_back_after_a_run(driver: Driver) {
     let nice = || getpriority_process(None).unwrap();
     let (before, mut during) = (nice(), i32::MAX);
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let one = Plan { requests: Some(1), ..plan(Arrivals::constant(1000.0), 100) };
     let never = AtomicBool::new(false);
-    run(&one, &keep(address), &mut |_| during = nice(), &Progress::default(), &never).unwrap();
+    run(&one, &over(driver, address), &mut |_| during = nice(), &Progress::default(), &never).unwrap();
     // It is lower during the run where that is permitted.
     assert!(during <= before, "{during} instead of {before}");
     assert_eq!(nice(), before);
 }
 
-#[test]
-fn users_who_do_not_think_pause_before_they_ask_a_dead_port_again() {
+fn users_who_do_not_think_pause_before_they_ask_a_dead_port_again(driver: Driver) {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let arrivals = Arrivals::Closed { population: 2, think: Law::Constant { mean_s: 0.0 } };
-    let (rows, summary) = rows(&plan(arrivals, 500), &keep(address));
+    let (rows, summary) = rows(&plan(arrivals, 500), &over(driver, address));
     assert_eq!(summary.count(Outcome::Refused), summary.sent);
     // Each of the two asks at 0 ms, and then at most once in each of the 500 ms.
     assert!((3..=1000).contains(&rows.len()), "{}", rows.len());
 }
 
 /// With all requests due at once, one goes out, a million wait, and the rest are given up.
-#[test]
-fn there_is_an_end_to_how_many_wait_for_a_connection() {
+fn there_is_an_end_to_how_many_wait_for_a_connection(driver: Driver) {
     const BEYOND: u64 = 9;
     let address = server(|_, _| Ok(()));
     let arrivals = Arrivals::Trace { instants_s: vec![0.0; 1_000_001 + BEYOND as usize].into() };
     let flood = Plan { connections: 1, drain: Duration::from_millis(1), ..plan(arrivals, 1000) };
     let never = AtomicBool::new(false);
     let mut rows = 0;
-    let summary = run(&flood, &keep(address), &mut |_| rows += 1, &Progress::default(), &never).unwrap();
+    let summary =
+        run(&flood, &over(driver, address), &mut |_| rows += 1, &Progress::default(), &never).unwrap();
     assert_eq!((summary.sent, summary.count(Outcome::Unanswered)), (rows, rows));
     assert_eq!(summary.waited_for_connection, 1_000_000);
     assert!(summary.doubts.contains(&Doubt::TurnedAway { count: BEYOND }), "{:?}", summary.doubts);
@@ -332,13 +256,19 @@ struct NoPorts<'a>(&'a AtomicBool);
 
 impl Workload for NoPorts<'_> {
     fn request(&self, _: u64) -> Request {
-        Request { class: 0, bytes: Vec::new() }
+        Request { class: 0, bytes: Bytes::new() }
     }
 
     fn classes(&self) -> Vec<RequestClass> {
         vec![RequestClass { name: "all".into(), weight: 1.0 }]
     }
 
+    fn way(&self) -> Way<'_> {
+        Way::Tasks(self)
+    }
+}
+
+impl Connect for NoPorts<'_> {
     fn connect(&self) -> LocalFuture<'_, io::Result<Box<dyn Connection>>> {
         Box::pin(poll_fn(|_| match self.0.load(Ordering::Relaxed) {
             true => Poll::Ready(Err(Errno::ADDRNOTAVAIL.into())),
@@ -366,9 +296,8 @@ fn failures_of_this_side_count_to_the_very_end_of_a_run() {
 }
 
 /// Little's law holds for the books of a drained run exactly: both sides are the same sum.
-#[test]
-fn the_books_obey_littles_law() {
-    let (rows, summary) = rows(&plan(Arrivals::poisson(1000.0), 500), &keep(echo()));
+fn the_books_obey_littles_law(driver: Driver) {
+    let (rows, summary) = rows(&plan(Arrivals::poisson(1000.0), 500), &over(driver, echo()));
     let mut events: Vec<(i64, f64)> =
         rows.iter().flat_map(|row| [(row.scheduled, 1.0), (row.completed.unwrap(), -1.0)]).collect();
     events.sort_by_key(|event| event.0);

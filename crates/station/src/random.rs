@@ -41,6 +41,8 @@ pub enum Purpose {
     Setup = 12,
     /// How many customers come at once.
     Batch = 13,
+    /// Which of many measurements are kept.
+    Sample = 20,
 }
 
 /// Opens stream `index` of the given purpose.

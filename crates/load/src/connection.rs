@@ -1,0 +1,57 @@
+//! Connections that bring their own futures: the way for protocols whose libraries want a runtime.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+
+use kendall_record::Outcome;
+
+use crate::workload::{Request, Reuse};
+
+/// A future that stays on the generator's thread.
+pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// Opens connections.
+pub trait Connect {
+    /// Opens a connection. Called within a tokio runtime of one thread.
+    fn connect(&self) -> LocalFuture<'_, io::Result<Box<dyn Connection>>>;
+}
+
+/// A connection that carries one request at a time; of a protocol with several streams, one of them.
+pub trait Connection {
+    /// The client's port, by which a server's stamps are matched.
+    fn port(&self) -> u16;
+
+    /// Sends a request and waits for its whole answer. The stamps are set as things happen, so that they are
+    /// there even if the caller gives up and drops the future.
+    fn exchange<'a>(
+        &'a mut self,
+        index: u64,
+        request: &'a Request,
+        stamps: &'a mut Stamps,
+    ) -> LocalFuture<'a, Exchange>;
+}
+
+/// What happened on a connection, by [`kendall_record::clock::now_ns`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamps {
+    /// Just before the first byte was handed to the kernel.
+    pub sent: Option<i64>,
+    /// When the first byte of the answer was there.
+    pub first_byte: Option<i64>,
+    /// When the answer was complete, or the exchange failed.
+    pub completed: Option<i64>,
+    /// Bytes sent.
+    pub bytes_out: u64,
+    /// Bytes received.
+    pub bytes_in: u64,
+}
+
+/// How an exchange ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// [`Outcome::Answered`], [`Outcome::Wrong`] or [`Outcome::Refused`].
+    pub outcome: Outcome,
+    /// Whether the connection can carry another request.
+    pub reuse: Reuse,
+}

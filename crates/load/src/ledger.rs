@@ -1,0 +1,313 @@
+//! The books of a run: which request is due, which waits for a connection, who has one, how each ended.
+//!
+//! No I/O and no clock: instants come in as arguments, by [`kendall_record::clock::now_ns`]. Two drivers move the
+//! bytes, one over its own sockets ([`crate::poll`]) and one over futures ([`crate::task`]); what a connection is
+//! to them is `C`.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+
+use kendall_record::{Outcome, RequestRow};
+
+use crate::connection::Stamps;
+use crate::plan::Plan;
+use crate::progress::{Progress, Recent};
+use crate::schedule::{Due, Schedule, THINK_UNANSWERED_NS};
+use crate::summary::{RunSummary, ThreadUse};
+use crate::tally::{Span, Tally};
+use crate::workload::{Request, Workload};
+
+/// The most requests that wait for a connection, at 32 bytes each. A server that is so far behind is overloaded by
+/// any measure, and the generator must not run out of memory over it.
+const WAITING_AT_MOST: usize = 1_000_000;
+
+/// How long a run waits at least for what is still out at its end, unless its plan allows less.
+const DRAIN_AT_LEAST_NS: i64 = 2_000_000_000;
+
+/// Where the rows go.
+pub(crate) type Sink<'a> = &'a mut dyn FnMut(RequestRow);
+
+pub(crate) struct Ledger<'a, C> {
+    plan: &'a Plan,
+    workload: &'a dyn Workload,
+    progress: &'a Progress,
+    sink: Sink<'a>,
+    schedule: Schedule<'a>,
+    start_ns: i64,
+    /// The request with the schedule's next number, made before it is due.
+    prepared: Option<Request>,
+    /// Requests that are due and for which every allowed connection is taken.
+    waiting: VecDeque<Due>,
+    idle: Vec<C>,
+    /// Connections that are open or being opened, idle ones included.
+    open: u32,
+    in_flight: u64,
+    tally: Tally,
+    recent: Recent,
+}
+
+/// A request to be begun.
+pub(crate) struct Begin<C> {
+    pub(crate) due: Due,
+    pub(crate) request: Request,
+    pub(crate) start: Start,
+    /// The connection to send it on; without one, a new one is to be opened.
+    pub(crate) on: Option<C>,
+}
+
+/// How a request sets out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// As soon as the generator comes to it.
+    AtOnce,
+    /// After waiting for a connection.
+    AfterWaiting,
+}
+
+/// A request that was begun, as it ended.
+pub(crate) struct Ended {
+    pub(crate) due: Due,
+    pub(crate) class: u32,
+    pub(crate) port: u16,
+    pub(crate) stamps: Stamps,
+    pub(crate) outcome: Outcome,
+    pub(crate) failure: Failure,
+}
+
+/// Whose fault a failed connection was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// None, or the server's.
+    NotOurs,
+    /// This side had no port or file left.
+    Ours,
+}
+
+impl Failure {
+    pub(crate) fn of(error: &io::Error) -> Self {
+        use rustix::io::Errno;
+        let ours = [Errno::MFILE, Errno::NFILE, Errno::ADDRNOTAVAIL, Errno::ADDRINUSE, Errno::NOBUFS];
+        let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+        if errno.is_some_and(|errno| ours.contains(&errno)) { Self::Ours } else { Self::NotOurs }
+    }
+}
+
+impl<'a, C> Ledger<'a, C> {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        workload: &'a dyn Workload,
+        sink: Sink<'a>,
+        progress: &'a Progress,
+    ) -> Self {
+        Self {
+            plan,
+            workload,
+            progress,
+            sink,
+            schedule: Schedule::new(plan),
+            start_ns: 0,
+            prepared: Some(workload.request(0)),
+            waiting: VecDeque::new(),
+            idle: Vec::new(),
+            open: 0,
+            in_flight: 0,
+            tally: Tally::new(plan.seed),
+            recent: Recent::new(),
+        }
+    }
+
+    /// The run starts: every instant of the schedule counts from here.
+    pub(crate) fn start(&mut self, now_ns: i64) {
+        self.start_ns = now_ns;
+    }
+
+    /// When the next request is due, if one is to come without an answer to another.
+    pub(crate) fn next_ns(&self) -> Option<i64> {
+        self.schedule.next_ns().map(|at_ns| self.start_ns.saturating_add(at_ns))
+    }
+
+    /// Whether no further request can come to be due.
+    pub(crate) fn is_over(&self, now_ns: i64) -> bool {
+        self.schedule.is_over(now_ns - self.start_ns)
+    }
+
+    /// Whether every request that was due has ended.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.in_flight == 0 && self.waiting.is_empty()
+    }
+
+    /// How long to wait for what is still out, once no further request can come to be due.
+    pub(crate) fn drain_ns(&self) -> i64 {
+        let allowed = i64::try_from(self.plan.drain.as_nanos()).unwrap_or(i64::MAX);
+        let usual = i64::try_from(self.tally.response_p99_ns()).unwrap_or(i64::MAX);
+        allowed.min(usual.saturating_mul(3).max(DRAIN_AT_LEAST_NS))
+    }
+
+    /// The next request that is due by now and can have a connection. Those that cannot are put to wait.
+    pub(crate) fn next(&mut self, now_ns: i64) -> Option<Begin<C>> {
+        if !self.waiting.is_empty() && self.has_room() {
+            let due = self.waiting.pop_front().expect("one waits");
+            self.progress.waiting.store(self.waiting.len() as u64, Relaxed);
+            let request = self.workload.request(due.index);
+            return Some(self.begin(due, request, Start::AfterWaiting));
+        }
+        while self.next_ns().is_some_and(|at_ns| at_ns <= now_ns) {
+            let due = self.schedule.take().expect("one is due");
+            let prepared = self.prepared.take();
+            self.tally.due(due.at_ns);
+            self.progress.sent.store(self.tally.sent, Relaxed);
+            if self.has_room() {
+                let request = prepared.unwrap_or_else(|| self.workload.request(due.index));
+                return Some(self.begin(due, request, Start::AtOnce));
+            }
+            self.keep_waiting(due, now_ns);
+        }
+        None
+    }
+
+    fn keep_waiting(&mut self, due: Due, now_ns: i64) {
+        if self.waiting.len() < WAITING_AT_MOST {
+            self.tally.waited_for_connection += 1;
+            self.waiting.push_back(due);
+            self.progress.waiting.store(self.waiting.len() as u64, Relaxed);
+        } else {
+            self.tally.turned_away += 1;
+            self.forgo(due, now_ns);
+        }
+    }
+
+    /// Whether a request can have a connection now.
+    fn has_room(&self) -> bool {
+        !self.idle.is_empty() || self.open < self.plan.connections
+    }
+
+    fn begin(&mut self, due: Due, request: Request, start: Start) -> Begin<C> {
+        let on = self.idle.pop();
+        if on.is_none() {
+            self.open += 1;
+            self.tally.connections_opened += 1;
+        }
+        self.change_in_flight(1);
+        Begin { due, request, start, on }
+    }
+
+    fn change_in_flight(&mut self, by: i64) {
+        self.in_flight = self.in_flight.checked_add_signed(by).expect("what ends was begun");
+        self.tally.max_in_flight = self.tally.max_in_flight.max(self.in_flight);
+        self.progress.in_flight.store(self.in_flight, Relaxed);
+    }
+
+    /// A request from [`next`](Self::next) is begun at this instant.
+    pub(crate) fn begun(&mut self, due: &Due, start: Start, at_ns: i64) {
+        let late_ns = at_ns - self.start_ns - due.at_ns;
+        match start {
+            Start::AtOnce => self.tally.lag(late_ns),
+            Start::AfterWaiting => self.tally.wait(late_ns),
+        }
+    }
+
+    /// A request goes out at this instant, and not before the one that went out before it.
+    pub(crate) fn sent(&mut self, at_ns: i64) {
+        self.tally.sends.sent(at_ns - self.start_ns);
+    }
+
+    /// Whether the next request is still to be made, and could go out if it were due.
+    pub(crate) fn wants_next(&self) -> bool {
+        self.prepared.is_none() && self.has_room()
+    }
+
+    /// Makes the next request before it is due, for a moment in which nothing else is to be done.
+    pub(crate) fn prepare(&mut self) {
+        if self.wants_next() {
+            self.prepared = Some(self.workload.request(self.schedule.next_index()));
+        }
+    }
+
+    /// A request that was begun has ended, and left this connection for the next, or none.
+    pub(crate) fn end(&mut self, ended: Ended, connection: Option<C>, now_ns: i64) {
+        self.change_in_flight(-1);
+        match connection {
+            Some(connection) => self.idle.push(connection),
+            None => self.open -= 1,
+        }
+        if ended.failure == Failure::Ours {
+            self.tally.own_failures += 1;
+        }
+        self.report(ended, now_ns);
+    }
+
+    /// A request is refused for this reason. The first is kept, to be told.
+    pub(crate) fn refused(&mut self, error: &io::Error) {
+        self.tally.refused_because.get_or_insert_with(|| error.to_string());
+    }
+
+    /// An idle connection was closed by the server.
+    pub(crate) fn lost(&mut self, is_it: impl Fn(&C) -> bool) {
+        if let Some(place) = self.idle.iter().position(is_it) {
+            self.idle.swap_remove(place);
+            self.open -= 1;
+        }
+    }
+
+    /// Lays out for a watcher what has ended since the last time.
+    pub(crate) fn lay_out(&mut self) {
+        self.recent.lay_out(self.progress);
+    }
+
+    /// Ends what still waits, and closes the books. Nothing may be in flight any more.
+    pub(crate) fn close(mut self, now_ns: i64, cpu_s: f64, thread: ThreadUse) -> RunSummary {
+        for due in std::mem::take(&mut self.waiting) {
+            self.forgo(due, now_ns);
+        }
+        self.progress.waiting.store(0, Relaxed);
+        self.recent.lay_out_last(self.progress);
+        let end_ns = now_ns - self.start_ns;
+        self.tally.summary(Span { start_ns: self.start_ns, end_ns, cpu_s, thread })
+    }
+
+    /// Ends a request that was never begun.
+    fn forgo(&mut self, due: Due, now_ns: i64) {
+        let class = self.workload.request(due.index).class;
+        let stamps = Stamps::default();
+        let (outcome, failure) = (Outcome::Unanswered, Failure::NotOurs);
+        self.report(Ended { due, class, port: 0, stamps, outcome, failure }, now_ns);
+    }
+
+    fn report(&mut self, ended: Ended, now_ns: i64) {
+        let relative = |instant: Option<i64>| instant.map(|instant| instant - self.start_ns);
+        let Ended { due, class, port, stamps, outcome, .. } = ended;
+        let row = RequestRow {
+            index: due.index,
+            class,
+            port,
+            scheduled: due.at_ns,
+            sent: relative(stamps.sent),
+            first_byte: relative(stamps.first_byte),
+            completed: relative(stamps.completed),
+            queued: None,
+            started: None,
+            finished: None,
+            service: None,
+            outcome,
+            bytes_out: stamps.bytes_out,
+            bytes_in: stamps.bytes_in,
+        };
+        let response_ns = row.response_ns();
+        let at_ns = row.completed.unwrap_or(now_ns - self.start_ns);
+        if let Some(lag_ns) = row.send_lag_ns() {
+            self.tally.send_lag(lag_ns);
+        }
+        self.tally.end(outcome, due.at_ns, at_ns, response_ns);
+        self.progress.ended.fetch_add(1, Relaxed);
+        self.progress.outcomes[outcome as usize].fetch_add(1, Relaxed);
+        if let Some(response_ns) = response_ns {
+            self.recent.add(response_ns);
+        }
+        if let Some(user) = due.user {
+            let at_least_ns = if response_ns.is_some() { 0 } else { THINK_UNANSWERED_NS };
+            self.schedule.think(user, at_ns, at_least_ns);
+        }
+        (self.sink)(row);
+    }
+}

@@ -1,0 +1,307 @@
+//! One socket of the generator, the protocol that is spoken over it, and the request that it carries.
+
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use kendall_record::Outcome;
+use kendall_record::clock::now_ns;
+use rustls::ClientConnection;
+
+use crate::connection::Stamps;
+use crate::dialog::{Dialog, Dialogs, Reading, Transport, UNREAD_AT_MOST_BYTES, Wire};
+use crate::ledger::Begin;
+use crate::poll::socket::{Inbox, Socket, Stamped};
+use crate::schedule::Due;
+use crate::summary::StampedBy;
+use crate::workload::{Request, Reuse};
+
+/// One socket of the generator.
+pub(crate) struct Carrier {
+    socket: Socket,
+    pub(crate) port: u16,
+    layer: Layer,
+    /// Whether the wire lets a connection carry more than one request.
+    reuse: Reuse,
+    dialog: Box<dyn Dialog>,
+    /// What the dialog left.
+    unread: Vec<u8>,
+    out: Option<Out>,
+}
+
+/// What lies between the dialog and the socket.
+enum Layer {
+    Stream,
+    Datagrams,
+    Tls(Box<ClientConnection>),
+}
+
+/// The request that a connection carries.
+pub(crate) struct Out {
+    pub(crate) due: Due,
+    pub(crate) request: Request,
+    pub(crate) deadline_ns: i64,
+    pub(crate) stamps: Stamps,
+    handing: Handing,
+}
+
+/// How far the handing over of a request to the kernel is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Handing {
+    /// The kernel has so many of its bytes.
+    Written(usize),
+    Done,
+}
+
+impl Out {
+    /// Hands over what the kernel takes; of a connection that is still being opened, it takes nothing.
+    fn write(&mut self, socket: &Socket) -> io::Result<()> {
+        while let Handing::Written(before) = self.handing {
+            let at_ns = now_ns();
+            let written = before + socket.send(&self.request.bytes[before..])?;
+            self.stamps.sent.get_or_insert(at_ns);
+            self.stamps.bytes_out = written as u64;
+            let is_whole = written >= self.request.bytes.len();
+            self.handing = if is_whole { Handing::Done } else { Handing::Written(written) };
+        }
+        Ok(())
+    }
+}
+
+/// Goes on with the handshake, and hands over the request once it is through.
+fn write_tls(tls: &mut ClientConnection, mut socket: &Socket, out: Option<&mut Out>) -> io::Result<()> {
+    while tls.wants_write() {
+        tls.write_tls(&mut socket)?;
+    }
+    if let Some(out) = out.filter(|out| out.handing != Handing::Done && !tls.is_handshaking()) {
+        out.stamps.sent = Some(now_ns());
+        out.stamps.bytes_out = out.request.bytes.len() as u64;
+        tls.writer().write_all(&out.request.bytes)?;
+        out.handing = Handing::Done;
+        while tls.wants_write() {
+            tls.write_tls(&mut socket)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether an event told of the end of what the server sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hangup {
+    No,
+    Yes,
+}
+
+/// What became of a connection for the time being.
+pub(crate) enum Step {
+    /// Nothing more for now.
+    Wait,
+    /// Its request has ended.
+    Ended(Outcome, Reuse),
+    /// It is closed or broken, and what it carried has ended with it.
+    Broken(Outcome, Option<io::Error>),
+}
+
+impl Carrier {
+    /// Begins to connect.
+    pub(crate) fn connect(wire: &Wire, dialogs: &dyn Dialogs, stamped_by: StampedBy) -> io::Result<Self> {
+        let socket = Socket::connect(&wire.to, &wire.transport, stamped_by)?;
+        let layer = match &wire.transport {
+            Transport::Tcp => Layer::Stream,
+            Transport::Udp => Layer::Datagrams,
+            Transport::Tls { config, name } => {
+                let mut tls =
+                    ClientConnection::new(Arc::clone(config), name.clone()).map_err(io::Error::other)?;
+                // The request is in memory anyway, whole.
+                tls.set_buffer_limit(None);
+                Layer::Tls(Box::new(tls))
+            }
+        };
+        let port = socket.port()?;
+        let dialog = dialogs.dialog();
+        Ok(Self { socket, port, layer, reuse: wire.reuse, dialog, unread: Vec::new(), out: None })
+    }
+
+    /// Takes a request to carry.
+    pub(crate) fn load<C>(&mut self, begin: Begin<C>, deadline_ns: i64) {
+        let Begin { due, request, .. } = begin;
+        self.unread.clear();
+        self.dialog.begin(due.index, &request);
+        let handing = Handing::Written(0);
+        self.out = Some(Out { due, request, deadline_ns, stamps: Stamps::default(), handing });
+    }
+
+    /// The request that it carries.
+    pub(crate) fn out(&self) -> Option<&Out> {
+        self.out.as_ref()
+    }
+
+    /// When the kernel had the first byte of the request that it carries.
+    pub(crate) fn sent_ns(&self) -> Option<i64> {
+        self.out.as_ref()?.stamps.sent
+    }
+
+    /// Gives up the request that it carries.
+    pub(crate) fn take_out(&mut self) -> Option<Out> {
+        self.out.take()
+    }
+
+    /// Whether the generator must not be late to hear from it: its request is not yet handed over.
+    pub(crate) fn is_urgent(&self) -> bool {
+        let is_handed = self.out.as_ref().is_none_or(|out| out.handing == Handing::Done);
+        !is_handed || matches!(&self.layer, Layer::Tls(tls) if tls.wants_write())
+    }
+
+    /// Closes it so that the server need not work on an answer for nobody.
+    pub(crate) fn reset(self) {
+        self.socket.reset();
+    }
+
+    /// Hands over what the kernel takes.
+    pub(crate) fn write(&mut self) -> Step {
+        let result = match &mut self.layer {
+            Layer::Stream | Layer::Datagrams => match &mut self.out {
+                Some(out) => out.write(&self.socket),
+                None => Ok(()),
+            },
+            Layer::Tls(tls) => write_tls(tls, &self.socket, self.out.as_mut()),
+        };
+        match result {
+            Ok(()) => Step::Wait,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Step::Wait,
+            Err(error) => Step::Broken(Outcome::Refused, Some(error)),
+        }
+    }
+
+    /// Reads all that is there.
+    pub(crate) fn read(&mut self, inbox: &mut Inbox, hangup: Hangup) -> Step {
+        loop {
+            let step = match self.layer {
+                Layer::Tls(_) => self.read_tls(inbox),
+                Layer::Stream | Layer::Datagrams => self.read_plain(inbox, hangup),
+            };
+            match step {
+                Ok(None) => {}
+                Ok(Some(step)) => return step,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Step::Wait,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Step::Broken(Outcome::Refused, Some(error)),
+            }
+        }
+    }
+
+    /// One reading; `None` if there may be more to read.
+    fn read_plain(&mut self, inbox: &mut Inbox, hangup: Hangup) -> io::Result<Option<Step>> {
+        let (read, at_ns) = self.socket.receive(inbox)?;
+        let is_stream = matches!(self.layer, Layer::Stream);
+        if is_stream && read == 0 {
+            return Ok(Some(self.closed(at_ns)));
+        }
+        let step = self.take(&inbox.buffer[..read], at_ns);
+        // A stream that gave less than it might has no more (epoll(7)), unless its end is to be read, too.
+        let is_empty = is_stream && read < inbox.buffer.len() && hangup == Hangup::No;
+        Ok(match step {
+            Step::Wait if !is_empty => None,
+            step => Some(step),
+        })
+    }
+
+    fn read_tls(&mut self, inbox: &mut Inbox) -> io::Result<Option<Step>> {
+        let Layer::Tls(tls) = &mut self.layer else { unreachable!("it is asked for TLS alone") };
+        let mut stamped = Stamped { socket: &self.socket, inbox, at_ns: 0 };
+        let read = tls.read_tls(&mut stamped)?;
+        let at_ns = stamped.at_ns;
+        let state = match tls.process_new_packets() {
+            Ok(state) => state,
+            Err(error) => {
+                // The server is told what is wrong, if it listens.
+                let _ = tls.write_tls(&mut &self.socket);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+            }
+        };
+        let is_closed = read == 0 || state.peer_has_closed();
+        let mut plain = state.plaintext_bytes_to_read();
+        while plain > 0 {
+            let Layer::Tls(tls) = &mut self.layer else { unreachable!("a layer stays what it is") };
+            let taken = tls.reader().read(&mut inbox.buffer)?;
+            plain -= taken.min(plain);
+            match self.take(&inbox.buffer[..taken], at_ns) {
+                Step::Wait if taken > 0 => {}
+                step => return Ok(Some(step)),
+            }
+        }
+        if is_closed {
+            return Ok(Some(self.closed(at_ns)));
+        }
+        // Reading may make something to write: the handshake, and after it the request.
+        Ok(match self.write() {
+            Step::Wait => None,
+            step => Some(step),
+        })
+    }
+
+    /// Lets the dialog read bytes that were there at this instant.
+    fn take(&mut self, bytes: &[u8], at_ns: i64) -> Step {
+        let Some(out) = self.out.as_mut() else { return self.unasked() };
+        let Some(sent_ns) = out.stamps.sent else { return self.unasked() };
+        // The conversion between two clocks must not make an answer come before its request.
+        let at_ns = at_ns.max(sent_ns);
+        out.stamps.first_byte.get_or_insert(at_ns);
+        out.stamps.completed = Some(at_ns);
+        out.stamps.bytes_in += bytes.len() as u64;
+        let handed_over = out.handing == Handing::Done;
+        if !self.unread.is_empty() {
+            self.unread.extend_from_slice(bytes);
+        }
+        let all = if self.unread.is_empty() { bytes } else { &self.unread };
+        let mut taken = 0;
+        loop {
+            match self.dialog.read(&all[taken..]) {
+                Reading::More { used } => {
+                    taken += used;
+                    if used == 0 || taken >= all.len() {
+                        break;
+                    }
+                }
+                Reading::Done { used, outcome, reuse } => {
+                    let is_clean = handed_over && taken + used == all.len();
+                    let keep = is_clean && [reuse, self.reuse] == [Reuse::Keep; 2];
+                    return Step::Ended(outcome, if keep { Reuse::Keep } else { Reuse::Close });
+                }
+            }
+        }
+        let left = &all[taken.min(all.len())..];
+        if left.len() > UNREAD_AT_MOST_BYTES {
+            return Step::Ended(Outcome::Wrong, Reuse::Close);
+        }
+        self.unread = match self.layer {
+            Layer::Datagrams => Vec::new(),
+            Layer::Stream | Layer::Tls(_) => left.to_vec(),
+        };
+        Step::Wait
+    }
+
+    /// Bytes that answer nothing.
+    fn unasked(&self) -> Step {
+        Step::Broken(Outcome::Refused, Some(io::Error::other("the server sent bytes that nobody asked for")))
+    }
+
+    /// The server has closed its side.
+    fn closed(&mut self, at_ns: i64) -> Step {
+        match &mut self.out {
+            Some(out) if out.stamps.sent.is_some() => {
+                out.stamps.completed = out.stamps.sent.max(Some(at_ns));
+                let outcome = self.dialog.closed();
+                let error = (outcome == Outcome::Refused).then(|| io::ErrorKind::UnexpectedEof.into());
+                Step::Broken(outcome, error)
+            }
+            _ => Step::Broken(Outcome::Refused, Some(io::ErrorKind::UnexpectedEof.into())),
+        }
+    }
+}
+
+impl AsFd for Carrier {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

@@ -1,0 +1,62 @@
+//! Places of connections, with keys that are never the same for two of them.
+
+use crate::poll::carrier::Carrier;
+
+/// Where a connection is, and which of those that were there. An event of the kernel that was on its way when its
+/// connection was closed finds no other in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    place: u32,
+    generation: u32,
+}
+
+impl Key {
+    pub(crate) fn to_bits(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.place)
+    }
+
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Self { place: bits as u32, generation: (bits >> 32) as u32 }
+    }
+}
+
+/// The connections. There are no more places than connections were open at once.
+#[derive(Default)]
+pub(crate) struct Slots {
+    places: Vec<(u32, Option<Carrier>)>,
+    free: Vec<u32>,
+}
+
+impl Slots {
+    pub(crate) fn insert(&mut self, carrier: Carrier) -> Key {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push((0, None));
+            (self.places.len() - 1) as u32
+        });
+        let (generation, slot) = &mut self.places[place as usize];
+        *slot = Some(carrier);
+        Key { place, generation: *generation }
+    }
+
+    pub(crate) fn get(&mut self, key: Key) -> Option<&mut Carrier> {
+        let (generation, slot) = self.places.get_mut(key.place as usize)?;
+        slot.as_mut().filter(|_| *generation == key.generation)
+    }
+
+    pub(crate) fn remove(&mut self, key: Key) -> Option<Carrier> {
+        let (generation, slot) = self.places.get_mut(key.place as usize)?;
+        if *generation != key.generation {
+            return None;
+        }
+        let carrier = slot.take()?;
+        *generation = generation.wrapping_add(1);
+        self.free.push(key.place);
+        Some(carrier)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Key, &Carrier)> {
+        self.places.iter().zip(0..).filter_map(|((generation, slot), place)| {
+            Some((Key { place, generation: *generation }, slot.as_ref()?))
+        })
+    }
+}

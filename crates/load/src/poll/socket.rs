@@ -1,0 +1,176 @@
+//! The generator's sockets: never blocking, and with the kernel's word for when something was received.
+
+use std::io::{self, IoSliceMut, Read, Write};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use kendall_record::clock::now_ns;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
+use nix::sys::time::TimeSpec;
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, getsockname, recv, send,
+    socket_with, sockopt as options,
+};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use crate::dialog::Transport;
+use crate::summary::StampedBy;
+
+/// A connected socket, or one that is being connected.
+pub(crate) struct Socket {
+    fd: OwnedFd,
+    stamped_by: StampedBy,
+}
+
+impl Socket {
+    /// Begins to connect. A refusal may show only when the socket is used.
+    pub(crate) fn connect(to: &SocketAddr, transport: &Transport, stamped_by: StampedBy) -> io::Result<Self> {
+        let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let kind = match transport {
+            Transport::Tcp | Transport::Tls { .. } => SocketType::STREAM,
+            Transport::Udp => SocketType::DGRAM,
+        };
+        let fd = socket_with(family, kind, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?;
+        if kind == SocketType::STREAM {
+            // A request is one write and must not wait for company.
+            options::set_tcp_nodelay(&fd, true)?;
+        }
+        if stamped_by == StampedBy::Kernel {
+            setsockopt(&fd, sockopt::ReceiveTimestampns, &true)?;
+        }
+        match connect(&fd, to) {
+            Ok(()) | Err(Errno::INPROGRESS) => Ok(Self { fd, stamped_by }),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The port at this end.
+    pub(crate) fn port(&self) -> io::Result<u16> {
+        Ok(SocketAddr::try_from(getsockname(&self.fd)?).map_or(0, |address| address.port()))
+    }
+
+    /// Hands bytes to the kernel.
+    pub(crate) fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(send(&self.fd, bytes, SendFlags::NOSIGNAL)?)
+    }
+
+    /// Reads what is there: how much, and when it was there.
+    pub(crate) fn receive(&self, inbox: &mut Inbox) -> io::Result<(usize, i64)> {
+        let Inbox { buffer, control, clock } = inbox;
+        self.receive_into(buffer, control, clock)
+    }
+
+    fn receive_into(
+        &self,
+        buffer: &mut [u8],
+        control: &mut [u8],
+        clock: &KernelClock,
+    ) -> io::Result<(usize, i64)> {
+        if self.stamped_by == StampedBy::Generator {
+            let (read, _) = recv(&self.fd, buffer, RecvFlags::empty())?;
+            return Ok((read, now_ns()));
+        }
+        let mut parts = [IoSliceMut::new(buffer)];
+        let message = recvmsg::<()>(self.fd.as_raw_fd(), &mut parts, Some(control), MsgFlags::empty())
+            .map_err(io::Error::from)?;
+        let mut stamps = message.cmsgs().map_err(io::Error::from)?.filter_map(|one| match one {
+            ControlMessageOwned::ScmTimestampns(at) => Some(clock.at_ns(at)),
+            _ => None,
+        });
+        // There is none at the end of a stream, or for the first packets after stamping was switched on.
+        let at_ns = stamps.next().unwrap_or_else(now_ns);
+        Ok((message.bytes, at_ns))
+    }
+
+    /// Closes it so that the other side knows at once that nobody waits for its answer any more.
+    pub(crate) fn reset(self) {
+        let _ = options::set_socket_linger(&self.fd, Some(Duration::ZERO));
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// A socket as rustls reads and writes it; it remembers when what it last read was there.
+pub(crate) struct Stamped<'a> {
+    pub(crate) socket: &'a Socket,
+    pub(crate) inbox: &'a mut Inbox,
+    pub(crate) at_ns: i64,
+}
+
+impl Read for Stamped<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Inbox { control, clock, .. } = self.inbox;
+        let (read, at_ns) = self.socket.receive_into(buffer, control, clock)?;
+        self.at_ns = at_ns;
+        Ok(read)
+    }
+}
+
+impl Write for &Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.send(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Room for what is read, shared by all sockets.
+pub(crate) struct Inbox {
+    pub(crate) buffer: Vec<u8>,
+    control: Vec<u8>,
+    pub(crate) clock: KernelClock,
+}
+
+impl Inbox {
+    /// Holds more than the largest datagram, and than most answers.
+    const BYTES: usize = 64 * 1024;
+
+    pub(crate) fn new() -> Self {
+        Self { buffer: vec![0; Self::BYTES], control: nix::cmsg_space!(TimeSpec), clock: KernelClock::read() }
+    }
+}
+
+/// What the clock of the kernel's stamps, CLOCK_REALTIME, is ahead of that of all our stamps, CLOCK_MONOTONIC.
+/// Setting the time changes it, so it is read often.
+pub(crate) struct KernelClock {
+    ahead_ns: i64,
+}
+
+impl KernelClock {
+    /// Of three readings takes the one during which the least time passed.
+    pub(crate) fn read() -> Self {
+        let reading = |_| {
+            let before = now_ns();
+            let real = nanoseconds(clock_gettime(ClockId::Realtime));
+            let after = now_ns();
+            (after - before, real - (before + (after - before) / 2))
+        };
+        let (_, ahead_ns) = (0..3).map(reading).min().expect("there are three");
+        Self { ahead_ns }
+    }
+
+    fn at_ns(&self, stamp: TimeSpec) -> i64 {
+        stamp.tv_sec() * 1_000_000_000 + stamp.tv_nsec() - self.ahead_ns
+    }
+}
+
+fn nanoseconds(time: Timespec) -> i64 {
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+/// Held while a run lasts, so that the kernel does not switch its stamping on and off with each connection, at the
+/// price of an interruption of every core.
+pub(crate) fn keep_stamping() -> Option<OwnedFd> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let fd = socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None).ok()?;
+    setsockopt(&fd, sockopt::ReceiveTimestampns, &true).ok()?;
+    Some(fd)
+}

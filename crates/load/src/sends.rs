@@ -1,0 +1,223 @@
+//! How regular the sends were: what is needed to judge the law of the gaps between them, in constant memory.
+
+use kendall_station::random::{Purpose, Rng, stream, unit};
+use serde::{Deserialize, Serialize};
+
+/// So many gaps are kept: enough for a test of their law, and more would make it reject trifles.
+const SAMPLE: usize = 4096;
+
+/// The widths of the windows in which sends are counted, in nanoseconds.
+const WINDOWS_NS: [i64; 3] = [1_000_000, 10_000_000, 100_000_000];
+
+/// The sends of a run, as they were handed to the kernel.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sends {
+    /// How many requests were handed to the kernel.
+    pub count: u64,
+    /// Their rate, from the first to the last.
+    pub per_s: f64,
+    /// The rate at which they were due, from the first to the last: what was asked for, without the chance in how
+    /// many requests a random schedule happens to have.
+    pub due_per_s: f64,
+    /// The coefficient of variation of the gaps between them: 0 for a constant rate, 1 for Poisson arrivals.
+    pub gap_cv: f64,
+    /// How bursty they were, in windows of 1, 10 and 100 ms.
+    pub dispersion: Vec<Dispersion>,
+    /// Gaps between one send and the next in nanoseconds, at most 4,096 of them, each with the same chance (Vitter,
+    /// 1985, algorithm R). Not part of a record, which has every request.
+    #[serde(skip)]
+    pub gaps_ns: Vec<u64>,
+}
+
+/// The variance of the number of sends in a window over its mean: 0 for a constant rate, 1 for Poisson arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dispersion {
+    /// The width of the windows, in seconds.
+    pub window_s: f64,
+    /// How many windows.
+    pub windows: u64,
+    /// The index of dispersion.
+    pub index: f64,
+}
+
+/// What is counted of the sends.
+pub(crate) struct Meter {
+    count: u64,
+    first_ns: i64,
+    last_ns: i64,
+    /// Sums of the gaps and of their squares, in ns.
+    gaps: f64,
+    squares: f64,
+    windows: [Window; 3],
+    due: Option<(i64, i64)>,
+    due_count: u64,
+    sample: Vec<u64>,
+    rng: Rng,
+}
+
+impl Meter {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            count: 0,
+            first_ns: 0,
+            last_ns: 0,
+            gaps: 0.0,
+            squares: 0.0,
+            windows: WINDOWS_NS.map(Window::new),
+            due: None,
+            due_count: 0,
+            sample: Vec::with_capacity(SAMPLE),
+            rng: stream(seed, Purpose::Sample, 0),
+        }
+    }
+
+    /// A request is due at this instant.
+    pub(crate) fn due(&mut self, at_ns: i64) {
+        let first = self.due.map_or(at_ns, |(first, _)| first);
+        self.due = Some((first, at_ns));
+        self.due_count += 1;
+    }
+
+    /// A request is handed to the kernel at this instant, not before the one before it.
+    pub(crate) fn sent(&mut self, at_ns: i64) {
+        if self.count == 0 {
+            self.first_ns = at_ns;
+        } else {
+            self.gap((at_ns - self.last_ns).max(0) as u64);
+        }
+        self.last_ns = at_ns;
+        self.count += 1;
+        for window in &mut self.windows {
+            window.add(at_ns - self.first_ns);
+        }
+    }
+
+    fn gap(&mut self, gap_ns: u64) {
+        self.gaps += gap_ns as f64;
+        self.squares += (gap_ns as f64).powi(2);
+        if self.sample.len() < SAMPLE {
+            self.sample.push(gap_ns);
+            return;
+        }
+        let place = (unit(&mut self.rng) * self.count as f64) as usize;
+        if let Some(kept) = self.sample.get_mut(place) {
+            *kept = gap_ns;
+        }
+    }
+
+    pub(crate) fn summary(self) -> Sends {
+        let gaps = self.count.saturating_sub(1) as f64;
+        let mean = self.gaps / gaps;
+        let variance = self.squares / gaps - mean * mean;
+        let rate = |count: f64, ns: i64| if ns > 0 { count / (ns as f64 / 1e9) } else { 0.0 };
+        let (first_due, last_due) = self.due.unwrap_or_default();
+        Sends {
+            count: self.count,
+            per_s: rate(gaps, self.last_ns - self.first_ns),
+            due_per_s: rate(self.due_count.saturating_sub(1) as f64, last_due - first_due),
+            gap_cv: if self.gaps > 0.0 { variance.max(0.0).sqrt() / mean } else { 0.0 },
+            dispersion: self.windows.iter().filter_map(Window::summary).collect(),
+            gaps_ns: self.sample,
+        }
+    }
+}
+
+/// Counts in windows of one width, one after the other.
+struct Window {
+    width_ns: i64,
+    /// The window that is being filled, and what is in it.
+    number: i64,
+    filling: u64,
+    /// Sums of the counts of those that are full, and of their squares.
+    sum: f64,
+    squares: f64,
+}
+
+impl Window {
+    fn new(width_ns: i64) -> Self {
+        Self { width_ns, number: 0, filling: 0, sum: 0.0, squares: 0.0 }
+    }
+
+    fn add(&mut self, since_first_ns: i64) {
+        let number = since_first_ns / self.width_ns;
+        if number > self.number {
+            // Windows that were skipped add nothing to either sum.
+            self.sum += self.filling as f64;
+            self.squares += (self.filling as f64).powi(2);
+            (self.number, self.filling) = (number, 0);
+        }
+        self.filling += 1;
+    }
+
+    /// `None` with fewer than two full windows.
+    fn summary(&self) -> Option<Dispersion> {
+        let windows = u64::try_from(self.number).ok().filter(|&windows| windows > 1)?;
+        let n = windows as f64;
+        let mean = self.sum / n;
+        let variance = (self.squares - n * mean * mean) / (n - 1.0);
+        Some(Dispersion { window_s: self.width_ns as f64 / 1e9, windows, index: variance.max(0.0) / mean })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kendall_station::Arrivals;
+
+    fn sends(arrivals: &Arrivals, count: usize) -> Sends {
+        let mut meter = Meter::new(1);
+        for at_s in arrivals.instants(5).unwrap().take(count) {
+            let at_ns = (at_s * 1e9) as i64;
+            meter.due(at_ns);
+            meter.sent(at_ns + 1000);
+        }
+        meter.summary()
+    }
+
+    /// Limits of five standard errors, which each chance exceeds once in 1.7 million: of the coefficient of
+    /// variation √(2/n) at most, of the index of dispersion √(2/windows).
+    #[test]
+    fn poisson_sends_have_unit_dispersion_and_constant_ones_none() {
+        let poisson = sends(&Arrivals::poisson(5000.0), 100_000);
+        assert!((poisson.gap_cv - 1.0).abs() < 5.0 * (2e-5f64).sqrt(), "{}", poisson.gap_cv);
+        assert_eq!(poisson.dispersion.len(), 3);
+        for Dispersion { windows, index, .. } in &poisson.dispersion {
+            assert!((index - 1.0).abs() < 5.0 * (2.0 / *windows as f64).sqrt(), "{index} in {windows}");
+        }
+        let mean = poisson.gaps_ns.iter().sum::<u64>() as f64 / SAMPLE as f64;
+        assert_eq!(poisson.gaps_ns.len(), SAMPLE);
+        assert!((mean / 200_000.0 - 1.0).abs() < 5.0 / (SAMPLE as f64).sqrt(), "{mean}");
+
+        let constant = sends(&Arrivals::constant(5000.0), 100_000);
+        assert!(constant.gap_cv < 1e-4 && constant.dispersion.iter().all(|one| one.index < 0.1));
+        assert!((constant.per_s / 5000.0 - 1.0).abs() < 1e-6);
+        assert!((constant.per_s / constant.due_per_s - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_sample_is_drawn_evenly_from_all_gaps() {
+        let mut meter = Meter::new(3);
+        let mut at_ns = 0;
+        // Gap number i is i ns long, so the sample's mean tells where it was drawn from.
+        let gaps = 50_000;
+        for gap in 0..=gaps {
+            at_ns += gap;
+            meter.sent(at_ns);
+        }
+        let sample = meter.summary().gaps_ns;
+        let mean = sample.iter().sum::<u64>() as f64 / sample.len() as f64;
+        // Five standard errors of the mean of 4,096 uniform draws: a false alarm in 1.7 million.
+        let error = gaps as f64 / 12f64.sqrt() / (SAMPLE as f64).sqrt();
+        assert!((mean - gaps as f64 / 2.0).abs() < 5.0 * error, "{mean}");
+    }
+
+    #[test]
+    fn few_sends_make_no_nonsense() {
+        for count in 0..3 {
+            let few = sends(&Arrivals::constant(10.0), count);
+            assert!(few.gap_cv.is_finite() && few.per_s.is_finite() && few.due_per_s.is_finite(), "{few:?}");
+            assert!(few.dispersion.iter().all(|one| one.index.is_finite()), "{few:?}");
+            assert_eq!((few.count, few.gaps_ns.len()), (count as u64, count.saturating_sub(1)));
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What is counted while a run goes on, in constant memory, and what it amounts to.
+
+use hdrhistogram::Histogram;
+use kendall_record::Outcome;
+
+use crate::plan::Timing;
+use crate::sends::Meter;
+use crate::summary::{Doubt, Lag, Little, RunSummary, ThreadUse};
+
+/// Lags below this are no reason for doubt, in nanoseconds.
+const FINE_LAG_NS: u64 = 50_000;
+
+/// What is counted while a run goes on. All instants are in nanoseconds since its start.
+pub(crate) struct Tally {
+    pub(crate) sent: u64,
+    pub(crate) ended: [u64; 5],
+    pub(crate) waited_for_connection: u64,
+    pub(crate) turned_away: u64,
+    pub(crate) connections_opened: u64,
+    pub(crate) own_failures: u64,
+    pub(crate) max_in_flight: u64,
+    pub(crate) last_due_ns: i64,
+    pub(crate) refused_because: Option<String>,
+    pub(crate) sends: Meter,
+    lag: Histogram<u64>,
+    send_lag: Histogram<u64>,
+    wait: Histogram<u64>,
+    response: Histogram<u64>,
+    in_system: InSystem,
+    /// From due to end, of all requests.
+    responses_ns: i128,
+}
+
+/// The number of requests that are due and have not ended, integrated over time.
+#[derive(Default)]
+struct InSystem {
+    now: i64,
+    at_ns: i64,
+    area_ns: i128,
+}
+
+impl InSystem {
+    /// Instants need not come in order: what is counted too much until a later one is taken back with an earlier.
+    fn change(&mut self, by: i64, at_ns: i64) {
+        self.area_ns += i128::from(self.now) * i128::from(at_ns - self.at_ns);
+        self.at_ns = at_ns;
+        self.now += by;
+    }
+}
+
+/// When a run was, and what it cost.
+pub(crate) struct Span {
+    pub(crate) start_ns: i64,
+    /// When it ended, in nanoseconds since the start.
+    pub(crate) end_ns: i64,
+    pub(crate) cpu_s: f64,
+    pub(crate) thread: ThreadUse,
+}
+
+impl Tally {
+    pub(crate) fn new(seed: u64) -> Self {
+        let histogram = || Histogram::new(3).expect("three digits are allowed");
+        Self {
+            sent: 0,
+            ended: [0; 5],
+            waited_for_connection: 0,
+            turned_away: 0,
+            connections_opened: 0,
+            own_failures: 0,
+            max_in_flight: 0,
+            last_due_ns: 0,
+            refused_because: None,
+            sends: Meter::new(seed),
+            lag: histogram(),
+            send_lag: histogram(),
+            wait: histogram(),
+            response: histogram(),
+            in_system: InSystem::default(),
+            responses_ns: 0,
+        }
+    }
+
+    pub(crate) fn due(&mut self, at_ns: i64) {
+        self.sent += 1;
+        self.last_due_ns = at_ns;
+        self.sends.due(at_ns);
+        self.in_system.change(1, at_ns);
+    }
+
+    /// A request is begun this late, and did not wait for a connection.
+    pub(crate) fn lag(&mut self, lag_ns: i64) {
+        record(&mut self.lag, lag_ns);
+    }
+
+    /// A request is begun this late, because it waited for a connection.
+    pub(crate) fn wait(&mut self, wait_ns: i64) {
+        record(&mut self.wait, wait_ns);
+    }
+
+    /// A request was handed to the kernel this late.
+    pub(crate) fn send_lag(&mut self, lag_ns: i64) {
+        record(&mut self.send_lag, lag_ns);
+    }
+
+    /// A request that was due then has ended now. It has a response time if it has an answer.
+    pub(crate) fn end(&mut self, outcome: Outcome, due_ns: i64, at_ns: i64, response_ns: Option<i64>) {
+        self.ended[outcome as usize] += 1;
+        self.in_system.change(-1, at_ns);
+        self.responses_ns += i128::from(at_ns - due_ns);
+        if let Some(response_ns) = response_ns {
+            record(&mut self.response, response_ns);
+        }
+    }
+
+    /// All but one answer in a hundred took at most this long so far, in nanoseconds.
+    pub(crate) fn response_p99_ns(&self) -> u64 {
+        self.response.value_at_quantile(0.99)
+    }
+
+    pub(crate) fn summary(mut self, span: Span) -> RunSummary {
+        self.in_system.change(0, span.end_ns);
+        let doubts = self.doubts(&span);
+        RunSummary {
+            start_ns: span.start_ns,
+            wall_s: span.end_ns as f64 / 1e9,
+            sending_s: self.last_due_ns as f64 / 1e9,
+            sent: self.sent,
+            ended: self.ended,
+            lag: lag(&self.lag),
+            send_lag: lag(&self.send_lag),
+            waited_for_connection: self.waited_for_connection,
+            wait_for_connection: lag(&self.wait),
+            connections_opened: self.connections_opened,
+            own_failures: self.own_failures,
+            refused_because: self.refused_because,
+            max_in_flight: self.max_in_flight,
+            sends: self.sends.summary(),
+            little: Little {
+                in_system_s: self.in_system.area_ns as f64 / 1e9,
+                responses_s: self.responses_ns as f64 / 1e9,
+            },
+            generator_cpu_s: span.cpu_s,
+            thread: span.thread,
+            doubts,
+        }
+    }
+
+    fn doubts(&self, span: &Span) -> Vec<Doubt> {
+        let lag_p99_ns = self.lag.value_at_quantile(0.99);
+        let response_p50_ns = self.response.value_at_quantile(0.5);
+        let core_share = span.cpu_s / (span.end_ns as f64 / 1e9).max(1e-9);
+        // In precise mode it keeps its core busy on purpose.
+        let spins = span.thread.timing == Timing::Precise;
+        let unanswered = self.ended[Outcome::Unanswered as usize];
+        let doubts = [
+            (lag_p99_ns > FINE_LAG_NS.max(response_p50_ns / 20))
+                .then_some(Doubt::Late { lag_p99_ns, response_p50_ns }),
+            (core_share > 0.8 && !spins).then_some(Doubt::Busy { core_share }),
+            (self.waited_for_connection > 0)
+                .then_some(Doubt::Connections { waited: self.waited_for_connection, sent: self.sent }),
+            (self.turned_away > 0).then_some(Doubt::TurnedAway { count: self.turned_away }),
+            (self.own_failures > 0).then_some(Doubt::OwnFailures { count: self.own_failures }),
+            (unanswered > 0).then_some(Doubt::Unanswered { count: unanswered }),
+        ];
+        doubts.into_iter().flatten().collect()
+    }
+}
+
+fn lag(histogram: &Histogram<u64>) -> Lag {
+    Lag {
+        p50_ns: histogram.value_at_quantile(0.5),
+        p99_ns: histogram.value_at_quantile(0.99),
+        max_ns: histogram.max(),
+    }
+}
+
+/// Longer times than a day are counted as a day, so that a histogram cannot grow without bound.
+pub(crate) fn record(histogram: &mut Histogram<u64>, ns: i64) {
+    const DAY_NS: i64 = 86_400_000_000_000;
+    histogram.record(ns.clamp(0, DAY_NS) as u64).expect("a histogram that grows takes every value");
+}
