@@ -40,9 +40,8 @@ pub use experiment::{
 pub use fault::Fault;
 pub use file::{ExperimentError, parse, read};
 pub use lab::{Ended, Lab, LabError, drawn_seed};
-pub use load::{LOAD, Load, Schedule, named_law};
 pub use link::{LINK, LinkRecord};
-pub use load::{LOAD, Load, Schedule};
+pub use load::{LOAD, Load, Schedule, named_law};
 pub use machine::{Offer, inspect};
 pub use parameter::{Kind, Parameter, Value, nearest};
 pub use precision::Precision;
