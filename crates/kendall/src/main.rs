@@ -24,6 +24,8 @@ use clap_complete::Shell;
 
 /// Exit status of `solve` and `predict` where the station has no steady state.
 const UNSTABLE: u8 = 3;
+/// Exit status where an expectation is not met.
+const EXPECTATION_FAILED: u8 = 4;
 /// Exit status after Ctrl-C, as shells have it.
 const INTERRUPTED: u8 = 130;
 

@@ -21,6 +21,7 @@ mod schedule;
 mod server;
 mod system;
 mod trial;
+mod verdict;
 mod view;
 
 pub use analyse::{Points, analyse, observe};
@@ -38,3 +39,4 @@ pub use parameter::{Kind, Parameter, Value, nearest};
 pub use server::{LISTENING, ServerError, Usage};
 pub use system::{LoadResult, Serving, Settings, System};
 pub use trial::{Measured, TrialError, TrialResult};
+pub use verdict::{Check, Checked, Limit, Trust, Verdict};

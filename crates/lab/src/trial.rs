@@ -16,6 +16,7 @@ use crate::load::Load;
 use crate::schedule::Trial;
 use crate::server::{Server, ServerError, Usage};
 use crate::system::System;
+use crate::verdict::Verdict;
 
 /// How long the search for the capacity loads the server: at first, and at most where requests are few.
 const CALIBRATE: Duration = Duration::from_secs(2);
@@ -59,6 +60,9 @@ pub struct TrialResult {
     pub offered_per_s: Option<f64>,
     /// What the generator says.
     pub run: RunSummary,
+    /// Who limited it: the server, or the generator.
+    #[serde(default)]
+    pub verdict: Verdict,
     /// What the server used while it was loaded.
     pub server: Usage,
     /// What was measured, or why that makes no answer.
@@ -208,6 +212,7 @@ impl Bench<'_> {
             seed: trial.seed,
             classes,
             offered_per_s,
+            verdict: Verdict::of(&run, &plan.arrivals),
             run,
             server: Usage { cpu_s: after.cpu_s - before.cpu_s, ..after },
             measured,

@@ -5,7 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use kendall_load::{
-    Dialog, Dialogs, Plan, Progress, Reading, Request, RequestClass, Reuse, Timing, Transport, Way, Wire, Workload, run,
+    Dialog, Dialogs, Plan, Progress, Reading, Request, RequestClass, Reuse, Timing, Transport, Way, Wire,
+    Workload, run,
 };
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Arrivals, Law};
@@ -33,7 +34,9 @@ impl Dialog for Whole {
     fn begin(&mut self, _: u64, _: &Request) {}
     fn read(&mut self, bytes: &[u8]) -> Reading {
         match bytes.windows(4).position(|four| four == b"\r\n\r\n") {
-            Some(at) if bytes.len() >= at + 6 => Reading::Done { used: at + 6, outcome: Outcome::Answered, reuse: Reuse::Keep },
+            Some(at) if bytes.len() >= at + 6 => {
+                Reading::Done { used: at + 6, outcome: Outcome::Answered, reuse: Reuse::Keep }
+            }
             _ => Reading::More { used: 0 },
         }
     }
@@ -55,7 +58,10 @@ fn main() {
         timing,
         ..Plan::lasting(arrivals, Duration::from_secs_f64(words[3].parse().unwrap()), 1)
     };
-    let get = Get(words[0].parse().unwrap(), bytes::Bytes::from_static(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+    let get = Get(
+        words[0].parse().unwrap(),
+        bytes::Bytes::from_static(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+    );
     let mut responses = Vec::new();
     let mut waits = Vec::new();
     let mut sink = |row: RequestRow| {
@@ -68,12 +74,27 @@ fn main() {
     let q = |v: &[i64], p: f64| v[((v.len() - 1) as f64 * p) as usize] as f64 / 1e3;
     println!(
         "sent {} answered {} in {:.3} s: {:.0}/s; cpu {:.2} us/request, core {:.2}; lag p50 {:.1} p99 {:.1} max {:.0}; send lag p50 {:.1} p99 {:.1} max {:.0} us; response p50 {:.1} p99 {:.1}; service p50 {:.1} p99 {:.1}; gaps cv {:.3}, {:?}",
-        run.sent, run.count(Outcome::Answered), run.wall_s, run.sent as f64 / run.wall_s,
-        run.cpu_per_request_s() * 1e6, run.core_share(),
-        run.lag.p50_ns as f64 / 1e3, run.lag.p99_ns as f64 / 1e3, run.lag.max_ns as f64 / 1e3,
-        run.send_lag.p50_ns as f64 / 1e3, run.send_lag.p99_ns as f64 / 1e3, run.send_lag.max_ns as f64 / 1e3,
-        q(&responses, 0.5), q(&responses, 0.99), q(&waits, 0.5), q(&waits, 0.99),
-        run.sends.gap_cv, run.sends.dispersion.iter().map(|d| (d.index * 1000.0).round() / 1000.0).collect::<Vec<_>>(),
+        run.sent,
+        run.count(Outcome::Answered),
+        run.wall_s,
+        run.sent as f64 / run.wall_s,
+        run.cpu_per_request_s() * 1e6,
+        run.core_share(),
+        run.lag.p50_ns as f64 / 1e3,
+        run.lag.p99_ns as f64 / 1e3,
+        run.lag.max_ns as f64 / 1e3,
+        run.send_lag.p50_ns as f64 / 1e3,
+        run.send_lag.p99_ns as f64 / 1e3,
+        run.send_lag.max_ns as f64 / 1e3,
+        q(&responses, 0.5),
+        q(&responses, 0.99),
+        q(&waits, 0.5),
+        q(&waits, 0.99),
+        run.sends.gap_cv,
+        run.sends.dispersion.iter().map(|d| (d.index * 1000.0).round() / 1000.0).collect::<Vec<_>>(),
     );
-    println!("  {:?} {:?} waited {} opened {} refused because {:?}", run.little, run.thread, run.waited_for_connection, run.connections_opened, run.refused_because);
+    println!(
+        "  {:?} {:?} waited {} opened {} refused because {:?}",
+        run.little, run.thread, run.waited_for_connection, run.connections_opened, run.refused_because
+    );
 }

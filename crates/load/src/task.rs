@@ -120,7 +120,8 @@ async fn attempt(
     let class = request.class;
     let (outcome, failure) = (Outcome::Unanswered, Failure::NotOurs);
     let ended = Ended { due, class, port: 0, stamps: Stamps::default(), outcome, failure };
-    let mut attempt = Attempt { begin_ns: now_ns(), start, ended, reuse: Reuse::Close, connection: None, why: None };
+    let mut attempt =
+        Attempt { begin_ns: now_ns(), start, ended, reuse: Reuse::Close, connection: None, why: None };
     tokio::select! {
         biased;
         in_time = timeout(limit, converse(connect, on, &request, &mut attempt)) => if in_time.is_err() {
@@ -154,8 +155,7 @@ async fn converse(
         },
     };
     ended.port = connection.port();
-    let Exchange { outcome, reuse } =
-        connection.exchange(ended.due.index, request, &mut ended.stamps).await;
+    let Exchange { outcome, reuse } = connection.exchange(ended.due.index, request, &mut ended.stamps).await;
     ended.outcome = outcome;
     (attempt.reuse, attempt.connection) = (reuse, Some(connection));
 }

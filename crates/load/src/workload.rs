@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::dialog::{Dialogs, Wire};
 use crate::connection::Connect;
+use crate::dialog::{Dialogs, Wire};
 
 /// One request, as it goes out.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -186,7 +186,8 @@ fn cancelling_stops_at_once_and_keeps_the_books(driver: Driver) {
     });
     let long = plan(Arrivals::constant(100.0), 3_600_000);
     let mut rows = 0;
-    let summary = run(&long, &over(driver, address), &mut |_| rows += 1, &Progress::default(), &cancel).unwrap();
+    let summary =
+        run(&long, &over(driver, address), &mut |_| rows += 1, &Progress::default(), &cancel).unwrap();
     assert_eq!((summary.sent, summary.count(Outcome::Unanswered)), (rows, rows));
 }
 
@@ -243,7 +244,8 @@ fn there_is_an_end_to_how_many_wait_for_a_connection(driver: Driver) {
     let flood = Plan { connections: 1, drain: Duration::from_millis(1), ..plan(arrivals, 1000) };
     let never = AtomicBool::new(false);
     let mut rows = 0;
-    let summary = run(&flood, &over(driver, address), &mut |_| rows += 1, &Progress::default(), &never).unwrap();
+    let summary =
+        run(&flood, &over(driver, address), &mut |_| rows += 1, &Progress::default(), &never).unwrap();
     assert_eq!((summary.sent, summary.count(Outcome::Unanswered)), (rows, rows));
     assert_eq!(summary.waited_for_connection, 1_000_000);
     assert!(summary.doubts.contains(&Doubt::TurnedAway { count: BEYOND }), "{:?}", summary.doubts);

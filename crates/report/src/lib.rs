@@ -10,6 +10,7 @@ mod chart;
 mod comparison;
 pub mod figure;
 mod finding;
+mod load;
 mod model;
 mod page;
 pub mod picture;
@@ -23,6 +24,7 @@ pub mod terminal;
 pub use kendall_solve::number;
 
 pub use finding::{Answers, AssumedLaw, Finding, Reason, Severity, Trend, Way, findings};
+pub use load::{LoadPage, load_page};
 pub use model::{
     Counts, Curve, Factor, FactorKind, Growth, Modelled, Modelling, Point, Report, ServiceSeen, TrialLine,
 };

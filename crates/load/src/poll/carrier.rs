@@ -110,7 +110,8 @@ impl Carrier {
             Transport::Tcp => Layer::Stream,
             Transport::Udp => Layer::Datagrams,
             Transport::Tls { config, name } => {
-                let mut tls = ClientConnection::new(Arc::clone(config), name.clone()).map_err(io::Error::other)?;
+                let mut tls =
+                    ClientConnection::new(Arc::clone(config), name.clone()).map_err(io::Error::other)?;
                 // The request is in memory anyway, whole.
                 tls.set_buffer_limit(None);
                 Layer::Tls(Box::new(tls))

@@ -10,8 +10,8 @@ use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, socko
 use nix::sys::time::TimeSpec;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, getsockname, recv,
-    send, socket_with, sockopt as options,
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, getsockname, recv, send,
+    socket_with, sockopt as options,
 };
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
@@ -26,11 +26,7 @@ pub(crate) struct Socket {
 
 impl Socket {
     /// Begins to connect. A refusal may show only when the socket is used.
-    pub(crate) fn connect(
-        to: &SocketAddr,
-        transport: &Transport,
-        stamped_by: StampedBy,
-    ) -> io::Result<Self> {
+    pub(crate) fn connect(to: &SocketAddr, transport: &Transport, stamped_by: StampedBy) -> io::Result<Self> {
         let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let kind = match transport {
             Transport::Tcp | Transport::Tls { .. } => SocketType::STREAM,
@@ -138,11 +134,7 @@ impl Inbox {
     const BYTES: usize = 64 * 1024;
 
     pub(crate) fn new() -> Self {
-        Self {
-            buffer: vec![0; Self::BYTES],
-            control: nix::cmsg_space!(TimeSpec),
-            clock: KernelClock::read(),
-        }
+        Self { buffer: vec![0; Self::BYTES], control: nix::cmsg_space!(TimeSpec), clock: KernelClock::read() }
     }
 }
 

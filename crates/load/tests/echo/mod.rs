@@ -127,7 +127,9 @@ impl EchoConnection {
 }
 
 /// A server with a thread for each connection; what it does with a request is told. Ends with the process.
-pub(crate) fn server(serve: impl Fn(&mut TcpStream, u64) -> io::Result<()> + Send + Sync + 'static) -> SocketAddr {
+pub(crate) fn server(
+    serve: impl Fn(&mut TcpStream, u64) -> io::Result<()> + Send + Sync + 'static,
+) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let serve = Arc::new(serve);
@@ -189,4 +191,3 @@ pub(crate) fn rows(plan: &Plan, workload: &Echo) -> (Vec<RequestRow>, RunSummary
     assert!(progress.take_responses().is_none(), "they are taken once");
     (rows, summary)
 }
-
