@@ -1,5 +1,6 @@
 //! Recorded traffic, played again: the client's part to the server, and the server's part to the client.
 
+mod asking;
 mod peer;
 mod running;
 
@@ -8,10 +9,12 @@ use std::net::{SocketAddr, TcpListener};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-use kendall_load::{Connection, Request as LoadRequest, Stamps};
+use asking::ask;
+use bytes::Bytes;
+use kendall_load::Request as LoadRequest;
 use kendall_record::Outcome;
-use kendall_reverse::Client;
 use kendall_reverse::protocol::{REQUEST_BYTES, Request, decode_answer};
+use kendall_reverse::{Parameters, ReverseWorkload};
 use peer::Peer;
 use running::{Running, options};
 
@@ -98,7 +101,7 @@ fn recorded_server(answer: Vec<u8>, piece_bytes: usize) -> (SocketAddr, thread::
 
 #[test]
 fn the_client_asks_and_judges_as_it_was_recorded() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let any = Parameters { difficulty: 1, repeat_percent: 0.0, priority_lambda: 0.0, start: None };
     let mut judged = Vec::new();
     for conversation in recorded().iter().filter(|recorded| recorded.sent().len() == REQUEST_BYTES) {
         let name = conversation.name;
@@ -109,11 +112,9 @@ fn the_client_asks_and_judges_as_it_was_recorded() {
         let holds = (request.start..request.end).contains(&answer) && peer::digest(answer) == request.digest;
         for piece_bytes in [8, 3] {
             let (address, server) = recorded_server(conversation.answer.clone(), piece_bytes);
-            let outcome = runtime.block_on(async {
-                let mut client = Client::connect(address).await.unwrap();
-                let request = LoadRequest { class: 0, bytes: request.encode().to_vec() };
-                client.exchange(0, &request, &mut Stamps::default()).await.outcome
-            });
+            let workload = ReverseWorkload::new(address, any, 1).unwrap();
+            let request = LoadRequest { class: 0, bytes: Bytes::copy_from_slice(&request.encode()) };
+            let outcome = ask(&workload, request, peer::LIMIT).outcome;
             assert_eq!(server.join().unwrap(), conversation.sent(), "{name}");
             assert_eq!(outcome, if holds { Outcome::Answered } else { Outcome::Wrong }, "{name}");
         }

@@ -8,9 +8,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use bytes::Bytes;
 use kendall_load::{
-    Connection, Exchange, LocalFuture, Plan, Progress, Request, RequestClass, Reuse, RunSummary, Stamps,
-    Workload, run, tcp,
+    Dialog, Dialogs, Plan, Progress, Reading, Request, RequestClass, Reuse, RunSummary, Transport, Way, Wire,
+    Workload, run,
 };
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::Arrivals;
@@ -146,46 +147,37 @@ struct Ping(SocketAddr);
 
 impl Workload for Ping {
     fn request(&self, index: u64) -> Request {
-        let mut bytes = vec![0; REQUEST_BYTES];
+        let mut bytes = [0; REQUEST_BYTES];
         bytes[..ANSWER_BYTES].copy_from_slice(&index.to_be_bytes());
-        Request { class: 0, bytes }
+        Request { class: 0, bytes: Bytes::copy_from_slice(&bytes) }
     }
 
     fn classes(&self) -> Vec<RequestClass> {
         vec![RequestClass { name: "all".into(), weight: 1.0 }]
     }
 
-    fn connect(&self) -> LocalFuture<'_, io::Result<Box<dyn Connection>>> {
-        Box::pin(async {
-            let stream = tcp::connect(self.0).await?;
-            let port = stream.local_addr()?.port();
-            Ok(Box::new(PingConnection { stream, port }) as Box<dyn Connection>)
-        })
+    fn way(&self) -> Way<'_> {
+        Way::Bytes(Wire { to: self.0, transport: Transport::Tcp, reuse: Reuse::Keep }, self)
     }
 }
 
-struct PingConnection {
-    stream: TcpStream,
-    port: u16,
+impl Dialogs for Ping {
+    fn dialog(&self) -> Box<dyn Dialog> {
+        Box::new(Pong([0; ANSWER_BYTES]))
+    }
 }
 
-impl Connection for PingConnection {
-    fn port(&self) -> u16 {
-        self.port
+/// Expects the first bytes of the request back.
+struct Pong([u8; ANSWER_BYTES]);
+
+impl Dialog for Pong {
+    fn begin(&mut self, index: u64, _: &Request) {
+        self.0 = index.to_be_bytes();
     }
 
-    fn exchange<'a>(
-        &'a mut self,
-        _: u64,
-        request: &'a Request,
-        stamps: &'a mut Stamps,
-    ) -> LocalFuture<'a, Exchange> {
-        Box::pin(async move {
-            let mut answer = [0; ANSWER_BYTES];
-            let right = |answer: &[u8]| answer == &request.bytes[..ANSWER_BYTES];
-            let outcome = tcp::ask(&mut self.stream, &request.bytes, &mut answer, stamps, right).await;
-            let reuse = if outcome == Outcome::Refused { Reuse::Close } else { Reuse::Keep };
-            Exchange { outcome, reuse }
-        })
+    fn read(&mut self, bytes: &[u8]) -> Reading {
+        let Some(answer) = bytes.first_chunk::<ANSWER_BYTES>() else { return Reading::More { used: 0 } };
+        let outcome = if *answer == self.0 { Outcome::Answered } else { Outcome::Wrong };
+        Reading::Done { used: ANSWER_BYTES, outcome, reuse: Reuse::Keep }
     }
 }
