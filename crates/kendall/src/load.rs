@@ -24,7 +24,7 @@ pub(crate) use found::Found;
 
 use crate::options::{options, settings};
 use crate::report::Form;
-use crate::target::Target;
+use crate::target::{Asked, Target};
 use crate::{INTERRUPTED, print};
 use collect::{Collected, Wanted, collect};
 use found::{PrecisionFound, SCHEMA};
@@ -35,9 +35,13 @@ const LONGEST: Duration = Duration::from_secs(600);
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The server and what to ask it, as a URL: reverse://127.0.0.1:5003?difficulty=300000&repeat-percent=20
+    /// The server and what to ask it, as a URL: http://127.0.0.1:8080/path, or a system of kendall's with parameters,
+    /// reverse://127.0.0.1:5003?difficulty=300000&repeat-percent=20
     #[arg(value_name = "URL")]
     target: String,
+
+    #[command(flatten)]
+    asked: Asked,
 
     #[command(flatten)]
     load: LoadOptions,
@@ -147,7 +151,7 @@ fn parameter(name: &str) -> &'static kendall_lab::Parameter {
 }
 
 pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
-    let target = Target::read(&options.target)?;
+    let target = Target::read(&options.target, &options.asked)?;
     let mut settings = options.load.settings.clone();
     if options.precision.is_some() && settings.get("duration").or(settings.get("requests")).is_none() {
         settings.set("duration", Value::Time(LONGEST));
@@ -271,7 +275,7 @@ impl Options {
         for expected in &self.expect {
             more += &format!(" --expect {}", quoted(&expected.to_string()));
         }
-        format!("{}{more} --seed {seed}", again(&self.target, settings))
+        format!("{}{more} --seed {seed}", again(&self.target, &self.asked, settings))
     }
 }
 
@@ -300,16 +304,16 @@ pub(crate) fn write_page(found: &Found, folder: &Path) -> anyhow::Result<PathBuf
 }
 
 /// The command without what is no parameter of a load.
-fn again(target: &str, settings: &Settings) -> String {
+fn again(target: &str, asked: &Asked, settings: &Settings) -> String {
     let defaults = Settings::defaults(LOAD);
     let given = settings.iter().filter(|(name, value)| defaults.get(name) != Some(*value));
     let options: String =
         given.map(|(name, value)| format!(" --{name} {}", quoted(&value.to_string()))).collect();
-    format!("kendall load {}{options}", quoted(target))
+    format!("kendall load {}{}{options}", quoted(target), asked.written())
 }
 
 /// A word as a shell takes it whole.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:/%+=@".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
@@ -339,7 +343,7 @@ mod tests {
             settings.set(name, parameter.kind.read(text).unwrap());
         }
         assert_eq!(
-            again("reverse://[::1]:5003?start=1&difficulty=10", &settings),
+            again("reverse://[::1]:5003?start=1&difficulty=10", &Asked::default(), &settings),
             "kendall load 'reverse://[::1]:5003?start=1&difficulty=10' \
              --arrivals constant --gap 600ms --requests 100"
         );

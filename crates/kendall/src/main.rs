@@ -1,9 +1,11 @@
 //! The command line of kendall: parses, calls the libraries, prints. It has no logic of its own.
 
 mod check;
+mod compare;
 mod doctor;
 mod figure;
 mod fit;
+mod link;
 mod load;
 mod options;
 mod plan;
@@ -24,8 +26,8 @@ use clap_complete::Shell;
 
 /// Exit status of `solve` and `predict` where the station has no steady state.
 const UNSTABLE: u8 = 3;
-/// Exit status where an expectation is not met.
-const EXPECTATION_FAILED: u8 = 4;
+/// Exit status of `run` and `load` where something expected of the system failed.
+const NOT_AS_EXPECTED: u8 = 4;
 /// Exit status after Ctrl-C, as shells have it.
 const INTERRUPTED: u8 = 130;
 
@@ -61,8 +63,13 @@ enum Command {
     Predict(predict::Options),
     /// Say which assumptions hold in a run, or what contradicts itself in a CSV table: kendall check table.csv
     Check(check::Options),
+    /// Say which of several runs is faster, and how sure that is: kendall compare main=results/A branch=results/B
+    Compare(compare::Options),
     /// Load a running server and print how long its requests took
     Load(load::Options),
+    /// Emulate a network link: delay, rate, loss, queue
+    #[command(subcommand)]
+    Link(link::Link),
     /// Serve one of the systems that kendall ships
     #[command(subcommand)]
     Serve(serve::Served),
@@ -89,7 +96,9 @@ fn main() -> ExitCode {
         Command::Fit(options) => fit::fit(&options),
         Command::Predict(options) => predict::predict(&options),
         Command::Check(options) => check::check(&options),
+        Command::Compare(options) => compare::compare(&options),
         Command::Load(options) => load::load(&options),
+        Command::Link(link) => link::link(&link),
         Command::Serve(served) => serve::serve(served),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::SearchOne => systems::search_one(),

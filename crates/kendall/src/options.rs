@@ -2,25 +2,47 @@
 
 use std::net::SocketAddr;
 
-use clap::{Arg, ArgMatches};
-use kendall_lab::{Parameter, Settings, Value};
+use clap::{Arg, ArgAction, ArgMatches};
+use kendall_lab::{Kind, Parameter, Settings, Value};
 
 /// An option for each parameter.
-pub(crate) fn options(parameters: &'static [Parameter]) -> impl Iterator<Item = Arg> {
-    parameters.iter().map(|parameter| {
+pub(crate) fn options(parameters: impl IntoIterator<Item = &'static Parameter>) -> impl Iterator<Item = Arg> {
+    parameters.into_iter().map(|parameter| {
         let default = parameter.default.map_or_else(String::new, |default| format!(" [default: {default}]"));
         let read = move |text: &str| parameter.kind.read(text);
         let arg = Arg::new(parameter.name).long(parameter.name).value_name("VALUE").value_parser(read);
-        arg.help(format!("{}{default}", sentence(parameter.help)))
+        let arg = arg.help(format!("{}{default}", sentence(parameter.help)));
+        match parameter.kind {
+            Kind::Lines(_) => arg.action(ArgAction::Append),
+            Kind::Switch => arg.num_args(0..=1).require_equals(true).default_missing_value("on"),
+            _ => arg,
+        }
     })
 }
 
 /// The values that the options were given, and the defaults of the others.
 pub(crate) fn settings(parameters: &'static [Parameter], matches: &ArgMatches) -> Settings {
     let mut settings = Settings::defaults(parameters);
+    given(parameters, matches).iter().for_each(|(name, value)| settings.set(name, value.clone()));
+    settings
+}
+
+/// The values that the options were given.
+pub(crate) fn given(
+    parameters: impl IntoIterator<Item = &'static Parameter>,
+    matches: &ArgMatches,
+) -> Settings {
+    let mut settings = Settings::default();
     for parameter in parameters {
-        if let Some(value) = matches.get_one::<Value>(parameter.name) {
-            settings.set(parameter.name, value.clone());
+        let values: Vec<&Value> = matches.get_many(parameter.name).unwrap_or_default().collect();
+        match values.as_slice() {
+            [] => {}
+            [one] => settings.set(parameter.name, (*one).clone()),
+            // Only lines are given more than once.
+            lines => {
+                let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+                settings.set(parameter.name, Value::Word(lines.join("\n")));
+            }
         }
     }
     settings

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
+use kendall_solve::expect::Verdict;
 
 use crate::systems::SYSTEMS;
 use crate::{load, print};
@@ -45,8 +46,8 @@ pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Analyses a run, prints it, writes its page, and returns the page's path.
-pub(crate) fn show(folder: &Path, form: Form) -> anyhow::Result<PathBuf> {
+/// Analyses a run, prints it, writes its page, and returns the page's path and whether what was expected is met.
+pub(crate) fn show(folder: &Path, form: Form) -> anyhow::Result<(PathBuf, Option<Verdict>)> {
     let report = kendall_lab::analyse(folder, SYSTEMS)?;
     match form {
         Form::Table => print::report(&report)?,
@@ -56,5 +57,5 @@ pub(crate) fn show(folder: &Path, form: Form) -> anyhow::Result<PathBuf> {
     fs::write(&page, kendall_report::page(&report))
         .with_context(|| format!("cannot write {}", page.display()))?;
     print::note(&format!("Report: {}", page.display()));
-    Ok(page)
+    Ok((page, report.verdict()))
 }

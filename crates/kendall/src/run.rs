@@ -7,9 +7,10 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::Context;
 use clap::{Args, value_parser};
 use kendall_lab::{Ended, Lab};
+use kendall_solve::expect::Verdict;
 
 use crate::systems::SYSTEMS;
-use crate::{INTERRUPTED, print, report};
+use crate::{INTERRUPTED, NOT_AS_EXPECTED, print, report};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -40,7 +41,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let program = env::current_exe().context("cannot find the program itself, to serve with")?;
-    let lab = match (&options.resume, &options.experiment) {
+    let mut lab = match (&options.resume, &options.experiment) {
         (Some(folder), _) => Lab::resume(folder, SYSTEMS)?,
         (None, Some(file)) => {
             let mut experiment = kendall_lab::read(file, SYSTEMS)?;
@@ -58,11 +59,16 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(INTERRUPTED));
         }
     }
-    let page = report::show(lab.folder(), report::Form::of(options.json))?;
-    if options.open {
+    let (page, verdict) = report::show(lab.folder(), report::Form::of(options.json))?;
+    // Over a link, this process has moved to one end of it, from where no browser reaches the screen.
+    if options.open && !lab.crosses_link() {
         open(&page);
     }
-    Ok(ExitCode::from(if ended == Ended::Interrupted { INTERRUPTED } else { 0 }))
+    Ok(ExitCode::from(match (ended, verdict) {
+        (Ended::Interrupted, _) => INTERRUPTED,
+        (Ended::Complete, Some(Verdict::Failed)) => NOT_AS_EXPECTED,
+        (Ended::Complete, _) => 0,
+    }))
 }
 
 /// Shows a page in the user's browser; its path has been printed, so it does not matter if that fails.

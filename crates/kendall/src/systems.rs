@@ -1,12 +1,14 @@
 //! The table of systems: the one place that names them.
 
+mod hold;
+mod http;
 mod reverse;
 
 use kendall_lab::System;
 pub(crate) use reverse::{engine, search_one};
 
 /// Every system that kendall ships.
-pub(crate) static SYSTEMS: &[System] = &[reverse::REVERSE];
+pub(crate) static SYSTEMS: &[System] = &[reverse::REVERSE, hold::HOLD, http::HTTP];
 
 #[cfg(test)]
 mod tests {

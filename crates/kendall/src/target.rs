@@ -1,12 +1,16 @@
-//! Targets as URLs: `reverse://127.0.0.1:5003?difficulty=300000&repeat-percent=20`.
+//! Targets as URLs: `reverse://127.0.0.1:5003?difficulty=300000&repeat-percent=20`, or `http://127.0.0.1:8080/path` as it
+//! is, with options for what to ask there.
 
 use std::collections::HashSet;
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use anyhow::{Context, bail};
-use kendall_lab::{Settings, System, nearest};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use kendall_lab::{Home, Kind, Parameter, Settings, System, URL, Value, nearest};
 use url::Url;
 
+use crate::load::quoted;
+use crate::options::{given, options};
 use crate::systems::SYSTEMS;
 
 /// A server to load, and what to ask it.
@@ -17,16 +21,90 @@ pub(crate) struct Target {
     pub(crate) workload: Settings,
 }
 
+/// What to ask where a target is a plain URL: the parameters of such workloads as options.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked(Settings);
+
+/// The parameters that URLs of this system leave to options.
+fn asked_of(system: &'static System) -> impl Iterator<Item = &'static Parameter> {
+    let parameters = match system.home {
+        Home::Here => &[],
+        Home::Anywhere { .. } => system.workload,
+    };
+    parameters.iter().filter(|parameter| parameter.name != URL)
+}
+
+impl Args for Asked {
+    fn augment_args(command: Command) -> Command {
+        let asked = options(SYSTEMS.iter().flat_map(asked_of));
+        command.args(asked.map(|option| option.help_heading("What to ask over HTTP")))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Asked {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Self(given(SYSTEMS.iter().flat_map(asked_of), matches)))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Asked {
+    /// The options as they are written for a shell, each after a blank.
+    pub(crate) fn written(&self) -> String {
+        let kind =
+            |name| SYSTEMS.iter().flat_map(asked_of).find(|parameter| parameter.name == name).map(|p| p.kind);
+        let option = |(name, value): (&'static str, &Value)| match kind(name) {
+            Some(Kind::Switch) => format!(" --{name}={value}"),
+            Some(Kind::Lines(_)) => {
+                value.to_string().lines().map(|line| format!(" --{name} {}", quoted(line))).collect()
+            }
+            _ => format!(" --{name} {}", quoted(&value.to_string())),
+        };
+        self.0.iter().map(option).collect()
+    }
+}
+
 impl Target {
-    /// Reads a URL whose scheme names a system and whose query sets parameters of its workload.
-    pub(crate) fn read(text: &str) -> anyhow::Result<Self> {
+    /// Reads a URL whose scheme names a system, and what the options say to ask there.
+    pub(crate) fn read(text: &str, asked: &Asked) -> anyhow::Result<Self> {
         let url = Url::parse(text).with_context(|| {
-            format!("{text:?} is not a target; write SYSTEM://HOST:PORT?PARAMETER=VALUE, such as reverse://127.0.0.1:5003")
+            format!(
+                "{text:?} is not a target; write http://HOST:PORT/PATH, or SYSTEM://HOST:PORT?PARAMETER=VALUE, such as \
+                 reverse://127.0.0.1:5003"
+            )
         })?;
         let names = || SYSTEMS.iter().map(|system| system.name);
-        let Some(system) = SYSTEMS.iter().find(|system| system.name == url.scheme()) else {
+        let Some(system) = SYSTEMS.iter().find(|system| system.is_of_scheme(url.scheme())) else {
             bail!("unknown system {:?}; known are {}", url.scheme(), names().collect::<Vec<_>>().join(", "));
         };
+        let foreign = |(name, _): &(&str, &Value)| asked_of(system).all(|parameter| parameter.name != *name);
+        if let Some((name, _)) = asked.0.iter().find(foreign) {
+            bail!(
+                "--{name} means nothing to {}; its parameters stand in the URL, as ?NAME=VALUE",
+                system.name
+            );
+        }
+        match system.home {
+            Home::Here => Self::with_parameters(system, &url, text),
+            Home::Anywhere { address, .. } => {
+                let mut workload = Settings::defaults(system.workload);
+                asked.0.iter().for_each(|(name, value)| workload.set(name, value.clone()));
+                workload.set(URL, Value::Word(text.into()));
+                Ok(Self { system, address: address(text).map_err(anyhow::Error::msg)?, workload })
+            }
+        }
+    }
+
+    /// A URL whose query sets parameters of its workload.
+    fn with_parameters(system: &'static System, url: &Url, text: &str) -> anyhow::Result<Self> {
         let Some(host) = url.host_str().filter(|host| !host.is_empty()) else {
             bail!("{text:?} names no host; write {}://127.0.0.1:{}", system.name, system.default_port);
         };
@@ -65,21 +143,46 @@ impl Target {
 mod tests {
     use super::*;
 
+    fn read(text: &str) -> anyhow::Result<Target> {
+        Target::read(text, &Asked::default())
+    }
+
+    fn asked(words: &[&str]) -> Asked {
+        let command = Asked::augment_args(Command::new("x").no_binary_name(true));
+        Asked::from_arg_matches(&command.get_matches_from(words)).unwrap()
+    }
+
+    #[test]
+    fn a_plain_url_is_taken_as_it_is_and_options_say_what_to_ask() {
+        let words = ["--header", "a: b", "--insecure", "--header", "c: it's", "--body", "x"];
+        let asked = asked(&words);
+        let url = "https://127.0.0.1:5099/a?difficulty=5";
+        let target = Target::read(url, &asked).unwrap();
+        assert_eq!((target.system.name, target.address.port()), ("http", 5099));
+        let word = |name| target.workload.word(name);
+        assert_eq!([word(URL), word("header")], [Some(url), Some("a: b\nc: it's")]);
+        assert_eq!([word("insecure"), word("reuse"), word("method")], [Some("on"), Some("keep"), None]);
+        assert_eq!(asked.written(), r" --body x --header 'a: b' --header 'c: it'\''s' --insecure=on");
+        let fault = Target::read("reverse://127.0.0.1", &asked).unwrap_err().to_string();
+        assert!(fault.contains("--body means nothing to reverse"), "{fault}");
+        assert_eq!(read("http://127.0.0.1").unwrap().address.port(), 80);
+        assert_eq!(read("https://127.0.0.1").unwrap().address.port(), 443);
+    }
+
     #[test]
     fn a_url_names_system_address_and_parameters() {
         let target =
-            Target::read("reverse://127.0.0.1:5099?difficulty=300000&repeat-percent=20&priority-lambda=1.5")
-                .unwrap();
+            read("reverse://127.0.0.1:5099?difficulty=300000&repeat-percent=20&priority-lambda=1.5").unwrap();
         assert_eq!(target.system.name, "reverse");
         assert_eq!(target.address, ([127, 0, 0, 1], 5099).into());
         assert_eq!(target.workload.whole("difficulty"), Some(300_000));
         assert_eq!(target.workload.number("repeat-percent"), Some(20.0));
-        assert_eq!(Target::read("reverse://[::1]").unwrap().address.port(), 5003);
+        assert_eq!(read("reverse://[::1]").unwrap().address.port(), 5003);
     }
 
     #[test]
     fn faults_of_a_url_say_what_to_write() {
-        let fault = |text: &str| format!("{:#}", Target::read(text).unwrap_err());
+        let fault = |text: &str| format!("{:#}", read(text).unwrap_err());
         assert!(fault("127.0.0.1:5003").contains("reverse://127.0.0.1:5003"));
         assert!(fault("revers://127.0.0.1").contains("known are reverse"));
         assert!(fault("reverse://127.0.0.1?dificulty=5").contains("did you mean \"difficulty\"?"));

@@ -1,6 +1,7 @@
 //! From records to the data of a report: what was measured in each combination, and what its models say of it.
 
 mod checks;
+mod expectations;
 mod observe;
 
 use std::path::Path;
@@ -12,10 +13,12 @@ use kendall_station::random::{Purpose, derive};
 use kendall_station::{Answer, Arrivals, Class, Estimate, Notation};
 
 use crate::axis::Axis;
+use crate::disturbance::Usual;
 use crate::experiment::{self, Combination, Level};
 use crate::lab::{Capacity, Lab, LabError};
 use crate::model::{Observed, Order, Precision, label, stop, thinned};
 use crate::replay;
+use crate::sequence::counted;
 use crate::system::System;
 use crate::trial::{Measured, TrialResult, row_classes};
 
@@ -33,11 +36,15 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
     let manifest = Manifest::read(folder)?;
     let capacities = lab.capacities()?;
     let axis = Axis::of(&lab, &capacities);
+    let usual = lab.usual()?;
+    let (mut expected, mut doubts) = (Vec::new(), Vec::from_iter(usual.doubt()));
     let (mut points, mut trials, mut measurements) = (Vec::new(), Vec::new(), Vec::new());
     let mut checks = Vec::new();
     for (index, combination) in axis.in_order(&lab) {
-        let sample = Sample::read(&lab, index);
+        let sample = Sample::read(&lab, index, &usual);
         trials.extend(sample.left_out.clone());
+        doubts.extend(expectations::too_wide(&lab, index, &axis, &sample));
+        expected.extend(expectations::judged(&lab, index, &axis, &sample));
         if sample.trials.is_empty() {
             continue;
         }
@@ -65,6 +72,8 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         curves: curves(&lab, &axis, &measurements),
         published: published(&lab, &axis),
         checks: Vec::new(),
+        expected,
+        doubts,
         experiment_toml: lab.experiment().to_toml(),
     };
     report.checks = checks::placed(&report, checks);
@@ -128,7 +137,7 @@ impl Tried {
             little_gap: solve::little(rows).map(|check| check.relative_gap),
             send_lag_p99_s: Some(result.run.lag.p99_ns as f64 / 1e9),
             server_cpu_cores: Some(result.server.cpu_s / result.run.wall_s),
-            doubts: doubts.chain(why.cloned()).collect(),
+            doubts: doubts.chain(result.hopeless.clone()).chain(why.cloned()).collect(),
             limits: result.verdict.limits.iter().map(ToString::to_string).collect(),
         };
         (result.number, line)
@@ -160,6 +169,35 @@ fn cut_off(id: String, seed: u64, rows: &[RequestRow], doubt: String) -> TrialLi
     }
 }
 
+/// Of each trial the attempt that counts; the others are lines that say why they do not.
+fn undisturbed(
+    attempts: Vec<(usize, Tried)>,
+    usual: &Usual,
+    left_out: &mut Vec<(usize, TrialLine)>,
+) -> Vec<Tried> {
+    let mut kept = Vec::new();
+    let mut attempts = attempts.into_iter().peekable();
+    while let Some((number, first)) = attempts.next() {
+        let mut same = vec![first];
+        while let Some((_, next)) = attempts.next_if(|next| next.0 == number) {
+            same.push(next);
+        }
+        let counts = counted(&same.iter().map(|tried| &tried.result).collect::<Vec<_>>(), usual);
+        for (place, tried) in same.into_iter().enumerate() {
+            if place == counts {
+                kept.push(tried);
+                continue;
+            }
+            let why = tried.result.disturbance.map_or_else(
+                || "another attempt counts in its place".to_owned(),
+                |seen| format!("{}; another attempt counts in its place", usual.words(&seen)),
+            );
+            left_out.push((number, cut_off(tried.id, tried.result.seed, &tried.rows, why)));
+        }
+    }
+    kept
+}
+
 /// The trials of one combination.
 struct Sample {
     /// Those that are done.
@@ -170,13 +208,13 @@ struct Sample {
 }
 
 impl Sample {
-    fn read(lab: &Lab, combination: usize) -> Self {
+    fn read(lab: &Lab, combination: usize, usual: &Usual) -> Self {
         let (mut trials, mut left_out) = (Vec::new(), Vec::new());
         for (folder, trial) in lab.begun().filter(|(_, trial)| trial.combination == combination) {
             let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let (rows, doubt) = match (read_trial(&folder), read_answer(&folder)) {
                 (Ok(rows), Ok(Some(result))) => {
-                    trials.push(Tried { id, result, rows });
+                    trials.push((trial.number, Tried { id, result, rows }));
                     continue;
                 }
                 (Ok(rows), Ok(None)) => {
@@ -188,6 +226,7 @@ impl Sample {
             let line = cut_off(id, trial.seed, &rows, doubt);
             left_out.push((trial.number, line));
         }
+        let trials = undisturbed(trials, usual, &mut left_out);
         Self { trials, left_out, warmup_ns: lab.load(combination).warmup.as_nanos() as i64 }
     }
 

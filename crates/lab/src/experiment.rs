@@ -4,11 +4,15 @@ mod written;
 
 use std::path::PathBuf;
 
+use kendall_link::Asked;
 use kendall_report::Measure;
+use kendall_solve::expect::Expectation;
 use kendall_station::Notation;
 
+use crate::link::{LINK, asked};
 use crate::load::{LOAD, Load};
 use crate::parameter::{Parameter, Value};
+use crate::precision::Precision;
 use crate::system::{Settings, System};
 
 /// An experiment file, read and checked.
@@ -20,8 +24,15 @@ pub struct Experiment {
     pub question: String,
     /// What explains it, in plain paragraphs; empty for nothing.
     pub notes: String,
-    /// How often each combination is tried.
+    /// How often each combination is tried; where a precision is asked for, at least.
     pub repeats: u32,
+    /// How narrow intervals are to be; more blocks are run until they are.
+    pub precision: Option<Precision>,
+    /// A trial is disturbed, and tried again, where other programs and the host of a virtual machine took so large a share of
+    /// the machine beyond what is usual in the run.
+    pub disturbed_over: f64,
+    /// What is expected of the system.
+    pub expected: Vec<ExpectedAt>,
     /// Whose capacity 100 % is.
     pub calibration: Calibration,
     /// Where all its random numbers come from; drawn by the laboratory if the file names none.
@@ -67,19 +78,22 @@ pub enum Section {
     System,
     /// What its clients ask.
     Workload,
+    /// What is between them.
+    Link,
     /// When they ask.
     Load,
 }
 
 impl Section {
     /// All, in the order of the file.
-    pub const ALL: [Self; 3] = [Self::System, Self::Workload, Self::Load];
+    pub const ALL: [Self; 4] = [Self::System, Self::Workload, Self::Link, Self::Load];
 
     /// Its name in the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::System => "system",
             Self::Workload => "workload",
+            Self::Link => "link",
             Self::Load => "load",
         }
     }
@@ -89,6 +103,7 @@ impl Section {
         match self {
             Self::System => system.server,
             Self::Workload => system.workload,
+            Self::Link => LINK,
             Self::Load => LOAD,
         }
     }
@@ -142,6 +157,23 @@ pub struct Model {
     pub station: Notation,
 }
 
+/// What is expected, and where.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExpectedAt {
+    /// At combinations with these levels; empty for all.
+    pub at: Vec<Level>,
+    /// What.
+    pub expectation: Expectation,
+}
+
+impl ExpectedAt {
+    /// Whether it is expected of a combination.
+    pub fn holds_for(&self, combination: &Combination) -> bool {
+        let varies = |name| combination.levels.iter().any(|(factor, _)| *factor == name);
+        self.at.iter().all(|level| combination.levels.contains(level) || !varies(level.0))
+    }
+}
+
 /// A factor or parameter and one of its values.
 pub type Level = (&'static str, Value);
 
@@ -176,6 +208,8 @@ pub struct Combination {
     pub server: Settings,
     /// What its clients ask.
     pub workload: Settings,
+    /// What is between them.
+    pub link: Settings,
     /// When they ask.
     pub load: Settings,
     /// The factors' values in this combination, in the order of the factors.
@@ -187,6 +221,7 @@ impl Combination {
         match section {
             Section::System => self.server.set(name, value),
             Section::Workload => self.workload.set(name, value),
+            Section::Link => self.link.set(name, value),
             Section::Load => self.load.set(name, value),
         }
     }
@@ -244,6 +279,14 @@ impl Experiment {
             all = all.into_iter().flat_map(extend).collect();
         }
         all
+    }
+
+    /// The link of a combination; `None` where nothing is between its clients and its server.
+    ///
+    /// # Errors
+    /// Names the parameter that is at fault, and says in words what is wrong.
+    pub fn link(&self, combination: &Combination) -> Result<Option<Asked>, (&'static str, String)> {
+        asked(&combination.link)
     }
 
     /// The load of a combination.

@@ -2,7 +2,9 @@
 //! files are faults that name the line, and the nearest valid key.
 
 mod case;
+mod link;
 mod published;
+mod trust;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -68,19 +70,26 @@ type Item<'a> = (&'a str, Range<usize>, &'a Spanned<DeValue<'a>>);
 
 impl Reader<'_> {
     fn experiment(&self, top: &DeTable<'_>, stem: &str, folder: PathBuf) -> Result<Experiment, Fault> {
-        const KEYS: [&str; 12] = [
+        const KEYS: [&str; 19] = [
             "name",
             "question",
             "notes",
             "repeats",
+            "precision",
+            "precision-of",
+            "repeats-at-most",
+            "time-at-most",
+            "disturbed-over",
             "calibrate",
             "seed",
             "system",
             "workload",
+            "link",
             "load",
             "case",
             "model",
             "published",
+            "expect",
         ];
         let items = in_order(top);
         for (key, place, _) in &items {
@@ -101,7 +110,7 @@ impl Reader<'_> {
             None => Ok(None),
         };
         let (system, mut variables) = self.system(find("system"))?;
-        for section in [Section::Workload, Section::Load] {
+        for section in [Section::Workload, Section::Link, Section::Load] {
             variables.extend(self.section(section, system, find(section.name()))?);
         }
         let cases = find("case").map_or(Ok(Vec::new()), |item| self.cases(item, system, &variables))?;
@@ -109,7 +118,10 @@ impl Reader<'_> {
             name: word("name", stem)?,
             question: word("question", "")?,
             notes: word("notes", "")?,
-            repeats: whole("repeats", 1, 1000)?.unwrap_or(3) as u32,
+            repeats: 1,
+            precision: None,
+            disturbed_over: self.disturbed_over(find("disturbed-over"))?,
+            expected: Vec::new(),
             calibration: self.calibration(find("calibrate"))?,
             seed: whole("seed", 0, i64::MAX as u64)?,
             system,
@@ -119,6 +131,11 @@ impl Reader<'_> {
             published: Vec::new(),
             folder,
         };
+        (experiment.repeats, experiment.precision) =
+            self.repeats(whole("repeats", 1, 1000)?, whole("repeats-at-most", 1, 1000)?, &find)?;
+        if let Some(item) = find("expect") {
+            experiment.expected = self.expected(item, &experiment)?;
+        }
         if let Some(item) = find("published") {
             experiment.published = self.published(item, &experiment)?;
         }
@@ -136,6 +153,7 @@ impl Reader<'_> {
             ));
         }
         self.check(&experiment, find("load"), find("case"))?;
+        self.check_link(&experiment, find("link"), find("case"))?;
         Ok(experiment)
     }
 
@@ -286,7 +304,7 @@ impl Reader<'_> {
             experiment.load(&combination).map_err(|(name, message)| {
                 let place = load
                     .and_then(|load| value_in(load, name))
-                    .or_else(|| self.load_of_case(cases, &combination, name))
+                    .or_else(|| self.place_in_case(cases, &combination, Section::Load, name))
                     .unwrap_or_else(|| section.clone());
                 self.fault(place, format!("{name}: {message}"))
             })?;

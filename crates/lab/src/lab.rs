@@ -6,8 +6,9 @@ use std::hash::BuildHasher;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use kendall_link::{Asked, LinkError};
 use kendall_load::Progress;
 use kendall_record::{Manifest, RecordError, folder_stamp, read_json, trial_folder, utc_now, write_json};
 use kendall_station::random::{Purpose, derive};
@@ -15,9 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Calibration, Combination, Experiment};
 use crate::file::{ExperimentError, read};
+use crate::link::Bed;
 use crate::load::{Load, Schedule};
 use crate::parameter::Value;
-use crate::schedule::{Trial, schedule};
+use crate::schedule::{Trial, block, schedule};
+use crate::sequence::Next;
 use crate::system::System;
 use crate::trial::{Bench, Task, TrialError};
 use crate::view::View;
@@ -35,6 +38,8 @@ pub enum LabError {
     Experiment(#[from] ExperimentError),
     #[error(transparent)]
     Record(#[from] RecordError),
+    #[error(transparent)]
+    Link(#[from] LinkError),
     #[error("trial {trial}: {source}\nWhat is done is kept; go on with: kendall run --resume {}", folder.display())]
     Trial { trial: String, folder: PathBuf, source: TrialError },
     #[error("{name}: {why}")]
@@ -73,6 +78,8 @@ pub struct Lab {
     asks: Vec<usize>,
     /// The load of each combination.
     loads: Vec<Load>,
+    /// The link of each combination that has one.
+    links: Vec<Option<Asked>>,
     trials: Vec<Trial>,
 }
 
@@ -109,10 +116,20 @@ impl Lab {
         let load = |combination| experiment.load(combination);
         let loads = combinations.iter().map(load).collect::<Result<_, _>>();
         let loads = loads.map_err(|(name, why)| LabError::Load { name, why })?;
+        let link = |combination| experiment.link(combination);
+        let links = combinations.iter().map(link).collect::<Result<_, _>>();
+        let links = links.map_err(|(name, why)| LabError::Load { name, why })?;
         let seed = experiment.seed.unwrap_or_default();
         let asks = asks(&combinations);
         let trials = schedule(&asks, experiment.repeats, seed);
-        Ok(Self { experiment, folder, combinations, asks, loads, trials })
+        let mut lab = Self { experiment, folder, combinations, asks, loads, links, trials };
+        // A run that was taken up again may have gone further than what it does in any case.
+        while lab.experiment.precision.is_some()
+            && lab.next_block().iter().any(|trial| lab.trial_folder(trial).exists())
+        {
+            lab.trials.extend(lab.next_block());
+        }
+        Ok(lab)
     }
 
     /// Where its results are.
@@ -144,40 +161,86 @@ impl Lab {
         self.trials.iter().filter(|trial| self.is_done(trial)).count()
     }
 
-    /// The trials of which there is a record, if only of their beginning.
-    pub(crate) fn begun(&self) -> impl Iterator<Item = (PathBuf, Trial)> {
-        let folders = self.trials.iter().map(|trial| (self.trial_folder(trial), *trial));
-        folders.filter(|(folder, _)| folder.exists())
+    /// The trials that are planned, first attempts all.
+    pub(crate) fn trials(&self) -> &[Trial] {
+        &self.trials
+    }
+
+    /// The block after those that are planned.
+    fn next_block(&self) -> Vec<Trial> {
+        let blocks = self.trials.len() / self.combinations.len();
+        block(&self.asks, blocks as u32, self.experiment.seed.unwrap_or_default())
     }
 
     fn is_done(&self, trial: &Trial) -> bool {
         self.trial_folder(trial).join("answer.json").exists()
     }
 
-    fn trial_folder(&self, trial: &Trial) -> PathBuf {
+    pub(crate) fn trial_folder(&self, trial: &Trial) -> PathBuf {
         let levels = &self.combinations[trial.combination].levels;
         let levels: Vec<(&str, String)> =
             levels.iter().map(|(name, value)| (*name, value.to_string())).collect();
-        self.folder.join("trials").join(trial_folder(trial.number, &levels))
+        let mut name = trial_folder(trial.number, &levels);
+        if trial.attempt > 0 {
+            name += &format!("+again-{}", trial.attempt);
+        }
+        self.folder.join("trials").join(name)
     }
 
     pub(crate) fn load(&self, combination: usize) -> &Load {
         &self.loads[combination]
     }
 
-    /// Runs every trial that is not done. `program` is what serves the system; setting `cancel` stops at
-    /// once; the trial at hand is then not done.
+    /// Runs every trial that is not done, then more blocks while intervals are too wide, and again what was disturbed.
+    /// `program` is what serves the system; setting `cancel` stops at once; the trial at hand is then not done.
     ///
     /// # Errors
     /// Fails where a server or the record fails; what is done is kept.
-    pub fn run(&self, program: &Path, cancel: &AtomicBool) -> Result<Ended, LabError> {
+    pub fn run(&mut self, program: &Path, cancel: &AtomicBool) -> Result<Ended, LabError> {
         let _alone = self.alone()?;
-        let bench = Bench { program, system: self.experiment.system };
-        let left: Vec<&Trial> = self.trials.iter().filter(|trial| !self.is_done(trial)).collect();
-        let view = View::new(self.trials.len());
-        let capacities = self.calibrate(bench, &left, &view, cancel)?;
+        // Before there is a second thread.
+        let bed = self.lay(program)?;
+        let bench = Bench { program, system: self.experiment.system, bed: bed.as_ref() };
+        let began = Instant::now();
+        let view = View::new();
+        let mut left: Vec<Trial> = self.trials.iter().filter(|trial| !self.is_done(trial)).copied().collect();
+        loop {
+            if self.run_all(bench, &left, &view, cancel)? == Ended::Interrupted {
+                return Ok(Ended::Interrupted);
+            }
+            left = match self.next(began.elapsed())? {
+                Next::Block { wide } => {
+                    let points = if wide == 1 { "point is" } else { "points are" };
+                    view.line(&format!("{wide} {points} not as precise as asked; another block"));
+                    let block = self.next_block();
+                    self.trials.extend(&block);
+                    block
+                }
+                Next::Again(trials) => {
+                    let them = if trials.len() == 1 { "trial was" } else { "trials were" };
+                    view.line(&format!("{} {them} disturbed by other load; once more", trials.len()));
+                    trials
+                }
+                Next::Nothing => break,
+            };
+        }
+        let mut manifest = Manifest::read(&self.folder)?;
+        manifest.ended_utc = Some(utc_now());
+        manifest.write(&self.folder)?;
+        Ok(Ended::Complete)
+    }
+
+    /// Runs these trials.
+    fn run_all(
+        &self,
+        bench: Bench<'_>,
+        left: &[Trial],
+        view: &View,
+        cancel: &AtomicBool,
+    ) -> Result<Ended, LabError> {
+        let capacities = self.calibrate(bench, left, view, cancel)?;
         let expected = left.iter().map(|trial| self.expected(trial, &capacities));
-        view.plan(expected.fold(Duration::ZERO, Duration::saturating_add));
+        view.plan(self.trials.len(), expected.fold(Duration::ZERO, Duration::saturating_add));
         for trial in left {
             if cancel.load(Ordering::Relaxed) {
                 return Ok(Ended::Interrupted);
@@ -189,7 +252,10 @@ impl Lab {
             drop(fs::remove_dir_all(&folder));
             let progress = Progress::default();
             let load = self.load(trial.combination);
-            let task = Task { trial, combination, load, capacity_per_s, folder: &folder };
+            let aims = self.experiment.expected.iter().filter(|aim| aim.holds_for(combination));
+            let expected = aims.map(|aim| aim.expectation).collect();
+            let link = self.links[trial.combination].as_ref();
+            let task = Task { trial, combination, load, link, capacity_per_s, folder: &folder, expected };
             let result = view.watch(trial, &name(&combination.levels), &progress, || {
                 bench.trial(&task, &progress, cancel)
             });
@@ -200,10 +266,24 @@ impl Lab {
             write_json(&folder.join("answer.json"), &result)?;
             view.done(&result, self.expected(trial, &capacities));
         }
-        let mut manifest = Manifest::read(&self.folder)?;
-        manifest.ended_utc = Some(utc_now());
-        manifest.write(&self.folder)?;
         Ok(Ended::Complete)
+    }
+
+    /// Whether any of its trials crosses an emulated link.
+    pub fn crosses_link(&self) -> bool {
+        self.links.iter().any(Option::is_some)
+    }
+
+    /// Lays the link that its trials cross, if any does, and moves this process to the client's end of it.
+    fn lay(&self, program: &Path) -> Result<Option<Bed>, LabError> {
+        if !self.crosses_link() {
+            return Ok(None);
+        }
+        let bed = Bed::lay(program, &self.combinations[0].link)?;
+        let mut manifest = Manifest::read(&self.folder)?;
+        manifest.link = bed.described();
+        manifest.write(&self.folder)?;
+        Ok(Some(bed))
     }
 
     /// Holds the run's folder for this process, until the file is closed.
@@ -218,7 +298,7 @@ impl Lab {
     fn calibrate(
         &self,
         bench: Bench<'_>,
-        left: &[&Trial],
+        left: &[Trial],
         view: &View,
         cancel: &AtomicBool,
     ) -> Result<Vec<Capacity>, LabError> {
@@ -235,7 +315,7 @@ impl Lab {
             let folder = self.folder.join(format!("calibration-{}", capacities.len() + 1));
             let seed = derive(self.experiment.seed.unwrap_or_default(), Purpose::Trial, u64::MAX);
             let calibrated = self.calibrated(combination);
-            let found = bench.capacity_per_s(calibrated, &folder, seed, cancel);
+            let found = bench.off_link(|| bench.capacity_per_s(calibrated, &folder, seed, cancel));
             if cancel.load(Ordering::Relaxed) {
                 break;
             }

@@ -7,17 +7,23 @@
 
 mod analyse;
 mod axis;
+mod compare;
 mod cost;
+mod disturbance;
 mod experiment;
 mod fault;
 mod file;
+mod hopeless;
 mod lab;
+mod link;
 mod load;
 mod machine;
 mod model;
 mod parameter;
+mod precision;
 mod replay;
 mod schedule;
+mod sequence;
 mod server;
 mod system;
 mod trial;
@@ -25,18 +31,23 @@ mod verdict;
 mod view;
 
 pub use analyse::{Points, analyse, observe};
+pub use compare::{CompareError, Sides, levels, sides};
 pub use cost::{COSTS_ASSUME, Cost, Needs, costs};
+pub use disturbance::Disturbance;
 pub use experiment::{
-    CASE, Calibration, Case, Combination, Experiment, Factor, Level, Model, Published, PublishedRow, Section,
-    Variable,
+    CASE, Calibration, Case, Combination, ExpectedAt, Experiment, Factor, Level, Model, Published,
+    PublishedRow, Section, Variable,
 };
 pub use fault::Fault;
 pub use file::{ExperimentError, parse, read};
 pub use lab::{Ended, Lab, LabError, drawn_seed};
+pub use link::{LINK, LinkRecord};
 pub use load::{LOAD, Load, Schedule};
+pub use load::{LOAD, Load, Schedule, named_law};
 pub use machine::{Offer, inspect};
 pub use parameter::{Kind, Parameter, Value, nearest};
+pub use precision::Precision;
 pub use server::{LISTENING, ServerError, Usage};
-pub use system::{LoadResult, Serving, Settings, System};
+pub use system::{COMMAND, Home, LoadResult, Serving, Settings, System, URL};
 pub use trial::{Measured, TrialError, TrialResult};
 pub use verdict::{Check, Checked, Limit, Trust, Verdict};

@@ -1,10 +1,13 @@
 //! The load of an experiment: how its parameters become arrivals, a stop and limits.
 
+mod stages;
+mod trace;
+
 use std::path::Path;
 use std::time::Duration;
 
 use kendall_load::{Plan, Timing};
-use kendall_station::{Arrivals, Kind as LawKind, Law};
+use kendall_station::{Arrivals, Batch, Kind as LawKind, Law, Sessions, Spacing};
 
 use crate::parameter::{Kind, Parameter, Value};
 use crate::system::Settings;
@@ -14,7 +17,7 @@ pub const LOAD: &[Parameter] = &[
     Parameter {
         name: "arrivals",
         help: "law of the gaps between requests: poisson, constant, erlang-2 (any number of stages), \
-               hyperexponential, uniform, log-normal, pareto; or trace, or closed",
+               hyperexponential, uniform, log-normal, pareto; or trace, closed, or sessions",
         kind: Kind::Word(check_arrivals),
         default: Some("poisson"),
     },
@@ -43,9 +46,35 @@ pub const LOAD: &[Parameter] = &[
         default: None,
     },
     Parameter {
+        name: "stages",
+        help: "rates over time instead of a rate, such as \"10s: 0→500/s, 30s: 500/s, 10s: 500→0/s\"; \
+               for poisson and constant arrivals",
+        kind: Kind::Word(check_stages),
+        default: None,
+    },
+    Parameter {
         name: "trace",
-        help: "file of instants in seconds, one a line, for arrivals = \"trace\"",
+        help: "file of instants, for arrivals = \"trace\": seconds, one a line; an access log of nginx or Apache; \
+               or a table with trace-column",
         kind: Kind::Word(any_word),
+        default: None,
+    },
+    Parameter {
+        name: "trace-column",
+        help: "the trace is a table, CSV with a line of names or JSON lines, and this column holds the instants",
+        kind: Kind::Word(any_word),
+        default: None,
+    },
+    Parameter {
+        name: "trace-ties",
+        help: "where within a second requests lie of a trace in whole seconds: even, if left out, or random",
+        kind: Kind::Word(check_ties),
+        default: None,
+    },
+    Parameter {
+        name: "speed",
+        help: "the trace is replayed so many times as fast as it was",
+        kind: Kind::Number { least: 1e-6, most: 1e6 },
         default: None,
     },
     Parameter {
@@ -65,6 +94,18 @@ pub const LOAD: &[Parameter] = &[
         help: "law of the think time: exponential or constant",
         kind: Kind::Word(check_think),
         default: Some("exponential"),
+    },
+    Parameter {
+        name: "requests-per-session",
+        help: "mean number of requests that a session makes, for arrivals = \"sessions\"",
+        kind: Kind::Number { least: 1.0, most: 1e6 },
+        default: None,
+    },
+    Parameter {
+        name: "session-law",
+        help: "law of the number of requests of a session: geometric, if left out, or constant",
+        kind: Kind::Word(check_session_law),
+        default: None,
     },
     Parameter {
         name: "requests",
@@ -121,12 +162,50 @@ pub struct Load {
 /// When requests come, as far as it is known before the capacity is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Schedule {
-    /// At a rate per second, with gaps of a law whose mean is 1.
-    Rate(f64, Law),
-    /// At a share of the capacity, with gaps of a law whose mean is 1.
-    Share(f64, Law),
-    /// As told: a trace or a closed population.
+    /// At a rate per second, given arrivals of one a second.
+    Rate(f64, Arrivals),
+    /// At a share of the capacity, given arrivals of one a second.
+    Share(f64, Arrivals),
+    /// As told: a trace, stages or a closed population.
     Fixed(Arrivals),
+}
+
+/// The most sessions that may be expected to think at a time, at some 60 bytes each.
+const SESSIONS_AT_MOST: f64 = 1e6;
+
+/// Which of the ways it is in which a load can be told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Gaps,
+    Stages,
+    Trace,
+    Closed,
+    Sessions,
+}
+
+impl Way {
+    fn of(arrivals: &str, settings: &Settings) -> Self {
+        match arrivals {
+            "closed" => Self::Closed,
+            "trace" => Self::Trace,
+            "sessions" => Self::Sessions,
+            _ if settings.get("stages").is_some() => Self::Stages,
+            _ => Self::Gaps,
+        }
+    }
+
+    /// Whether a parameter means anything here.
+    fn takes(self, name: &str) -> bool {
+        match name {
+            "rate" | "capacity" => matches!(self, Self::Gaps | Self::Sessions),
+            "gap" | "arrivals-scv" => self == Self::Gaps,
+            "stages" => self == Self::Stages,
+            "trace" | "trace-column" | "trace-ties" | "speed" => self == Self::Trace,
+            "users" => self == Self::Closed,
+            "requests-per-session" | "session-law" => self == Self::Sessions,
+            _ => true,
+        }
+    }
 }
 
 impl Load {
@@ -136,28 +215,28 @@ impl Load {
     /// Names the parameter that is missing or does not fit, and says what is wrong with it.
     pub fn new(settings: &Settings, folder: &Path) -> Result<Self, (&'static str, String)> {
         let arrivals = settings.word("arrivals").expect("arrivals has a default");
-        let foreign: &[&str] = match arrivals {
-            "closed" => &["rate", "gap", "capacity", "arrivals-scv", "trace"],
-            "trace" => &["rate", "gap", "capacity", "arrivals-scv", "users"],
-            _ => &["users", "trace"],
-        };
-        if let Some((name, _)) = settings.iter().find(|(name, _)| foreign.contains(name)) {
-            return Err((name, format!("means nothing with {arrivals} arrivals; leave it out")));
+        let way = Way::of(arrivals, settings);
+        if let Some((name, _)) = settings.iter().find(|(name, _)| !way.takes(name)) {
+            let beside =
+                if way == Way::Stages { "beside stages".into() } else { format!("with {arrivals} arrivals") };
+            return Err((name, format!("means nothing {beside}; leave it out")));
         }
-        let schedule = match arrivals {
-            "closed" => Schedule::Fixed(closed(settings)?),
-            "trace" => Schedule::Fixed(trace(settings, folder)?),
-            law => {
-                let kind = gap_kind(law).map_err(|message| ("arrivals", message))?;
+        let schedule = match way {
+            Way::Closed => Schedule::Fixed(closed(settings)?),
+            Way::Trace => Schedule::Fixed(trace(settings, folder)?),
+            Way::Sessions => sessions(settings)?,
+            Way::Stages => Schedule::Fixed(staged(arrivals, settings)?),
+            Way::Gaps => {
+                let kind = gap_kind(arrivals).map_err(|message| ("arrivals", message))?;
                 let scv = settings.number("arrivals-scv").filter(|_| kind.takes_scv());
                 let gap =
                     kind.law(1.0, scv).map_err(|error| ("arrivals", format!("{error}; see arrivals-scv")))?;
-                open(law, gap, settings)?
+                open(arrivals, gap, settings)?
             }
         };
         let (requests, duration) = (settings.whole("requests"), settings.time("duration"));
-        let traced = matches!(schedule, Schedule::Fixed(Arrivals::Trace { .. }));
-        if requests.is_none() && duration.is_none() && !traced {
+        let ends = matches!(&schedule, Schedule::Fixed(arrivals) if arrivals.ends_s().is_some());
+        if requests.is_none() && duration.is_none() && !ends {
             return Err(("duration", "nothing says when to stop; set duration or requests".into()));
         }
         let warmup = settings.time("warmup").expect("warmup has a default");
@@ -181,12 +260,14 @@ impl Load {
 
     /// The arrivals, once it is known what 100 % of the capacity is.
     pub fn arrivals(&self, capacity_per_s: Option<f64>) -> Arrivals {
-        let at = |rate_per_s: f64, gap: &Law| Arrivals::Open { gap: gap.scaled(1.0 / rate_per_s) };
+        let at = |rate_per_s, arrivals: &Arrivals| {
+            arrivals.at_rate(rate_per_s).expect("streams and sessions can be of any rate")
+        };
         match &self.schedule {
-            Schedule::Rate(rate_per_s, gap) => at(*rate_per_s, gap),
-            Schedule::Share(share, gap) => at(
+            Schedule::Rate(rate_per_s, arrivals) => at(*rate_per_s, arrivals),
+            Schedule::Share(share, arrivals) => at(
                 share * capacity_per_s.expect("a share of the capacity is asked for after calibration"),
-                gap,
+                arrivals,
             ),
             Schedule::Fixed(arrivals) => arrivals.clone(),
         }
@@ -211,7 +292,7 @@ impl Load {
     pub fn expected(&self, capacity_per_s: Option<f64>) -> Duration {
         let arrivals = self.arrivals(capacity_per_s);
         let by_count = match (self.requests, &arrivals) {
-            (_, Arrivals::Trace { instants_s }) => instants_s.last().copied(),
+            (_, arrivals) if arrivals.ends_s().is_some() => arrivals.ends_s(),
             (Some(requests), _) => arrivals.rate_per_s().map(|rate_per_s| requests as f64 / rate_per_s),
             (None, _) => None,
         };
@@ -226,6 +307,7 @@ impl Load {
 
 /// An open stream at the rate or with the mean gap that is set. `gap` is the law of its gaps, with the mean 1.
 fn open(name: &str, gap: Law, settings: &Settings) -> Result<Schedule, (&'static str, String)> {
+    let once_a_second = Arrivals::Open { gap };
     match (settings.get("rate"), settings.time("gap")) {
         (Some(_), Some(_)) => {
             Err(("gap", "says the same as rate in another way; leave one of them out".into()))
@@ -233,9 +315,9 @@ fn open(name: &str, gap: Law, settings: &Settings) -> Result<Schedule, (&'static
         (None, Some(mean)) if mean.is_zero() => {
             Err(("gap", "must be longer than nothing; 1us is as good as all at once".into()))
         }
-        (None, Some(mean)) => Ok(Schedule::Rate(mean.as_secs_f64().recip(), gap)),
-        (Some(Value::Share(share)), None) => Ok(Schedule::Share(*share, gap)),
-        (Some(Value::Number(rate_per_s)), None) => Ok(Schedule::Rate(*rate_per_s, gap)),
+        (None, Some(mean)) => Ok(Schedule::Rate(mean.as_secs_f64().recip(), once_a_second)),
+        (Some(Value::Share(share)), None) => Ok(Schedule::Share(*share, once_a_second)),
+        (Some(Value::Number(rate_per_s)), None) => Ok(Schedule::Rate(*rate_per_s, once_a_second)),
         _ => Err((
             "rate",
             format!("{name} arrivals need a rate; set rate = 20, rate = \"50%\" or gap = \"50ms\""),
@@ -247,47 +329,119 @@ fn closed(settings: &Settings) -> Result<Arrivals, (&'static str, String)> {
     let Some(users) = settings.whole("users") else {
         return Err(("users", "closed arrivals need a number of users; set users = 10".into()));
     };
+    Ok(Arrivals::Closed { population: users as u32, think: think(settings) })
+}
+
+fn think(settings: &Settings) -> Law {
     let mean_s = settings.time("think").expect("think has a default").as_secs_f64();
-    let think = match settings.word("think-law") {
+    match settings.word("think-law") {
         Some("exponential") if mean_s > 0.0 => Law::Exponential { mean_s },
         _ => Law::Constant { mean_s },
+    }
+}
+
+/// Sessions that begin as a Poisson stream, so often that the rate is that of all their requests.
+fn sessions(settings: &Settings) -> Result<Schedule, (&'static str, String)> {
+    let Some(mean) = settings.number("requests-per-session") else {
+        let why = "sessions need a number of requests; set requests-per-session = 5";
+        return Err(("requests-per-session", why.into()));
     };
-    Ok(Arrivals::Closed { population: users as u32, think })
+    let requests = match settings.word("session-law") {
+        Some("constant") if mean.fract() == 0.0 => Batch::Fixed { size: mean as u32 },
+        Some("constant") => {
+            return Err((
+                "requests-per-session",
+                format!("must be a whole number where it is constant, not {mean}"),
+            ));
+        }
+        _ => Batch::Geometric { mean },
+    };
+    let gap = Law::Exponential { mean_s: 1.0 };
+    let sessions = Sessions { gap, requests, think: think(settings) };
+    let once_a_second = Arrivals::Sessions(sessions.at_rate(1.0));
+    match settings.get("rate") {
+        Some(Value::Number(rate_per_s)) if sessions.at_rate(*rate_per_s).thinking() > SESSIONS_AT_MOST => {
+            let why = format!(
+                "would keep more than {SESSIONS_AT_MOST:.0} sessions thinking at a time; think less, or send less"
+            );
+            Err(("rate", why))
+        }
+        Some(Value::Number(rate_per_s)) => Ok(Schedule::Rate(*rate_per_s, once_a_second)),
+        Some(Value::Share(share)) => Ok(Schedule::Share(*share, once_a_second)),
+        _ => Err((
+            "rate",
+            "sessions need the rate of all their requests; set rate = 20 or rate = \"50%\"".into(),
+        )),
+    }
+}
+
+/// A stream whose rate goes through stages.
+fn staged(law: &str, settings: &Settings) -> Result<Arrivals, (&'static str, String)> {
+    let spacing = match law {
+        "poisson" => Spacing::Poisson,
+        "constant" => Spacing::Even,
+        _ => return Err(("arrivals", format!("must be poisson or constant with stages, not {law:?}"))),
+    };
+    let text = settings.word("stages").expect("there are stages");
+    stages::read(text, spacing).map(Arrivals::Varying).map_err(|why| ("stages", why))
 }
 
 fn trace(settings: &Settings, folder: &Path) -> Result<Arrivals, (&'static str, String)> {
     let Some(name) = settings.word("trace") else {
         return Err(("trace", "arrivals from a trace need its file; set trace = \"arrivals.txt\"".into()));
     };
-    let path = folder.join(name);
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| ("trace", format!("cannot read {}: {error}", path.display())))?;
-    Arrivals::trace(&text).map_err(|error| ("trace", format!("{}: {error}", path.display())))
+    let ties = match settings.word("trace-ties") {
+        Some("random") => trace::Ties::Random,
+        _ => trace::Ties::Even,
+    };
+    let speed = settings.number("speed").unwrap_or(1.0);
+    let how = trace::Reading { column: settings.word("trace-column"), ties, speed };
+    trace::read(&folder.join(name), how).map_err(|why| ("trace", why))
+}
+
+/// A law by its name in files and options, with the mean and, where its kind has room for one, the squared coefficient of
+/// variation that are given.
+///
+/// # Errors
+/// Says in words what is wrong, to stand after the name of the parameter.
+pub fn named_law(name: &str, mean_s: f64, scv: Option<f64>) -> Result<Law, String> {
+    let kind = law_kind(name).ok_or_else(|| {
+        format!(
+            "must be exponential, constant, erlang-2 (any number of stages), hyperexponential, uniform, log-normal or \
+             pareto, not {name:?}"
+        )
+    })?;
+    kind.law(mean_s, scv.filter(|_| kind.takes_scv())).map_err(|error| error.to_string())
 }
 
 /// The kind of law that a name of arrivals stands for.
 fn gap_kind(name: &str) -> Result<LawKind, String> {
-    Ok(match name {
-        "poisson" => LawKind::Exponential,
+    let named = if name == "poisson" { Some(LawKind::Exponential) } else { law_kind(name) };
+    named.filter(|_| name != "exponential").ok_or_else(|| {
+        format!(
+            "must be poisson, constant, erlang-2 (any number of stages), hyperexponential, uniform, \
+             log-normal, pareto, trace, closed or sessions, not {name:?}"
+        )
+    })
+}
+
+fn law_kind(name: &str) -> Option<LawKind> {
+    Some(match name {
+        "exponential" => LawKind::Exponential,
         "constant" => LawKind::Constant,
         "hyperexponential" => LawKind::Hyperexponential,
         "uniform" => LawKind::Uniform,
         "log-normal" => LawKind::LogNormal,
         "pareto" => LawKind::Pareto,
-        _ => match name.strip_prefix("erlang-").and_then(|stages| stages.parse().ok()) {
-            Some(stages @ 1..=10_000) => LawKind::Erlang(stages),
-            _ => {
-                return Err(format!(
-                    "must be poisson, constant, erlang-2 (any number of stages), hyperexponential, uniform, \
-                     log-normal, pareto, trace or closed, not {name:?}"
-                ));
-            }
+        _ => match name.strip_prefix("erlang-")?.parse().ok()? {
+            stages @ 1..=10_000 => LawKind::Erlang(stages),
+            _ => return None,
         },
     })
 }
 
 fn check_arrivals(name: &str) -> Result<(), String> {
-    if matches!(name, "closed" | "trace") { Ok(()) } else { gap_kind(name).map(drop) }
+    if matches!(name, "closed" | "trace" | "sessions") { Ok(()) } else { gap_kind(name).map(drop) }
 }
 
 fn check_think(name: &str) -> Result<(), String> {
@@ -295,6 +449,24 @@ fn check_think(name: &str) -> Result<(), String> {
         "exponential" | "constant" => Ok(()),
         _ => Err(format!("must be exponential or constant, not {name:?}")),
     }
+}
+
+fn check_session_law(name: &str) -> Result<(), String> {
+    match name {
+        "geometric" | "constant" => Ok(()),
+        _ => Err(format!("must be geometric or constant, not {name:?}")),
+    }
+}
+
+fn check_ties(name: &str) -> Result<(), String> {
+    match name {
+        "even" | "random" => Ok(()),
+        _ => Err(format!("must be even or random, not {name:?}")),
+    }
+}
+
+fn check_stages(text: &str) -> Result<(), String> {
+    stages::read(text, Spacing::default()).map(drop)
 }
 
 fn any_word(word: &str) -> Result<(), String> {
@@ -351,6 +523,39 @@ mod tests {
         assert_eq!(
             missing(&[("arrivals", "closed"), ("users", "3"), ("rate", "5"), ("duration", "1s")]),
             "rate"
+        );
+    }
+
+    #[test]
+    fn sessions_are_told_by_the_rate_of_their_requests() {
+        let shape =
+            [("arrivals", "sessions"), ("requests-per-session", "4"), ("think", "1s"), ("duration", "9s")];
+        let with = |more: &[(&'static str, &str)]| load(&[&shape[..], more].concat());
+        let Arrivals::Sessions(sessions) = with(&[("rate", "50%")]).unwrap().arrivals(Some(400.0)) else {
+            panic!("sessions")
+        };
+        assert!((sessions.rate_per_s() - 200.0).abs() < 1e-9 && (sessions.thinking() - 150.0).abs() < 1e-9);
+        assert_eq!(sessions.requests, Batch::Geometric { mean: 4.0 });
+        assert_eq!(with(&[]).unwrap_err().0, "rate");
+        assert_eq!(with(&[("rate", "5"), ("users", "5")]).unwrap_err().0, "users");
+        assert!(with(&[("rate", "1e9")]).unwrap_err().1.contains("sessions thinking"));
+        let odd = [("arrivals", "sessions"), ("rate", "5"), ("duration", "9s"), ("session-law", "constant")];
+        assert_eq!(load(&odd).unwrap_err().0, "requests-per-session");
+        let odd = [&odd[..], &[("requests-per-session", "2.5")]].concat();
+        assert!(load(&odd).unwrap_err().1.contains("whole number"));
+    }
+
+    #[test]
+    fn stages_say_themselves_when_they_end() {
+        let ramp = load(&[("stages", "2s: 0→100/s, 8s: 100/s")]).unwrap();
+        assert_eq!(ramp.expected(None), Duration::from_secs(10));
+        let Arrivals::Varying(profile) = ramp.arrivals(None) else { panic!("stages") };
+        assert_eq!((profile.expected(60.0), profile.spacing), (900.0, Spacing::Poisson));
+        assert_eq!(load(&[("stages", "2s: 5/s"), ("rate", "5")]).unwrap_err().0, "rate");
+        assert_eq!(load(&[("stages", "2s: 5/s"), ("arrivals", "uniform")]).unwrap_err().0, "arrivals");
+        assert_eq!(
+            load(&[("stages", "2s: 5/s"), ("arrivals", "closed"), ("users", "3")]).unwrap_err().0,
+            "stages"
         );
     }
 

@@ -2,7 +2,7 @@
 
 use kendall_report::{Modelled, Modelling, ServiceSeen};
 use kendall_solve::{StopRule, formula, simulate};
-use kendall_station::{Arrivals, Class, Discipline, Kind, Law, Notation, Servers, Station};
+use kendall_station::{Arrivals, Class, Discipline, Kind, Law, Notation, Profile, Servers, Station};
 
 use crate::experiment::Model;
 use crate::load::{Load, Schedule};
@@ -37,10 +37,14 @@ pub(crate) struct Observed<'a> {
 }
 
 /// How to simulate a load. An open stream that stops after so many requests, all of them counted, is simulated as what
-/// it is: so many requests to an empty server, and that many times. Others are taken for glimpses of a steady state.
+/// it is: so many requests to an empty server, and that many times. So are stages, which end by themselves. Others are taken
+/// for glimpses of a steady state.
 pub(crate) fn stop(load: &Load) -> StopRule {
     let open = match &load.schedule {
-        Schedule::Rate(..) | Schedule::Share(..) => true,
+        Schedule::Rate(_, arrivals) | Schedule::Share(_, arrivals) => {
+            matches!(arrivals, Arrivals::Open { .. })
+        }
+        Schedule::Fixed(Arrivals::Varying(profile)) => return staged(load, profile),
         Schedule::Fixed(_) => false,
     };
     match load.requests {
@@ -51,6 +55,16 @@ pub(crate) fn stop(load: &Load) -> StopRule {
         }
         _ => StopRule::default(),
     }
+}
+
+/// How to simulate stages: to their end, often enough for a precise mean. A count that ends them before is kept to.
+fn staged(load: &Load, profile: &Profile) -> StopRule {
+    let Some(ends_s) = profile.ends_s() else { return StopRule::default() };
+    let expected = profile.expected(load.duration.map_or(ends_s, |time| ends_s.min(time.as_secs_f64())));
+    // As many as ever come: a Poisson number exceeds its mean by ten standard deviations once in 10²³ times.
+    let most = (expected + 10.0 * expected.sqrt() + 10.0) as u64;
+    let customers = load.requests.map_or(most, |requests| requests.min(most));
+    StopRule::Runs { customers, runs: (SIMULATED / customers).clamp(FEWEST_RUNS, MOST_RUNS) }
 }
 
 /// How closely a model's service law follows the measured one.
@@ -79,7 +93,9 @@ impl Observed<'_> {
     pub(crate) fn notations(&self, models: &[Model]) -> Vec<Notation> {
         let population = match self.arrivals {
             Arrivals::Closed { population, .. } => Some(*population),
-            Arrivals::Open { .. } | Arrivals::Trace { .. } | Arrivals::Varying(_) => None,
+            Arrivals::Open { .. } | Arrivals::Trace { .. } | Arrivals::Varying(_) | Arrivals::Sessions(_) => {
+                None
+            }
         };
         // FIFO goes without saying.
         let order = Some(self.discipline).filter(|&discipline| discipline != Discipline::Fifo);
@@ -140,6 +156,7 @@ impl Observed<'_> {
             }
             // Of the same mean rate, which then stays.
             (Arrivals::Varying(profile), None) => stream(1.0 / profile.mean_rate_per_s(), 1.0),
+            (Arrivals::Sessions(sessions), None) => stream(1.0 / sessions.rate_per_s(), 1.0),
         }
     }
 
@@ -163,10 +180,9 @@ impl Observed<'_> {
     /// Rate and mean response time of a station by formula, up to `most_per_s` or to where there is no answer.
     pub(crate) fn curve(&self, notation: &Notation, most_per_s: f64) -> Vec<(f64, f64)> {
         let Ok(station) = self.station(notation, Precision::TwoMoments) else { return Vec::new() };
-        let Arrivals::Open { gap } = &station.arrivals else { return Vec::new() };
         let at = |step: u32| {
             let rate_per_s = most_per_s * f64::from(step) / f64::from(CURVE_STEPS);
-            let arrivals = Arrivals::Open { gap: gap.with_mean(1.0 / rate_per_s) };
+            let arrivals = station.arrivals.at_rate(rate_per_s)?;
             let answer = formula(&Station { arrivals, ..station.clone() }).ok()?;
             Some((rate_per_s, answer.response.mean_s.value + self.delay_s))
         };
@@ -327,7 +343,7 @@ mod tests {
             drain: Duration::ZERO,
             connections: 1,
         };
-        let open = || Schedule::Rate(5.0, Law::Constant { mean_s: 1.0 });
+        let open = || Schedule::Rate(5.0, Arrivals::constant(1.0));
         assert_eq!(stop(&load(Some(500), 0, open())), StopRule::Runs { customers: 500, runs: 480 });
         assert_eq!(stop(&load(Some(100_000), 0, open())), StopRule::Runs { customers: 100_000, runs: 30 });
         let closed =

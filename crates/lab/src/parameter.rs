@@ -39,6 +39,15 @@ pub enum Kind {
     Rate,
     /// A word; the function says in words what is wrong with one.
     Word(fn(&str) -> Result<(), String>),
+    /// A text, with every blank; the function says in words what is wrong with one.
+    Text(fn(&str) -> Result<(), String>),
+    /// Lines of text, for each of which a command line has the option once more; the function says in words what is wrong
+    /// with one line.
+    Lines(fn(&str) -> Result<(), String>),
+    /// A file. An experiment names it relative to its own folder, a command line to the current one.
+    File,
+    /// On or off; on a command line the option alone means on.
+    Switch,
 }
 
 /// The value of a parameter.
@@ -62,7 +71,7 @@ impl Kind {
     /// # Errors
     /// Says in words what is wrong, to stand after the parameter's name.
     pub fn read(&self, text: &str) -> Result<Value, String> {
-        let text = text.trim();
+        let text = if matches!(self, Self::Text(_)) { text } else { text.trim() };
         match *self {
             Self::Whole { least, most } => {
                 let refuse = || format!("must be a whole number from {least} to {most}, not {text:?}");
@@ -76,13 +85,20 @@ impl Kind {
             }
             Self::Time => read_time(text).map(Value::Time),
             Self::Rate => read_rate(text),
-            Self::Word(check) => check(text).map(|()| Value::Word(text.into())),
+            Self::Word(check) | Self::Text(check) => check(text).map(|()| Value::Word(text.into())),
+            Self::Lines(check) => text.lines().try_for_each(check).map(|()| Value::Word(text.into())),
+            Self::File if text.is_empty() => Err("must name a file".into()),
+            Self::File => Ok(Value::Word(text.into())),
+            Self::Switch => match text {
+                "on" | "off" => Ok(Value::Word(text.into())),
+                _ => Err(format!("must be on or off, not {text:?}")),
+            },
         }
     }
 }
 
 /// Reads "250ms", "1.5s", "2m" or "1h".
-fn read_time(text: &str) -> Result<Duration, String> {
+pub(crate) fn read_time(text: &str) -> Result<Duration, String> {
     let refuse = || format!("must be a time such as \"250ms\", \"1.5s\" or \"2m\", not {text:?}");
     let unit_at = text.find(|c: char| c.is_alphabetic() || c == 'µ').ok_or_else(refuse)?;
     let (number, unit) = text.split_at(unit_at);
@@ -177,6 +193,16 @@ mod tests {
         for text in ["0", "-5%", "NaN", "inf", "", "%"] {
             assert!(Kind::Rate.read(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn lines_files_and_switches_are_words_with_a_check_of_their_own() {
+        let lines = Kind::Lines(|line| if line.contains(':') { Ok(()) } else { Err("needs a colon".into()) });
+        assert_eq!(lines.read("a: b\nc: d"), Ok(Value::Word("a: b\nc: d".into())));
+        assert!(lines.read("a: b\nc").is_err());
+        assert!(Kind::File.read(" ").is_err() && Kind::Switch.read("yes").is_err());
+        assert_eq!(Kind::Text(|_| Ok(())).read(" a\n"), Ok(Value::Word(" a\n".into())));
+        assert_eq!(Kind::Switch.read("on"), Ok(Value::Word("on".into())));
     }
 
     #[test]

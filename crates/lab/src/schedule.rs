@@ -10,8 +10,10 @@ pub(crate) struct Trial {
     pub number: usize,
     /// Its combination, as an index into [`crate::Experiment::combinations`].
     pub combination: usize,
-    /// Which repeat of its combination it is, from 0.
+    /// Which repeat of its combination it is, from 0; all of one repeat are a block.
     pub repeat: u32,
+    /// Which attempt it is, from 0: what was disturbed is tried again, and asked the same again.
+    pub attempt: u32,
     /// The seed of its requests and arrivals.
     pub seed: u64,
 }
@@ -22,16 +24,22 @@ pub(crate) struct Trial {
 /// `asks` tells for each combination the first one that is asked the same. Trials of one repeat that are asked the same
 /// share a seed: ways to serve are compared on the same requests (common random numbers).
 pub(crate) fn schedule(asks: &[usize], repeats: u32, seed: u64) -> Vec<Trial> {
-    let mut trials = Vec::with_capacity(asks.len() * repeats as usize);
-    for repeat in 0..repeats {
-        let mut block: Vec<usize> = (0..asks.len()).collect();
-        block.shuffle(&mut stream(seed, Purpose::Order, u64::from(repeat)));
-        for combination in block {
-            let seed = derive(seed, Purpose::Trial, (asks[combination] as u64) << 32 | u64::from(repeat));
-            trials.push(Trial { number: trials.len() + 1, combination, repeat, seed });
-        }
-    }
-    trials
+    (0..repeats).flat_map(|repeat| block(asks, repeat, seed)).collect()
+}
+
+/// One block of them. Its trials are numbered after those of all blocks before it.
+pub(crate) fn block(asks: &[usize], repeat: u32, seed: u64) -> Vec<Trial> {
+    let mut order: Vec<usize> = (0..asks.len()).collect();
+    order.shuffle(&mut stream(seed, Purpose::Order, u64::from(repeat)));
+    let before = asks.len() * repeat as usize;
+    let trial = |(place, combination): (usize, usize)| Trial {
+        number: before + place + 1,
+        combination,
+        repeat,
+        attempt: 0,
+        seed: derive(seed, Purpose::Trial, (asks[combination] as u64) << 32 | u64::from(repeat)),
+    };
+    order.into_iter().enumerate().map(trial).collect()
 }
 
 #[cfg(test)]

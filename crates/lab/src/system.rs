@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kendall_load::Workload;
 use kendall_station::{Discipline, Servers};
 
-use crate::parameter::{Parameter, Value};
+use crate::parameter::{Kind, Parameter, Value};
 
 /// A workload, or in words why the settings make none.
 pub type LoadResult = Result<Box<dyn Workload>, String>;
@@ -22,6 +22,8 @@ pub struct System {
     pub about: &'static str,
     /// The port its URLs mean where they name none.
     pub default_port: u16,
+    /// Whose it is.
+    pub home: Home,
     /// What `kendall serve NAME` takes, as `--name value`.
     pub server: &'static [Parameter],
     /// What its workload takes.
@@ -32,6 +34,54 @@ pub struct System {
     pub load: fn(SocketAddr, &Settings, u64) -> LoadResult,
     /// Serves it until a signal asks to stop, or says in words why it cannot.
     pub serve: fn(&Settings, Serving) -> Result<(), String>,
+}
+
+/// Whose a system is.
+#[derive(Clone, Copy, Debug)]
+pub enum Home {
+    /// One of kendall's own: its server stamps every request, and its targets are
+    /// `NAME://HOST:PORT?PARAMETER=VALUE`.
+    Here,
+    /// Anybody's: its server stamps nothing. Its targets are URLs, which the parameter [`URL`] of its workload takes as they
+    /// are; its server is what [`COMMAND`] starts, or without that runs already where the URL says.
+    Anywhere {
+        /// The schemes of its URLs.
+        schemes: &'static [&'static str],
+        /// The address that a URL names, or in words why it names none.
+        address: fn(&str) -> Result<SocketAddr, String>,
+    },
+}
+
+/// The parameter of a workload that takes a target's URL as it is, where the system is anybody's.
+pub const URL: &str = "url";
+/// The parameter of a server that says how to start it, where the system is anybody's.
+pub const COMMAND: &str = "command";
+
+impl System {
+    /// Whether URLs of this scheme are its targets.
+    pub fn is_of_scheme(&self, scheme: &str) -> bool {
+        match self.home {
+            Home::Here => self.name == scheme,
+            Home::Anywhere { schemes, .. } => schemes.contains(&scheme),
+        }
+    }
+
+    /// Where its server runs already; `None` where it is to be started.
+    pub(crate) fn running(
+        &self,
+        server: &Settings,
+        workload: &Settings,
+    ) -> Result<Option<SocketAddr>, String> {
+        match self.home {
+            Home::Anywhere { address, .. } if server.get(COMMAND).is_none() => {
+                let url = workload
+                    .word(URL)
+                    .ok_or("nothing says where it runs: set url, or a command that starts it")?;
+                address(url).map(Some)
+            }
+            Home::Anywhere { .. } | Home::Here => Ok(None),
+        }
+    }
 }
 
 /// How any system is served.
@@ -74,6 +124,23 @@ impl Settings {
     /// All values that are set, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         self.0.iter().map(|(name, value)| (*name, value))
+    }
+
+    /// The same, with files relative to a folder.
+    #[must_use]
+    pub fn rooted(&self, parameters: &[Parameter], folder: &Path) -> Self {
+        let rooted = |(name, value): (&&'static str, &Value)| {
+            let is_file =
+                |parameter: &Parameter| parameter.name == *name && matches!(parameter.kind, Kind::File);
+            let value = match value {
+                Value::Word(file) if parameters.iter().any(is_file) => {
+                    Value::Word(folder.join(file).to_string_lossy().into_owned())
+                }
+                other => other.clone(),
+            };
+            (*name, value)
+        };
+        Self(self.0.iter().map(rooted).collect())
     }
 
     /// A whole number, if it is set.

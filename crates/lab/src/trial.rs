@@ -5,13 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use kendall_link::{Asked, LinkError};
 use kendall_load::{LoadError, Plan, Progress, RequestClass, RunSummary, run};
 use kendall_record::{RecordError, RequestRow, TrialWriter, stamps};
 use kendall_solve as solve;
 use kendall_station::{Answer, Arrivals, Law};
 use serde::{Deserialize, Serialize};
 
+use crate::disturbance::{Disturbance, Look};
 use crate::experiment::Combination;
+use crate::hopeless;
+use crate::link::{Bed, LinkRecord};
 use crate::load::Load;
 use crate::schedule::Trial;
 use crate::server::{Server, ServerError, Usage};
@@ -35,6 +39,8 @@ pub enum TrialError {
     Load(#[from] LoadError),
     #[error(transparent)]
     Record(#[from] RecordError),
+    #[error(transparent)]
+    Link(#[from] LinkError),
     #[error("the workload of {system} cannot be made: {why}")]
     Workload { system: &'static str, why: String },
     #[error("the server answered nothing in {seconds} s under full load, so its capacity cannot be found")]
@@ -65,8 +71,23 @@ pub struct TrialResult {
     pub verdict: Verdict,
     /// What the server used while it was loaded.
     pub server: Usage,
+    /// The emulated link that it crossed, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkRecord>,
     /// What was measured, or why that makes no answer.
     pub measured: Measured,
+    /// What the clients alone saw, whatever the server told.
+    #[serde(default)]
+    pub clients: Option<solve::ClientSide>,
+    /// Whether the number of requests in the station grew through the trial: then it is unstable at this rate.
+    #[serde(default)]
+    pub grows: bool,
+    /// What else the machine did meanwhile, where it tells.
+    #[serde(default)]
+    pub disturbance: Option<Disturbance>,
+    /// Why the trial was stopped early: it could no longer meet what is expected of it.
+    #[serde(default)]
+    pub hopeless: Option<String>,
 }
 
 /// What was measured in a trial.
@@ -84,9 +105,13 @@ pub(crate) struct Task<'a> {
     pub(crate) trial: &'a Trial,
     pub(crate) combination: &'a Combination,
     pub(crate) load: &'a Load,
+    /// The link to cross, if there is one.
+    pub(crate) link: Option<&'a Asked>,
     /// What 100 % is, where a share of it is asked for.
     pub(crate) capacity_per_s: Option<f64>,
     pub(crate) folder: &'a Path,
+    /// What is expected of it, which it is watched for.
+    pub(crate) expected: Vec<solve::expect::Expectation>,
 }
 
 /// The way to the system under test.
@@ -96,19 +121,29 @@ pub(crate) struct Bench<'a> {
     pub(crate) program: &'a Path,
     /// The system.
     pub(crate) system: &'static System,
+    /// The link of the run, if any of its trials crosses one.
+    pub(crate) bed: Option<&'a Bed>,
 }
 
 impl Bench<'_> {
-    /// Starts the server of a combination, with its log and stamps in a folder.
-    fn serve(&self, combination: &Combination, folder: &Path) -> Result<(Server, PathBuf), ServerError> {
+    /// Starts the server of a combination, with its log and stamps in a folder: at the far end of a link, or here.
+    fn serve(
+        &self,
+        combination: &Combination,
+        folder: &Path,
+        far: Option<&Bed>,
+    ) -> Result<(Server, PathBuf), TrialError> {
         let stamps = folder.join("stamps.bin");
-        let fixed = ["serve", self.system.name, "--listen", "127.0.0.1:0", "--until-stdin-ends", "--stamps"];
+        let listen = far.map_or_else(|| "127.0.0.1:0".to_owned(), |_| Bed::listen().to_string());
+        let fixed = ["serve", self.system.name, "--listen", &listen, "--until-stdin-ends", "--stamps"];
         let mut arguments: Vec<OsString> = fixed.map(OsString::from).into();
         arguments.push(stamps.clone().into());
         for (name, value) in combination.server.iter() {
             arguments.extend([format!("--{name}").into(), value.to_string().into()]);
         }
-        Ok((Server::start(self.program, &arguments, &folder.join("server.log"))?, stamps))
+        let start = || Server::start(self.program, &arguments, &folder.join("server.log"));
+        let server = far.map_or_else(|| Ok(start()), |bed| bed.at_server(start))??;
+        Ok((server, stamps))
     }
 
     fn workload(
@@ -132,7 +167,7 @@ impl Bench<'_> {
     ) -> Result<f64, TrialError> {
         std::fs::create_dir_all(folder)
             .map_err(|source| RecordError::Write { path: folder.into(), source })?;
-        let (server, _) = self.serve(combination, folder)?;
+        let (server, _) = self.serve(combination, folder, None)?;
         let workload = self.workload(&server, combination, seed)?;
         let (servers, _) = (self.system.station)(&combination.server);
         let population = servers.get().saturating_mul(4);
@@ -163,30 +198,35 @@ impl Bench<'_> {
         }
     }
 
-    /// Runs one trial and writes its record, but for `answer.json`.
-    pub(crate) fn trial(
+    /// Runs one trial, over nothing but what is there, and writes its record, but for `answer.json`.
+    pub(crate) fn trial_as_it_is(
         &self,
         task: &Task<'_>,
         progress: &Progress,
         cancel: &AtomicBool,
     ) -> Result<TrialResult, TrialError> {
-        let &Task { trial, combination, load, capacity_per_s, folder } = task;
+        let &Task { trial, combination, load, link, capacity_per_s, folder, .. } = task;
         let mut writer = TrialWriter::create(folder)?;
-        let (mut server, stamps_path) = self.serve(combination, folder)?;
+        let (mut server, stamps_path) = self.serve(combination, folder, link.and(self.bed))?;
         let workload = self.workload(&server, combination, trial.seed)?;
         let plan = load.plan(capacity_per_s, trial.seed);
         let offered_per_s = plan.arrivals.rate_per_s();
         let before = server.usage()?;
+        let look = Look::now();
+        let watch = hopeless::Watch::new(&task.expected, load, capacity_per_s);
         let mut failed = None;
         let mut sink = |row: RequestRow| {
             if let (None, Err(error)) = (&failed, writer.append(&row)) {
                 failed = Some(error);
             }
+            watch.see(&row);
         };
-        let run = run(&plan, &*workload, &mut sink, progress, cancel)?;
+        let run =
+            hopeless::either(cancel, watch.flag(), |stop| run(&plan, &*workload, &mut sink, progress, stop))?;
         if let Some(error) = failed {
             return Err(error.into());
         }
+        let disturbance = look.zip(Look::now()).and_then(|(before, after)| after.since(&before));
         let after = server.usage()?;
         // The server writes its last stamps when it stops.
         server.stop()?;
@@ -215,7 +255,12 @@ impl Bench<'_> {
             verdict: Verdict::of(&run, &plan.arrivals),
             run,
             server: Usage { cpu_s: after.cpu_s - before.cpu_s, ..after },
+            link: None,
             measured,
+            clients: solve::client_side(&[view]).ok(),
+            grows: solve::trend(&rows, view.warmup_ns).is_some_and(|trend| trend.grows),
+            disturbance,
+            hopeless: watch.why(),
         })
     }
 }

@@ -15,22 +15,25 @@ use crate::trial::{Measured, TrialResult};
 /// What the user sees while it runs: a bar with the time left on a terminal, a line a trial elsewhere.
 pub(crate) struct View {
     bar: Option<ProgressBar>,
-    planned: usize,
+    planned: Cell<usize>,
     /// The planned time of the trials that are done, in ms.
     done_ms: Cell<u64>,
 }
 
 impl View {
-    pub(crate) fn new(planned: usize) -> Self {
+    pub(crate) fn new() -> Self {
         let bar = io::stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{wide_bar} {percent:>3} %  {msg}  {prefix} left")
                 .expect("the template is valid");
             ProgressBar::new(1).with_style(style)
         });
-        Self { bar, planned, done_ms: Cell::new(0) }
+        Self { bar, planned: Cell::new(0), done_ms: Cell::new(0) }
     }
 
-    pub(crate) fn plan(&self, expected: Duration) {
+    /// So many trials are planned in all, and those to be run take so long.
+    pub(crate) fn plan(&self, planned: usize, expected: Duration) {
+        self.planned.set(planned);
+        self.done_ms.set(0);
         if let Some(bar) = &self.bar {
             bar.set_length(expected.as_millis() as u64);
             bar.set_position(0);
@@ -60,7 +63,7 @@ impl View {
         work: impl FnOnce() -> T,
     ) -> T {
         let Some(bar) = &self.bar else { return work() };
-        let (before, planned) = (self.done_ms.get(), self.planned);
+        let (before, planned) = (self.done_ms.get(), self.planned.get());
         let (began, over) = (Instant::now(), AtomicBool::new(false));
         thread::scope(|scope| {
             let show = || {
@@ -96,11 +99,12 @@ impl View {
         };
         let (limits, doubts) = (result.verdict.limits.iter(), result.verdict.doubts.iter());
         let limits = limits.map(|limit| format!("; GENERATOR-LIMITED: {limit}"));
+        let doubts = doubts.map(ToString::to_string).chain(result.hopeless.clone());
         let doubts: String = limits.chain(doubts.map(|doubt| format!("; {doubt}"))).collect();
         self.line(&format!(
             "trial {:>3}/{}  {}  {} sent, {mean}{doubts}",
             result.number,
-            self.planned,
+            self.planned.get(),
             levels.join(", "),
             result.run.sent
         ));

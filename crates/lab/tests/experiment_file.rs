@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use kendall_lab::{Experiment, Kind, Parameter, Settings, System, Value, parse};
+use kendall_lab::{Experiment, Home, Kind, Parameter, Settings, System, Value, parse};
 use kendall_station::{Discipline, Servers};
 
 static SYSTEMS: [System; 1] = [System {
     name: "search",
     about: "a system for these tests",
     default_port: 1,
+    home: Home::Here,
     server: &[Parameter {
         name: "workers",
         help: "",

@@ -1,10 +1,10 @@
-//! When the next request is due: by arrivals fixed in advance, or by the users of a closed population.
+//! When the next request is due: by arrivals fixed in advance, by the users of a closed population, or by sessions.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use kendall_station::random::{Purpose, Rng, stream};
-use kendall_station::{Arrivals, Instants, Law};
+use kendall_station::{Arrivals, Crowd, Instants, Law};
 
 use crate::plan::Plan;
 
@@ -19,7 +19,7 @@ pub(crate) struct Due {
     pub(crate) index: u64,
     /// When, in nanoseconds since the start.
     pub(crate) at_ns: i64,
-    /// Whose it is, in a closed population.
+    /// Whose it is, in a closed population and in sessions.
     pub(crate) user: Option<usize>,
 }
 
@@ -34,6 +34,7 @@ pub(crate) struct Schedule<'a> {
 enum Source<'a> {
     Open { instants: Instants<'a>, next_ns: Option<i64> },
     Closed { think: &'a Law, users: Vec<Rng>, due: BinaryHeap<Reverse<(i64, usize)>> },
+    Sessions(Crowd<'a>),
 }
 
 impl<'a> Schedule<'a> {
@@ -50,7 +51,8 @@ impl<'a> Schedule<'a> {
                 let due = first.enumerate().map(|(i, at_ns)| Reverse((at_ns, i))).collect();
                 Source::Closed { think, users, due }
             }
-            (_, None) => unreachable!("only a closed population has no instants"),
+            (Arrivals::Sessions(sessions), None) => Source::Sessions(Crowd::new(sessions, plan.seed)),
+            (_, None) => unreachable!("only a closed population and sessions have no instants"),
         };
         Self {
             source,
@@ -65,6 +67,7 @@ impl<'a> Schedule<'a> {
         let at_ns = match &self.source {
             Source::Open { next_ns, .. } => *next_ns,
             Source::Closed { due, .. } => due.peek().map(|Reverse((at_ns, _))| *at_ns),
+            Source::Sessions(crowd) => crowd.next_s().map(nanoseconds),
         };
         at_ns.filter(|&at_ns| self.next_index < self.last_index && at_ns < self.last_ns)
     }
@@ -85,6 +88,7 @@ impl<'a> Schedule<'a> {
                 None
             }
             Source::Closed { due, .. } => due.pop().map(|Reverse((_, user))| user),
+            Source::Sessions(crowd) => crowd.take().map(|(_, user)| user as usize),
         };
         Some(Due { index, at_ns, user })
     }
@@ -94,11 +98,18 @@ impl<'a> Schedule<'a> {
         self.last_index = self.next_index;
     }
 
-    /// A user has an answer, or has given up, and begins to think.
+    /// A user has an answer, or has given up, and begins to think; one of a session may leave instead.
     pub(crate) fn think(&mut self, user: usize, now_ns: i64, at_least_ns: i64) {
-        if let Source::Closed { think, users, due } = &mut self.source {
-            let think_ns = nanoseconds(think.sample(&mut users[user])).max(at_least_ns);
-            due.push(Reverse((now_ns.saturating_add(think_ns), user)));
+        match &mut self.source {
+            Source::Open { .. } => {}
+            Source::Closed { think, users, due } => {
+                let think_ns = nanoseconds(think.sample(&mut users[user])).max(at_least_ns);
+                due.push(Reverse((now_ns.saturating_add(think_ns), user)));
+            }
+            Source::Sessions(crowd) => {
+                let user = u32::try_from(user).expect("a crowd numbers its users so");
+                crowd.answered(user, now_ns as f64 / NS_PER_S, at_least_ns as f64 / NS_PER_S);
+            }
         }
     }
 
@@ -106,19 +117,24 @@ impl<'a> Schedule<'a> {
     pub(crate) fn is_over(&self, now_ns: i64) -> bool {
         match &self.source {
             Source::Open { .. } => self.next_ns().is_none(),
-            Source::Closed { .. } => self.next_index >= self.last_index || now_ns >= self.last_ns,
+            Source::Closed { .. } | Source::Sessions(_) => {
+                self.next_index >= self.last_index || now_ns >= self.last_ns
+            }
         }
     }
 }
 
+const NS_PER_S: f64 = 1e9;
+
 fn nanoseconds(seconds: f64) -> i64 {
     // Saturates: an instant beyond 292 years never comes.
-    (seconds * 1e9).round() as i64
+    (seconds * NS_PER_S).round() as i64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kendall_station::{Batch, Between, Profile, Sessions, Spacing};
     use std::time::Duration;
 
     fn plan(arrivals: Arrivals) -> Plan {
@@ -145,6 +161,45 @@ mod tests {
     fn the_count_stops_it_too() {
         let few = Plan { requests: Some(3), ..plan(Arrivals::poisson(500.0)) };
         assert_eq!(all(&few).len(), 3);
+    }
+
+    /// The number of requests is a matter of the seed and the stages alone, and so is each instant.
+    #[test]
+    fn stages_end_by_themselves() {
+        let points = vec![(0.0, 0.0), (1.0, 300.0), (1.0, 100.0), (3.0, 100.0), (3.0, 0.0)];
+        let stages = Profile { points, between: Between::Lines, ..Profile::default() };
+        let even = Arrivals::Varying(Profile { spacing: Spacing::Even, ..stages.clone() });
+        let untimed = |arrivals| Plan { duration: None, ..plan(arrivals) };
+        let due = all(&untimed(even));
+        assert_eq!(due.len(), 349);
+        let gap_ns = |i: usize| due[i + 1].at_ns - due[i].at_ns;
+        assert!((150..348).all(|i| (gap_ns(i) - 10_000_000).abs() <= 1), "100/s evenly from 1 s on");
+        let poisson = untimed(Arrivals::Varying(stages));
+        assert_eq!(all(&poisson), all(&poisson));
+        let mut schedule = Schedule::new(&poisson);
+        while schedule.take().is_some() {}
+        assert!(schedule.is_over(0));
+    }
+
+    #[test]
+    fn a_session_asks_again_only_after_its_answer_and_ends() {
+        let gap = Law::Constant { mean_s: 0.4 };
+        let requests = Batch::Fixed { size: 2 };
+        let sessions = Sessions { gap, requests, think: Law::Constant { mean_s: 0.1 } };
+        let plan = plan(Arrivals::Sessions(sessions));
+        let mut schedule = Schedule::new(&plan);
+        let first = schedule.take().unwrap();
+        assert_eq!(first, Due { index: 0, at_ns: 400_000_000, user: Some(0) });
+        assert_eq!(schedule.next_ns(), Some(800_000_000), "the next session, for no answer has come");
+        schedule.think(0, 450_000_000, 0);
+        assert_eq!(schedule.take(), Some(Due { index: 1, at_ns: 550_000_000, user: Some(0) }));
+        schedule.think(0, 600_000_000, THINK_UNANSWERED_NS);
+        assert_eq!(
+            schedule.take(),
+            Some(Due { index: 2, at_ns: 800_000_000, user: Some(0) }),
+            "another's place"
+        );
+        assert!(!schedule.is_over(900_000_000) && schedule.is_over(1_000_000_000));
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod hlog;
 mod journal;
 mod manifest;
 mod row;
+pub mod series;
 pub mod stamps;
 mod table;
 mod trial;

@@ -26,9 +26,12 @@ pub struct Stamp {
     /// When its answer was there.
     pub finished: i64,
     /// The time it kept a worker busy: from started to finished, less interruptions, and the handing over of its
-    /// answer.
+    /// answer. [`TURNED_AWAY`] of a request that found no room.
     pub service: i64,
 }
+
+/// The service of a request that found no room: of its instants only `queued` means anything, when it came.
+pub const TURNED_AWAY: i64 = -1;
 
 /// Writes stamps to a file.
 #[derive(Debug)]
@@ -116,6 +119,9 @@ pub fn join(rows: &mut [RequestRow], stamps: &[Stamp], start_ns: i64) {
             continue;
         }
         row.queued = Some(stamp.queued - start_ns);
+        if stamp.service == TURNED_AWAY {
+            continue;
+        }
         row.started = Some(stamp.started - start_ns);
         row.finished = Some(stamp.finished - start_ns);
         row.service = Some(stamp.service);
@@ -182,5 +188,8 @@ mod tests {
         let queued: Vec<_> = rows.iter().map(|row| row.queued).collect();
         assert_eq!(queued, [Some(150), Some(50), Some(60), None, None, None]);
         assert_eq!((rows[0].started, rows[0].finished, rows[0].service), (Some(155), Some(170), Some(15)));
+        let mut refused = [row(7, Some(140), Some(190))];
+        join(&mut refused, &[Stamp { service: TURNED_AWAY, ..stamp(7, start + 150) }], start);
+        assert_eq!((refused[0].queued, refused[0].started, refused[0].service), (Some(150), None, None));
     }
 }

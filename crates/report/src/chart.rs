@@ -76,7 +76,8 @@ impl Scale {
 
     /// The unit of the numbers on a linear time axis. On a log axis each tick has its own.
     pub(crate) fn unit(&self, quantity: Quantity) -> Option<TimeUnit> {
-        (quantity == Quantity::Time && self.law == ScaleLaw::Linear).then(|| TimeUnit::for_s(self.values.1))
+        let largest = self.values.0.abs().max(self.values.1.abs());
+        (quantity == Quantity::Time && self.law == ScaleLaw::Linear).then(|| TimeUnit::for_s(largest))
     }
 
     /// Ticks at round values.

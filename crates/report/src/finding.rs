@@ -108,6 +108,8 @@ pub enum Finding {
     TooNarrow { place: String, half_width_s: f64, expected_s: f64, also: Vec<String> },
     /// No interval, because there is one trial only.
     NoInterval { places: Vec<String> },
+    /// What the laboratory has to say of the run as a whole.
+    Told { sentence: String },
     /// The experiment was interrupted.
     Unfinished { done: usize, planned: usize },
 }
@@ -186,6 +188,7 @@ impl Finding {
             | Self::TooWide { .. }
             | Self::TooNarrow { .. }
             | Self::NoInterval { .. }
+            | Self::Told { .. }
             | Self::Unfinished { .. } => Severity::Doubt,
         }
     }
@@ -413,6 +416,7 @@ impl Finding {
             Self::NoInterval { places } => {
                 write!(f, "At {} there is no interval: it takes at least two trials.", few(places))
             }
+            Self::Told { sentence } => write!(f, "{}.", sentence.trim_end_matches('.')),
             Self::Unfinished { done, planned } => {
                 write!(f, "{done} of {planned} trials were run: the experiment was interrupted.")
             }

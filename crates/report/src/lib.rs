@@ -8,6 +8,7 @@
 
 mod chart;
 mod comparison;
+mod expected;
 pub mod figure;
 mod finding;
 mod load;
@@ -20,9 +21,11 @@ mod relative;
 mod replay;
 mod svg;
 pub mod terminal;
+pub mod versus;
 
 pub use kendall_solve::number;
 
+pub use expected::ExpectedAt;
 pub use finding::{Answers, AssumedLaw, Finding, Reason, Severity, Trend, Way, findings};
 pub use load::{LoadPage, load_page};
 pub use model::{

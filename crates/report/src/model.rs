@@ -45,6 +45,12 @@ pub struct Report {
     /// Which assumptions of the models hold in the trials, each at its point.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<solve::check::Finding>,
+    /// What was expected at each point, judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<crate::ExpectedAt>,
+    /// Reasons to doubt the run as a whole, as sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
     /// The experiment as run, every default written out.
     pub experiment_toml: String,
 }

@@ -42,6 +42,7 @@ pub fn page(report: &Report) -> String {
         relative: relative(report),
         comparisons: comparisons(report),
         assumptions: assumptions(&report.checks),
+        expected: crate::expected::table(report),
         trials: trials(report),
     };
     view.render().expect("rendering to a string fails only where a value's Display does")
@@ -66,6 +67,7 @@ struct View<'a> {
     relative: Option<Comparison>,
     comparisons: Vec<Comparison>,
     assumptions: Table,
+    expected: Table,
     trials: Table,
 }
 

@@ -67,6 +67,10 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
                        request, as a share of the mean response.";
         write_led(&mut out, "  ", caption, width);
     }
+    let expected = crate::expected::table(report);
+    if !expected.rows.is_empty() {
+        write_table(&mut out, "Expected", &expected, style);
+    }
     write_assumptions(&mut out, report, width, style);
     for comparison in relative(report).into_iter().chain(comparisons(report)) {
         write_comparison(&mut out, &comparison, width, style);

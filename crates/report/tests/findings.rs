@@ -81,6 +81,8 @@ fn calm() -> Report {
         curves: vec![],
         published: vec![],
         checks: vec![],
+        expected: Vec::new(),
+        doubts: Vec::new(),
         experiment_toml: String::new(),
     }
 }

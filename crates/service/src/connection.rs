@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kendall_record::clock::now_ns;
-use kendall_record::stamps::Stamp;
+use kendall_record::stamps::{Stamp, TURNED_AWAY};
 use kendall_station::Job;
 use rustix::net::sockopt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
@@ -69,7 +69,7 @@ pub(crate) async fn serve<H: Handler>(
                 (used_bytes, Some(reply))
             }
             Decoded::Work { used_bytes, job, task, key } => {
-                (used_bytes, have_served(&stream, peer, &shared, job, task, key).await)
+                (used_bytes, have_served(&stream, peer, &shared, &stamps, job, task, key).await)
             }
         };
         let Some(Reply { bytes, then }) = reply else { return Ending::Reset };
@@ -89,6 +89,7 @@ async fn have_served<H: Handler>(
     stream: &TcpStream,
     peer: SocketAddr,
     shared: &Shared<H>,
+    stamps: &StampLog,
     job: Job,
     task: H::Task,
     key: Option<Vec<u8>>,
@@ -105,6 +106,14 @@ async fn have_served<H: Handler>(
         },
         Err(fate) => {
             shared.meters.ended(fate);
+            let now = now_ns();
+            stamps.write(Stamp {
+                port: peer.port(),
+                queued: now,
+                started: now,
+                finished: now,
+                service: TURNED_AWAY,
+            });
             tracing::debug!(%peer, ?fate, "request refused");
             Some(shared.handler.refusal())
         }

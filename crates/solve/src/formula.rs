@@ -23,6 +23,7 @@ mod priority;
 mod quadrature;
 mod renewal;
 mod room;
+mod sessions;
 mod shortest;
 mod single;
 mod solution;
@@ -137,6 +138,11 @@ fn whose(keeping: &[String], growing: &[String]) -> String {
 /// Says why there is no formula: the station is unstable or impossible, or nothing is known of it here.
 pub fn formula(station: &Station) -> Result<Answer, NoFormula> {
     station.validate()?;
+    if let Some((open, odd)) = sessions::as_open(station) {
+        let answer = formula(&open)?;
+        let by = of_sessions(&answer.by, odd);
+        return Ok(Answer { by, ..answer });
+    }
     if let Some(patience_s) = abandon::patience_s(station) {
         return abandon::answer(station, patience_s);
     }
@@ -234,6 +240,16 @@ pub fn number_at_least(station: &Station, n: u64) -> Result<f64, NoFormula> {
     }
 }
 
+/// By which theorem the formula of an open stream holds for sessions, and what it takes for granted.
+fn of_sessions(by: &By, odd: Option<&str>) -> By {
+    let By::Formula { source, approximate } = by else { return by.clone() };
+    let approximate: Vec<&str> = odd.into_iter().chain(approximate.as_deref()).collect();
+    By::Formula {
+        source: format!("{}; {source}", sessions::SOURCE).into(),
+        approximate: (!approximate.is_empty()).then(|| approximate.join("; ").into()),
+    }
+}
+
 /// The law of the gaps of open arrivals, and the rate.
 fn open_rate(arrivals: &Arrivals) -> Result<(&Law, f64), NoFormula> {
     match arrivals {
@@ -241,6 +257,7 @@ fn open_rate(arrivals: &Arrivals) -> Result<(&Law, f64), NoFormula> {
         Arrivals::Trace { .. } => Err(NoFormula::Trace),
         Arrivals::Varying(_) => Err(NoFormula::Varying),
         Arrivals::Closed { .. } => Err(NoFormula::Closed),
+        Arrivals::Sessions(_) => unreachable!("they are solved as an open stream"),
     }
 }
 

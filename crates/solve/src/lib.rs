@@ -6,6 +6,7 @@
 //! - [`plan()`] says how long a station must be watched for a wanted precision.
 //! - [`measured`] makes an answer from the request rows of real trials.
 //! - [`check`](mod@check) says which assumptions hold in them, and what it costs where one does not.
+//! - [`compare`](mod@compare) says which of several sides is faster, by runs against runs.
 //! - [`streamed`] makes one from rows as they come, in memory that does not grow.
 //! - [`expect`] judges whether what was seen meets what was expected of it.
 //! - [`table`] reads points that any other tool measured, and [`fit`](mod@fit) finds the station behind them.
@@ -16,6 +17,7 @@
 pub mod batch;
 pub mod check;
 pub mod closed;
+pub mod compare;
 pub mod expect;
 pub mod fit;
 mod formula;

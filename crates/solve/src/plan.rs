@@ -239,7 +239,7 @@ pub fn plan(station: &Station, precision: f64) -> Result<Plan, NoPlan> {
 
 fn spread(station: &Station) -> Result<Spread, NoPlan> {
     station.validate()?;
-    if let (Arrivals::Open { .. }, None, Some(rho)) =
+    if let (Arrivals::Open { .. } | Arrivals::Sessions(_), None, Some(rho)) =
         (&station.arrivals, station.capacity, station.offered_utilisation())
         && rho >= 1.0
     {
@@ -277,7 +277,9 @@ fn relaxation_s(station: &Station, response_s: f64) -> f64 {
     let (rate_per_s, gap_scv) = match &station.arrivals {
         Arrivals::Closed { think, .. } => return think.mean_s() + response_s,
         Arrivals::Open { gap } => (1.0 / gap.mean_s(), gap.scv()),
-        Arrivals::Trace { .. } | Arrivals::Varying(_) => (station.arrivals.rate_per_s().unwrap_or(0.0), 1.0),
+        Arrivals::Trace { .. } | Arrivals::Varying(_) | Arrivals::Sessions(_) => {
+            (station.arrivals.rate_per_s().unwrap_or(0.0), 1.0)
+        }
     };
     let most_per_s = f64::from(station.servers.get()) / service_s;
     let apart = (most_per_s.sqrt() - rate_per_s.sqrt()).powi(2);
@@ -292,9 +294,10 @@ fn relaxation_s(station: &Station, response_s: f64) -> f64 {
 
 fn calibration(station: &Station, utilisation: f64, response_s: f64, precision: f64) -> Calibration {
     let amplification = match (&station.arrivals, station.capacity) {
-        (Arrivals::Open { .. } | Arrivals::Trace { .. } | Arrivals::Varying(_), None) => {
-            1.0 / (1.0 - utilisation)
-        }
+        (
+            Arrivals::Open { .. } | Arrivals::Trace { .. } | Arrivals::Varying(_) | Arrivals::Sessions(_),
+            None,
+        ) => 1.0 / (1.0 - utilisation),
         // What bounds the queue bounds this too.
         _ => {
             chain::elasticity(station, response_s).unwrap_or_else(|| 1.0 / (1.0 - utilisation).max(precision))

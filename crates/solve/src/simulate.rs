@@ -248,7 +248,7 @@ fn steady(
     };
     let runs = if saturated.is_some() { 1 } else { runs(station, max_customers) };
     let often = if precision.is_some() { Often::UntilPrecise } else { Often::AtTheEnd };
-    let open = !matches!(station.arrivals, Arrivals::Closed { .. });
+    let open = !matches!(station.arrivals, Arrivals::Closed { .. } | Arrivals::Sessions(_));
     let begun = |run: u64| {
         let seed = if runs == 1 { seed } else { derive(seed, Purpose::Trial, run) };
         let arriving = Arriving::new(station, seed);
@@ -334,7 +334,9 @@ impl Eq for Instant {}
 /// The utilisation of a station that has no steady state. A trace is finite and has none to reach.
 fn saturated(station: &Station) -> Option<f64> {
     match (&station.arrivals, station.capacity) {
-        (Arrivals::Open { .. }, None) => station.offered_utilisation().filter(|&rho| rho >= 1.0),
+        (Arrivals::Open { .. } | Arrivals::Sessions(_), None) => {
+            station.offered_utilisation().filter(|&rho| rho >= 1.0)
+        }
         _ => None,
     }
 }

@@ -4,8 +4,10 @@
 //! Everything here is a pure function of numbers. Nothing here knows what a station is.
 
 mod batches;
+mod bootstrap;
 mod exponential;
 mod kolmogorov;
+mod permutation;
 mod poisson;
 mod quantiles;
 mod series;
@@ -13,8 +15,10 @@ mod share;
 mod warmup;
 
 pub use batches::{BatchMeans, batch_means, lag_one_correlation};
+pub use bootstrap::{Bootstrapped, DRAWS, median, median_difference, median_interval};
 pub use exponential::{anderson_darling_exponential, anderson_darling_modified, lilliefors_exponential};
 pub use kolmogorov::{kolmogorov_survival, two_samples, uniform_distance};
+pub use permutation::{Permuted, holm, rank_sum, signed_rank, smallest_rank_sum, smallest_signed_rank};
 pub use poisson::{conditional_uniform, conditional_uniform_lewis, dispersion_index};
 pub use quantiles::{minimum_samples, quantile_rank, quantile_ranks, quantile_ranks_with};
 pub use series::{autocorrelation, cross_correlation, ljung_box, mann_kendall};

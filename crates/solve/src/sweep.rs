@@ -34,11 +34,11 @@ pub fn sweep(station: &Station) -> Option<Line<Answer>> {
     let service_s = station.service_overall().mean_s();
     let most_per_s = f64::from(station.servers.get()) / service_s;
     match &station.arrivals {
-        Arrivals::Open { gap } => {
-            let here = 1.0 / gap.mean_s();
+        Arrivals::Open { .. } | Arrivals::Sessions(_) => {
+            let here = station.arrivals.rate_per_s()?;
             let end = if station.capacity.is_some() { 1.5 * here.max(most_per_s) } else { most_per_s };
             let at = |rate_per_s: f64| {
-                let arrivals = Arrivals::Open { gap: gap.with_mean(1.0 / rate_per_s) };
+                let arrivals = station.arrivals.at_rate(rate_per_s)?;
                 formula(&Station { arrivals, ..station.clone() }).ok()
             };
             Some(Line { along: Along::Rate, here, points: along(rates(here, end), at) })

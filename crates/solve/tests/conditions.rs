@@ -8,7 +8,7 @@ mod simulated;
 use kendall_solve::{NetworkAnswer, SimulationError, StopRule, formula, simulate, simulate_conditions};
 use kendall_station::{
     Arrivals, Batch, Between, Breakdown, Class, Clock, Conditions, Delays, Discipline, Estimate, Interrupted,
-    Law, Profile, Retry, Servers, Setup, Station,
+    Law, Profile, Retry, Servers, Setup, Spacing, Station,
 };
 use simulated::{adds_up, near};
 
@@ -281,7 +281,8 @@ fn retries_after_a_long_time_load_like_new_customers() {
 #[test]
 fn rates_that_vary_average_over_their_period() {
     let points = vec![(0.0, 2.0), (6.0, 10.0), (8.0, 1.0)];
-    let profile = Profile { points, between: Between::Lines, period_s: Some(12.0) };
+    let profile =
+        Profile { points, between: Between::Lines, period_s: Some(12.0), spacing: Spacing::Poisson };
     let arrivals = Arrivals::Varying(profile.clone());
     let answer = run(&Station { arrivals, ..station(1.0, exponential(2.0), 400) }, 81);
     near("number", answer.overall.in_system, 2.0 * profile.mean_rate_per_s());
@@ -299,7 +300,8 @@ fn rates_that_vary_average_over_their_period() {
 #[test]
 fn a_slow_change_is_a_row_of_steady_states() {
     let points = vec![(0.0, 0.3), (12_000.0, 0.7)];
-    let profile = Profile { points, between: Between::Steps, period_s: Some(24_000.0) };
+    let profile =
+        Profile { points, between: Between::Steps, period_s: Some(24_000.0), spacing: Spacing::Poisson };
     let arrivals = Arrivals::Varying(profile);
     let answer = run(&Station { arrivals, ..station(1.0, exponential(1.0), 1) }, 82);
     for (i, phase) in answer.phases.iter().enumerate() {
@@ -334,7 +336,12 @@ fn what_never_settles_is_said() {
     let never = Station { arrivals: users, ..station(1.0, Law::Constant { mean_s: 2.0 }, 1) };
     let stalled = refused(&under(conditions, never));
     assert!(matches!(stalled, SimulationError::Stalled { .. }), "{stalled}");
-    let burst = Profile { points: vec![(0.0, 5.0), (9.0, 0.0)], between: Between::Steps, period_s: None };
+    let burst = Profile {
+        points: vec![(0.0, 5.0), (9.0, 0.0)],
+        between: Between::Steps,
+        period_s: None,
+        spacing: Spacing::Poisson,
+    };
     let burst = Station { arrivals: Arrivals::Varying(burst), ..station(1.0, exponential(1.0), 1) };
     assert!(refused(&burst).to_string().contains("end after 9 s"), "{}", refused(&burst));
     let runs = simulate_conditions(&burst, StopRule::Runs { customers: 1000, runs: 100 }, 1).unwrap();

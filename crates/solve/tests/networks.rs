@@ -12,7 +12,7 @@ use kendall_solve::{
 };
 use kendall_station::{
     Arrivals, Batch, Between, Breakdown, Clock, Conditions, Delays, Discipline, Interrupted, Law, Network,
-    Node, Population, Profile, Retry, RoutedClass, Routes, Servers, Setup, WhenFull,
+    Node, Population, Profile, Retry, RoutedClass, Routes, Servers, Setup, Spacing, WhenFull,
 };
 use proptest::prelude::*;
 use simulated::{adds_up, near};
@@ -313,7 +313,7 @@ proptest! {
             (0.1f64..20.0).prop_map(|rate| (Some(Arrivals::poisson(rate)), Some(Batch::Geometric { mean: 2.5 }))),
             (0.1f64..20.0).prop_map(|rate| {
                 let points = vec![(0.0, rate), (1.0, 0.0)];
-                (Some(Arrivals::Varying(Profile { points, between: Between::Lines, period_s: Some(3.0) })), None)
+                (Some(Arrivals::Varying(Profile { points, between: Between::Lines, period_s: Some(3.0), spacing: Spacing::Poisson })), None)
             }),
             Just((None, None)),
         ],

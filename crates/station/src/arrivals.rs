@@ -1,12 +1,13 @@
-//! When requests come: an open stream with independent gaps, a recorded trace, or a closed population.
+//! When requests come: an open stream with independent gaps, a recorded trace, a closed population, or sessions.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::law::Law;
-use crate::profile::{Passing, Profile};
+use crate::profile::{Passing, Profile, Spacing};
 use crate::random::{Purpose, Rng, stream};
+use crate::sessions::Sessions;
 
 /// When requests come.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,8 +30,10 @@ pub enum Arrivals {
         /// The time between an answer and the next request.
         think: Law,
     },
-    /// A Poisson stream whose rate changes over time.
+    /// An open stream whose rate changes over time.
     Varying(Profile),
+    /// Users who come, make some requests each, and leave: partly open.
+    Sessions(Sessions),
 }
 
 /// Why a trace of arrivals cannot be read.
@@ -84,8 +87,8 @@ impl Arrivals {
         }
     }
 
-    /// The mean rate of an open stream in the long run, in 1/s; `None` for a closed population, whose rate depends on
-    /// the answers.
+    /// The mean rate of an open stream or of sessions in the long run, in 1/s; `None` for a closed population, whose rate
+    /// depends on the answers.
     pub fn rate_per_s(&self) -> Option<f64> {
         match self {
             Self::Open { gap } => Some(1.0 / gap.mean_s()),
@@ -93,29 +96,71 @@ impl Arrivals {
                 Some(instants_s.len() as f64 / instants_s.last().copied().unwrap_or(0.0))
             }
             Self::Varying(profile) => Some(profile.mean_rate_per_s()),
+            Self::Sessions(sessions) => Some(sessions.rate_per_s()),
             Self::Closed { .. } => None,
         }
     }
 
+    /// The same kind of arrivals at another mean rate in the long run, in 1/s: gaps are stretched, sessions begin more or
+    /// less often, a profile has its rates scaled; `None` for a trace and a closed population, which are what they are.
+    pub fn at_rate(&self, rate_per_s: f64) -> Option<Self> {
+        match self {
+            Self::Open { gap } => Some(Self::Open { gap: gap.with_mean(1.0 / rate_per_s) }),
+            Self::Sessions(sessions) => Some(Self::Sessions(sessions.at_rate(rate_per_s))),
+            Self::Varying(profile) => {
+                Some(Self::Varying(profile.scaled(rate_per_s / profile.mean_rate_per_s())))
+            }
+            Self::Trace { .. } | Self::Closed { .. } => None,
+        }
+    }
+
+    /// How many requests there will be in all, on average; `None` where they do not end by themselves.
+    pub fn expected_in_all(&self) -> Option<f64> {
+        match self {
+            Self::Trace { instants_s } => Some(instants_s.len() as f64),
+            Self::Varying(profile) => Some(profile.expected(profile.ends_s()?)),
+            Self::Open { .. } | Self::Closed { .. } | Self::Sessions(_) => None,
+        }
+    }
+
+    /// When the last request is due at the latest, in seconds; `None` where they do not end by themselves.
+    pub fn ends_s(&self) -> Option<f64> {
+        match self {
+            Self::Trace { instants_s } => instants_s.last().copied(),
+            Self::Varying(profile) => profile.ends_s(),
+            Self::Open { .. } | Self::Closed { .. } | Self::Sessions(_) => None,
+        }
+    }
+
+    /// The instants of a stream of gaps, in seconds.
+    pub(crate) fn gaps(gap: &Law, seed: u64) -> Instants<'_> {
+        Instants { source: Source::Law(gap, stream(seed, Purpose::Arrivals, 0)), now_s: 0.0 }
+    }
+
     /// The instants at which requests of an open stream are due, in seconds, ascending; `None` for a closed
-    /// population. A simulator and a load generator with the same seed see the same instants.
+    /// population and for sessions. A simulator and a load generator with the same seed see the same instants.
     pub fn instants(&self, seed: u64) -> Option<Instants<'_>> {
         let source = match self {
-            Self::Open { gap } => Source::Law(gap, stream(seed, Purpose::Arrivals, 0)),
+            Self::Open { gap } => return Some(Self::gaps(gap, seed)),
             Self::Trace { instants_s } => Source::Trace(instants_s.iter()),
-            Self::Varying(profile) => Source::Varying(profile.passing(), stream(seed, Purpose::Arrivals, 0)),
-            Self::Closed { .. } => return None,
+            Self::Varying(profile) => {
+                Source::Varying(profile.passing(), profile.spacing, stream(seed, Purpose::Arrivals, 0))
+            }
+            Self::Closed { .. } | Self::Sessions(_) => return None,
         };
         Some(Instants { source, now_s: 0.0 })
     }
 
-    /// The letter in Kendall's notation: that of the gaps, Mt for a Poisson stream of varying rate, G for a trace, M for
-    /// a closed population with exponential think time.
+    /// The letter in Kendall's notation: that of the gaps, Mt for a Poisson stream of varying rate, Dt for an even one, G
+    /// for a trace and for sessions, M for a closed population with exponential think time.
     pub fn letter(&self) -> String {
         match self {
             Self::Open { gap } => gap.letter(),
-            Self::Varying(_) => "Mt".into(),
-            Self::Trace { .. } => "G".into(),
+            Self::Varying(profile) => match profile.spacing {
+                Spacing::Poisson => "Mt".into(),
+                Spacing::Even => "Dt".into(),
+            },
+            Self::Trace { .. } | Self::Sessions(_) => "G".into(),
             Self::Closed { think, .. } => think.letter(),
         }
     }
@@ -132,7 +177,7 @@ pub struct Instants<'a> {
 enum Source<'a> {
     Law(&'a Law, Rng),
     Trace(std::slice::Iter<'a, f64>),
-    Varying(Passing, Rng),
+    Varying(Passing, Spacing, Rng),
 }
 
 const UNIT_MEAN: Law = Law::Exponential { mean_s: 1.0 };
@@ -160,7 +205,8 @@ impl Iterator for Instants<'_> {
         self.now_s = match &mut self.source {
             Source::Law(gap, rng) => self.now_s + gap.sample(rng),
             Source::Trace(instants_s) => *instants_s.next()?,
-            Source::Varying(passing, rng) => passing.next_s(UNIT_MEAN.sample(rng))?,
+            Source::Varying(passing, Spacing::Poisson, rng) => passing.next_s(UNIT_MEAN.sample(rng))?,
+            Source::Varying(passing, Spacing::Even, _) => passing.next_s(1.0)?,
         };
         Some(self.now_s)
     }

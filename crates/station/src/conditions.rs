@@ -108,7 +108,7 @@ pub struct Setup {
     pub off_after: Option<Law>,
 }
 
-/// How many customers come at once.
+/// How many customers come at once, or how many requests make a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "batch", deny_unknown_fields)]
 pub enum Batch {
@@ -252,7 +252,7 @@ impl Breakdown {
 }
 
 impl Batch {
-    fn validate(&self) -> Result<(), ConditionError> {
+    pub(crate) fn validate(&self) -> Result<(), ConditionError> {
         let sound = match self {
             Self::Fixed { size } => *size >= 1,
             Self::Geometric { mean } => *mean >= 1.0 && mean.is_finite(),

@@ -18,6 +18,7 @@ mod notation;
 mod profile;
 mod queue;
 pub mod random;
+mod sessions;
 mod station;
 
 pub use answer::{Answer, By, ClassAnswer, Estimate, QUANTILES, Quantile, Summary};
@@ -30,6 +31,7 @@ pub use gittins::GittinsTable;
 pub use law::{Law, LawError, Part, ServiceTime};
 pub use network::{Network, NetworkError, Node, Population, RoutedClass, Routes, WhenFull};
 pub use notation::{Kind, Notation, NotationError};
-pub use profile::{Between, Profile, ProfileError};
+pub use profile::{Between, Profile, ProfileError, Spacing};
 pub use queue::{Entry, Job, Queue, Rank, Size, Ticket};
+pub use sessions::{Crowd, Sessions};
 pub use station::{Class, Servers, Station, StationError};

@@ -225,7 +225,7 @@ impl Network {
     }
 
     fn validate_node(&self, node: &Node) -> Result<(), NetworkError> {
-        if matches!(node.arrivals, Some(Arrivals::Closed { .. })) {
+        if matches!(node.arrivals, Some(Arrivals::Closed { .. } | Arrivals::Sessions(_))) {
             return Err(NetworkError::UsersAtNode(node.name.clone()));
         }
         let known = |class: &String| self.classes.iter().any(|known| known.name == *class);

@@ -1,15 +1,17 @@
 //! A rate of arrivals that changes over time: a day's profile, a burst, a ramp.
 //!
 //! A Poisson stream of varying rate λ(t) is drawn exactly, by inversion: its instants are those at which
-//! Λ(t) = ∫λ reaches the instants of a Poisson stream of rate 1 (Çınlar 1975, section 4.7). The rate is piecewise
-//! constant or linear, so Λ is piecewise linear or quadratic and its inverse is in closed form.
+//! Λ(t) = ∫λ reaches the instants of a Poisson stream of rate 1 (Çınlar 1975, section 4.7), and an even stream those at
+//! which it reaches 1, 2, 3, …. The rate is piecewise constant or linear, so Λ is piecewise linear or quadratic and its
+//! inverse is in closed form.
 
 use serde::{Deserialize, Serialize};
 
 /// How a rate changes over time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
-    /// Instants since the start, in seconds, ascending from 0, and the rate there, in 1/s.
+    /// Instants since the start, in seconds, ascending from 0, and the rate there, in 1/s. With lines between them, two
+    /// points at one instant are a jump.
     pub points: Vec<(f64, f64)>,
     /// The rate between two points.
     #[serde(default)]
@@ -17,6 +19,20 @@ pub struct Profile {
     /// After this time, in seconds, it begins anew. Without it, the rate of the last point holds for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period_s: Option<f64>,
+    /// How arrivals fall within what the rate says.
+    #[serde(default)]
+    pub spacing: Spacing,
+}
+
+/// How arrivals fall within what the rate of a [`Profile`] says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spacing {
+    /// By chance, independently of each other: a Poisson stream.
+    #[default]
+    Poisson,
+    /// Evenly: the n-th comes when n are expected. Of a constant rate, with constant gaps.
+    Even,
 }
 
 /// The rate between two points of a [`Profile`].
@@ -89,7 +105,8 @@ impl Profile {
             return Err(ProfileError::Start(first.0));
         }
         for pair in self.points.windows(2) {
-            if !(pair[1].0 > pair[0].0 && pair[1].0.is_finite()) {
+            let later = pair[1].0 > pair[0].0 || (self.between == Between::Lines && pair[1].0 == pair[0].0);
+            if !(later && pair[1].0.is_finite()) {
                 return Err(ProfileError::NotAscending(pair[1].0));
             }
         }
@@ -140,6 +157,12 @@ impl Profile {
             None if self.last().1 > 0.0 => self.last().1,
             None => self.once() / self.last().0,
         }
+    }
+
+    /// After what time, in seconds, nobody comes any more; `None` if that never is.
+    pub fn ends_s(&self) -> Option<f64> {
+        let over = self.period_s.is_none() && self.last().1 <= 0.0;
+        over.then(|| self.last().0)
     }
 
     /// Whether it begins anew for ever, so that averages over its periods settle.
@@ -249,7 +272,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn profile(points: &[(f64, f64)], between: Between, period_s: Option<f64>) -> Profile {
-        Profile { points: points.to_vec(), between, period_s }
+        Profile { points: points.to_vec(), between, period_s, spacing: Spacing::Poisson }
     }
 
     #[test]
@@ -273,6 +296,28 @@ mod tests {
         // A Poisson number of mean 500: five standard deviations are 112, a false alarm in 1.7 million.
         assert!(instants.len().abs_diff(500) < 112, "{}", instants.len());
         assert_eq!(burst.rate_per_s(), Some(50.0));
+    }
+
+    #[test]
+    fn lines_may_jump_and_an_even_stream_has_as_many_as_are_expected() {
+        let points = [(0.0, 0.0), (10.0, 500.0), (10.0, 100.0), (40.0, 100.0), (40.0, 0.0)];
+        let stages = profile(&points, Between::Lines, None);
+        assert_eq!(stages.validate(), Ok(()));
+        assert_eq!(
+            [stages.rate_per_s(5.0), stages.rate_per_s(10.0), stages.rate_per_s(41.0)],
+            [250.0, 100.0, 0.0]
+        );
+        assert_eq!((stages.expected(40.0), stages.ends_s()), (5500.0, Some(40.0)));
+        let even = Arrivals::Varying(Profile { spacing: Spacing::Even, ..stages.clone() });
+        let instants: Vec<f64> = even.instants(1).unwrap().collect();
+        assert_eq!(instants.len(), 5499, "the last would come at the very end");
+        assert_eq!(even.expected_in_all(), Some(5500.0));
+        let off = |(i, &at_s): (usize, &f64)| (stages.expected(at_s) - (i + 1) as f64).abs();
+        assert!(instants.iter().enumerate().map(off).fold(0.0, f64::max) < 1e-6);
+        assert_eq!(even.letter(), "Dt");
+        // A Poisson number of mean 5500: five standard deviations are a false alarm in 1.7 million.
+        let poisson = Arrivals::Varying(stages).instants(1).unwrap().count();
+        assert!(poisson.abs_diff(5500) < 371, "{poisson}");
     }
 
     #[test]
@@ -328,6 +373,7 @@ mod tests {
             let last_s = points.last().unwrap().0;
             let between = if lines { Between::Lines } else { Between::Steps };
             let profile = profile(&points, between, period.map(|more_s| last_s + more_s));
+            prop_assert_eq!(profile.ends_s().is_some(), period.is_none() && points.last().unwrap().1 == 0.0);
             prop_assert_eq!(profile.validate(), Ok(()));
             let mut passing = profile.passing();
             let mut sum = 0.0;

@@ -11,6 +11,7 @@ use crate::discipline::Discipline;
 use crate::law::{Law, LawError, Part, ServiceTime};
 use crate::notation;
 use crate::profile::ProfileError;
+use crate::sessions::Sessions;
 
 /// The number of identical servers.
 pub type Servers = NonZeroU32;
@@ -64,6 +65,14 @@ pub enum StationError {
     Capacity { capacity: u64, servers: Servers },
     #[error("a closed population needs at least one user")]
     NoUsers,
+    #[error(
+        "the numbers of requests of a session must be at least 1, and their probabilities positive and add up to 1"
+    )]
+    SessionRequests,
+    #[error(
+        "sessions at a station with {0} are not modelled; leave the condition away, or make the arrivals an open stream"
+    )]
+    SessionConditions(&'static str),
     #[error("the shares of the classes add up to {0}; they must be positive and add up to 1")]
     Shares(f64),
     #[error("class {0:?} has the weight {1}; a weight must be positive and finite")]
@@ -96,6 +105,9 @@ impl Station {
     pub fn validate(&self) -> Result<(), StationError> {
         validate_arrivals(&self.arrivals)?;
         self.conditions.validate(self.discipline, self.capacity)?;
+        if let (Arrivals::Sessions(_), Some(condition)) = (&self.arrivals, self.conditions.first()) {
+            return Err(StationError::SessionConditions(condition));
+        }
         if self.conditions.batch.is_some() && matches!(self.arrivals, Arrivals::Closed { .. }) {
             return Err(ConditionError::ClosedBatch.into());
         }
@@ -164,6 +176,12 @@ pub(crate) fn validate_arrivals(arrivals: &Arrivals) -> Result<(), StationError>
         Arrivals::Closed { think, .. } => think.validate().map_err(StationError::Arrivals),
         Arrivals::Varying(profile) => Ok(profile.validate()?),
         Arrivals::Trace { .. } => Ok(()),
+        Arrivals::Sessions(Sessions { gap, requests, think }) => {
+            let gaps = Arrivals::Open { gap: gap.clone() };
+            validate_arrivals(&gaps)?;
+            requests.validate().map_err(|_| StationError::SessionRequests)?;
+            think.validate().map_err(StationError::Arrivals)
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use kendall_solve::expect::{self, Expectation, Judged, Measure};
 use kendall_solve::streamed::Streamed;
 use serde::{Deserialize, Serialize};
 
-use crate::{EXPECTATION_FAILED, INTERRUPTED};
+use crate::{INTERRUPTED, NOT_AS_EXPECTED};
 
 /// The version of the schema. Fields may be added; where one changes its meaning or goes, this goes up.
 pub(crate) const SCHEMA: u32 = 1;
@@ -64,7 +64,7 @@ impl Found {
         match (interrupted, self.run.count(Outcome::Answered)) {
             (true, _) => ExitCode::from(INTERRUPTED),
             (false, 0) => ExitCode::FAILURE,
-            (false, _) if failed => ExitCode::from(EXPECTATION_FAILED),
+            (false, _) if failed => ExitCode::from(NOT_AS_EXPECTED),
             (false, _) => ExitCode::SUCCESS,
         }
     }

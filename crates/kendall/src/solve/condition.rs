@@ -172,7 +172,7 @@ impl FromStr for ProfileOption {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut profile = Profile { points: Vec::new(), between: Between::Steps, period_s: None };
+        let mut profile = Profile::default();
         for pair in written::pairs(text) {
             match pair? {
                 ("period", value) => profile.period_s = Some(written::positive("the period", value)?),

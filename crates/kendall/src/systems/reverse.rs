@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use kendall_digest::Engine;
 use kendall_digest::gpu::Device;
-use kendall_lab::{Kind, Parameter, Serving, Settings, System};
+use kendall_lab::{Home, Kind, Parameter, Serving, Settings, System};
 use kendall_reverse::{
     Config, Execution, Memory, Options, Parameters, ReverseWorkload, Sharing, UnknownName,
 };
@@ -20,6 +20,7 @@ pub(super) const REVERSE: System = System {
     name: "reverse",
     about: "finds the 64-bit integer behind a SHA-256 digest, by search within a range",
     default_port: 5003,
+    home: Home::Here,
     server: &[
         Parameter {
             name: "workers",

@@ -32,9 +32,10 @@ pub fn observe(folder: &Path, systems: &'static [System]) -> Result<Vec<Points>,
     let lab = Lab::resume(folder, systems)?;
     let capacities = lab.capacities()?;
     let axis = Axis::of(&lab, &capacities);
+    let usual = lab.usual()?;
     let mut all: Vec<Points> = Vec::new();
     for (index, combination) in axis.in_order(&lab) {
-        let sample = Sample::read(&lab, index);
+        let sample = Sample::read(&lab, index, &usual);
         if sample.trials.is_empty() {
             continue;
         }
@@ -109,6 +110,7 @@ fn doubt(arrivals: &Arrivals) -> Option<String> {
     let other = match arrivals {
         Arrivals::Open { gap: Law::Exponential { .. } } | Arrivals::Closed { .. } => return None,
         Arrivals::Open { gap } => gap.name(),
+        Arrivals::Sessions(_) => "those of sessions",
         _ => "recorded, or of a rate that changes",
     };
     Some(format!("the gaps between arrivals are {other}; the models take them as exponential"))

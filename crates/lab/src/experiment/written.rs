@@ -12,17 +12,28 @@ impl Experiment {
             format!("question = {}", quoted(&self.question)),
             format!("repeats = {}", self.repeats),
             format!("calibrate = {}", quoted(self.calibration.name())),
+            format!("disturbed-over = {}", quoted(&percent(self.disturbed_over))),
         ];
+        if let Some(precision) = &self.precision {
+            lines.push(format!("precision = {}", quoted(&percent(precision.relative))));
+            lines.push(format!("precision-of = {}", quoted(&precision.of.to_string())));
+            lines.push(format!("repeats-at-most = {}", precision.repeats_at_most));
+            let time = precision.time_at_most.map(|time| Value::Time(time).to_string());
+            lines.extend(time.map(|time| format!("time-at-most = {}", quoted(&time))));
+        }
         if !self.notes.is_empty() {
             lines.push(format!("notes = {}", quoted(&self.notes)));
         }
         lines.extend(self.seed.map(|seed| format!("seed = {seed}")));
         for section in Section::ALL {
+            let mut own = self.variables.iter().filter(|variable| variable.section == section).peekable();
+            if section == Section::Link && own.peek().is_none() {
+                continue;
+            }
             lines.push(format!("\n[{}]", section.name()));
             if section == Section::System {
                 lines.push(format!("name = {}", quoted(self.system.name)));
             }
-            let own = self.variables.iter().filter(|variable| variable.section == section);
             lines.extend(own.map(|variable| {
                 let values: Vec<String> = variable.values.iter().map(as_toml).collect();
                 match values.as_slice() {
@@ -36,6 +47,15 @@ impl Experiment {
             lines.extend(case.values.iter().map(|(section, parameter, value)| {
                 format!("{}.{} = {}", section.name(), parameter.name, as_toml(value))
             }));
+        }
+        for expected in &self.expected {
+            let text = expected.expectation.to_string();
+            // The measure ends where its side begins.
+            let (measure, limit) = text.split_at(text.find(['<', '>']).unwrap_or(0));
+            lines.push(format!("\n[[expect]]\n{} = {}", quoted(measure.trim()), quoted(limit)));
+            if !expected.at.is_empty() {
+                lines.push(format!("at = {{ {} }}", levels(&expected.at)));
+            }
         }
         let model = |model: &Model| format!("\n[[model]]\nstation = {}", quoted(&model.station.to_string()));
         lines.extend(self.models.iter().map(model));
@@ -77,6 +97,10 @@ fn as_toml(value: &Value) -> String {
         Value::Number(number) => number.to_string(),
         _ => quoted(&value.to_string()),
     }
+}
+
+fn percent(share: f64) -> String {
+    Value::Share(share).to_string()
 }
 
 fn quoted(text: &str) -> String {

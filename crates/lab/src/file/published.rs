@@ -114,7 +114,7 @@ impl Reader<'_> {
     }
 
     /// Levels of this experiment, by factor.
-    fn levels(
+    pub(super) fn levels(
         &self,
         what: &str,
         item: &Spanned<DeValue<'_>>,

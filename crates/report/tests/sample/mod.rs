@@ -39,6 +39,8 @@ pub(crate) fn report() -> Report {
         curves: vec![curve("M/M/2", 1.0), curve("M/G/2", 1.0 / 3.0)],
         published: vec![],
         checks: vec![],
+        expected: Vec::new(),
+        doubts: Vec::new(),
         experiment_toml:
             "question = \"How long do requests take?\"\n\n[load]\nrate = [40, 85, 125, 160, 190, 230]\n"
                 .to_owned(),

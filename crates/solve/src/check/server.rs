@@ -179,12 +179,16 @@ pub(super) fn room(seen: &Seen<'_>) -> Option<Finding> {
 fn found_at_refusal(seen: &Seen<'_>) -> Option<usize> {
     let mut found = Vec::new();
     for trial in &seen.whole {
-        let inside = |row: &RequestRow| row.queued.zip(row.finished.or(row.completed));
+        let admitted = |row: &RequestRow| row.queued.filter(|_| row.outcome != Outcome::Refused);
+        let inside = |row: &RequestRow| admitted(row).zip(row.finished.or(row.completed));
         let (mut came, mut went): (Vec<i64>, Vec<i64>) = trial.rows.iter().filter_map(inside).unzip();
         came.sort_unstable();
         went.sort_unstable();
-        let refused =
-            trial.rows.iter().filter(|row| row.outcome == Outcome::Refused).filter_map(|row| row.sent);
+        let refused = trial
+            .rows
+            .iter()
+            .filter(|row| row.outcome == Outcome::Refused)
+            .filter_map(|row| row.queued.or(row.sent));
         found.extend(refused.map(|at| {
             came.partition_point(|&other| other <= at)
                 .saturating_sub(went.partition_point(|&other| other <= at))

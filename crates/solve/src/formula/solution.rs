@@ -40,6 +40,9 @@ impl Solution {
         if let Some(condition) = station.conditions.first() {
             return Err(NoFormula::Conditions(condition));
         }
+        if let Some((open, _)) = super::sessions::as_open(station) {
+            return Self::of(&open);
+        }
         if let Arrivals::Closed { population, think } = &station.arrivals {
             return closed::solve(station, *population, think);
         }

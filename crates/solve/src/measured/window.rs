@@ -104,6 +104,8 @@ impl<'a> Window<'a> {
         let (mut known, mut delayed) = (0u64, 0u64);
         for row in self.due(from_ns, to_ns) {
             let found = match row.queued {
+                // Turned away, and not delayed.
+                Some(_) if row.started.is_none() => continue,
                 Some(queued) => {
                     // Of those at the same instant, who has started is in service and who has finished is gone.
                     let begun = self.started.partition_point(|&at| at < queued);

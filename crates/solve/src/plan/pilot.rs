@@ -50,7 +50,8 @@ pub(super) fn spread(station: &Station) -> Result<Spread, NoPlan> {
     let utilisation = of(|answer| answer.utilisation);
     let rate_per_s = of(|answer| answer.throughput_per_s);
     // As for M/G/1, with the work before a request for its waiting time; a population has no such rule.
-    let open = !matches!(station.arrivals, Arrivals::Closed { .. }) && station.capacity.is_none();
+    let comes_back = matches!(station.arrivals, Arrivals::Closed { .. } | Arrivals::Sessions(_));
+    let open = !comes_back && station.capacity.is_none();
     let second = |pilot: &Pilot| {
         pilot.waiting_s.iter().map(|wait_s| wait_s * wait_s).sum::<f64>() / pilot.waiting_s.len() as f64
     };

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use kendall_station::random::{Purpose, Rng, stream, unit};
-use kendall_station::{Arrivals, Instants, Law, Station};
+use kendall_station::{Arrivals, Crowd, Instants, Law, Station};
 
 use super::Instant;
 use super::trace::{Fate, Traced};
@@ -23,6 +23,8 @@ pub(super) struct Customer {
     pub(super) arrival_s: f64,
     pub(super) service_s: f64,
     pub(super) class: u32,
+    /// Whose request it is, where a session makes several.
+    user: u32,
 }
 
 impl Customer {
@@ -53,7 +55,7 @@ pub(super) struct Ahead<'a> {
     pub(super) class: &'a [u32],
 }
 
-/// The stream of customers, open or closed.
+/// The stream of customers: open, closed or partly open.
 pub(super) struct Arriving<'a> {
     source: Source<'a>,
     /// Cumulated shares and the service law of each class; one entry without classes.
@@ -82,6 +84,7 @@ enum Source<'a> {
         rng: Rng,
         due: BinaryHeap<Reverse<Instant>>,
     },
+    Sessions(Crowd<'a>),
 }
 
 impl<'a> Arriving<'a> {
@@ -98,6 +101,7 @@ impl<'a> Arriving<'a> {
                 let due = (0..*population).map(|_| Reverse(Instant(think.sample(&mut rng)))).collect();
                 Source::Closed { think, rng, due }
             }
+            Arrivals::Sessions(sessions) => Source::Sessions(Crowd::new(sessions, seed)),
             open => {
                 let instants = open.instants(seed).expect("open streams and traces have instants");
                 Source::Open { instants, arrival_s: Vec::new() }
@@ -166,6 +170,7 @@ impl<'a> Arriving<'a> {
             _ if self.left == 0 => None,
             Source::Open { arrival_s, .. } => arrival_s.get(self.at).copied(),
             Source::Closed { due, .. } => due.peek().map(|due| due.0.0),
+            Source::Sessions(crowd) => crowd.next_s(),
         }
     }
 
@@ -173,14 +178,18 @@ impl<'a> Arriving<'a> {
     #[inline]
     pub(super) fn take(&mut self) -> Option<Customer> {
         let arrival_s = self.next_s()?;
-        if let Source::Closed { due, .. } = &mut self.source {
-            due.pop();
+        let mut user = 0;
+        match &mut self.source {
+            Source::Open { .. } => {}
+            Source::Closed { due, .. } => drop(due.pop()),
+            Source::Sessions(crowd) => user = crowd.take()?.1,
         }
         let customer = Customer {
             index: self.taken,
             arrival_s,
             class: self.class.get(self.at).copied().unwrap_or(0),
             service_s: self.service_s[self.at],
+            user,
         };
         self.passed(1);
         Some(customer)
@@ -212,11 +221,14 @@ impl<'a> Arriving<'a> {
         }
     }
 
-    /// A customer has left, served or turned away: a user of a closed population thinks again.
+    /// A customer has left, served or turned away: a user of a closed population thinks again, one of a session thinks
+    /// or is gone.
     #[inline]
-    pub(super) fn left(&mut self, now_s: f64) {
-        if let Source::Closed { think, rng, due } = &mut self.source {
-            due.push(Reverse(Instant(now_s + think.sample(rng))));
+    pub(super) fn left(&mut self, customer: &Customer, now_s: f64) {
+        match &mut self.source {
+            Source::Open { .. } => {}
+            Source::Closed { think, rng, due } => due.push(Reverse(Instant(now_s + think.sample(rng)))),
+            Source::Sessions(crowd) => crowd.answered(customer.user, now_s, 0.0),
         }
     }
 }

@@ -87,7 +87,7 @@ impl Engine for Floor<'_> {
                     self.admit(customer);
                     continue;
                 }
-                self.arriving.left(arrival_s);
+                self.arriving.left(&customer, arrival_s);
                 if let Some(sink) = &mut sink {
                     sink(&customer.lost(run));
                 }
@@ -95,7 +95,7 @@ impl Engine for Floor<'_> {
             } else if due_s < f64::INFINITY {
                 self.advance(due_s, observer);
                 let Some(Present { customer, delayed, started_s }) = self.happen(server) else { continue };
-                self.arriving.left(due_s);
+                self.arriving.left(&customer, due_s);
                 let response_s = due_s - customer.arrival_s;
                 let waiting_s = (response_s - customer.service_s).max(0.0);
                 if let Some(sink) = &mut sink {

@@ -470,8 +470,10 @@ fn first_section(customers: u64, most_sections: usize, early: bool) -> u64 {
 /// scaling elsewhere, and at least those that fill the servers. A station with a limit on its customers relaxes sooner.
 pub(super) fn settling_customers(station: &Station) -> u64 {
     let servers = f64::from(station.servers.get());
-    let filling = match station.arrivals {
-        Arrivals::Closed { population, .. } => f64::from(population),
+    let filling = match &station.arrivals {
+        Arrivals::Closed { population, .. } => f64::from(*population),
+        // As many as come while one thinks once.
+        Arrivals::Sessions(sessions) => servers + sessions.rate_per_s() * sessions.think.mean_s(),
         _ => servers,
     };
     (RELAXATIONS * relaxation_customers(station).unwrap_or(0.0).max(filling)) as u64

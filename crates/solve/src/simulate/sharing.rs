@@ -39,15 +39,15 @@ impl Engine for Sharing<'_> {
                     self.admit(customer);
                     continue;
                 }
-                self.arriving.left(arrival_s);
+                self.arriving.left(&customer, arrival_s);
                 if let Some(sink) = &mut sink {
                     sink(&customer.lost(run));
                 }
                 observer.turned_away(arrival_s)
             } else if departure_s < f64::INFINITY {
                 self.advance(departure_s, observer);
-                self.arriving.left(departure_s);
                 let (customer, departure) = self.release();
+                self.arriving.left(&customer, departure_s);
                 if let Some(sink) = &mut sink {
                     sink(&Traced {
                         started_s: Some(customer.arrival_s),

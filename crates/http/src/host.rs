@@ -1,0 +1,180 @@
+//! Starts a server of somebody else's, waits until it takes connections, and stops it with all that it has started.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, sleep, timeout};
+
+/// A server that takes no connection by then has failed.
+const START_WITHIN: Duration = Duration::from_secs(15);
+/// What has not ended by then is killed.
+const STOP_WITHIN: Duration = Duration::from_secs(5);
+/// How often it is looked whether something has happened by now.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Why a server cannot be hosted.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum HostError {
+    #[error("cannot take a free port of {address}: {source}")]
+    Port { address: SocketAddr, source: io::Error },
+    #[error("cannot make an empty folder for the server at {}: {source}", path.display())]
+    Folder { path: PathBuf, source: io::Error },
+    #[error("cannot start {command:?}: {source}")]
+    Start { command: String, source: io::Error },
+    #[error("{command:?} took no connection at {address} within {} s; {{port}} in it stands for the port to listen at", START_WITHIN.as_secs())]
+    NotReady { command: String, address: SocketAddr },
+    #[error(
+        "{command:?} ended by itself ({status}); a server has to stay with its command, as nginx does with 'daemon off;'"
+    )]
+    Ended { command: String, status: ExitStatus },
+    #[error("cannot watch the server: {0}")]
+    Watch(#[source] io::Error),
+}
+
+/// Starts a server by a shell command in which `{port}` stands for the port of `listen`, or for a free one where that is 0,
+/// and `{folder}` for an empty folder. Calls `ready` once it takes connections, and stops it at SIGTERM or SIGINT.
+///
+/// # Errors
+/// Fails where it cannot be started, takes no connection for 15 seconds, or ends by itself.
+pub fn host(command: &str, listen: SocketAddr, ready: impl FnOnce(SocketAddr)) -> Result<(), HostError> {
+    // What its processes leave behind becomes ours, so that it can be found and ended.
+    set_child_subreaper(Some(getpid())).map_err(|error| HostError::Watch(error.into()))?;
+    let address = free(listen)?;
+    let folder = Folder::new()?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(HostError::Watch)?;
+    runtime.block_on(async {
+        let result = run(command, address, &folder.0, ready).await;
+        end_all().await;
+        result
+    })
+}
+
+async fn run(
+    command: &str,
+    address: SocketAddr,
+    folder: &Path,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), HostError> {
+    let mut stop = [SignalKind::terminate(), SignalKind::interrupt()]
+        .map(|kind| signal(kind).map_err(HostError::Watch))
+        .into_iter()
+        .collect::<Result<Vec<_>, _>>()?;
+    let (terminate, interrupt) = stop.split_at_mut(1);
+    let mut child = start(command, address, folder)?;
+    let ended = |status| HostError::Ended { command: command.into(), status };
+    let not_ready = || HostError::NotReady { command: command.into(), address };
+    tokio::select! {
+        status = child.wait() => return Err(ended(status.map_err(HostError::Watch)?)),
+        _ = terminate[0].recv() => return Ok(()),
+        _ = interrupt[0].recv() => return Ok(()),
+        reached = timeout(START_WITHIN, reached(address)) => reached.map_err(|_| not_ready())?,
+    }
+    ready(address);
+    tokio::select! {
+        status = child.wait() => Err(ended(status.map_err(HostError::Watch)?)),
+        _ = terminate[0].recv() => Ok(()),
+        _ = interrupt[0].recv() => Ok(()),
+    }
+}
+
+fn start(command: &str, address: SocketAddr, folder: &Path) -> Result<Child, HostError> {
+    let failed = |source| HostError::Start { command: command.into(), source };
+    let text = command
+        .replace("{port}", &address.port().to_string())
+        .replace("{folder}", &folder.display().to_string());
+    // Standard output is for saying where the server listens.
+    let log = || io::stderr().as_fd().try_clone_to_owned().map(Stdio::from).map_err(failed);
+    let mut shell = Command::new("/bin/sh");
+    // In a group of its own: Ctrl-C at a terminal is for us, who then stop it in good order.
+    shell.arg("-c").arg(text).stdin(Stdio::null()).stdout(log()?).stderr(log()?).process_group(0);
+    shell.kill_on_drop(true).spawn().map_err(failed)
+}
+
+/// Waits until there is someone at an address.
+async fn reached(address: SocketAddr) {
+    while TcpStream::connect(address).await.is_err() {
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+/// An address that is free: the port as asked, or any.
+fn free(listen: SocketAddr) -> Result<SocketAddr, HostError> {
+    // Nobody else is given a port again so soon after it was free.
+    let bound = TcpListener::bind(listen).and_then(|listener| listener.local_addr());
+    bound.map_err(|source| HostError::Port { address: listen, source })
+}
+
+/// Asks all that this process has started, and what they have started, to stop; kills what does not.
+async fn end_all() {
+    let signal_all = |signal| {
+        for pid in descendants(getpid()) {
+            // It may have ended since.
+            let _ = kill_process(pid, signal);
+        }
+    };
+    let deadline = Instant::now() + STOP_WITHIN;
+    signal_all(Signal::TERM);
+    while !descendants(getpid()).is_empty() {
+        if Instant::now() > deadline {
+            signal_all(Signal::KILL);
+            return;
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+/// The processes that a process has started and they have started, without those that have ended.
+fn descendants(of: Pid) -> Vec<Pid> {
+    let mut found = vec![of];
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        found.extend(children(parent).into_iter().filter(|&pid| is_alive(pid)));
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+/// Those that any thread of a process has started (proc(5), `/proc/PID/task/TID/children`).
+fn children(of: Pid) -> Vec<Pid> {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", of.as_raw_nonzero()));
+    let of_thread = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("children"));
+    let lists = threads.into_iter().flatten().filter_map(|thread| of_thread(thread.ok()?).ok());
+    let pids = |list: String| {
+        list.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect::<Vec<_>>()
+    };
+    lists.flat_map(pids).collect()
+}
+
+/// Whether a process has not ended yet; one that has and is not waited for is a zombie.
+fn is_alive(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// An empty folder, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Result<Self, HostError> {
+        let path = std::env::temp_dir().join(format!("kendall-http-{}", getpid().as_raw_nonzero()));
+        std::fs::create_dir(&path).map_err(|source| HostError::Folder { path: path.clone(), source })?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed is in a folder for what is temporary.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

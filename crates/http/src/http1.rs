@@ -1,0 +1,265 @@
+//! HTTP/1.1 (RFC 9112) as seen by a client, as a pure state machine: bytes in, what became of the answer out.
+//!
+//! No I/O, no clock, and no allocation for an answer. Where an answer could be read in two ways it is wrong, and its
+//! connection is spent: what cannot be told where it ends cannot be measured.
+
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use httparse::{Header, Status};
+use kendall_load::{Dialog, Reading, Request, Reuse, UNREAD_AT_MOST_BYTES};
+use kendall_record::Outcome;
+
+use crate::chunked::{Chunks, Taken};
+use crate::expect::Seen;
+use crate::requests::Requests;
+
+/// The most lines of a head.
+const MOST_HEADERS: usize = 128;
+/// The most interim answers (1xx) before an answer.
+const MOST_INTERIMS: u32 = 16;
+
+/// One connection's dialog.
+#[derive(Debug)]
+pub(crate) struct Http1 {
+    requests: Arc<Requests>,
+    /// What is asked: an index into the requests.
+    asked: usize,
+    state: State,
+    seen: Seen,
+    interims: u32,
+    reuse: Reuse,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing was asked.
+    Idle,
+    /// In the head, of which so many bytes hold no end.
+    Head { searched: usize },
+    /// In a body with so many bytes to come.
+    Sized { left: u64 },
+    /// In a chunked body.
+    Chunked(Chunks),
+    /// In a body that ends with the connection.
+    UntilClosed,
+}
+
+/// What one step took.
+enum Step {
+    /// So many bytes, and there may be another step.
+    On(usize),
+    /// So many bytes, and more must come.
+    More(usize),
+    /// So many bytes, with which the answer is complete.
+    Done(usize),
+    /// This is no answer.
+    Broken,
+}
+
+/// Where a body ends (RFC 9112, section 6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Framing {
+    Sized(u64),
+    Chunked,
+    UntilClosed,
+}
+
+/// What a head says that matters here.
+#[derive(Debug, PartialEq, Eq)]
+struct Head {
+    length: usize,
+    status: u16,
+    framing: Framing,
+    reuse: Reuse,
+}
+
+impl Http1 {
+    pub(crate) fn new(requests: Arc<Requests>) -> Self {
+        let (state, seen) = (State::Idle, Seen::default());
+        Self { requests, asked: 0, state, seen, interims: 0, reuse: Reuse::Close }
+    }
+
+    fn step(&mut self, bytes: &[u8]) -> Step {
+        let expect = self.requests.expect(self.asked);
+        match &mut self.state {
+            // Whoever answers before being asked answers another question.
+            State::Idle => Step::Broken,
+            State::Head { searched } => match ends_at(bytes, searched) {
+                _ if bytes.is_empty() => Step::More(0),
+                None if bytes.len() > UNREAD_AT_MOST_BYTES => Step::Broken,
+                None => Step::More(0),
+                Some(length) if length > UNREAD_AT_MOST_BYTES => Step::Broken,
+                Some(length) => self.head(&bytes[..length]),
+            },
+            State::Sized { left } => {
+                let here = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+                self.seen.body(expect, &bytes[..here]);
+                *left -= here as u64;
+                if *left == 0 { Step::Done(here) } else { Step::More(here) }
+            }
+            State::Chunked(chunks) => match chunks.take(bytes, |body| self.seen.body(expect, body)) {
+                Taken::All => Step::More(bytes.len()),
+                Taken::Ended(length) => Step::Done(length),
+                Taken::Malformed => Step::Broken,
+            },
+            State::UntilClosed => {
+                self.seen.body(expect, bytes);
+                Step::More(bytes.len())
+            }
+        }
+    }
+
+    /// Takes a whole head.
+    fn head(&mut self, bytes: &[u8]) -> Step {
+        let Some(head) = Head::read(bytes) else { return Step::Broken };
+        if let 100..200 = head.status {
+            self.interims += 1;
+            self.state = State::Head { searched: 0 };
+            // Nobody here asked to switch protocols.
+            return if head.status == 101 || self.interims > MOST_INTERIMS {
+                Step::Broken
+            } else {
+                Step::On(head.length)
+            };
+        }
+        self.seen = Seen::head(self.requests.expect(self.asked), head.status);
+        let bodiless = self.requests.is_head(self.asked) || matches!(head.status, 204 | 304);
+        let framing = if bodiless { Framing::Sized(0) } else { head.framing };
+        self.reuse = if framing == Framing::UntilClosed { Reuse::Close } else { head.reuse };
+        self.state = match framing {
+            Framing::Sized(0) => return Step::Done(head.length),
+            Framing::Sized(left) => State::Sized { left },
+            Framing::Chunked => State::Chunked(Chunks::new()),
+            Framing::UntilClosed => State::UntilClosed,
+        };
+        Step::On(head.length)
+    }
+
+    fn judge(&mut self) -> Outcome {
+        self.state = State::Idle;
+        self.seen.judge(self.requests.expect(self.asked))
+    }
+}
+
+impl Dialog for Http1 {
+    fn begin(&mut self, _index: u64, request: &Request) {
+        self.asked = request.class as usize;
+        self.interims = 0;
+        self.state = State::Head { searched: 0 };
+    }
+
+    fn read(&mut self, bytes: &[u8]) -> Reading {
+        let mut used = 0;
+        loop {
+            match self.step(&bytes[used..]) {
+                Step::On(taken) => used += taken,
+                Step::More(taken) => return Reading::More { used: used + taken },
+                Step::Done(taken) => {
+                    used += taken;
+                    return Reading::Done { used, outcome: self.judge(), reuse: self.reuse };
+                }
+                Step::Broken => {
+                    self.state = State::Idle;
+                    return Reading::Done { used: bytes.len(), outcome: Outcome::Wrong, reuse: Reuse::Close };
+                }
+            }
+        }
+    }
+
+    fn closed(&mut self) -> Outcome {
+        match self.state {
+            State::UntilClosed => self.judge(),
+            _ => Outcome::Refused,
+        }
+    }
+}
+
+/// Where a head ends: behind its empty line. `searched` says how many bytes were searched in vain before, and is kept up
+/// to date, so that a head that comes byte by byte is searched once and not once for each byte.
+fn ends_at(bytes: &[u8], searched: &mut usize) -> Option<usize> {
+    let mut from = *searched;
+    while let Some(at) = bytes[from..].iter().position(|&byte| byte == b'\n') {
+        let next = from + at + 1;
+        match bytes[next..] {
+            [b'\n', ..] => return Some(next + 1),
+            [b'\r', b'\n', ..] => return Some(next + 2),
+            // The end may lie just across; look at this line's end again.
+            [] | [b'\r'] => {
+                *searched = next - 1;
+                return None;
+            }
+            _ => from = next,
+        }
+    }
+    *searched = bytes.len();
+    None
+}
+
+impl Head {
+    /// Reads a whole head; nothing where it is none, or could be read in two ways.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let mut headers = [const { MaybeUninit::<Header<'_>>::uninit() }; MOST_HEADERS];
+        let mut response = httparse::Response::new(&mut []);
+        let config = httparse::ParserConfig::default();
+        let parsed = config.parse_response_with_uninit_headers(&mut response, bytes, &mut headers);
+        let Ok(Status::Complete(length)) = parsed else { return None };
+        let status = response.code.filter(|&code| code >= 100)?;
+        let is_1_1 = response.version == Some(1);
+        let (mut sized, mut chunked) = (None, false);
+        let (mut keeps, mut closes) = (is_1_1, false);
+        for header in response.headers.iter() {
+            // Few names have these lengths, so most are passed over at a glance.
+            match header.name.len() {
+                14 if header.name.eq_ignore_ascii_case("content-length") => {
+                    let length = content_length(header.value)?;
+                    if sized.replace(length).is_some_and(|before| before != length) {
+                        return None;
+                    }
+                }
+                17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
+                    // We ask for no other coding, and a second line would be a second coding.
+                    if chunked || !header.value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+                        return None;
+                    }
+                    chunked = true;
+                }
+                10 if header.name.eq_ignore_ascii_case("connection") => {
+                    for option in header.value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
+                        closes |= option.eq_ignore_ascii_case(b"close");
+                        keeps |= option.eq_ignore_ascii_case(b"keep-alive");
+                    }
+                }
+                _ => {}
+            }
+        }
+        let framing = match (sized, chunked) {
+            // RFC 9112, 6.1 and 6.3: both at once are a sign of smuggling, and 1.0 knows no chunks.
+            (Some(_), true) => return None,
+            (None, true) if !is_1_1 => return None,
+            (None, true) => Framing::Chunked,
+            (Some(length), false) => Framing::Sized(length),
+            (None, false) => Framing::UntilClosed,
+        };
+        let reuse = if keeps && !closes { Reuse::Keep } else { Reuse::Close };
+        Some(Self { length, status, framing, reuse })
+    }
+}
+
+/// A length, or the same length several times (RFC 9112, section 6.3, 5.).
+fn content_length(value: &[u8]) -> Option<u64> {
+    let mut length = None;
+    for part in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
+        if part.is_empty() || !part.iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+        let value = std::str::from_utf8(part).ok()?.parse::<u64>().ok()?;
+        if length.replace(value).is_some_and(|before| before != value) {
+            return None;
+        }
+    }
+    length
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,27 @@
+//! Any HTTP server as a system to load: `http://127.0.0.1:8080/path`.
+//!
+//! One request or several with weights, each a class of its own; every answer checked by its status and, if asked, its body.
+//! HTTP/1.1 is a pure state machine that the generator drives over its own sockets; HTTP/2 and HTTP/3 bring their own
+//! futures. Servers of HTTP are nobody's here: they stamp nothing, so all times are the client's.
+
+mod chunked;
+mod expect;
+mod host;
+mod http1;
+mod http2;
+mod http3;
+mod options;
+mod origin;
+mod pattern;
+mod requests;
+mod streams;
+mod tls;
+mod workload;
+mod written;
+
+pub use expect::{Expect, Statuses, Sum, Text};
+pub use host::{HostError, host};
+pub use options::{HttpError, Options, Trust, Version};
+pub use origin::address;
+pub use workload::HttpWorkload;
+pub use written::Written;

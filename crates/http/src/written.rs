@@ -1,0 +1,199 @@
+//! Requests as they are written: by options, or several in a file.
+//!
+//! A file of requests is TOML with a `[[request]]` for each, or JSON lines. What a request of the file leaves out is as the
+//! options say.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
+
+use crate::expect::Expect;
+use crate::options::HttpError;
+
+/// The most requests in a file.
+const MOST_REQUESTS: usize = 10_000;
+/// The longest file of requests, and the longest body.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// One request as it is written. What is left out is decided later.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Written {
+    /// What its class is called.
+    pub name: Option<String>,
+    /// How often it comes, beside the others; 1 if left out.
+    pub weight: Option<f64>,
+    /// Its method; POST with a body and GET without, if left out.
+    pub method: Option<String>,
+    /// What it asks for, relative to the URL.
+    pub path: Option<String>,
+    /// Its headers.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Its body.
+    pub body: Option<String>,
+    /// The file that its body is in.
+    pub body_file: Option<String>,
+    /// The statuses of a good answer: 200, "200-299,304".
+    #[serde(default, deserialize_with = "text_or_number")]
+    pub expect_status: Option<String>,
+    /// What the body of a good answer contains.
+    pub expect_text: Option<String>,
+    /// How long the body of a good answer is, in bytes.
+    pub expect_length: Option<u64>,
+    /// The SHA-256 of the body of a good answer.
+    pub expect_sha256: Option<String>,
+}
+
+/// Where a request stands in a file: "requests.toml, line 3".
+pub(crate) type Place = String;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    request: Vec<Spanned<Written>>,
+}
+
+fn text_or_number<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "statuses such as 200 or \"200-299,304\"")]
+    enum Either {
+        Number(u64),
+        Text(String),
+    }
+    Ok(Some(match Either::deserialize(value)? {
+        Either::Number(number) => number.to_string(),
+        Either::Text(text) => text,
+    }))
+}
+
+impl Written {
+    pub(crate) fn weight(&self) -> f64 {
+        self.weight.unwrap_or(1.0)
+    }
+
+    /// This request, with what it leaves out as in `other`.
+    fn or(self, other: &Self) -> Self {
+        let other = other.clone();
+        let of_body = self.body.is_some() || self.body_file.is_some();
+        let (body, body_file) =
+            if of_body { (self.body, self.body_file) } else { (other.body, other.body_file) };
+        let mut headers = other.headers;
+        headers.retain(|name, _| !self.headers.keys().any(|own| own.eq_ignore_ascii_case(name)));
+        headers.extend(self.headers);
+        Self {
+            name: self.name,
+            weight: self.weight,
+            method: self.method.or(other.method),
+            path: self.path.or(other.path),
+            headers,
+            body,
+            body_file,
+            expect_status: self.expect_status.or(other.expect_status),
+            expect_text: self.expect_text.or(other.expect_text),
+            expect_length: self.expect_length.or(other.expect_length),
+            expect_sha256: self.expect_sha256.or(other.expect_sha256),
+        }
+    }
+
+    /// Its body, if it has one.
+    pub(crate) fn body(&self) -> Result<Option<Vec<u8>>, String> {
+        match (&self.body, &self.body_file) {
+            (Some(_), Some(_)) => Err("it has a body and a body-file; leave one of them out".into()),
+            (Some(text), None) => Ok(Some(text.clone().into_bytes())),
+            (None, Some(path)) => read_bytes(Path::new(path)).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// What a good answer to it is.
+    pub(crate) fn expect(&self) -> Result<Expect, String> {
+        fn read<T: std::str::FromStr<Err = String>>(
+            name: &str,
+            text: &Option<String>,
+        ) -> Result<Option<T>, String> {
+            text.as_deref().map(str::parse).transpose().map_err(|why| format!("{name} {why}"))
+        }
+        Ok(Expect {
+            statuses: read("expect-status", &self.expect_status)?.unwrap_or_default(),
+            text: read("expect-text", &self.expect_text)?,
+            length: self.expect_length,
+            sha256: read("expect-sha256", &self.expect_sha256)?,
+        })
+    }
+
+    /// What is wrong with it as a request of a file, if anything is.
+    fn fault(&self) -> Option<String> {
+        let weight = self.weight();
+        let relative = self.body_file.as_ref().filter(|path| !Path::new(path).is_absolute());
+        if !(weight > 0.0 && weight <= 1e9) {
+            return Some(format!("its weight is {weight}; it must lie above 0 and not above 1e9"));
+        }
+        relative.map(|path| {
+            format!("its body-file {path:?} needs its whole path, for the file of requests may be copied elsewhere")
+        })
+    }
+}
+
+fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
+    let failed = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
+    let length = std::fs::metadata(path).map_err(failed)?.len();
+    if length > MOST_BYTES {
+        return Err(format!("{} is {length} bytes long; at most {MOST_BYTES} are taken", path.display()));
+    }
+    std::fs::read(path).map_err(failed)
+}
+
+/// Reads a file of requests; what they leave out is as in `base`.
+pub(crate) fn read_file(path: &Path, base: &Written) -> Result<Vec<(Written, Option<Place>)>, HttpError> {
+    let file = path.display().to_string();
+    let failed = |line: usize, why: String| HttpError::InFile { place: format!("{file}, line {line}"), why };
+    let bytes = read_bytes(path).map_err(|why| HttpError::Request { why })?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        failed(lines(good), "it is no text in UTF-8".into())
+    })?;
+    // An object opens a JSON line and no TOML file.
+    let read = if text.trim_start().starts_with('{') { json_lines(&text) } else { toml(&text) };
+    let requests = read.map_err(|(line, why)| failed(line, why))?;
+    if requests.is_empty() {
+        return Err(failed(1, "it holds no request; write [[request]], or a JSON object a line".into()));
+    }
+    if let Some((line, _)) = requests.get(MOST_REQUESTS) {
+        return Err(failed(*line, format!("it holds more than {MOST_REQUESTS} requests")));
+    }
+    let whole = |(line, written): (usize, Written)| match written.fault() {
+        Some(why) => Err(failed(line, why)),
+        None => Ok((written.or(base), Some(format!("{file}, line {line}")))),
+    };
+    requests.into_iter().map(whole).collect()
+}
+
+/// The number of the line that begins after the text.
+fn lines(text: &[u8]) -> usize {
+    1 + text.iter().filter(|&&byte| byte == b'\n').count()
+}
+
+/// Requests with their lines, or a line and what is wrong there.
+type Lines = Result<Vec<(usize, Written)>, (usize, String)>;
+
+fn toml(text: &str) -> Lines {
+    let line = |at: usize| lines(&text.as_bytes()[..at]);
+    let file: File = toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        (line(at), error.message().trim_end().replace('\n', "; "))
+    })?;
+    Ok(file.request.into_iter().map(|request| (line(request.span().start), request.into_inner())).collect())
+}
+
+fn json_lines(text: &str) -> Lines {
+    let numbered = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    numbered
+        .map(|(i, line)| match serde_json::from_str(line) {
+            Ok(written) => Ok((i + 1, written)),
+            Err(error) => Err((i + 1, format!("{error}").replace(" at line 1 column", ", at column"))),
+        })
+        .collect()
+}

@@ -1,0 +1,169 @@
+//! The generator beside other load generators, all as programs against one nginx: how fast, at what cost, how far from
+//! the schedule they send as packets show it, and what they say of a server that stood still.
+
+mod capture;
+mod nginx;
+mod program;
+
+use std::fmt::Write as _;
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::{ROUNDS, median};
+use capture::{Capture, Sends};
+use nginx::Nginx;
+use program::{PROGRAMS, Program, Spent};
+
+const CONNECTIONS: u32 = 50;
+const CLOSED: Duration = Duration::from_secs(4);
+const OPEN: Duration = Duration::from_secs(5);
+const RATES_PER_S: [u32; 2] = [5_000, 20_000];
+
+/// Three tables; what is not installed has no row.
+pub(crate) fn section(page: &mut String) {
+    page.push_str("\n## Beside other load generators\n\n");
+    let Some(server) = Nginx::start() else {
+        page.push_str("nginx is not installed: `tools/install bench` gets it.\n");
+        return;
+    };
+    let there: Vec<&Program> = PROGRAMS.iter().filter(|program| program.is_there()).collect();
+    let absent: Vec<&str> = PROGRAMS.iter().filter(|one| !one.is_there()).map(|one| one.name).collect();
+    page.push_str(
+        "Each is a program of its own, beside an nginx with two workers that answers `ok` from memory; both share this machine's \
+         processors.",
+    );
+    if !absent.is_empty() {
+        let _ = write!(page, " Not installed here: {}.", absent.join(", "));
+    }
+    page.push('\n');
+    closed(page, &server, &there);
+    open(page, &server, &there);
+    stalled(page, &server, &there);
+}
+
+/// As fast as they can, in turns.
+fn closed(page: &mut String, server: &Nginx, programs: &[&Program]) {
+    let able: Vec<&&Program> = programs.iter().filter(|program| program.closed.is_some()).collect();
+    let mut seen: Vec<Vec<(f64, f64, f64)>> = vec![Vec::new(); able.len()];
+    for _ in 0..ROUNDS {
+        for (program, seen) in able.iter().zip(&mut seen) {
+            let before = server.requests();
+            let (cpu_before_s, command) = (server.cpu_s(), program.closed.expect("it is able"));
+            let mut running = program.start(&command(&server.url(), CONNECTIONS, CLOSED));
+            // The middle of the run: neither the opening of connections nor the end.
+            sleep(CLOSED / 5);
+            let (from, from_ns) = (server.requests(), kendall_record::clock::now_ns());
+            sleep(CLOSED * 3 / 5);
+            let (to, to_ns) = (server.requests(), kendall_record::clock::now_ns());
+            let Spent { cpu_s, .. } = running.finish();
+            let requests = (server.requests() - before) as f64;
+            let per_s = (to - from) as f64 / ((to_ns - from_ns) as f64 / 1e9);
+            seen.push((per_s, cpu_s * 1e6 / requests, (server.cpu_s() - cpu_before_s) * 1e6 / requests));
+        }
+    }
+    let _ = write!(
+        page,
+        "\n**Closed loop**, {CONNECTIONS} connections, HTTP/1.1 GET on kept connections, for {} s. Requests as nginx counts them.\n\n\
+         | | requests/s | CPU per request, µs | nginx's, µs | kendall's rate ÷ this one's | kendall's CPU ÷ this one's |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: |\n",
+        CLOSED.as_secs()
+    );
+    let ours = seen[0].clone();
+    for (program, rounds) in able.iter().zip(&seen) {
+        let of = |value: fn(&(f64, f64, f64)) -> f64| median(rounds.iter().map(value));
+        let ratio = |value: fn(&(f64, f64, f64)) -> f64| {
+            median(ours.iter().zip(rounds).map(|(ours, theirs)| value(ours) / value(theirs)))
+        };
+        let _ = writeln!(
+            page,
+            "| {} | {:.0} | {:.1} | {:.1} | {:.2} | {:.2} |",
+            program.name,
+            of(|round| round.0),
+            of(|round| round.1),
+            of(|round| round.2),
+            ratio(|round| round.0),
+            ratio(|round| round.1),
+        );
+    }
+}
+
+/// On schedule, as the packets have it.
+fn open(page: &mut String, server: &Nginx, programs: &[&Program]) {
+    if !Capture::is_possible() {
+        page.push_str("\nSends on schedule: tcpdump is not installed, or may not capture here.\n");
+        return;
+    }
+    let _ = write!(
+        page,
+        "\n**Open loop**, constant rate, at most {CONNECTIONS} connections, {} s. When each request left is told by the packets, \
+         stamped in nanoseconds as the sender hands them over: how late it was on a line of that rate which no send precedes. \
+         Dispersion is that of counts per 1 ms: 0 for even sends, 1 for Poisson.\n\n\
+         | | rate, 1/s | late p50, µs | p99, µs | kendall's p99 is 1 : | gaps' variation | dispersion | CPU per request, µs | sent |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+        OPEN.as_secs()
+    );
+    for rate_per_s in RATES_PER_S {
+        let able: Vec<&&Program> = programs.iter().filter(|program| program.open.is_some()).collect();
+        let mut seen: Vec<Vec<(Sends, f64)>> = able.iter().map(|_| Vec::new()).collect();
+        for _ in 0..ROUNDS {
+            for (program, seen) in able.iter().zip(&mut seen) {
+                let capture = Capture::start(server.port());
+                let command = program.open.expect("it is able")(&server.url(), CONNECTIONS, rate_per_s, OPEN);
+                let Spent { cpu_s, .. } = program.start(&command).finish();
+                let instants_ns = capture.finish();
+                let cpu_us = cpu_s * 1e6 / instants_ns.len().max(1) as f64;
+                seen.extend(Sends::of(&instants_ns, f64::from(rate_per_s)).map(|sends| (sends, cpu_us)));
+            }
+        }
+        let late = |rounds: &[(Sends, f64)]| median(rounds.iter().map(|(sends, _)| sends.late_p99_ns));
+        let ours = late(&seen[0]);
+        for (program, rounds) in able.iter().zip(&seen).filter(|(_, rounds)| !rounds.is_empty()) {
+            let of = |value: fn(&Sends) -> f64| median(rounds.iter().map(|(sends, _)| value(sends)));
+            let _ = writeln!(
+                page,
+                "| {} | {rate_per_s} | {:.1} | {:.1} | {:.1} | {:.2} | {:.2} | {:.1} | {:.1} % |",
+                program.name,
+                of(|sends| sends.late_p50_ns) / 1e3,
+                late(rounds) / 1e3,
+                late(rounds) / ours,
+                of(|sends| sends.gap_variation),
+                of(|sends| sends.dispersion),
+                median(rounds.iter().map(|(_, cpu_us)| *cpu_us)),
+                of(|sends| sends.rate_per_s) / f64::from(rate_per_s) * 100.0,
+            );
+        }
+    }
+}
+
+/// A server that stands still for a second of eight.
+fn stalled(page: &mut String, server: &Nginx, programs: &[&Program]) {
+    const RATE_PER_S: u32 = 1_000;
+    const LASTING: Duration = Duration::from_secs(8);
+    page.push_str(
+        "\n**A server that stands still** for one second of eight, at 1,000 requests a second. An eighth of the requests wait \
+         between 0 and 1 s, so the 99th percentile of the response time is 920 ms, and the 99.9th 992 ms.\n\n\
+         | | p99 it reports, ms | of the true one | p99.9, ms | |\n| --- | ---: | ---: | ---: | --- |\n",
+    );
+    for program in programs.iter().filter(|program| program.reported.is_some()) {
+        let Some(open) = program.open else { continue };
+        let before = server.requests();
+        let mut running = program.start(&open(&server.url(), CONNECTIONS, RATE_PER_S, LASTING));
+        sleep(LASTING / 2);
+        server.stand_still(Duration::from_secs(1));
+        let Spent { output, .. } = running.finish();
+        let missing = 8_000 - (server.requests() - before).min(8_000);
+        let told = program.reported.expect("it reports")(&output);
+        let [p99_s, p999_s] = told.unwrap_or([f64::NAN; 2]);
+        let comment =
+            if missing > 80 { format!("{missing} of 8,000 requests missing") } else { String::new() };
+        let shown = |s: f64| if s.is_nan() { "not told".to_owned() } else { format!("{:.1}", s * 1e3) };
+        let _ = writeln!(
+            page,
+            "| {} | {} | {:.1} % | {} | {comment} |",
+            program.name,
+            shown(p99_s),
+            p99_s / 0.92 * 100.0,
+            shown(p999_s),
+        );
+    }
+}

@@ -1,0 +1,202 @@
+//! `kendall link run`: a command at one end of an emulated link, and what it talks to at the other.
+
+use std::env;
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::str::FromStr;
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use kendall_link::{Asked, BackEnd, EmulatedLink, Forward, Hop, Outcome, SERVER};
+use kendall_linkmodel::Settings;
+use kendall_record::clock::now_ns;
+use kendall_record::write_json;
+use serde::Serialize;
+
+use super::process::{attend, serve};
+use super::settings::LinkOptions;
+use super::summary::summary;
+use crate::{options::loopback, print};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    link: LinkOptions,
+
+    /// One of several links in a row, from client to server: 'delay=5ms rate=100mbit'; after a slash, what differs on
+    /// the way back: 'delay=5ms rate=10mbit / rate=100mbit'
+    #[arg(long, value_name = "SETTINGS", value_parser = Hop::from_str)]
+    hop: Vec<Hop>,
+
+    /// Run this, by the shell, at the server's end; CMD starts when it listens
+    #[arg(long, value_name = "COMMAND")]
+    server: Option<String>,
+
+    /// How many seconds the server may take until it listens
+    #[arg(long, value_name = "SECONDS", default_value_t = 20)]
+    wait: u64,
+
+    /// Let a TCP port at the server's end lead to one of this machine: 8080, or 80=127.0.0.1:8080
+    #[arg(long, value_name = "PORT[=ADDR]", value_parser = forward)]
+    forward: Vec<(u16, SocketAddr)>,
+
+    /// Congestion control of connections from both ends: cubic, bbr, reno; that of the machine if left out
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<String>,
+
+    /// How packets are brought to the link; the first that works here if left out
+    #[arg(long, value_name = "NAME")]
+    back_end: Option<Named>,
+
+    /// Seed of all that chance decides; drawn by chance if left out, and printed
+    #[arg(long)]
+    seed: Option<u64>,
+
+    /// Keep what happened in this new folder: link.json, and link.parquet with every flow every 10 ms
+    #[arg(long, value_name = "FOLDER")]
+    record: Option<PathBuf>,
+
+    /// Do not say at the end what the link did
+    #[arg(long)]
+    quiet: bool,
+
+    /// The command to run at the client's end; it finds the server's address in KENDALL_SERVER
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+    command: Vec<String>,
+}
+
+/// A back end by its name.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Named {
+    /// Pairs of devices and packet sockets
+    Veth,
+    /// TUN devices
+    Tun,
+}
+
+impl From<Named> for BackEnd {
+    fn from(named: Named) -> Self {
+        match named {
+            Named::Veth => Self::Veth,
+            Named::Tun => Self::Tun,
+        }
+    }
+}
+
+/// Reads "8080" or "80=127.0.0.1:8080".
+fn forward(text: &str) -> Result<(u16, SocketAddr), String> {
+    let (port, to) = text.split_once('=').unwrap_or((text, text));
+    let refuse = || format!("{text:?} is no port to forward; write 8080, or 80=127.0.0.1:8080");
+    let read = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
+    let to = to.parse().ok().or_else(|| read(to).map(loopback));
+    Ok((read(port).ok_or_else(refuse)?, to.ok_or_else(refuse)?))
+}
+
+/// What a run over a link leaves as `link.json`.
+#[derive(Serialize)]
+struct Kept<'a> {
+    command: &'a [String],
+    /// How the link was emulated.
+    link: String,
+    seed: u64,
+    /// The hops from client to server.
+    up: Vec<String>,
+    /// The hops from server to client.
+    down: Vec<String>,
+    outcome: &'a Outcome,
+}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    let asked = asked(options)?;
+    if let Some(folder) = &options.record {
+        let new = || format!("cannot make {}; name a new folder for the record", folder.display());
+        fs::create_dir(folder).with_context(new)?;
+    }
+    let seed = options.seed.unwrap_or_else(kendall_lab::drawn_seed);
+    let mut link = lay(options)?;
+    // From here on there may be threads; those that stay outside of the link are begun before this one enters it.
+    link.join()?;
+    let cancel = crate::load::ctrl_c()?;
+    let forwards: Vec<_> = options.forward.iter().map(|&(port, to)| (port, Forward::to(to))).collect();
+    link.client().enter()?;
+    let log = options.record.as_ref().map(|folder| folder.join("link.parquet"));
+    link.start(&asked, seed, log.as_deref())?;
+    let start_ns = now_ns();
+    for (port, forward) in forwards {
+        let listener = link.server().visit(|| TcpListener::bind((SERVER, port)))?;
+        forward.from(listener.with_context(|| format!("cannot listen on {SERVER}:{port}"))?);
+    }
+    let serve = |command: &String| serve(&link, command, options.wait, &cancel);
+    let server = options.server.as_ref().map(serve).transpose()?;
+    let mut command = Command::new(&options.command[0]);
+    command.args(&options.command[1..]);
+    let status = attend(&mut link, command, &cancel)?;
+    let outcome = link.stop(log.as_deref().map(|log| (log, start_ns)))?;
+    drop(server);
+    let described = link.described();
+    // Whatever the command has left behind ends before the summary, so that nothing is printed after that.
+    drop(link);
+    if let Some(folder) = &options.record {
+        keep(folder.join("link.json"), options, &asked, &described, seed, &outcome)?;
+    }
+    if !options.quiet {
+        print::note(&summary(&described, &asked, seed, &outcome));
+    }
+    Ok(status)
+}
+
+fn lay(options: &Options) -> anyhow::Result<EmulatedLink> {
+    let program = env::current_exe().context("cannot find the program itself, to emulate the link with")?;
+    let back_ends: Vec<BackEnd> = match options.back_end {
+        Some(named) => vec![named.into()],
+        None => BackEnd::ALL.into(),
+    };
+    let link = EmulatedLink::lay(&program, &back_ends, options.congestion.as_deref())?;
+    for note in link.notes() {
+        print::note(&format!("kendall: {note}"));
+    }
+    Ok(link)
+}
+
+fn keep(
+    file: PathBuf,
+    options: &Options,
+    asked: &Asked,
+    described: &str,
+    seed: u64,
+    outcome: &Outcome,
+) -> anyhow::Result<()> {
+    let written = |way: &[Settings]| way.iter().map(ToString::to_string).collect();
+    let (up, down) = (written(&asked.up), written(&asked.down));
+    let kept = Kept { command: &options.command, link: described.into(), seed, up, down, outcome };
+    Ok(write_json(&file, &kept)?)
+}
+
+/// The link that is asked for: its only hop by options, or each hop by a text.
+fn asked(options: &Options) -> anyhow::Result<Asked> {
+    let LinkOptions { up, down } = &options.link;
+    if options.hop.is_empty() {
+        return Ok(Asked { up: vec![up.clone()], down: vec![down.clone()] });
+    }
+    if [up, down].iter().any(|way| **way != Settings::default()) {
+        bail!("give each --hop all its settings, or give the settings of the only hop without --hop");
+    }
+    Ok(Asked::row(&options.hop))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_to_forward_leads_to_the_same_one_of_this_machine_or_to_an_address() {
+        assert_eq!(forward("8080"), Ok((8080, loopback(8080))));
+        assert_eq!(forward("80=8080"), Ok((80, loopback(8080))));
+        assert_eq!(forward("80=[::1]:9"), Ok((80, "[::1]:9".parse().unwrap())));
+        for text in ["", "0", "65536", "80=", "=80", "80=example", "http"] {
+            assert!(forward(text).unwrap_err().contains("80=127.0.0.1:8080"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The synthetic server, as `kendall serve`, URLs and experiment files know it.
+
+use std::num::NonZeroUsize;
+
+use kendall_hold::{Config, HoldWorkload, How, Options};
+use kendall_lab::{Kind, Parameter, Serving, Settings, System, named_law};
+use kendall_station::{Discipline, Law, Servers};
+
+pub(super) const HOLD: System = System {
+    name: "hold",
+    about: "holds each request for a time drawn from a law: a station A/S/c/K whose every part is known",
+    default_port: 5010,
+    server: &[
+        Parameter {
+            name: "service",
+            help: "law of the hold times: exponential, constant, erlang-2 (any number of stages), hyperexponential, \
+                   uniform, log-normal or pareto",
+            kind: Kind::Word(|name| named_law(name, 1.0, Some(EXAMPLE_SCV)).map(drop).or_else(bounded)),
+            default: Some("exponential"),
+        },
+        Parameter { name: "mean", help: "mean of the hold times", kind: Kind::Time, default: Some("5ms") },
+        Parameter {
+            name: "scv",
+            help: "squared coefficient of variation of the hold times, for hyperexponential, log-normal and pareto",
+            kind: Kind::Number { least: 0.0, most: 1e6 },
+            default: None,
+        },
+        Parameter {
+            name: "workers",
+            help: "requests that are held at a time: the servers of the station",
+            kind: Kind::Whole { least: 1, most: 1024 },
+            default: Some("1"),
+        },
+        Parameter {
+            name: "room",
+            help: "room for so many requests, those that are held included; more are refused at once; 16384 may wait if \
+                   left out",
+            kind: Kind::Whole { least: 1, most: 1_000_000 },
+            default: None,
+        },
+        Parameter {
+            name: "discipline",
+            help: "order of service: fifo, lifo, processor-sharing, shortest-remaining, gittins, …; requests are all of \
+                   one priority",
+            kind: Kind::Word(|name| name.parse::<Discipline>().map(drop).map_err(|error| error.to_string())),
+            default: Some("fifo"),
+        },
+        Parameter {
+            name: "seed",
+            help: "seed of the hold times; with the same one, the same request is held for the same time",
+            kind: Kind::Whole { least: 0, most: u64::MAX },
+            default: Some("1"),
+        },
+        Parameter {
+            name: "busy",
+            help: "whether a worker computes for the drawn time instead of sleeping: on or off",
+            kind: Kind::Word(check_busy),
+            default: Some("off"),
+        },
+    ],
+    workload: &[],
+    station: |server| {
+        let servers =
+            server.whole("workers").and_then(|workers| u32::try_from(workers).ok()).and_then(Servers::new);
+        (servers.expect("between 1 and 1024 workers"), discipline(server))
+    },
+    load: |address, _, seed| Ok(Box::new(HoldWorkload::new(address, seed))),
+    serve,
+};
+
+/// With it, every kind of law that takes a coefficient of variation can be.
+const EXAMPLE_SCV: f64 = 2.0;
+
+/// Whether it is the example that a law cannot be of, and not its name that is wrong.
+fn bounded(why: String) -> Result<(), String> {
+    if why.starts_with("must be") { Err(why) } else { Ok(()) }
+}
+
+fn check_busy(word: &str) -> Result<(), String> {
+    match word {
+        "on" | "off" => Ok(()),
+        _ => Err(format!("must be on or off, not {word:?}")),
+    }
+}
+
+fn discipline(server: &Settings) -> Discipline {
+    let word = server.word("discipline").expect("it has a default");
+    word.parse().expect("its kind checked the discipline")
+}
+
+fn law(server: &Settings) -> Result<Law, String> {
+    let (name, mean) = (server.word("service"), server.time("mean"));
+    let mean_s = mean.expect("mean has a default").as_secs_f64();
+    let law = named_law(name.expect("service has a default"), mean_s, server.number("scv"))
+        .map_err(|why| format!("--service: {why}; see --scv"))?;
+    law.validate().map_err(|error| format!("--mean: {error}"))?;
+    Ok(law)
+}
+
+fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -> Result<(), String> {
+    let whole = |name| server.whole(name).map(|value| value as usize);
+    let workers = whole("workers").and_then(NonZeroUsize::new).expect("at least one worker, by default one");
+    let usual = Config::new(listen);
+    let max_waiting = match whole("room") {
+        Some(room) if room < workers.get() => {
+            return Err(format!("--room: room for {room} is less than the {workers} workers need"));
+        }
+        Some(room) => room - workers.get(),
+        None => usual.max_waiting,
+    };
+    let options = Options {
+        service: Config { workers, max_waiting, discipline: discipline(server), metrics, stamps, ..usual },
+        law: law(server)?,
+        seed: server.whole("seed").expect("seed has a default"),
+        how: if server.word("busy") == Some("on") { How::Computing } else { How::Sleeping },
+    };
+    kendall_hold::serve(options, ready).map_err(|error| error.to_string())
+}

@@ -1,0 +1,215 @@
+//! Any HTTP server, as URLs, experiment files and `kendall serve` know it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use kendall_http::{HttpWorkload, Options, Statuses, Sum, Text, Trust, Version, Written};
+use kendall_lab::{COMMAND, Home, Kind, Parameter, Serving, Settings, System, URL};
+use kendall_load::Reuse;
+use kendall_station::{Discipline, Servers};
+
+pub(super) const HTTP: System = System {
+    name: "http",
+    about: "any HTTP server, which a command starts or which runs already",
+    default_port: 80,
+    home: Home::Anywhere {
+        schemes: &["http", "https"],
+        address: |url| kendall_http::address(url).map_err(|error| error.to_string()),
+    },
+    server: &[
+        Parameter {
+            name: COMMAND,
+            help: "shell command that starts the server and stays with it; {port} in it stands for a free port, and {folder} \
+                   for an empty folder that is removed at the end",
+            kind: Kind::Word(not_empty),
+            default: None,
+        },
+        Parameter {
+            name: "servers",
+            help: "how many requests the server works on at a time, as models are to take it: its workers or cores",
+            kind: Kind::Whole { least: 1, most: 100_000 },
+            default: Some("1"),
+        },
+        Parameter {
+            name: "discipline",
+            help: "order of service, as models are to take it",
+            kind: Kind::Word(|name| name.parse::<Discipline>().map(drop).map_err(|error| error.to_string())),
+            default: Some("fifo"),
+        },
+    ],
+    workload: &[
+        Parameter {
+            name: URL,
+            help: "what to ask for; {port} in it stands for the port of a server that was started",
+            kind: Kind::Word(not_empty),
+            default: Some("http://127.0.0.1:{port}/"),
+        },
+        Parameter {
+            name: "method",
+            help: "method of the request: GET, or POST if it has a body, if left out",
+            kind: Kind::Word(not_empty),
+            default: None,
+        },
+        Parameter {
+            name: "header",
+            help: "a header, as \"name: value\"; may be given several times",
+            kind: Kind::Lines(|line| header(line).map(drop)),
+            default: None,
+        },
+        Parameter {
+            name: "body",
+            help: "body of the request; in it, in headers and in the URL {index} stands for the request's number, {random} for a \
+                   number from all of 64 bits and {random:1000} for one of 0 to 999",
+            kind: Kind::Text(|_| Ok(())),
+            default: None,
+        },
+        Parameter {
+            name: "body-file",
+            help: "file that holds the body of the request",
+            kind: Kind::File,
+            default: None,
+        },
+        Parameter {
+            name: "requests-file",
+            help: "file of several requests, with weights: TOML with a [[request]] for each, or JSON lines",
+            kind: Kind::File,
+            default: None,
+        },
+        Parameter {
+            name: "expect-status",
+            help: "statuses of a good answer, such as 200 or 200-299,304; all below 400 if left out",
+            kind: Kind::Word(check::<Statuses>),
+            default: None,
+        },
+        Parameter {
+            name: "expect-text",
+            help: "text that the body of a good answer contains",
+            kind: Kind::Text(check::<Text>),
+            default: None,
+        },
+        Parameter {
+            name: "expect-length",
+            help: "bytes in the body of a good answer",
+            kind: Kind::Whole { least: 0, most: u64::MAX },
+            default: None,
+        },
+        Parameter {
+            name: "expect-sha256",
+            help: "SHA-256 of the body of a good answer, in hexadecimal digits",
+            kind: Kind::Word(check::<Sum>),
+            default: None,
+        },
+        Parameter {
+            name: "http",
+            help: "version of HTTP: 1, 2 (without TLS by prior knowledge) or 3",
+            kind: Kind::Word(check::<Version>),
+            default: Some("1"),
+        },
+        Parameter {
+            name: "streams",
+            help: "most requests at a time on one connection of HTTP/2 or HTTP/3; the server may allow fewer",
+            kind: Kind::Whole { least: 1, most: 10_000 },
+            default: Some("10"),
+        },
+        Parameter {
+            name: "reuse",
+            help: "whether a connection carries many requests (keep) or one (close)",
+            kind: Kind::Word(|name| reuse(name).map(drop)),
+            default: Some("keep"),
+        },
+        Parameter {
+            name: "ca",
+            help: "PEM file of the certificates to trust, instead of those that this machine trusts",
+            kind: Kind::File,
+            default: None,
+        },
+        Parameter {
+            name: "insecure",
+            help: "believe any certificate, for servers of your own: on or off",
+            kind: Kind::Switch,
+            default: Some("off"),
+        },
+    ],
+    station: |server| {
+        let servers = server.whole("servers").and_then(|servers| Servers::new(servers as u32));
+        let discipline = server.word("discipline").and_then(|name| name.parse().ok());
+        (servers.expect("at least one server"), discipline.expect("its kind checked discipline"))
+    },
+    load: |address, workload, seed| {
+        let workload = HttpWorkload::new(address, &options(workload)?, seed);
+        Ok(Box::new(workload.map_err(|error| error.to_string())?))
+    },
+    serve,
+};
+
+fn options(workload: &Settings) -> Result<Options, String> {
+    let text = |name| workload.word(name).map(str::to_owned);
+    let file = |name| workload.word(name).map(PathBuf::from);
+    let is_set = "it has a default, and its kind checked it";
+    let mut headers = BTreeMap::new();
+    for line in workload.word("header").unwrap_or_default().lines() {
+        let (name, value) = header(line)?;
+        if headers.insert(name.to_lowercase(), value).is_some() {
+            return Err(format!(
+                "the header {name} is given twice; give it once, with commas between its values"
+            ));
+        }
+    }
+    let trust = match (file("ca"), workload.word("insecure")) {
+        (Some(_), Some("on")) => {
+            return Err("ca and insecure contradict each other; leave one of them out".into());
+        }
+        (Some(path), _) => Trust::File(path),
+        (None, Some("on")) => Trust::Anyone,
+        (None, _) => Trust::Machine,
+    };
+    Ok(Options {
+        url: text(URL).expect(is_set),
+        request: Written {
+            method: text("method"),
+            headers,
+            body: text("body"),
+            body_file: text("body-file"),
+            expect_status: text("expect-status"),
+            expect_text: text("expect-text"),
+            expect_length: workload.whole("expect-length"),
+            expect_sha256: text("expect-sha256"),
+            ..Written::default()
+        },
+        requests_file: file("requests-file"),
+        version: workload.word("http").and_then(|version| version.parse().ok()).expect(is_set),
+        streams: workload.whole("streams").expect(is_set) as u32,
+        reuse: workload.word("reuse").and_then(|name| reuse(name).ok()).expect(is_set),
+        trust,
+    })
+}
+
+fn serve(server: &Settings, Serving { listen, ready, .. }: Serving) -> Result<(), String> {
+    let command =
+        server.word(COMMAND).ok_or("say what to start: --command 'python3 -m http.server {port}'")?;
+    kendall_http::host(command, listen, ready).map_err(|error| error.to_string())
+}
+
+fn header(line: &str) -> Result<(String, String), String> {
+    match line.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().into(), value.trim().into())),
+        _ => Err(format!("must be \"name: value\", not {line:?}")),
+    }
+}
+
+fn reuse(name: &str) -> Result<Reuse, String> {
+    match name {
+        "keep" => Ok(Reuse::Keep),
+        "close" => Ok(Reuse::Close),
+        _ => Err(format!("must be keep or close, not {name:?}")),
+    }
+}
+
+fn not_empty(text: &str) -> Result<(), String> {
+    if text.is_empty() { Err("must not be empty".into()) } else { Ok(()) }
+}
+
+fn check<T: FromStr<Err = String>>(text: &str) -> Result<(), String> {
+    text.parse::<T>().map(drop)
+}

@@ -1,0 +1,89 @@
+//! What was expected of each combination beside what was seen, and where intervals stayed wider than was asked.
+
+use kendall_record::Outcome;
+use kendall_report::ExpectedAt;
+use kendall_solve as solve;
+use kendall_solve::expect::{Judged, Measure, Seen, Verdict};
+use kendall_solve::statistics::share_interval;
+use kendall_station::Estimate;
+
+use super::Sample;
+use crate::axis::Axis;
+use crate::lab::Lab;
+use crate::precision::{Reached, reached};
+
+/// What is expected of a combination, judged by its trials.
+pub(super) fn judged(lab: &Lab, index: usize, axis: &Axis, sample: &Sample) -> Vec<ExpectedAt> {
+    let combination = &lab.combinations()[index];
+    let wanted = lab.experiment().expected.iter().filter(|expected| expected.holds_for(combination));
+    let views: Vec<solve::Trial<'_>> = sample
+        .trials
+        .iter()
+        .map(|trial| solve::Trial { rows: &trial.rows, warmup_ns: sample.warmup_ns })
+        .collect();
+    let clients = solve::client_side(&views).map_err(|why| why.to_string());
+    let (mut due, mut failed, mut refused) = (0, 0, 0);
+    for row in sample.rows() {
+        due += 1;
+        failed += u64::from(row.outcome != Outcome::Answered);
+        refused += u64::from(row.outcome == Outcome::Refused);
+    }
+    let judge = |expected: &crate::experiment::ExpectedAt| {
+        let expectation = expected.expectation;
+        let mut judged = match &clients {
+            Ok(clients) => {
+                let errors = Estimate {
+                    value: failed as f64 / due as f64,
+                    interval: Some(share_interval(failed, due)),
+                };
+                let seen = Seen {
+                    response: &clients.response,
+                    throughput_per_s: clients.throughput_per_s,
+                    errors,
+                    requests: due - refused,
+                };
+                expectation.judge(seen.figure(expectation.measure))
+            }
+            Err(why) => Judged {
+                expected: expectation,
+                verdict: Verdict::Undecided,
+                seen: None,
+                at_least: false,
+                why: Some(why.clone()),
+            },
+        };
+        stopped(&mut judged, sample);
+        ExpectedAt { settings: axis.settings(combination), judged }
+    };
+    wanted.map(judge).collect()
+}
+
+/// A trial that was stopped for an expectation decides it where the interval over the few trials does not.
+fn stopped(judged: &mut Judged, sample: &Sample) {
+    let out_of_reach = format!("{} was out of reach", judged.expected);
+    let of_trials = sample.trials.iter().filter_map(|trial| trial.result.hopeless.as_ref());
+    let count = of_trials.filter(|why| why.contains(&out_of_reach)).count();
+    if 2 * count > sample.trials.len() && judged.verdict == Verdict::Undecided {
+        judged.verdict = Verdict::Failed;
+        judged.why = Some(format!("{count} of {} trials were stopped for it", sample.trials.len()));
+    }
+}
+
+/// That the interval of a combination is wider than asked, and how many more trials it needs.
+pub(super) fn too_wide(lab: &Lab, index: usize, axis: &Axis, sample: &Sample) -> Option<String> {
+    let precision = lab.experiment().precision.as_ref()?;
+    let trials = sample.trials.iter().map(|trial| &trial.result);
+    let Reached::More(more) = reached(trials, precision) else { return None };
+    let settings = axis.settings(&lab.combinations()[index]);
+    let place: Vec<String> = settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let what = if precision.of == Measure::Mean { "mean".to_owned() } else { precision.of.to_string() };
+    let place = if place.is_empty() { String::new() } else { format!("At {} the", place.join(", ")) };
+    let the = if place.is_empty() { "The".to_owned() } else { place };
+    let trials = if more == 1 { "trial".to_owned() } else { "trials".to_owned() };
+    Some(format!(
+        "{the} interval of the {what} is wider than the ± {} that were asked for, after {} trials; about {more} more {trials} \
+         would narrow it.",
+        kendall_report::number::percent(precision.relative),
+        sample.trials.len()
+    ))
+}

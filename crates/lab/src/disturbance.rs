@@ -1,0 +1,206 @@
+//! What else the machine did while a trial ran: processor time that went to other programs, or that the host of a virtual
+//! machine took away.
+//!
+//! It is read from `/proc` before and after, so it costs the trial nothing. A machine that is shared is never quite quiet;
+//! therefore a trial is called disturbed by how much it was disturbed beyond what was usual in the same run, and not by a fixed bound that
+//! a noisy machine would always break.
+
+use std::collections::HashMap;
+use std::fs;
+
+use kendall_solve::statistics::median;
+use serde::{Deserialize, Serialize};
+
+/// Beyond the usual by so much of the machine's processor time, a trial is disturbed.
+pub(crate) const BOUND: f64 = 0.02;
+/// The kernel counts in ticks, and a trial begins and ends within one on each core; three of them are no disturbance.
+const TICKS: f64 = 3.0;
+
+/// What else the machine did while a trial ran, as shares of what all its cores had to give.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Disturbance {
+    /// Taken away by the host of this virtual machine.
+    pub steal_share: f64,
+    /// Used by programs that are neither the laboratory nor its server.
+    pub foreign_share: f64,
+    /// So large a share is what cannot be told for the coarseness of the counts.
+    pub resolution_share: f64,
+}
+
+impl Disturbance {
+    /// Both together.
+    pub fn share(&self) -> f64 {
+        self.steal_share + self.foreign_share
+    }
+}
+
+/// The counters of the machine at one instant, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Look {
+    /// All time of all cores.
+    total: f64,
+    /// Time in programs and in the kernel on behalf of them.
+    busy: f64,
+    steal: f64,
+    /// Time of this process and all that descend from it.
+    own: f64,
+    cores: f64,
+}
+
+impl Look {
+    /// Reads the counters; `None` on a system without them.
+    pub(crate) fn now() -> Option<Self> {
+        let text = fs::read_to_string("/proc/stat").ok()?;
+        Self::parse(&text, own_ticks()?)
+    }
+
+    /// `/proc/stat` (proc(5)): user nice system idle iowait irq softirq steal. Interrupts are left out of what is busy: on
+    /// behalf of whom they come cannot be told.
+    fn parse(stat: &str, own: f64) -> Option<Self> {
+        let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        let ticks: Vec<f64> =
+            line.split_whitespace().filter_map(|field| field.parse().ok()).take(8).collect();
+        let [user, nice, system, .., steal] = ticks[..] else { return None };
+        let cores = stat.lines().filter(|line| line.starts_with("cpu")).count() as f64 - 1.0;
+        (ticks.len() == 8).then_some(Self {
+            total: ticks.iter().sum(),
+            busy: user + nice + system,
+            steal,
+            own,
+            cores,
+        })
+    }
+
+    /// What else happened since an earlier look; `None` where no time passed.
+    pub(crate) fn since(&self, before: &Self) -> Option<Disturbance> {
+        let total = self.total - before.total;
+        let foreign = (self.busy - before.busy) - (self.own - before.own);
+        (total > 0.0).then(|| Disturbance {
+            steal_share: ((self.steal - before.steal) / total).clamp(0.0, 1.0),
+            foreign_share: (foreign / total).clamp(0.0, 1.0),
+            resolution_share: TICKS * self.cores / total,
+        })
+    }
+}
+
+/// User and system time of this process and its descendants, their dead children included. Who dies between two looks
+/// hands its time to the parent that waits for it.
+fn own_ticks() -> Option<f64> {
+    let mut processes = HashMap::new();
+    for entry in fs::read_dir("/proc").ok()?.flatten() {
+        let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        // It may have ended since.
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        processes.extend(parent_and_ticks(&stat).map(|found| (id, found)));
+    }
+    let me = std::process::id();
+    let descends = |mut id: u32| {
+        // No line of ancestors is longer than there are processes.
+        for _ in 0..processes.len() {
+            if id == me {
+                return true;
+            }
+            match processes.get(&id) {
+                Some(&(parent, _)) => id = parent,
+                None => return false,
+            }
+        }
+        false
+    };
+    Some(processes.iter().filter(|(id, _)| descends(**id)).map(|(_, (_, ticks))| ticks).sum())
+}
+
+/// Fields 4 and 14 to 17 of `/proc/PID/stat`.
+fn parent_and_ticks(stat: &str) -> Option<(u32, f64)> {
+    // The command's name, field 2, may hold blanks; it ends at the last bracket.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let ticks = fields.get(11..15)?.iter().filter_map(|field| field.parse::<f64>().ok()).sum();
+    Some((fields.get(1)?.parse().ok()?, ticks))
+}
+
+/// What is usual in a run, and which of its trials were disturbed beyond that by more than a bound.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Usual {
+    /// The median over first attempts.
+    pub(crate) share: f64,
+    bound: f64,
+}
+
+impl Usual {
+    pub(crate) fn of(shares: &[f64], bound: f64) -> Self {
+        Self { share: if shares.is_empty() { 0.0 } else { median(shares) }, bound }
+    }
+
+    /// Whether a trial was disturbed.
+    pub(crate) fn is_beyond(&self, seen: &Disturbance) -> bool {
+        seen.share() > self.share + self.bound + seen.resolution_share
+    }
+
+    /// What is to be said of a machine that was never quiet.
+    pub(crate) fn doubt(&self) -> Option<String> {
+        (self.share > self.bound).then(|| {
+            format!(
+                "other programs or the host took {:.0} % of the machine throughout, so no trial was undisturbed",
+                self.share * 100.0
+            )
+        })
+    }
+
+    /// Why a trial does not count.
+    pub(crate) fn words(&self, seen: &Disturbance) -> String {
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        format!(
+            "it was disturbed: other programs took {} of the machine and its host {}, where {} together is usual in this run",
+            percent(seen.foreign_share),
+            percent(seen.steal_share),
+            percent(self.share)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn the_counters_are_read() {
+        let stat =
+            "cpu  100 5 50 800 10 3 7 25 0 0\ncpu0 50 0 0 0 0 0 0 0 0 0\ncpu1 50 0 0 0 0 0 0 0 0 0\nintr 5\n";
+        let look = Look::parse(stat, 40.0).unwrap();
+        assert_eq!(look, Look { total: 1000.0, busy: 155.0, steal: 25.0, own: 40.0, cores: 2.0 });
+        let later = Look { total: 2000.0, busy: 455.0, steal: 75.0, own: 240.0, cores: 2.0 };
+        let seen = later.since(&look).unwrap();
+        assert_eq!((seen.foreign_share, seen.steal_share, seen.resolution_share), (0.1, 0.05, 0.006));
+        assert_eq!(look.since(&look), None);
+        assert_eq!(Look::parse("cpu  1 2 3\n", 0.0), None);
+        assert_eq!(parent_and_ticks("12 (a ) b) S 7 2 3 4 5 6 7 8 9 10 250 50 20 3 0"), Some((7, 323.0)));
+    }
+
+    /// Work of a child is our own; that of others is not. Compared with each other, for the machine may be busy anyhow.
+    #[test]
+    fn what_descends_from_us_is_not_foreign() {
+        let before = own_ticks().unwrap();
+        let script = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
+        let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while child.try_wait().unwrap().is_none() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(own_ticks().unwrap() >= before + 5.0);
+    }
+
+    #[test]
+    fn disturbed_is_what_is_beyond_the_usual() {
+        let seen = |share| Disturbance { foreign_share: share, ..Disturbance::default() };
+        let quiet = Usual::of(&[0.001, 0.002, 0.003, 0.3], BOUND);
+        assert!(quiet.is_beyond(&seen(0.03)) && !quiet.is_beyond(&seen(0.02)) && quiet.doubt().is_none());
+        // On a machine that is always so, nothing stands out, but that is said.
+        let noisy = Usual::of(&[0.30, 0.31, 0.29], BOUND);
+        assert!(!noisy.is_beyond(&seen(0.31)) && noisy.is_beyond(&seen(0.35)));
+        assert!(noisy.doubt().unwrap().contains("30 %"));
+        assert!(!Usual::of(&[], BOUND).is_beyond(&seen(0.0)));
+    }
+}

@@ -1,0 +1,253 @@
+//! Trials that can no longer meet what is expected of them, and are stopped.
+//!
+//! A trial is hopeless where the whole interval of what was seen so far has been beyond the limit for long: for a fifth of its
+//! length, and for a second. Requests of one trial depend on each other, so an interval that takes them as independent is too
+//! narrow; that it must be beyond the limit again and again, and not once, makes up for that.
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use kendall_record::{Outcome, RequestRow};
+use kendall_solve::expect::{Expectation, Measure, Side};
+use kendall_solve::statistics::share_interval;
+
+use crate::load::{Load, Schedule};
+
+/// How often what was seen is judged, in requests.
+const EVERY: u64 = 50;
+/// No verdict before this many.
+const FEWEST: u64 = 200;
+/// For how long the limit must be exceeded, at least.
+const FOR_NS: i64 = 1_000_000_000;
+/// And as a share of the trial.
+const FOR_SHARE: f64 = 0.2;
+/// How often the user's wish to stop is passed on.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Watches the requests of a trial as they end.
+pub(crate) struct Watch {
+    watched: RefCell<Vec<Watched>>,
+    warmup_ns: i64,
+    for_ns: i64,
+    why: RefCell<Option<String>>,
+    stop: AtomicBool,
+}
+
+/// One expectation and what was seen of it.
+struct Watched {
+    expectation: Expectation,
+    seen: u64,
+    /// Requests beyond the limit: slower, or without a right answer.
+    beyond: u64,
+    /// Since when the limit has been exceeded without a break.
+    since_ns: Cell<Option<i64>>,
+}
+
+impl Watch {
+    pub(crate) fn new(expected: &[Expectation], load: &Load, capacity_per_s: Option<f64>) -> Self {
+        // What is shared out between requests one by one can be watched: quantiles and errors that are to stay below a limit.
+        let can_watch = |one: &&Expectation| {
+            matches!(one.measure, Measure::Quantile(_) | Measure::Errors) && one.side == Side::Below
+        };
+        let watched = expected.iter().filter(can_watch).map(|&expectation| Watched {
+            expectation,
+            seen: 0,
+            beyond: 0,
+            since_ns: Cell::new(None),
+        });
+        let known = capacity_per_s.is_some() || !matches!(load.schedule, Schedule::Share(..));
+        let length = if known { load.expected(capacity_per_s) } else { Duration::ZERO };
+        Self {
+            watched: RefCell::new(watched.collect()),
+            warmup_ns: load.warmup.as_nanos() as i64,
+            for_ns: FOR_NS.max((length.as_nanos() as f64 * FOR_SHARE) as i64),
+            why: RefCell::new(None),
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    /// Takes a request that has ended.
+    pub(crate) fn see(&self, row: &RequestRow) {
+        if row.scheduled < self.warmup_ns {
+            return;
+        }
+        // One that was given up ended when it was; an unanswered one ends with the trial, when nothing can be stopped.
+        let Some(now_ns) = row.completed else { return };
+        for watched in self.watched.borrow_mut().iter_mut() {
+            watched.take(row);
+            if watched.seen % EVERY == 0
+                && watched.seen >= FEWEST
+                && watched.is_beyond_for(now_ns) >= self.for_ns
+            {
+                *self.why.borrow_mut() = Some(watched.words(now_ns));
+                self.stop.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Set once it is hopeless.
+    pub(crate) fn flag(&self) -> &AtomicBool {
+        &self.stop
+    }
+
+    /// Why it was stopped, if it was.
+    pub(crate) fn why(&self) -> Option<String> {
+        self.why.borrow().clone()
+    }
+}
+
+impl Watched {
+    fn take(&mut self, row: &RequestRow) {
+        self.seen += 1;
+        let limit = self.expectation.limit;
+        self.beyond += u64::from(match self.expectation.measure {
+            Measure::Errors => row.outcome != Outcome::Answered,
+            // One without an answer took longer than any that has one.
+            _ => row.response_ns().is_none_or(|ns| ns as f64 / 1e9 > limit),
+        });
+    }
+
+    /// The share of requests that may be beyond the limit.
+    fn allowed(&self) -> f64 {
+        match self.expectation.measure {
+            Measure::Quantile(p) => 1.0 - p,
+            _ => self.expectation.limit,
+        }
+    }
+
+    /// For how long more requests have been beyond the limit than may be, whatever chance did.
+    fn is_beyond_for(&self, now_ns: i64) -> i64 {
+        let (least, _) = share_interval(self.beyond, self.seen);
+        if least <= self.allowed() {
+            self.since_ns.set(None);
+            return 0;
+        }
+        let since_ns = self.since_ns.get().unwrap_or(now_ns);
+        self.since_ns.set(Some(since_ns));
+        now_ns - since_ns
+    }
+
+    fn words(&self, now_ns: i64) -> String {
+        let (expected, beyond, seen) = (self.expectation, self.beyond, self.seen);
+        let what = if expected.measure == Measure::Errors { "had no right answer" } else { "took longer" };
+        format!(
+            "it was stopped after {:.1} s, for {expected} was out of reach: {beyond} of {seen} requests {what}",
+            now_ns as f64 / 1e9
+        )
+    }
+}
+
+/// Does work that stops when either flag is set. The first is looked at every 20 ms, by a thread that sleeps between.
+pub(crate) fn either<T>(user: &AtomicBool, own: &AtomicBool, work: impl FnOnce(&AtomicBool) -> T) -> T {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let pass_on = || {
+            while !over.load(Ordering::Relaxed) {
+                if user.load(Ordering::Relaxed) {
+                    own.store(true, Ordering::Relaxed);
+                }
+                thread::park_timeout(LOOK_EVERY);
+            }
+        };
+        let passing_on = scope.spawn(pass_on);
+        // Also where the work panics: the scope waits for its threads.
+        let _over = Over(&over, passing_on.thread().clone());
+        work(own)
+    })
+}
+
+/// Ends the thread that passes on.
+struct Over<'a>(&'a AtomicBool, thread::Thread);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        self.1.unpark();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::LOAD;
+    use crate::system::Settings;
+    use kendall_station::Law;
+    use kendall_station::random::{Purpose, stream};
+
+    fn watch(expectation: &str) -> Watch {
+        let mut settings = Settings::defaults(LOAD);
+        for (name, text) in [("rate", "1000"), ("duration", "10s")] {
+            let parameter = LOAD.iter().find(|parameter| parameter.name == name).unwrap();
+            settings.set(parameter.name, parameter.kind.read(text).unwrap());
+        }
+        let load = Load::new(&settings, std::path::Path::new(".")).unwrap();
+        Watch::new(&[expectation.parse().unwrap()], &load, None)
+    }
+
+    fn row(at_s: f64, response_s: f64) -> RequestRow {
+        let scheduled = (at_s * 1e9) as i64;
+        RequestRow {
+            index: 0,
+            class: 0,
+            port: 1,
+            scheduled,
+            sent: Some(scheduled),
+            first_byte: None,
+            completed: Some(scheduled + (response_s * 1e9) as i64),
+            queued: None,
+            started: None,
+            finished: None,
+            service: None,
+            outcome: Outcome::Answered,
+            bytes_out: 1,
+            bytes_in: 1,
+        }
+    }
+
+    /// Exponential response times of 10 ms have their p99 at 46 ms.
+    fn stopped_after(watch: &Watch, seed: u64, slower_from_s: f64) -> Option<f64> {
+        let (mut rng, law) = (stream(seed, Purpose::Trial, 0), Law::Exponential { mean_s: 0.010 });
+        (0..10_000).map(|i| f64::from(i) / 1000.0).find(|&at_s| {
+            let factor = if at_s >= slower_from_s { 4.0 } else { 1.0 };
+            watch.see(&row(at_s, factor * law.sample(&mut rng)));
+            watch.flag().load(Ordering::Relaxed)
+        })
+    }
+
+    #[test]
+    fn a_trial_that_meets_its_limit_is_never_stopped_and_one_that_cannot_is_soon() {
+        for seed in 0..50 {
+            // Right at its limit: where the interval is beyond by chance, it is not so for long.
+            assert_eq!(stopped_after(&watch("p99<47ms"), seed, 99.0), None, "{seed}");
+            let after_s = stopped_after(&watch("p99<20ms"), seed, 99.0).expect("it is hopeless");
+            assert!((2.0..3.0).contains(&after_s), "{after_s}");
+        }
+        // It turns bad in the middle.
+        let late = watch("p99<47ms");
+        let after_s = stopped_after(&late, 1, 4.0).expect("it is hopeless");
+        assert!((6.0..8.0).contains(&after_s), "{after_s}");
+        assert!(late.why().unwrap().contains("p99 < 47 ms was out of reach"), "{:?}", late.why());
+    }
+
+    #[test]
+    fn means_and_lower_limits_are_left_to_the_end() {
+        assert_eq!(stopped_after(&watch("mean<1ms"), 1, 99.0), None);
+        assert_eq!(stopped_after(&watch("throughput>9000/s"), 1, 99.0), None);
+        assert_eq!(stopped_after(&watch("errors<1%"), 1, 99.0), None);
+    }
+
+    #[test]
+    fn either_flag_stops_the_work() {
+        let wait = |stop: &AtomicBool| {
+            while !stop.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        let (user, own) = (AtomicBool::new(true), AtomicBool::new(false));
+        either(&user, &own, wait);
+        let (user, own) = (AtomicBool::new(false), AtomicBool::new(true));
+        either(&user, &own, wait);
+    }
+}

@@ -1,0 +1,173 @@
+//! The process that emulates a link. It lays it, forwards its packets, and ends when kendall says so or is gone; then
+//! everything that still runs at either end is ended, too, and nothing is left.
+
+use std::fs;
+use std::io::{self, BufRead, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::linux::fs::MetadataExt;
+use std::path::{Path as File, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use kendall_linkmodel::{Path, Settings};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, getpid, getppid, setsid};
+
+use crate::error::LinkError;
+use crate::forward::{Direction, Done, Stop};
+use crate::lay::{Laid, lay};
+use crate::outcome::Outcome;
+use crate::port::Port;
+use crate::protocol::{Reply, Request, hear, say};
+use crate::spool::{Logged, SPAN_NS, Spool, write_table};
+
+/// Does what is asked on one stream and answers on the other, until the first ends. The process must have one thread
+/// only, and be good for nothing else.
+///
+/// # Errors
+/// Fails where the streams do.
+pub fn emulate(mut from: impl BufRead, mut to: impl Write) -> io::Result<()> {
+    let kendall = getppid();
+    stand_apart();
+    let mut emulator = Emulator::default();
+    while let Some(request) = hear(&mut from)? {
+        let reply = emulator.answer(request).unwrap_or_else(|error| Reply::Refused(error.to_string()));
+        say(&mut to, &reply)?;
+    }
+    if let Some(laid) = &emulator.laid {
+        end_all_within(laid, kendall);
+    }
+    Ok(())
+}
+
+/// Leaves kendall's session: Ctrl-C at the terminal is for kendall, which then ends the link in good order. And where the
+/// kernel shares the processor between sessions before it looks at threads (autogroups, sched(7)), the link's comes first.
+fn stand_apart() {
+    // Both are refused to some, and the link is then only later, which is measured.
+    let _ = setsid();
+    let _ = fs::write("/proc/self/autogroup", "-20");
+}
+
+#[derive(Default)]
+struct Emulator {
+    laid: Option<Laid>,
+    running: Option<Running>,
+}
+
+/// A link at work.
+struct Running {
+    stop: Arc<Stop>,
+    held: OwnedFd,
+    up: JoinHandle<io::Result<Done>>,
+    down: JoinHandle<io::Result<Done>>,
+}
+
+impl Emulator {
+    fn answer(&mut self, request: Request) -> Result<Reply, LinkError> {
+        match request {
+            Request::Lay { back_end, congestion } => {
+                let laid = self.laid.insert(lay(back_end, congestion.as_deref())?);
+                Ok(Reply::Laid {
+                    privilege: laid.privilege,
+                    client: laid.client.as_raw_fd(),
+                    server: laid.server.as_raw_fd(),
+                    notes: laid.notes.clone(),
+                })
+            }
+            Request::Start { up, down, seed, log } => {
+                let Some(laid) = self.laid.as_ref().filter(|_| self.running.is_none()) else {
+                    return Err(LinkError::Refused(
+                        "a link is laid, then started, and once at a time".into(),
+                    ));
+                };
+                self.running = Some(Running::start(laid, &up.read()?, &down.read()?, seed, log)?);
+                Ok(Reply::Started)
+            }
+            Request::Stop { table } => match self.running.take() {
+                Some(running) => Ok(Reply::Stopped(Box::new(running.stop(table)?))),
+                None => Err(LinkError::Refused("only a link that was started can be stopped".into())),
+            },
+        }
+    }
+}
+
+impl Running {
+    fn start(
+        laid: &Laid,
+        up: &[Settings],
+        down: &[Settings],
+        seed: u64,
+        log: Option<PathBuf>,
+    ) -> Result<Self, LinkError> {
+        let (stop, held) = Stop::new().map_err(LinkError::step("make a pipe"))?;
+        let (client, server) = (&laid.client_port, &laid.server_port);
+        let way = |name, from: &Arc<dyn Port>, to: &Arc<dyn Port>, hops, seed| {
+            let spool = log.as_ref().map(|log| spool(log, name)).transpose()?;
+            // What came while the link was down is not to cross it now.
+            let mut frame = from.frame();
+            while from.receive(&mut frame).map_err(LinkError::step("empty a port"))?.is_some() {}
+            let mut path = Path::new(hops, seed, kendall_record::clock::now_ns())?;
+            if spool.is_some() {
+                path = path.logged(SPAN_NS);
+            }
+            let direction = Direction::new(Arc::clone(from), Arc::clone(to), path, spool);
+            let stop = Arc::clone(&stop);
+            let builder = thread::Builder::new().name(format!("link {name}"));
+            builder.spawn(move || direction.run(&stop)).map_err(LinkError::step("start a thread"))
+        };
+        // The directions share nothing, and so no chance either.
+        let up = way("up", client, server, up, seed)?;
+        let down = way("down", server, client, down, !seed)?;
+        Ok(Self { stop, held, up, down })
+    }
+
+    fn stop(self, table: Option<(PathBuf, i64)>) -> Result<Outcome, LinkError> {
+        self.stop.set(self.held);
+        let end = |way: JoinHandle<io::Result<Done>>| {
+            let gone = |_| LinkError::Refused("a thread that forwards packets has failed".into());
+            way.join().map_err(gone)?.map_err(LinkError::step("forward packets"))
+        };
+        let (mut up, mut down) = (end(self.up)?, end(self.down)?);
+        let outcome = Outcome { up: (&up).into(), down: (&down).into() };
+        if let Some((path, zero_ns)) = table {
+            let logged = |direction, done: &mut Done| {
+                let names = std::mem::take(&mut done.names);
+                done.spool.take().map(|spool| Logged { direction, spool, names })
+            };
+            let logs = [logged("up", &mut up), logged("down", &mut down)];
+            write_table(&path, zero_ns, logs.into_iter().flatten().collect())?;
+        }
+        Ok(outcome)
+    }
+}
+
+fn spool(log: &File, name: &str) -> Result<Spool, LinkError> {
+    let path = log.with_extension(name);
+    Spool::create(path.clone()).map_err(|source| LinkError::Log { path, source })
+}
+
+/// Ends every process in the namespaces of a link, other than this one and kendall.
+fn end_all_within(laid: &Laid, kendall: Pid) {
+    let inode = |file: &fs::File| file.metadata().map(|metadata| metadata.st_ino());
+    let (Ok(client), Ok(server)) = (inode(&laid.client), inode(&laid.server)) else { return };
+    let ours = [client, server].map(|inode| format!("net:[{inode}]"));
+    // Whatever is ended may have just made another process, so this is done until there is none.
+    for _ in 0..100 {
+        let Ok(processes) = fs::read_dir("/proc") else { return };
+        let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        let within = |process: &Pid| {
+            let namespace = fs::read_link(format!("/proc/{process}/ns/net"));
+            namespace.is_ok_and(|namespace| ours.iter().any(|our| namespace.as_os_str() == our.as_str()))
+        };
+        let others = numbers.map(Pid::from_raw).filter(|process| ![getpid(), kendall].contains(process));
+        let found: Vec<Pid> = others.filter(within).collect();
+        if found.is_empty() {
+            return;
+        }
+        for process in found {
+            // It may have ended by itself.
+            let _ = kill(process, Signal::SIGKILL);
+        }
+        thread::sleep(std::time::Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,207 @@
+//! One direction of the emulated link: takes packets in at one port, lets the model say which leave and when, and hands
+//! them out at the other. A thread of its own, so that a burst one way does not delay the other way.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use kendall_linkmodel::{Counters, Packet, Path};
+use kendall_record::clock::now_ns;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::prctl::set_timerslack;
+use nix::sys::time::TimeSpec;
+use nix::unistd::pipe;
+use rustix::process::setpriority_process;
+
+use crate::frame::{Flow, Frame};
+use crate::lateness::Lateness;
+use crate::port::Port;
+use crate::spool::Spool;
+
+/// So many packets are taken in before those that are due are handed out.
+const BATCH: usize = 64;
+/// The last part of a wait is spent looking at the clock, because sleep ends about this much later than asked …
+const SPIN_NS: i64 = 60_000;
+/// … but at most one part in so many of all time.
+const SPIN_SHARE: i64 = 4;
+/// What may be saved up of that.
+const SPIN_SAVED_NS: i64 = 100 * SPIN_NS;
+/// Frames kept for use again.
+const SPARE_FRAMES: usize = 4096;
+/// Flows whose names are kept.
+const NAMED_FLOWS: usize = 4096;
+/// How often what the model logged is taken to the spool.
+const SPOOL_EVERY_NS: i64 = 250_000_000;
+
+/// The end of forwarding, for every thread that does it.
+pub(crate) struct Stop {
+    stopped: AtomicBool,
+    /// Becomes readable, so that who sleeps wakes up.
+    waker: OwnedFd,
+}
+
+impl Stop {
+    /// Whoever drops the second part wakes the first.
+    pub(crate) fn new() -> io::Result<(Arc<Self>, OwnedFd)> {
+        let (waker, held) = pipe()?;
+        Ok((Arc::new(Self { stopped: AtomicBool::new(false), waker }), held))
+    }
+
+    /// Ends the forwarding.
+    pub(crate) fn set(&self, held: OwnedFd) {
+        self.stopped.store(true, Ordering::Relaxed);
+        drop(held);
+    }
+}
+
+/// What one direction has done.
+pub(crate) struct Done {
+    pub(crate) counters: Vec<Counters>,
+    /// How much later than the model says packets were handed out.
+    pub(crate) late: Lateness,
+    /// How long those packets had waited in queues.
+    pub(crate) waited: Lateness,
+    /// Packets that the kernel did not take from us.
+    pub(crate) unsent: u64,
+    pub(crate) names: HashMap<u64, Flow>,
+    pub(crate) spool: Option<Spool>,
+}
+
+/// One direction of a link at work.
+pub(crate) struct Direction {
+    from: Arc<dyn Port>,
+    to: Arc<dyn Port>,
+    path: Path<Frame>,
+    done: Done,
+    spare: Vec<Frame>,
+    /// Every packet that had come by then has been taken in.
+    known_ns: i64,
+    spooled_ns: i64,
+    spin_left_ns: i64,
+    spin_as_of_ns: i64,
+}
+
+impl Direction {
+    pub(crate) fn new(
+        from: Arc<dyn Port>,
+        to: Arc<dyn Port>,
+        path: Path<Frame>,
+        spool: Option<Spool>,
+    ) -> Self {
+        let now = now_ns();
+        let done = Done {
+            counters: Vec::new(),
+            late: Lateness::default(),
+            waited: Lateness::default(),
+            unsent: 0,
+            names: HashMap::new(),
+            spool,
+        };
+        let (spare, spin_left_ns) = (Vec::new(), 0);
+        Self { from, to, path, done, spare, known_ns: now, spooled_ns: now, spin_left_ns, spin_as_of_ns: now }
+    }
+
+    /// Forwards until it is told to stop. What is still on its way then is lost.
+    pub(crate) fn run(mut self, stop: &Stop) -> io::Result<Done> {
+        // Where these are refused, the link is later, and that is measured.
+        let _ = set_timerslack(1);
+        let _ = setpriority_process(None, -20);
+        while !stop.stopped.load(Ordering::Relaxed) {
+            self.take_in()?;
+            self.hand_out();
+            self.log()?;
+            self.wait(&stop.waker)?;
+        }
+        if let Some(spool) = &mut self.done.spool {
+            spool.write(self.path.finish_log())?;
+        }
+        self.done.counters = self.path.counters().collect();
+        Ok(self.done)
+    }
+
+    fn take_in(&mut self) -> io::Result<()> {
+        for _ in 0..BATCH {
+            let asked_ns = now_ns();
+            let mut frame = self.spare.pop().unwrap_or_else(|| self.from.frame());
+            let Some(came_ns) = self.from.receive(&mut frame)? else {
+                self.spare.push(frame);
+                self.known_ns = asked_ns;
+                return Ok(());
+            };
+            // The wall's clock, by which the kernel stamps, may have been set meanwhile.
+            self.known_ns = came_ns.max(self.known_ns);
+            let flow = frame.flow();
+            let number = flow.number();
+            if self.done.names.len() < NAMED_FLOWS {
+                self.done.names.entry(number).or_insert(flow);
+            }
+            let packet = Packet { bytes: frame.link_bytes(), flow: number, ecn: frame.ecn(), item: frame };
+            self.path.offer(self.known_ns, packet);
+        }
+        Ok(())
+    }
+
+    fn hand_out(&mut self) {
+        for _ in 0..BATCH {
+            let Some(delivery) = self.path.poll(self.known_ns) else { return };
+            let mut frame = delivery.packet.item;
+            if delivery.marked {
+                frame.mark();
+            }
+            if let Some(bit) = delivery.wrong_bit {
+                frame.flip(bit);
+            }
+            for _ in 0..delivery.copies {
+                self.done.late.record(delivery.at_ns, now_ns(), 1);
+                self.done.waited.record(0, delivery.waited_ns, 1);
+                // The kernel refuses where it has no memory: a loss, as on any link, but not one that was asked for.
+                self.done.unsent += u64::from(self.to.send(&frame).is_err());
+            }
+            if self.spare.len() < SPARE_FRAMES {
+                self.spare.push(frame);
+            }
+        }
+    }
+
+    fn log(&mut self) -> io::Result<()> {
+        if let Some(spool) = &mut self.done.spool
+            && self.known_ns - self.spooled_ns >= SPOOL_EVERY_NS
+        {
+            self.spooled_ns = self.known_ns;
+            spool.write(self.path.drain_log(self.known_ns))?;
+        }
+        Ok(())
+    }
+
+    /// Waits for a packet, for the next departure, or for the end.
+    fn wait(&mut self, waker: &OwnedFd) -> io::Result<()> {
+        let now = now_ns();
+        let earned_ns = (now - self.spin_as_of_ns) / SPIN_SHARE;
+        self.spin_left_ns = (self.spin_left_ns + earned_ns).min(SPIN_SAVED_NS);
+        self.spin_as_of_ns = now;
+        let timeout = match self.path.next_ns() {
+            None => None,
+            Some(due_ns) => {
+                let left_ns = due_ns - now;
+                let spin_ns = SPIN_NS.min(self.spin_left_ns);
+                if left_ns <= spin_ns {
+                    self.spin_left_ns -= left_ns.max(0);
+                    while now_ns() < due_ns {
+                        std::hint::spin_loop();
+                    }
+                    return Ok(());
+                }
+                let sleep_ns = left_ns - spin_ns;
+                Some(TimeSpec::new(sleep_ns / 1_000_000_000, sleep_ns % 1_000_000_000))
+            }
+        };
+        let readable = |file| PollFd::new(file, PollFlags::POLLIN);
+        match ppoll(&mut [readable(waker.as_fd()), readable(self.from.file())], timeout, None) {
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! How late the emulator was: from the instant at which the model wanted a packet out until it was.
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// Later than this counts as this: a minute, in ns.
+const LATEST_NS: u64 = 60_000_000_000;
+
+/// A histogram of lateness, in constant memory.
+#[derive(Clone, Debug)]
+pub struct Lateness(Histogram<u64>);
+
+impl Default for Lateness {
+    fn default() -> Self {
+        Self(Histogram::new_with_bounds(1, LATEST_NS, 2).expect("bounds of a histogram that can be"))
+    }
+}
+
+/// How late the packets of an emulated link were.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LatenessSummary {
+    /// How many packets were handed on.
+    pub packets: u64,
+    /// Half of them were no later, in ns.
+    pub p50_ns: u64,
+    /// 99 of 100 were no later, in ns.
+    pub p99_ns: u64,
+    /// The latest of them, in ns.
+    pub max_ns: u64,
+    /// The histogram: upper edge of each bucket that is not empty in ns, and how many packets fell into it.
+    pub buckets: Vec<(u64, u64)>,
+}
+
+impl Lateness {
+    /// Books so many packets that were due at one instant and left at another. Early counts as on time.
+    pub fn record(&mut self, due_ns: i64, left_ns: i64, packets: u64) {
+        let late_ns = u64::try_from(left_ns.saturating_sub(due_ns)).unwrap_or(0);
+        self.0.saturating_record_n(late_ns, packets);
+    }
+
+    /// Adds what another emulator booked.
+    pub fn add(&mut self, other: &Self) {
+        self.0.add(&other.0).expect("histograms of the same bounds");
+    }
+
+    /// What it says so far; `None` where no packet has left.
+    pub fn summary(&self) -> Option<LatenessSummary> {
+        let histogram = &self.0;
+        (!histogram.is_empty()).then(|| LatenessSummary {
+            packets: histogram.len(),
+            p50_ns: histogram.value_at_quantile(0.5),
+            p99_ns: histogram.value_at_quantile(0.99),
+            max_ns: histogram.max(),
+            buckets: histogram
+                .iter_log(1_000, 2.0)
+                .filter(|bucket| bucket.count_since_last_iteration() > 0)
+                .map(|bucket| (bucket.value_iterated_to(), bucket.count_since_last_iteration()))
+                .collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_accounts_for_every_packet() {
+        let mut lateness = Lateness::default();
+        assert_eq!(lateness.summary(), None);
+        for late_ns in 0..1000 {
+            lateness.record(5, 5 + late_ns * 1_000, 1);
+        }
+        let mut all = Lateness::default();
+        all.add(&lateness);
+        all.record(10, 3, 1); // early
+        let summary = all.summary().unwrap();
+        assert_eq!(summary.packets, 1001);
+        assert_eq!(summary.buckets.iter().map(|(_, packets)| packets).sum::<u64>(), 1001);
+        assert!((summary.p50_ns as f64 / 500e3 - 1.0).abs() < 0.02, "{}", summary.p50_ns);
+        assert!((summary.p99_ns as f64 / 990e3 - 1.0).abs() < 0.02, "{}", summary.p99_ns);
+        assert!(summary.max_ns >= 999_000);
+    }
+}

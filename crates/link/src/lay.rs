@@ -1,0 +1,156 @@
+//! Lays the link: two namespaces, a device in each, and the two ports between which packets are forwarded. All of it
+//! belongs to this process and goes with it.
+
+use std::fs::{self, File};
+use std::net::Ipv4Addr;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+use nix::net::if_::if_nametoindex;
+use nix::unistd::getegid;
+
+use crate::emulated::{BackEnd, CLIENT, SERVER};
+use crate::error::LinkError;
+use crate::namespace::{Privilege, current, leave, leave_again, within};
+use crate::netlink::{End, Mac, Netlink};
+use crate::port::{PacketSocket, Port};
+use crate::tun::TunDevice;
+
+/// The name of the link's device, at both ends.
+const DEVICE: &str = "eth0";
+/// The network at both ends: client and server reach each other without a router between.
+const NETWORK: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 0, 0, 0), 24);
+/// Addresses that are ours to give (the second bit of the first byte says so).
+const CLIENT_MAC: Mac = [2, 0, 0, 0, 0, 1];
+const SERVER_MAC: Mac = [2, 0, 0, 0, 0, 2];
+
+/// A link that is laid.
+pub(crate) struct Laid {
+    pub(crate) privilege: Privilege,
+    pub(crate) client: File,
+    pub(crate) server: File,
+    pub(crate) client_port: Arc<dyn Port>,
+    pub(crate) server_port: Arc<dyn Port>,
+    /// What could not be set as it should be.
+    pub(crate) notes: Vec<String>,
+}
+
+/// One end of the link: whose it is, and who is at the other end.
+struct Side {
+    name: &'static str,
+    address: Ipv4Addr,
+    mac: Mac,
+    other: (Ipv4Addr, Mac),
+}
+
+/// Lays a link. This process must have one thread only; it is in a namespace of its own afterwards.
+pub(crate) fn lay(back_end: BackEnd, congestion: Option<&str>) -> Result<Laid, LinkError> {
+    let own = || current().map_err(LinkError::step("find the namespace that was just made"));
+    let privilege = leave().map_err(LinkError::step("make a network namespace"))?;
+    let client = own()?;
+    let again = || leave_again().map_err(LinkError::step("make a second network namespace"));
+    again()?;
+    let server = own()?;
+    again()?;
+    let sides = [
+        Side { name: "client", address: CLIENT, mac: CLIENT_MAC, other: (SERVER, SERVER_MAC) },
+        Side { name: "server", address: SERVER, mac: SERVER_MAC, other: (CLIENT, CLIENT_MAC) },
+    ];
+    let mut notes = Vec::new();
+    let mut ports: Vec<Arc<dyn Port>> = Vec::new();
+    for (side, namespace) in sides.iter().zip([&client, &server]) {
+        let port: Arc<dyn Port> = match back_end {
+            BackEnd::Veth => {
+                let here = End { name: side.name, mac: [2, 0, 0, 0, 1, side.mac[5]] };
+                let there = End { name: DEVICE, mac: side.mac };
+                Netlink::route()
+                    .and_then(|mut kernel| kernel.add_pair(&here, &there, namespace.as_raw_fd()))
+                    .map_err(LinkError::step("make a pair of devices (veth)"))?;
+                quiet(side.name);
+                // A packet socket on a device that is down has that as an error.
+                up(side.name)?;
+                let port = PacketSocket::on(side.name)
+                    .map_err(LinkError::step("open a packet socket on a device (AF_PACKET)"))?;
+                inside(namespace, || configure(side, Medium::Ethernet, congestion, &mut notes))??;
+                Arc::new(port)
+            }
+            BackEnd::Tun => {
+                let device = inside(namespace, || TunDevice::new(DEVICE))?
+                    .map_err(LinkError::step("make a TUN device (/dev/net/tun)"))?;
+                inside(namespace, || configure(side, Medium::Tun, congestion, &mut notes))??;
+                Arc::new(device)
+            }
+        };
+        ports.push(port);
+    }
+    let server_port = ports.pop().expect("both sides have one");
+    let client_port = ports.pop().expect("both sides have one");
+    Ok(Laid { privilege, client, server, client_port, server_port, notes })
+}
+
+fn inside<T>(namespace: &File, what: impl FnOnce() -> T) -> Result<T, LinkError> {
+    within(namespace, what).map_err(LinkError::step("enter a network namespace"))
+}
+
+/// What a device is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Medium {
+    Ethernet,
+    Tun,
+}
+
+/// Makes the calling thread's namespace the home of one side: its address, its way to the other, its own loopback.
+fn configure(
+    side: &Side,
+    medium: Medium,
+    congestion: Option<&str>,
+    notes: &mut Vec<String>,
+) -> Result<(), LinkError> {
+    // For everyone who runs here: `ping`, and servers on ports below 1024, as on a machine of their own.
+    let group = getegid();
+    for (name, value) in [
+        ("net/ipv4/ping_group_range", format!("{group} {group}")),
+        ("net/ipv4/ip_unprivileged_port_start", "0".to_owned()),
+    ] {
+        if let Err(error) = fs::write(format!("/proc/sys/{name}"), value) {
+            notes.push(format!("{} cannot be set at the {}: {error}", name.replace('/', "."), side.name));
+        }
+    }
+    quiet(DEVICE);
+    let step = |what: &str| LinkError::step(format!("{what} at the {}", side.name));
+    let index = if_nametoindex(DEVICE).map_err(|errno| step("find the device")(errno.into()))?;
+    let mut kernel = Netlink::route().map_err(step("talk to the kernel about devices"))?;
+    kernel.add_address(index, side.address, NETWORK.1).map_err(step("give the device its address"))?;
+    if medium == Medium::Ethernet {
+        // What crosses the link is as on a wire: no packet longer than the MTU, each with its checksum. Without the
+        // second the kernel does not make the first.
+        Netlink::generic()
+            .and_then(|mut kernel| kernel.turn_off(index, "tx-checksum-ip-generic"))
+            .map_err(step("turn off that the device is left to compute checksums (ethtool)"))?;
+        let (other, mac) = side.other;
+        kernel.add_neighbour(index, other, mac).map_err(step("say who is at the other end"))?;
+    }
+    kernel.up(index).map_err(step("let the device pass packets"))?;
+    if let Some(name) = congestion {
+        kernel.use_congestion_control(index, NETWORK, name).map_err(step(&format!(
+            "use the congestion control {name:?} (this kernel has {})",
+            fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+                .unwrap_or_default()
+                .trim()
+        )))?;
+    }
+    up("lo")
+}
+
+/// Keeps the kernel from talking on a device by itself: without IPv6 it has nothing to say.
+fn quiet(device: &str) {
+    // Where there is no IPv6, there is nothing to turn off.
+    let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{device}/disable_ipv6"), "1");
+}
+
+fn up(device: &str) -> Result<(), LinkError> {
+    if_nametoindex(device)
+        .map_err(Into::into)
+        .and_then(|index| Netlink::route()?.up(index))
+        .map_err(LinkError::step(format!("let the device {device} pass packets")))
+}

@@ -1,0 +1,120 @@
+//! Where packets wait for a link that is busy: in one line, in one that CoDel keeps short, or in one for each flow.
+
+use std::collections::VecDeque;
+
+use crate::codel::{CoDel, Controller};
+use crate::counters::{Cause, Ledger};
+use crate::fq_codel::{Flows, FqCoDel};
+use crate::packet::Packet;
+
+/// How the queue of a link is managed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Aqm {
+    /// First come, first served; who finds it full is dropped.
+    #[default]
+    DropTail,
+    /// One line, kept short by RFC 8289.
+    CoDel(CoDel),
+    /// A line for each flow, taken in turn, each kept short: RFC 8290.
+    FqCoDel(FqCoDel),
+}
+
+/// A packet that waits.
+#[derive(Debug)]
+pub(crate) struct Waiting<T> {
+    pub(crate) since_ns: i64,
+    pub(crate) packet: Packet<T>,
+    pub(crate) marked: bool,
+}
+
+/// Packets in the order in which they came.
+#[derive(Debug)]
+pub(crate) struct Line<T> {
+    packets: VecDeque<Waiting<T>>,
+    bytes: u64,
+}
+
+impl<T> Line<T> {
+    pub(crate) fn new() -> Self {
+        Self { packets: VecDeque::new(), bytes: 0 }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn add(&mut self, now_ns: i64, packet: Packet<T>) {
+        self.bytes += u64::from(packet.bytes);
+        self.packets.push_back(Waiting { since_ns: now_ns, packet, marked: false });
+    }
+
+    pub(crate) fn take(&mut self) -> Option<Waiting<T>> {
+        let head = self.packets.pop_front()?;
+        self.bytes -= u64::from(head.packet.bytes);
+        Some(head)
+    }
+}
+
+/// The queue of a link, of at most so many bytes. The packet that is being sent no longer counts.
+#[derive(Debug)]
+pub(crate) struct Queue<T> {
+    limit_bytes: u64,
+    order: Order<T>,
+}
+
+#[derive(Debug)]
+enum Order<T> {
+    Line(Line<T>),
+    Controlled(Line<T>, Controller),
+    Fair(Box<Flows<T>>),
+}
+
+impl<T> Queue<T> {
+    pub(crate) fn new(limit_bytes: u64, aqm: Aqm, seed: u64) -> Self {
+        let order = match aqm {
+            Aqm::DropTail => Order::Line(Line::new()),
+            Aqm::CoDel(codel) => Order::Controlled(Line::new(), Controller::new(codel)),
+            Aqm::FqCoDel(settings) => Order::Fair(Box::new(Flows::new(settings, seed))),
+        };
+        Self { limit_bytes, order }
+    }
+
+    /// The bytes that wait.
+    pub(crate) fn bytes(&self) -> u64 {
+        match &self.order {
+            Order::Line(line) | Order::Controlled(line, _) => line.bytes(),
+            Order::Fair(flows) => flows.bytes(),
+        }
+    }
+
+    /// The bytes that may wait.
+    pub(crate) fn limit_bytes(&self) -> u64 {
+        self.limit_bytes
+    }
+
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes() == 0
+    }
+
+    /// Adds a packet, and drops it or others where there is no room for all.
+    pub(crate) fn add(&mut self, now_ns: i64, packet: Packet<T>, ledger: &mut Ledger) {
+        let full = self.bytes() + u64::from(packet.bytes) > self.limit_bytes;
+        match &mut self.order {
+            Order::Line(_) | Order::Controlled(..) if full => {
+                ledger.dropped(now_ns, packet.flow, Cause::Overflow);
+            }
+            Order::Line(line) | Order::Controlled(line, _) => line.add(now_ns, packet),
+            Order::Fair(flows) => flows.add(now_ns, packet, self.limit_bytes, ledger),
+        }
+    }
+
+    /// Takes the packet that is sent next.
+    pub(crate) fn take(&mut self, now_ns: i64, ledger: &mut Ledger) -> Option<Waiting<T>> {
+        match &mut self.order {
+            Order::Line(line) => line.take(),
+            Order::Controlled(line, controller) => controller.take(now_ns, line, ledger),
+            Order::Fair(flows) => flows.take(now_ns, ledger),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Where chance comes from: one stream for each thing that can befall a packet, so that asking for duplicates does not
+//! change which packets are lost.
+
+use rand::RngExt as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng as _;
+
+/// What a stream decides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Purpose {
+    /// Which packets are lost.
+    Loss = 1,
+    /// Which packets are damaged, and which of their bits.
+    Corruption = 2,
+    /// Which packets arrive twice.
+    Duplication = 3,
+    /// How far each delay is from the delay asked for.
+    Jitter = 4,
+    /// Which packets are held back.
+    Reordering = 5,
+    /// Which flow goes to which queue.
+    Hashing = 6,
+    /// The seed of a link in a row of links.
+    Hop = 7,
+}
+
+/// A stream of random numbers: Xoshiro256++ (Blackman and Vigna, 2021), the same on every platform.
+#[derive(Clone, Debug)]
+pub(crate) struct Stream(Xoshiro256PlusPlus);
+
+impl Stream {
+    /// Opens the stream of a purpose.
+    pub(crate) fn new(seed: u64, purpose: Purpose) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(derive(seed, purpose, 0)))
+    }
+
+    /// True with the given probability. Draws nothing where chance decides nothing.
+    pub(crate) fn happens(&mut self, share: f64) -> bool {
+        share > 0.0 && self.unit() < share
+    }
+
+    /// A number from 0 up to, but not including, 1.
+    pub(crate) fn unit(&mut self) -> f64 {
+        self.0.random()
+    }
+
+    /// A whole number below the given one, which is not 0.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.0.random_range(0..end)
+    }
+
+    /// A draw from the standard normal law, by Box and Muller (1958).
+    pub(crate) fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
+        radius * libm::cos(std::f64::consts::TAU * self.unit())
+    }
+}
+
+/// A seed for something within a seeded whole, as far from its neighbours as any two seeds are.
+pub(crate) fn derive(seed: u64, purpose: Purpose, index: u64) -> u64 {
+    mix(mix(mix(seed) ^ purpose as u64) ^ index)
+}
+
+/// The finalizer of SplitMix64 (Steele, Lea and Flood, 2014): each input bit moves half of the output bits.
+pub(crate) fn mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

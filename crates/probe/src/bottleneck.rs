@@ -1,0 +1,467 @@
+//! What limits a server, judged from what was seen of it and of its load.
+//!
+//! Each possible limit gets the share of the time in which it was reached, by the utilisation law: what is busy all the
+//! time limits (Gregg, Systems Performance, 2nd edition, section 2.5.9, the USE method). The one that is busiest
+//! is named, if it is busy enough; where nothing is, that is said.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::row::Place;
+use crate::summary::{Summary, ThreadUse, Use};
+use crate::watch::THREAD;
+
+/// From this share of the time on, a thing limits.
+const LIMITS: f64 = 0.8;
+/// A lag that is this much of the response time makes the generator the limit.
+const LATE: f64 = 0.1;
+/// Bytes that clients have not acknowledged are normal on the way; those that could not even be sent are not.
+const BLOCKED: f64 = 0.5;
+
+/// Half of the time some thread is ready and has no core, because others have them.
+const HELD_UP: f64 = 0.5;
+
+/// What a load found, as far as it helps to judge.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadSeen {
+    /// Mean response time, in seconds.
+    pub response_s: f64,
+    /// How late the latest hundredth of the requests was sent by the generator's own fault, in seconds.
+    pub send_lag_p99_s: f64,
+}
+
+/// What limits a server. Its sentence is its `Display`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "limit")]
+#[expect(missing_docs, reason = "the fields are the numbers of the sentence")]
+pub enum Bottleneck {
+    /// All cores that it may use are busy, mostly with it.
+    Cpu { used_cores: f64, cores: f64, busiest: String },
+    /// One thread is always busy, while there are cores to spare.
+    OneThread { thread: String, used_cores: f64, waiting: f64, cores: f64 },
+    /// Threads wait for one mutex.
+    Lock { share: f64, waiters: f64, used_cores: f64, cores: f64 },
+    /// Its threads are ready and others have the cores.
+    RunQueue { waiting_threads: f64, used_cores: f64, foreign_cores: f64, throttled: f64 },
+    /// What it sends does not go out as fast as it is made.
+    Network { blocked: f64, unsent_bytes: f64 },
+    /// It waits for a disk.
+    Disk { share: f64, threads: f64, written_per_s: Option<f64> },
+    /// It waits for another server.
+    BackEnd { share: f64, waiting: f64 },
+    /// The generator is late or has no core to spare, so the figures are of it and not of the server.
+    Generator { why: GeneratorLimit },
+    /// Nothing is at its limit.
+    None { busiest: String, share: f64 },
+}
+
+/// Why the generator limits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "why")]
+#[allow(missing_docs, reason = "the fields are the numbers of the sentence")]
+pub enum GeneratorLimit {
+    /// It sends late.
+    Late { lag_s: f64, response_s: f64 },
+    /// One of its threads is always busy.
+    Busy { thread: String, used_cores: f64 },
+    /// It has taken more of the machine than the server, and the machine is full.
+    Crowding { used_cores: f64, server_cores: f64 },
+}
+
+/// Names what limits. `None` where no server was watched.
+pub fn bottleneck(summary: &Summary, load: Option<&LoadSeen>) -> Option<Bottleneck> {
+    let server = summary.server.as_ref()?;
+    let mut limits = vec![
+        generator(summary, server, load),
+        cpu(summary, server),
+        one_thread(summary, server),
+        lock(summary, server),
+        disk(server),
+        network(server),
+        back_end(server),
+        run_queue(summary, server),
+    ];
+    // Of several that are as busy, the first is the nearest to the cause.
+    limits.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let most = limits.swap_remove(0);
+    if most.share >= LIMITS {
+        return Some(most.limit);
+    }
+    Some(Bottleneck::None { busiest: most.name.into(), share: most.share })
+}
+
+/// A possible limit.
+struct Candidate {
+    name: &'static str,
+    /// The share of the time in which it is reached.
+    share: f64,
+    limit: Bottleneck,
+}
+
+fn generator(summary: &Summary, server: &Use, load: Option<&LoadSeen>) -> Candidate {
+    let name = "the generator";
+    let candidate = |share: f64, why| Candidate { name, share, limit: Bottleneck::Generator { why } };
+    // A lag that is a tenth of the response time is the limit, and at once the first reason to give.
+    let late = load.map(|load| {
+        let share = (load.send_lag_p99_s / load.response_s / LATE * LIMITS).min(1.0);
+        let why = GeneratorLimit::Late { lag_s: load.send_lag_p99_s, response_s: load.response_s };
+        candidate(if share >= LIMITS { 1.0 } else { share }, why)
+    });
+    let Some(generator) = &summary.generator else {
+        let nothing = GeneratorLimit::Busy { thread: String::new(), used_cores: 0.0 };
+        return late.unwrap_or_else(|| candidate(0.0, nothing));
+    };
+    let used_cores = generator.cpu_cores;
+    let crowded = is_full(summary) && used_cores > server.cpu_cores;
+    let crowding = candidate(
+        if crowded { 1.0 } else { 0.0 },
+        GeneratorLimit::Crowding { used_cores, server_cores: server.cpu_cores },
+    );
+    let busiest = busiest(generator);
+    let busy = candidate(
+        busiest.map_or(0.0, occupied),
+        GeneratorLimit::Busy {
+            thread: busiest.map_or_else(String::new, |thread| thread.thread.clone()),
+            used_cores: busiest.map_or(0.0, |thread| thread.cpu_cores),
+        },
+    );
+    let all = late.into_iter().chain([crowding, busy]);
+    all.reduce(|most, other| if other.share > most.share { other } else { most }).expect("there are some")
+}
+
+fn cpu(summary: &Summary, server: &Use) -> Candidate {
+    let busiest = busiest(server).map_or_else(String::new, |thread| thread.thread.clone());
+    let mut share = server.cpu_cores / summary.cores;
+    // On cores that it shares with its generator, the server has what is left.
+    if is_full(summary) && server.waiting_threads > 0.2 && server.cpu_cores >= foreign_cores(summary) {
+        let generator_cores = summary.generator.as_ref().map_or(0.0, |generator| generator.cpu_cores);
+        share = share.max((server.cpu_cores + generator_cores) / summary.machine.cores);
+    }
+    let limit = Bottleneck::Cpu { used_cores: server.cpu_cores, cores: summary.cores, busiest };
+    Candidate { name: "its cores", share: share.min(1.0), limit }
+}
+
+fn one_thread(summary: &Summary, server: &Use) -> Candidate {
+    let thread = busiest(server);
+    // Where there is one core only, or all threads are as busy, it is the cores that limit.
+    let alone = summary.cores > 1.0 && thread.is_some_and(|thread| thread.cpu_cores > 0.6 * server.cpu_cores);
+    let share = thread.filter(|_| alone).map_or(0.0, occupied);
+    let limit = Bottleneck::OneThread {
+        thread: thread.map_or_else(String::new, |thread| thread.thread.clone()),
+        used_cores: thread.map_or(0.0, |thread| thread.cpu_cores),
+        waiting: thread.map_or(0.0, |thread| thread.waiting),
+        cores: summary.cores,
+    };
+    Candidate { name: "its busiest thread", share, limit }
+}
+
+fn lock(summary: &Summary, server: &Use) -> Candidate {
+    let lock = server.places.as_ref().and_then(|places| places.lock);
+    let share = lock.map_or(0.0, |lock| lock.share);
+    let limit = Bottleneck::Lock {
+        share,
+        waiters: lock.map_or(0.0, |lock| lock.waiters),
+        used_cores: server.cpu_cores,
+        cores: summary.cores,
+    };
+    // Threads queue for a lock also where all of them together have too few cores: then it is these that limit.
+    let share = if server.cpu_cores < LIMITS * summary.cores { share } else { 0.0 };
+    Candidate { name: "a lock", share, limit }
+}
+
+fn disk(server: &Use) -> Candidate {
+    let (share, threads) = server.places.as_ref().map_or((0.0, 0.0), |places| places.at(Place::Disk));
+    let written_per_s = server.disk_per_s.map(|(_, written)| written);
+    Candidate { name: "the disk", share, limit: Bottleneck::Disk { share, threads, written_per_s } }
+}
+
+fn network(server: &Use) -> Candidate {
+    let connections = server.connections.unwrap_or_default();
+    let blocked = connections.send_blocked.unwrap_or(0.0);
+    // Some bytes wait now and then wherever large answers are sent; half of the time is too often.
+    let share = if blocked >= BLOCKED { blocked.max(LIMITS) } else { blocked };
+    let limit = Bottleneck::Network { blocked, unsent_bytes: connections.unsent_bytes };
+    Candidate { name: "the network", share, limit }
+}
+
+fn back_end(server: &Use) -> Candidate {
+    let (seen, waiting) = server.places.as_ref().map_or((0.0, 0.0), |places| places.at(Place::BackEnd));
+    let connections = server.connections.and_then(|connections| connections.back_end);
+    let (due, share_due) = connections.map_or((0.0, 0.0), |(_, busy, share)| (busy, share));
+    let share = seen.max(share_due);
+    let limit = Bottleneck::BackEnd { share, waiting: waiting.max(due) };
+    Candidate { name: "its back end", share, limit }
+}
+
+fn run_queue(summary: &Summary, server: &Use) -> Candidate {
+    let foreign_cores = foreign_cores(summary);
+    let throttled = server.throttled.unwrap_or(0.0);
+    // Its own threads are not in each other's way where it has not used up its cores.
+    let others = foreign_cores > server.cpu_cores && server.cpu_cores < LIMITS * summary.cores;
+    let waits = others && is_full(summary) && server.waiting_threads >= HELD_UP;
+    let share = if waits { server.waiting_threads.clamp(LIMITS, 1.0) } else { 0.0 };
+    let limit = Bottleneck::RunQueue {
+        waiting_threads: server.waiting_threads,
+        used_cores: server.cpu_cores,
+        foreign_cores,
+        throttled,
+    };
+    Candidate { name: "the run queue", share: share.max(throttled), limit }
+}
+
+/// Whether next to nothing of the machine is idle.
+fn is_full(summary: &Summary) -> bool {
+    let machine = &summary.machine;
+    let taken = machine.busy_cores.unwrap_or(0.0) + machine.stolen_cores.unwrap_or(0.0);
+    taken >= 0.9 * machine.cores
+}
+
+/// The cores that neither the server nor the generator had.
+fn foreign_cores(summary: &Summary) -> f64 {
+    let machine = &summary.machine;
+    let taken = machine.busy_cores.unwrap_or(0.0) + machine.stolen_cores.unwrap_or(0.0);
+    let own = |role: &Option<Use>| role.as_ref().map_or(0.0, |role| role.cpu_cores);
+    (taken - own(&summary.server) - own(&summary.generator)).max(0.0)
+}
+
+/// The thread that used most, the one that watches left out.
+fn busiest(role: &Use) -> Option<&ThreadUse> {
+    role.threads.iter().find(|thread| !thread.thread.starts_with(THREAD))
+}
+
+/// The share of the time in which a thread was busy or would have been, had it had a core.
+fn occupied(thread: &ThreadUse) -> f64 {
+    (thread.cpu_cores + thread.waiting).min(1.0)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+impl fmt::Display for Bottleneck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu { used_cores, cores, busiest } => {
+                write!(f, "The CPU limits: the server uses {used_cores:.2} of {cores:.0} cores")?;
+                if busiest.is_empty() {
+                    f.write_str(".")
+                } else {
+                    write!(f, ", most of all its thread {busiest}.")
+                }
+            }
+            Self::OneThread { thread, used_cores, waiting, cores } => {
+                write!(f, "One thread limits: {thread} is busy {} of the time", percent(*used_cores))?;
+                if *waiting >= 0.05 {
+                    write!(f, " and ready to be for another {}", percent(*waiting))?;
+                }
+                write!(f, ", and can use only one of {cores:.0} cores.")
+            }
+            Self::Lock { share, waiters, used_cores, cores } => write!(
+                f,
+                "A lock limits: {} of the time some thread waits for the same mutex, {waiters:.1} in the mean, while only \
+                 {used_cores:.2} of {cores:.0} cores are used.",
+                percent(*share)
+            ),
+            Self::RunQueue { throttled, .. } if *throttled >= LIMITS => write!(
+                f,
+                "The quota of its control group limits: the server is kept from running {} of the time.",
+                percent(*throttled)
+            ),
+            Self::RunQueue { waiting_threads, used_cores, foreign_cores, .. } => write!(
+                f,
+                "The run queue limits: {waiting_threads:.1} of the server's threads are ready and have no core; it uses \
+                 {used_cores:.2} cores, and other programs {foreign_cores:.2}."
+            ),
+            Self::Network { blocked, unsent_bytes } => write!(
+                f,
+                "The network limits: {} of the time there are bytes that cannot be sent yet, {:.0} kB in the mean.",
+                percent(*blocked),
+                unsent_bytes / 1e3
+            ),
+            Self::Disk { share, threads, written_per_s } => {
+                write!(
+                    f,
+                    "The disk limits: {} of the time some thread waits for it, {threads:.1} in the mean",
+                    percent(*share)
+                )?;
+                match written_per_s.filter(|written| *written > 0.0) {
+                    Some(written) => write!(f, ", while {:.1} MB/s are written.", written / 1e6),
+                    None => f.write_str("."),
+                }
+            }
+            Self::BackEnd { share, waiting } => write!(
+                f,
+                "The back end limits: {} of the time an answer of another server is due, {waiting:.1} in the mean.",
+                percent(*share)
+            ),
+            Self::Generator { why } => write!(f, "{why}"),
+            Self::None { busiest, share } => write!(
+                f,
+                "Nothing is at its limit: what is most used is {busiest}, {} of the time.",
+                percent(*share)
+            ),
+        }
+    }
+}
+
+impl fmt::Display for GeneratorLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Late { lag_s, response_s } => write!(
+                f,
+                "The generator limits: the latest hundredth of the requests left {:.2} ms or more after it was due, where the \
+                 mean response is {:.2} ms.",
+                lag_s * 1e3,
+                response_s * 1e3
+            ),
+            Self::Busy { thread, used_cores } => write!(
+                f,
+                "The generator limits: its thread {thread} is busy {} of the time.",
+                percent(*used_cores)
+            ),
+            Self::Crowding { used_cores, server_cores } => write!(
+                f,
+                "The generator limits: it uses {used_cores:.2} cores of a machine that is full, and the server \
+                 {server_cores:.2}."
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::{Connections, Cost, Lock, MachineUse, Places, Timeline};
+
+    fn thread(name: &str, cpu_cores: f64) -> ThreadUse {
+        ThreadUse {
+            process: "server 1".into(),
+            thread: name.into(),
+            cpu_cores,
+            waiting: 0.0,
+            places: Vec::new(),
+        }
+    }
+
+    /// A server with two workers, and a generator, on four cores of which little is used.
+    fn idle() -> Summary {
+        let threads = vec![thread("worker 2", 0.1), thread("worker 3", 0.1)];
+        Summary {
+            length_s: 10.0,
+            cost: Cost { cpu_s: 0.05, samples: 1000, skipped: 0, every_s: 0.01 },
+            cores: 4.0,
+            machine: MachineUse { cores: 4.0, busy_cores: Some(0.3), ..MachineUse::default() },
+            server: Some(Use { cpu_cores: 0.2, threads, ..Use::default() }),
+            generator: Some(Use {
+                cpu_cores: 0.06,
+                threads: vec![thread("generator 9", 0.05), thread("kendall-probe 8", 0.01)],
+                ..Use::default()
+            }),
+            timeline: Timeline::default(),
+            missing: Vec::new(),
+        }
+    }
+
+    fn with(change: impl FnOnce(&mut Summary, &mut Use)) -> Bottleneck {
+        let mut summary = idle();
+        let mut server = summary.server.take().unwrap();
+        change(&mut summary, &mut server);
+        summary.server = Some(server);
+        bottleneck(&summary, Some(&LoadSeen { response_s: 0.01, send_lag_p99_s: 0.0001 })).unwrap()
+    }
+
+    fn at(place: Place, share: f64, threads: f64) -> Option<Places> {
+        Some(Places { looks: 100, found: vec![(place, share, threads)], lock: None })
+    }
+
+    #[test]
+    fn each_limit_is_named_from_what_shows_it() {
+        let cpu = with(|_, server| {
+            server.cpu_cores = 3.8;
+            server.threads.iter_mut().for_each(|thread| thread.cpu_cores = 0.95);
+        });
+        assert!(matches!(cpu, Bottleneck::Cpu { .. }), "{cpu}");
+        let one = with(|_, server| {
+            server.cpu_cores = 1.1;
+            server.threads[0].cpu_cores = 0.97;
+        });
+        assert!(matches!(&one, Bottleneck::OneThread { thread, .. } if thread == "worker 2"), "{one}");
+        let lock = with(|_, server| {
+            let lock = Some(Lock { address: 0xbeef, share: 0.97, waiters: 5.0 });
+            server.places = Some(Places { lock, ..at(Place::Lock, 0.98, 5.2).unwrap() });
+        });
+        assert!(matches!(lock, Bottleneck::Lock { .. }), "{lock}");
+        let disk = with(|_, server| server.places = at(Place::Disk, 0.95, 1.3));
+        assert!(matches!(disk, Bottleneck::Disk { .. }), "{disk}");
+        let back_end = with(|_, server| server.places = at(Place::BackEnd, 0.9, 3.0));
+        assert!(matches!(back_end, Bottleneck::BackEnd { .. }), "{back_end}");
+        let event_loop = with(|_, server| {
+            let back_end = Some((4.0, 2.5, 0.95));
+            server.connections = Some(Connections { back_end, ..Connections::default() });
+        });
+        assert!(matches!(event_loop, Bottleneck::BackEnd { .. }), "{event_loop}");
+        let network = with(|_, server| {
+            let connections =
+                Connections { send_blocked: Some(0.9), unsent_bytes: 5e5, ..Connections::default() };
+            server.connections = Some(connections);
+        });
+        assert!(matches!(network, Bottleneck::Network { .. }), "{network}");
+        let run_queue = with(|summary, server| {
+            summary.machine.busy_cores = Some(4.0);
+            (server.cpu_cores, server.waiting_threads) = (0.5, 1.4);
+        });
+        assert!(matches!(run_queue, Bottleneck::RunQueue { .. }), "{run_queue}");
+        let throttled = with(|_, server| server.throttled = Some(0.85));
+        assert!(throttled.to_string().contains("quota"), "{throttled}");
+        let none = with(|_, _| ());
+        assert!(matches!(&none, Bottleneck::None { share, .. } if *share < 0.2), "{none}");
+    }
+
+    #[test]
+    fn a_generator_that_is_late_busy_or_in_the_way_is_named_before_all_else() {
+        let mut summary = idle();
+        summary.server.as_mut().unwrap().cpu_cores = 4.0;
+        let late = LoadSeen { response_s: 0.01, send_lag_p99_s: 0.002 };
+        let found = bottleneck(&summary, Some(&late)).unwrap();
+        assert!(matches!(found, Bottleneck::Generator { why: GeneratorLimit::Late { .. } }), "{found}");
+        let mut summary = idle();
+        summary.generator.as_mut().unwrap().threads[0].cpu_cores = 0.97;
+        let found = bottleneck(&summary, None).unwrap();
+        assert!(matches!(found, Bottleneck::Generator { why: GeneratorLimit::Busy { .. } }), "{found}");
+        let mut summary = idle();
+        summary.machine.busy_cores = Some(3.9);
+        summary.generator.as_mut().unwrap().cpu_cores = 2.4;
+        summary.server.as_mut().unwrap().cpu_cores = 1.5;
+        let found = bottleneck(&summary, None).unwrap();
+        assert!(matches!(found, Bottleneck::Generator { why: GeneratorLimit::Crowding { .. } }), "{found}");
+    }
+
+    #[test]
+    fn a_server_that_shares_two_cores_with_its_generator_is_limited_by_them() {
+        let found = with(|summary, server| {
+            summary.cores = 2.0;
+            (summary.machine.cores, summary.machine.busy_cores) = (2.0, Some(1.98));
+            summary.generator.as_mut().unwrap().cpu_cores = 0.5;
+            (server.cpu_cores, server.waiting_threads) = (1.45, 0.8);
+        });
+        assert!(matches!(found, Bottleneck::Cpu { .. }), "{found}");
+    }
+
+    #[test]
+    fn a_queue_for_a_lock_on_full_cores_is_the_cores() {
+        let found = with(|_, server| {
+            server.cpu_cores = 3.9;
+            let lock = Some(Lock { address: 0xbeef, share: 1.0, waiters: 5.0 });
+            server.places = Some(Places { lock, ..at(Place::Lock, 1.0, 5.2).unwrap() });
+        });
+        assert!(matches!(found, Bottleneck::Cpu { .. }), "{found}");
+    }
+
+    #[test]
+    fn without_a_server_there_is_nothing_to_name() {
+        let mut summary = idle();
+        summary.server = None;
+        assert_eq!(bottleneck(&summary, None), None);
+    }
+}

@@ -1,0 +1,147 @@
+//! Where a thread waits, by the system call that it is in.
+//!
+//! A futex tells a held mutex from a want of work by the value that is waited on: the mutexes of glibc and of Rust's
+//! standard library are those of Drepper, "Futexes Are Tricky" (2011), section 5, and wait on 2, "locked, with
+//! waiters". Condition variables and parked threads wait on other values.
+
+use super::parse::Call;
+use crate::row::Place;
+
+/// What a thread was found at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// The place is plain.
+    At(Place),
+    /// A mutex at this address.
+    Lock(u64),
+    /// A transfer on this descriptor: what it is for depends on what is behind it.
+    Transfer(u64),
+}
+
+/// What a waiting thread was found at.
+pub(crate) fn found(call: Call) -> Found {
+    let (number, [first, second, third]) = match call {
+        Call::Running => return Found::At(Place::Running),
+        Call::Fault => return Found::At(Place::Disk),
+        Call::Number(number, arguments) => (number, arguments),
+    };
+    if number == calls::FUTEX {
+        return futex(first, second, third);
+    }
+    // F_SETLKW waits for a lock on a part of a file.
+    if number == calls::FLOCK || (number == calls::FCNTL && second == 7) {
+        return Found::Lock(0);
+    }
+    if calls::TRANSFER.contains(&number) {
+        return Found::Transfer(first);
+    }
+    let place = if calls::IDLE.contains(&number) {
+        Place::Idle
+    } else if calls::DISK.contains(&number) {
+        Place::Disk
+    } else if number == calls::CONNECT {
+        Place::BackEnd
+    } else {
+        Place::Other
+    };
+    Found::At(place)
+}
+
+/// Operations and values are 32 bits wide; the command is the low seven of the operation (futex(2)).
+fn futex(address: u64, operation: u64, value: u64) -> Found {
+    const WAIT: u64 = 0;
+    const LOCK_PI: u64 = 6;
+    const WAIT_BITSET: u64 = 9;
+    const LOCK_PI2: u64 = 13;
+    match operation & 0x7f {
+        LOCK_PI | LOCK_PI2 => Found::Lock(address),
+        WAIT | WAIT_BITSET if value & 0xffff_ffff == 2 => Found::Lock(address),
+        _ => Found::At(Place::Idle),
+    }
+}
+
+/// Numbers of system calls: arch/x86/entry/syscalls/syscall_64.tbl.
+#[cfg(target_arch = "x86_64")]
+mod calls {
+    pub(super) const FUTEX: u64 = 202;
+    pub(super) const FLOCK: u64 = 73;
+    pub(super) const FCNTL: u64 = 72;
+    pub(super) const CONNECT: u64 = 42;
+    /// read, write, readv, writev, sendfile, sendto, recvfrom, sendmsg, recvmsg
+    pub(super) const TRANSFER: [u64; 9] = [0, 1, 19, 20, 40, 44, 45, 46, 47];
+    /// poll, select, pause, nanosleep, accept, wait4, rt_sigtimedwait, rt_sigsuspend, restart_syscall, clock_nanosleep,
+    /// epoll_wait, waitid, pselect6, ppoll, epoll_pwait, accept4, io_uring_enter, epoll_pwait2, futex_waitv
+    pub(super) const IDLE: [u64; 19] =
+        [7, 23, 34, 35, 43, 61, 128, 130, 219, 230, 232, 247, 270, 271, 281, 288, 426, 441, 449];
+    /// pread64, pwrite64, msync, fsync, fdatasync, truncate, ftruncate, sync, sync_file_range, fallocate, preadv, pwritev,
+    /// syncfs
+    pub(super) const DISK: [u64; 13] = [17, 18, 26, 74, 75, 76, 77, 162, 277, 285, 295, 296, 306];
+}
+
+/// Numbers of system calls: include/uapi/asm-generic/unistd.h, in the same order.
+#[cfg(not(target_arch = "x86_64"))]
+mod calls {
+    pub(super) const FUTEX: u64 = 98;
+    pub(super) const FLOCK: u64 = 32;
+    pub(super) const FCNTL: u64 = 25;
+    pub(super) const CONNECT: u64 = 203;
+    pub(super) const TRANSFER: [u64; 9] = [63, 64, 65, 66, 71, 206, 207, 211, 212];
+    pub(super) const IDLE: [u64; 15] =
+        [72, 73, 101, 202, 260, 137, 133, 128, 115, 22, 95, 242, 426, 441, 449];
+    pub(super) const DISK: [u64; 13] = [67, 68, 227, 82, 83, 45, 46, 81, 84, 47, 69, 70, 267];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_held_mutex_is_told_from_a_want_of_work() {
+        let futex = |operation, value| found(Call::Number(calls::FUTEX, [0xbeef, operation, value]));
+        // glibc's mutex: FUTEX_WAIT_PRIVATE on 2; Rust's: FUTEX_WAIT_BITSET_PRIVATE on 2.
+        assert_eq!(futex(0x80, 2), Found::Lock(0xbeef));
+        assert_eq!(futex(0x89, 2), Found::Lock(0xbeef));
+        // A parked thread of Rust waits on -1; a condition variable on its sequence.
+        assert_eq!(futex(0x89, 0xffff_ffff), Found::At(Place::Idle));
+        assert_eq!(futex(0x189, 0), Found::At(Place::Idle));
+    }
+
+    #[test]
+    fn a_real_mutex_and_a_real_queue_are_found_as_what_they_are() {
+        use std::sync::{Mutex, mpsc};
+        use std::time::Duration;
+        let seen = |tid: i32| {
+            let text = std::fs::read(format!("/proc/self/task/{tid}/syscall")).ok()?;
+            super::super::parse::call(&text).map(found)
+        };
+        let (told, tids) = mpsc::channel();
+        let tell =
+            |told: &mpsc::Sender<i32>| told.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
+        let lock = Mutex::new(());
+        let (_open, queue) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            let held = lock.lock().unwrap();
+            let of_lock = told.clone();
+            scope.spawn({
+                let lock = &lock;
+                move || {
+                    tell(&of_lock);
+                    drop(lock.lock().unwrap());
+                }
+            });
+            let waits_for_lock = tids.recv().unwrap();
+            scope.spawn(move || {
+                tell(&told);
+                let _ = queue.recv_timeout(Duration::from_millis(400));
+            });
+            let waits_for_work = tids.recv().unwrap();
+            std::thread::sleep(Duration::from_millis(100));
+            let (of_lock, of_work) = (seen(waits_for_lock), seen(waits_for_work));
+            drop(held);
+            // A kernel that does not tell has nothing to be judged by.
+            let (Some(of_lock), Some(of_work)) = (of_lock, of_work) else { return };
+            assert!(matches!(of_lock, Found::Lock(_)), "{of_lock:?}");
+            assert_eq!(of_work, Found::At(Place::Idle));
+        });
+    }
+}

@@ -1,0 +1,118 @@
+//! One thread.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use super::parse;
+use super::place::{Found, found};
+use super::{Buffer, Kept, ticks_s};
+use crate::row::{Column, Place, Reading};
+
+/// A thread that is watched.
+#[derive(Debug)]
+pub(crate) struct Thread {
+    pub(crate) tid: u32,
+    /// Its name and number: "worker 4711".
+    pub(crate) label: String,
+    folder: PathBuf,
+    schedstat: Kept,
+    /// The files of [`Thread::more`], kept open while there are few threads.
+    kept: Vec<(&'static str, Kept)>,
+    /// What the last row said of its time, if there was one.
+    told: Option<[u64; 3]>,
+}
+
+impl Thread {
+    /// Takes a thread into view. Where `keep` says so, files that are read less often stay open as well.
+    pub(crate) fn new(pid: u32, tid: u32, keep: Keep) -> io::Result<Self> {
+        let folder = PathBuf::from(format!("/proc/{pid}/task/{tid}"));
+        let schedstat = Kept::open(&folder.join("schedstat"))?;
+        let name = fs::read_to_string(folder.join("comm"))?;
+        let open = |name| Some((name, Kept::open(&folder.join(name)).ok()?));
+        let kept = match keep {
+            Keep::All => ["stat", "status", "syscall"].into_iter().filter_map(open).collect(),
+            Keep::Time => Vec::new(),
+        };
+        Ok(Self { tid, label: format!("{} {tid}", name.trim_end()), folder, schedstat, kept, told: None })
+    }
+
+    /// Reads its time on cores and without one. `None` where it has ended; otherwise whether anything has changed.
+    pub(crate) fn time(&mut self, buffer: &mut Buffer, reading: &mut Reading) -> Option<bool> {
+        let times = parse::schedstat(self.schedstat.read(buffer)?)?;
+        let [cpu_ns, wait_ns, turns] = times;
+        reading.set(Column::Cpu, cpu_ns as f64 / 1e9);
+        reading.set(Column::RunQueueWait, wait_ns as f64 / 1e9);
+        reading.set(Column::Turns, turns as f64);
+        Some(self.told.replace(times) != Some(times))
+    }
+
+    /// Reads what costs more: its times by mode, its switches, and where it is. What cannot be read is left out.
+    pub(crate) fn more(&self, buffer: &mut Buffer, sockets: &Sockets<'_>, reading: &mut Reading) {
+        let mut state = 0;
+        if let Some(stat) = self.read("stat", buffer).and_then(parse::stat) {
+            reading.set(Column::User, ticks_s(stat.user));
+            reading.set(Column::System, ticks_s(stat.system));
+            state = stat.state;
+        }
+        if let Some(status) = self.read("status", buffer) {
+            let switches = |name| parse::field(status, name).map(|count| count as f64);
+            reading.put(Column::Voluntary, switches(b"voluntary_ctxt_switches"));
+            reading.put(Column::Involuntary, switches(b"nonvoluntary_ctxt_switches"));
+        }
+        let call = self.read("syscall", buffer).and_then(parse::call);
+        reading.place = call.map(|call| match found(call) {
+            // An uninterruptible wait is one for a disk, with few exceptions.
+            Found::At(Place::Idle | Place::Other) if state == b'D' => Place::Disk,
+            Found::At(place) => place,
+            Found::Lock(address) => {
+                reading.set(Column::LockAddress, address as f64);
+                Place::Lock
+            }
+            Found::Transfer(descriptor) => sockets.place(descriptor),
+        });
+    }
+
+    fn read<'b>(&self, name: &str, buffer: &'b mut Buffer) -> Option<&'b [u8]> {
+        match self.kept.iter().find(|(kept, _)| *kept == name) {
+            Some((_, file)) => file.read(buffer),
+            None => Kept::open(&self.folder.join(name)).ok()?.read(buffer),
+        }
+    }
+}
+
+/// Which files of a thread stay open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// All that are read.
+    All,
+    /// Only the one that is read each time.
+    Time,
+}
+
+/// What is known of the sockets of a process.
+pub(crate) struct Sockets<'a> {
+    pub(crate) pid: u32,
+    /// The inodes of connections that it opened to other servers.
+    pub(crate) back_ends: &'a HashSet<u64>,
+}
+
+impl Sockets<'_> {
+    /// Where a thread is that waits for a transfer on a descriptor.
+    fn place(&self, descriptor: u64) -> Place {
+        let Ok(behind) = fs::read_link(format!("/proc/{}/fd/{descriptor}", self.pid)) else {
+            return Place::Other;
+        };
+        let behind = behind.to_string_lossy();
+        if let Some(inode) = inode(&behind) {
+            return if self.back_ends.contains(&inode) { Place::BackEnd } else { Place::Client };
+        }
+        if behind.starts_with('/') && !behind.starts_with("/dev/") { Place::Disk } else { Place::Idle }
+    }
+}
+
+/// The inode of "socket:[4711]".
+pub(crate) fn inode(link: &str) -> Option<u64> {
+    link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}

@@ -1,0 +1,106 @@
+//! From addresses to the names of functions, inlined ones included.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use addr2line::Loader;
+
+use super::Stack;
+use super::stack::{Frame, Space};
+
+/// The stacks with names, equal ones added up, in the order of their texts.
+pub(super) fn folded(
+    stacks: HashMap<Stack, u64>,
+    spaces: &HashMap<u32, Space>,
+    threads: &HashMap<u32, String>,
+) -> Vec<(String, u64)> {
+    let mut names = Names::default();
+    let mut folded: BTreeMap<String, u64> = BTreeMap::new();
+    for (Stack { pid, tid, frames }, count) in stacks {
+        let mut line = threads.get(&tid).map_or("thread", |name| kind(name)).replace([';', '\n'], ":");
+        for frame in frames.iter().rev() {
+            let place = match frame {
+                Frame::Kernel => None,
+                Frame::Address(address) => {
+                    Some((spaces.get(&pid).and_then(|space| space.place(*address)), address))
+                }
+            };
+            let named: &[String] = match place {
+                None => &[KERNEL.to_owned()],
+                Some((Some((path, at)), _)) => names.of(path, at),
+                Some((None, address)) => &[format!("{address:#x}")],
+            };
+            named.iter().for_each(|name| line.extend([";", name]));
+        }
+        *folded.entry(line).or_default() += count;
+    }
+    folded.into_iter().collect()
+}
+
+const KERNEL: &str = "[kernel]";
+
+/// The name of a thread without its number, so that workers are one: "worker-3" is "worker".
+fn kind(name: &str) -> &str {
+    let kind =
+        name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['-', '_', '#', ' ', ':', '/']);
+    if kind.is_empty() { name } else { kind }
+}
+
+/// The names that were looked up so far.
+#[derive(Default)]
+struct Names {
+    loaders: HashMap<PathBuf, Option<Loader>>,
+    known: HashMap<(PathBuf, u64), Vec<String>>,
+}
+
+impl Names {
+    /// The functions at an address of a file, outermost first: one, and those inlined in it.
+    fn of(&mut self, path: &Path, at: u64) -> &[String] {
+        let loader = self.loaders.entry(path.to_owned()).or_insert_with(|| Loader::new(path).ok()).as_ref();
+        self.known.entry((path.to_owned(), at)).or_insert_with(|| {
+            let mut names = loader.map_or_else(Vec::new, |loader| functions(loader, at));
+            if names.is_empty() {
+                let file = path.file_name().unwrap_or_default().to_string_lossy();
+                names.push(format!("[{file}]"));
+            }
+            names.reverse();
+            names
+        })
+    }
+}
+
+/// The functions at an address, innermost first; none where there are neither line tables nor symbols.
+fn functions(loader: &Loader, at: u64) -> Vec<String> {
+    let mut names = Vec::new();
+    if let Ok(mut frames) = loader.find_frames(at) {
+        while let Ok(Some(frame)) = frames.next() {
+            let name =
+                frame.function.as_ref().and_then(|function| Some(function.demangle().ok()?.into_owned()));
+            names.extend(name);
+        }
+    }
+    if names.is_empty() {
+        names.extend(
+            loader.find_symbol(at).map(|name| addr2line::demangle_auto(Cow::from(name), None).into_owned()),
+        );
+    }
+    names.iter().map(|name| plain(name)).collect()
+}
+
+/// A name as it can stand in a folded stack.
+fn plain(name: &str) -> String {
+    name.replace(';', ":").replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_are_one_kind_of_thread() {
+        assert_eq!(kind("worker-3"), "worker");
+        assert_eq!(kind("tokio-rt-worker"), "tokio-rt-worker");
+        assert_eq!(kind("4711"), "4711");
+    }
+}

@@ -1,0 +1,430 @@
+//! The thread that reads all sources at fixed instants.
+//!
+//! Each source has a share of a core that it may cost; one that costs more is read less often ([`Pace`]). The fast
+//! readings allocate nothing.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use kendall_record::RecordError;
+use kendall_record::clock::now_ns;
+use kendall_record::series::SeriesWriter;
+use rustix::thread::clock_nanosleep_absolute;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use crate::pace::Pace;
+use crate::proc::{BUFFER_BYTES, Buffer, Group, Network, Process, System};
+use crate::row::{Place, Reading, Role};
+use crate::sockets::Diagnosis;
+use crate::summary::Cost;
+use crate::tally::{Tally, Who};
+
+/// What is read together.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// CPU time and run-queue wait of every thread.
+    Times,
+    /// Switches of every thread, and where it is.
+    More,
+    Processes,
+    Machine,
+    Networks,
+    Group,
+    Sockets,
+    /// New threads and processes.
+    Newcomers,
+    /// Which sockets are whose.
+    Owners,
+}
+
+/// The most that each source may cost, as a share of a core. Together they stay below 1 %, with room for the thread's own
+/// waking and writing.
+const SHARES: [(Source, f64); 9] = [
+    (Source::Times, 0.0022),
+    (Source::More, 0.0014),
+    (Source::Processes, 0.0008),
+    (Source::Machine, 0.0003),
+    (Source::Networks, 0.0004),
+    (Source::Group, 0.0001),
+    (Source::Sockets, 0.0008),
+    (Source::Newcomers, 0.0006),
+    (Source::Owners, 0.0003),
+];
+
+/// Processes that are watched; of a server with more, these.
+const MOST_PROCESSES: usize = 64;
+
+/// A process to watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Whose it is.
+    pub role: Role,
+    /// Its number.
+    pub pid: u32,
+    /// Whether the processes that it starts are watched, too.
+    pub children: Children,
+}
+
+/// Whether the processes that a process starts are watched, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Children {
+    /// They are, and theirs.
+    Watched,
+    /// They are not: they are watched in a role of their own, or belong to nobody here.
+    Left,
+}
+
+/// All sources, and where their readings go.
+pub(crate) struct Sampler {
+    every: Duration,
+    targets: Vec<Target>,
+    processes: Vec<Process>,
+    system: System,
+    /// By role, of the first process of each.
+    networks: Vec<(u32, Network)>,
+    group: Option<(u32, Group)>,
+    diagnosis: Option<Diagnosis>,
+    paces: [Pace; SHARES.len()],
+    record: Option<SeriesWriter>,
+    pub(crate) tally: Tally,
+    missing: Vec<String>,
+    samples: u64,
+    skipped: u64,
+}
+
+/// What a sampler leaves when it has stopped.
+pub(crate) struct Sampled {
+    pub(crate) tally: Tally,
+    pub(crate) record: Option<SeriesWriter>,
+    pub(crate) cost: Cost,
+    pub(crate) missing: Vec<String>,
+    pub(crate) cores: f64,
+}
+
+impl Sampler {
+    pub(crate) fn new(every: Duration, targets: Vec<Target>, processes: Vec<Process>) -> Self {
+        let mut missing = Vec::new();
+        let mut networks = Vec::new();
+        for target in &targets {
+            networks.push((target.pid, Network::of(target.pid)));
+        }
+        let server = targets.iter().find(|target| target.role == Role::Server);
+        let group = server.and_then(|target| Some((target.pid, Group::of(target.pid)?)));
+        let diagnosis = diagnosis(server.map(|target| target.pid), &mut missing);
+        let system = System::open();
+        if !system.tells_pressure() {
+            missing.push("pressure: this kernel does not tell of it (/proc/pressure)".into());
+        }
+        for process in processes.iter().filter(|process| !process.tells_io()) {
+            missing.push(format!(
+                "files of {}: only its owner may read /proc/{}/io",
+                process.label, process.pid
+            ));
+        }
+        let mut sampler = Self {
+            every,
+            networks,
+            group,
+            diagnosis,
+            system,
+            paces: SHARES.map(|(_, share)| Pace::new(share, 1)),
+            record: None,
+            tally: Tally::default(),
+            missing,
+            samples: 0,
+            skipped: 0,
+            targets,
+            processes,
+        };
+        for (pace, (source, share)) in sampler.paces.iter_mut().zip(SHARES) {
+            // What changes slowly, or costs the server time as well, is left in peace for a while.
+            let least_ns = match source {
+                Source::Newcomers | Source::Networks | Source::Sockets | Source::More => 50_000_000,
+                Source::Owners => 500_000_000,
+                _ => 0,
+            };
+            *pace = Pace::new(share, (least_ns / every.as_nanos().max(1)).max(1) as u64);
+        }
+        sampler.own_sockets();
+        sampler
+    }
+
+    /// Has its rows written.
+    pub(crate) fn recording(mut self, record: Option<SeriesWriter>) -> Self {
+        self.record = record;
+        self
+    }
+
+    /// Reads until it is stopped, then everything once more.
+    pub(crate) fn run(mut self, stop: &AtomicBool) -> Result<Sampled, RecordError> {
+        let cpu_before = cpu_ns();
+        let every_ns = self.every.as_nanos() as i64;
+        let mut buffer = [0; BUFFER_BYTES];
+        let mut due_ns = now_ns();
+        let mut tick = 0;
+        loop {
+            let last = stop.load(Ordering::Relaxed);
+            self.read(tick, last || tick == 0, &mut buffer)?;
+            self.samples += 1;
+            if last {
+                break;
+            }
+            // Instants that have passed by now are skipped, and counted.
+            let behind = (now_ns() - due_ns) / every_ns;
+            self.skipped += behind.max(0) as u64;
+            due_ns += (behind.max(0) + 1) * every_ns;
+            tick += behind.max(0) as u64 + 1;
+            sleep_until(due_ns);
+        }
+        let cost = Cost {
+            cpu_s: (cpu_ns() - cpu_before) as f64 / 1e9,
+            samples: self.samples,
+            skipped: self.skipped,
+            every_s: self.every.as_secs_f64(),
+        };
+        let cores = self.cores();
+        self.name_what_is_partial();
+        let Self { tally, record, missing, .. } = self;
+        Ok(Sampled { tally, record, cost, missing, cores })
+    }
+
+    /// Reads what is due.
+    fn read(&mut self, tick: u64, all: bool, buffer: &mut Buffer) -> Result<(), RecordError> {
+        let mut spent = cpu_ns();
+        let now = now_ns();
+        let tick_ns = self.every.as_nanos() as f64;
+        let is_due =
+            |paces: &[Pace; SHARES.len()], source: Source| all || paces[source as usize].is_due(tick);
+        let mut took = |paces: &mut [Pace; SHARES.len()], source: Source| {
+            let until = cpu_ns();
+            paces[source as usize].took(tick, (until - spent) as f64, tick_ns);
+            spent = until;
+        };
+        if is_due(&self.paces, Source::Newcomers) {
+            self.find();
+            took(&mut self.paces, Source::Newcomers);
+        }
+        if is_due(&self.paces, Source::Owners) {
+            self.own_sockets();
+            took(&mut self.paces, Source::Owners);
+        }
+        if is_due(&self.paces, Source::More) {
+            self.read_more(now, buffer)?;
+            took(&mut self.paces, Source::More);
+        } else if is_due(&self.paces, Source::Times) {
+            self.read_times(now, buffer)?;
+            took(&mut self.paces, Source::Times);
+        }
+        let [mut server, mut generator, mut machine] = [const { None }; 3];
+        if is_due(&self.paces, Source::Sockets) && self.diagnosis.is_some() {
+            self.read_sockets(&mut server, &mut generator);
+            took(&mut self.paces, Source::Sockets);
+        }
+        if let Some((_, group)) = self.group.as_ref().filter(|_| is_due(&self.paces, Source::Group)) {
+            group.read(buffer, server.get_or_insert_default());
+            took(&mut self.paces, Source::Group);
+        }
+        if is_due(&self.paces, Source::Networks) {
+            for (target, (_, network)) in self.targets.iter().zip(&self.networks) {
+                let reading = if target.role == Role::Server { &mut server } else { &mut generator };
+                network.read(buffer, reading.get_or_insert_default());
+            }
+            took(&mut self.paces, Source::Networks);
+        }
+        if is_due(&self.paces, Source::Machine) {
+            self.system.read(buffer, machine.get_or_insert_default());
+            took(&mut self.paces, Source::Machine);
+        }
+        let processes = is_due(&self.paces, Source::Processes);
+        self.read_processes(now, processes, [server, generator], buffer)?;
+        if processes {
+            took(&mut self.paces, Source::Processes);
+        }
+        if let Some(machine) = machine {
+            self.row(now, Who { role: Role::Machine, process: "", thread: "" }, &machine)?;
+        }
+        Ok(())
+    }
+
+    fn read_times(&mut self, now: i64, buffer: &mut Buffer) -> Result<(), RecordError> {
+        let Self { processes, tally, record, .. } = self;
+        for process in processes {
+            for thread in &mut process.threads {
+                let mut reading = Reading::default();
+                if thread.time(buffer, &mut reading) == Some(true) {
+                    let who = Who { role: process.role, process: &process.label, thread: &thread.label };
+                    row(tally, record, now, who, &reading)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_more(&mut self, now: i64, buffer: &mut Buffer) -> Result<(), RecordError> {
+        let none = HashSet::new();
+        let back_ends = self.diagnosis.as_ref().map_or(&none, Diagnosis::back_ends);
+        let Self { processes, tally, record, .. } = self;
+        for process in processes {
+            let mut failed = Ok(());
+            let (role, label) = (process.role, process.label.clone());
+            process.more(buffer, back_ends, |thread, reading| {
+                let who = Who { role, process: &label, thread };
+                if failed.is_ok() {
+                    failed = row(tally, record, now, who, reading);
+                }
+            });
+            failed?;
+        }
+        tally.looked();
+        Ok(())
+    }
+
+    fn read_sockets(&mut self, server: &mut Option<Reading>, generator: &mut Option<Reading>) {
+        let Some(diagnosis) = &mut self.diagnosis else { return };
+        let read = diagnosis.read(server.get_or_insert_default(), generator.get_or_insert_default());
+        if let Err(error) = read {
+            self.missing.push(format!("connections: sock_diag fails: {error}"));
+            self.diagnosis = None;
+        }
+    }
+
+    /// Reads the processes, if they are due. What was read of a role as a whole goes to the row of its first process.
+    fn read_processes(
+        &mut self,
+        now: i64,
+        due: bool,
+        of_roles: [Option<Reading>; 2],
+        buffer: &mut Buffer,
+    ) -> Result<(), RecordError> {
+        let Self { processes, targets, tally, record, .. } = self;
+        let mut of_roles = of_roles;
+        let mut ended = Vec::new();
+        for process in processes.iter() {
+            let of_role = &mut of_roles[usize::from(process.role == Role::Generator)];
+            let is_root = targets.iter().any(|target| target.pid == process.pid);
+            let mut reading = of_role.take_if(|_| is_root);
+            if due {
+                let reading = reading.get_or_insert_default();
+                if process.read(buffer, reading).is_none() {
+                    ended.push(process.pid);
+                }
+            }
+            if let Some(reading) = reading {
+                let who = Who { role: process.role, process: &process.label, thread: "" };
+                row(tally, record, now, who, &reading)?;
+            }
+        }
+        processes.retain(|process| !ended.contains(&process.pid));
+        Ok(())
+    }
+
+    /// Takes new threads and processes into view.
+    fn find(&mut self) {
+        let mut new = Vec::new();
+        self.processes.retain_mut(|process| process.find_threads().is_ok());
+        for process in &self.processes {
+            let watched =
+                |target: &&Target| target.role == process.role && target.children == Children::Watched;
+            if self.targets.iter().any(|target| watched(&target)) {
+                new.extend(process.children().into_iter().map(|pid| (process.role, pid)));
+            }
+        }
+        let known = |pid| self.processes.iter().any(|process| process.pid == pid);
+        new.retain(|(_, pid)| !known(*pid));
+        if !new.is_empty() && self.processes.len() >= MOST_PROCESSES {
+            self.lacks(format!("processes: only {MOST_PROCESSES} are watched"));
+        }
+        let room = MOST_PROCESSES.saturating_sub(self.processes.len());
+        self.processes
+            .extend(new.into_iter().take(room).filter_map(|(role, pid)| Process::new(role, pid).ok()));
+    }
+
+    /// Finds out which sockets are the server's.
+    fn own_sockets(&mut self) {
+        let server = self.processes.iter().filter(|process| process.role == Role::Server);
+        if let Some(diagnosis) = &mut self.diagnosis {
+            diagnosis.own(server.flat_map(Process::sockets).collect());
+        }
+    }
+
+    /// The cores that the server may use: by affinity, and by the quota of its control group.
+    fn cores(&self) -> f64 {
+        let server = self.processes.iter().find(|process| process.role == Role::Server);
+        let allowed = server.and_then(Process::cores).map(f64::from);
+        let all = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
+        let quota = self.group.as_ref().and_then(|(_, group)| group.quota());
+        allowed.unwrap_or(all).min(quota.unwrap_or(f64::INFINITY))
+    }
+
+    fn name_what_is_partial(&mut self) {
+        for process in self.processes.iter().filter(|process| process.is_partly_watched) {
+            let (label, watched) = (&process.label, process.threads.len());
+            self.missing.push(format!("threads: of those of {label} only {watched} are watched"));
+        }
+        if self.tally.is_full() {
+            self.missing.push("threads: there came so many that the later ones are not told apart".into());
+        }
+        if !self.tally.has_places() {
+            self.missing.push("where threads wait: /proc/PID/task/TID/syscall may not be read".into());
+        }
+        let slow = SHARES.iter().zip(&self.paces).find(|((source, _), _)| matches!(source, Source::Times));
+        if let Some((_, pace)) = slow.filter(|(_, pace)| pace.every() > 1) {
+            let every_ms = pace.every() as f64 * self.every.as_secs_f64() * 1e3;
+            self.missing
+                .push(format!("there are so many threads that each is read every {every_ms:.0} ms only"));
+        }
+    }
+
+    fn lacks(&mut self, what: String) {
+        if !self.missing.contains(&what) {
+            self.missing.push(what);
+        }
+    }
+
+    fn row(&mut self, now: i64, who: Who<'_>, reading: &Reading) -> Result<(), RecordError> {
+        row(&mut self.tally, &mut self.record, now, who, reading)
+    }
+}
+
+/// Adds a reading to the sums, and to the table if there is one.
+fn row(
+    tally: &mut Tally,
+    record: &mut Option<SeriesWriter>,
+    now: i64,
+    who: Who<'_>,
+    reading: &Reading,
+) -> Result<(), RecordError> {
+    tally.add(now, who, reading);
+    let Some(record) = record else { return Ok(()) };
+    let place = reading.place.map_or("", Place::name);
+    record.append(now, &[who.role.name(), who.process, who.thread, place], reading.values())
+}
+
+/// The way to the server's connections, if there is one.
+fn diagnosis(server: Option<u32>, missing: &mut Vec<String>) -> Option<Diagnosis> {
+    let namespace = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+    if namespace(&server?.to_string()) != namespace("self") {
+        missing.push("connections: the server is in another network namespace".into());
+        return None;
+    }
+    match Diagnosis::open() {
+        Ok(diagnosis) => Some(diagnosis),
+        Err(error) => {
+            missing.push(format!("connections: there is no sock_diag: {error}"));
+            None
+        }
+    }
+}
+
+/// The CPU time of this thread.
+fn cpu_ns() -> i64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+fn sleep_until(instant_ns: i64) {
+    let instant = Timespec { tv_sec: instant_ns / 1_000_000_000, tv_nsec: instant_ns % 1_000_000_000 };
+    // Woken early by a signal it reads early, which does no harm.
+    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &instant);
+}

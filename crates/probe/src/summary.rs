@@ -1,0 +1,394 @@
+//! What was seen of a server and its generator, in the numbers that a report shows.
+
+use serde::{Deserialize, Serialize};
+
+use crate::row::{Column, Place, Role};
+use crate::tally::{Entry, Looks, Tally};
+
+/// Threads that are named; the rest are added up.
+const NAMED_THREADS: usize = 12;
+
+/// What was seen while processes were watched.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// From the first reading to the last, in seconds.
+    pub length_s: f64,
+    /// What watching cost.
+    pub cost: Cost,
+    /// The cores that the server may use.
+    pub cores: f64,
+    /// The machine as a whole.
+    pub machine: MachineUse,
+    /// The system under test.
+    pub server: Option<Use>,
+    /// Who sent the requests.
+    pub generator: Option<Use>,
+    /// CPU over time.
+    pub timeline: Timeline,
+    /// What could not be read, each with its reason.
+    pub missing: Vec<String>,
+}
+
+/// What watching cost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// CPU time of the thread that watches, in seconds.
+    pub cpu_s: f64,
+    /// How often it read.
+    pub samples: u64,
+    /// Instants at which it should have read and was late for.
+    pub skipped: u64,
+    /// The interval asked for, in seconds.
+    pub every_s: f64,
+}
+
+impl Cost {
+    /// CPU time of one reading, in seconds.
+    pub fn per_sample_s(&self) -> f64 {
+        self.cpu_s / self.samples.max(1) as f64
+    }
+
+    /// The share of a core that a hundred such readings a second are.
+    pub fn share_at_100_per_s(&self) -> f64 {
+        100.0 * self.per_sample_s()
+    }
+}
+
+/// What the machine did meanwhile. Shares are of the time watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MachineUse {
+    /// The cores that there are.
+    pub cores: f64,
+    /// The mean number that were busy.
+    pub busy_cores: Option<f64>,
+    /// The mean number that other virtual machines had.
+    pub stolen_cores: Option<f64>,
+    /// The share of the time in which some thread waited for a core.
+    pub cpu_pressure: Option<f64>,
+    /// The same for a disk.
+    pub io_pressure: Option<f64>,
+    /// The same for memory.
+    pub memory_pressure: Option<f64>,
+}
+
+/// What the processes of a role used. What could not be read is absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Use {
+    /// Cores used in the mean.
+    pub cpu_cores: f64,
+    /// The part of it that was spent in the kernel.
+    pub system_cores: Option<f64>,
+    /// Threads in the mean that were ready to run and had no core.
+    pub waiting_threads: f64,
+    /// How long a thread waited for a core each time that it was given one: median and 99 %, in seconds.
+    pub run_queue_wait_s: Option<(f64, f64)>,
+    /// The threads that used most, most first.
+    pub threads: Vec<ThreadUse>,
+    /// How many more there were, and the cores that these used.
+    pub other_threads: (usize, f64),
+    /// How often threads gave up their core, and how often it was taken away, per second.
+    pub switches_per_s: Option<(f64, f64)>,
+    /// The most memory held at once, in bytes.
+    pub memory_peak_bytes: Option<f64>,
+    /// Bytes read from and written to disks, per second.
+    pub disk_per_s: Option<(f64, f64)>,
+    /// Bytes into and out of its network namespace, per second.
+    pub net_per_s: Option<(f64, f64)>,
+    /// TCP segments sent again, in its network namespace.
+    pub retransmits: Option<f64>,
+    /// Connections dropped for want of room in an accept queue.
+    pub listen_drops: Option<f64>,
+    /// The share of the time that its control group was kept from running.
+    pub throttled: Option<f64>,
+    /// Its connections, where they could be seen.
+    pub connections: Option<Connections>,
+    /// Where its threads were found, where that could be seen.
+    pub places: Option<Places>,
+}
+
+/// What a thread used.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThreadUse {
+    /// Its process, with its number.
+    pub process: String,
+    /// Its name, with its number.
+    pub thread: String,
+    /// Cores used in the mean; at most 1.
+    pub cpu_cores: f64,
+    /// The share of the time in which it was ready to run and had no core.
+    pub waiting: f64,
+    /// Where it was found, as shares of the looks, most first.
+    pub places: Vec<(Place, f64)>,
+}
+
+/// The TCP connections of a role.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Connections {
+    /// The most at once.
+    pub most: f64,
+    /// Connections that waited to be accepted: in the mean, and the most at once.
+    pub accept_queue: Option<(f64, f64)>,
+    /// The round-trip time as TCP sees it, in seconds.
+    pub round_trip_s: Option<f64>,
+    /// Bytes that had come and were not read, in the mean.
+    pub unread_bytes: f64,
+    /// Bytes that were not acknowledged, in the mean.
+    pub unsent_bytes: f64,
+    /// The share of the looks at which some connection had bytes that could not be sent.
+    pub send_blocked: Option<f64>,
+    /// Connections to other servers: how many in the mean, how many of them with an answer due, and the share of the
+    /// looks at which there was such a one.
+    pub back_end: Option<(f64, f64, f64)>,
+}
+
+/// Where the threads of the server were found, all looked at together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Places {
+    /// How often they were looked at.
+    pub looks: u64,
+    /// For each place the share of the looks at which some thread was there, and how many were in the mean.
+    pub found: Vec<(Place, f64, f64)>,
+    /// The mutex that was waited for most.
+    pub lock: Option<Lock>,
+}
+
+impl Places {
+    /// The share of the looks at which some thread was at a place, and how many were in the mean.
+    pub fn at(&self, place: Place) -> (f64, f64) {
+        self.found
+            .iter()
+            .find(|(found, ..)| *found == place)
+            .map_or((0.0, 0.0), |(_, share, mean)| (*share, *mean))
+    }
+}
+
+/// A mutex that threads waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lock {
+    /// Where it lies in the server's memory.
+    pub address: u64,
+    /// The share of the looks at which some thread waited for it.
+    pub share: f64,
+    /// How many did in the mean.
+    pub waiters: f64,
+}
+
+/// Cores used over time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// How long a bin is, in seconds. The first begins with the watching.
+    pub bin_s: f64,
+    /// Cores used in each bin.
+    pub lines: Vec<Line>,
+}
+
+/// One line over time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Whose.
+    pub role: Role,
+    /// Of which thread; empty for all of its role together.
+    pub thread: String,
+    /// Cores used in each bin.
+    pub cpu_cores: Vec<f64>,
+    /// Threads that were ready to run and had no core, in each bin.
+    pub waiting_threads: Vec<f64>,
+}
+
+impl Summary {
+    pub(crate) fn of(tally: &Tally, cost: Cost, cores: f64, missing: Vec<String>) -> Self {
+        let length_s = tally.length_s();
+        let of_role = |role| tally.processes(role).next().map(|_| Use::of(tally, role, length_s));
+        Self {
+            length_s,
+            cost,
+            cores,
+            machine: MachineUse::of(tally, length_s),
+            server: of_role(Role::Server),
+            generator: of_role(Role::Generator),
+            timeline: Timeline::of(tally),
+            missing,
+        }
+    }
+}
+
+impl MachineUse {
+    fn of(tally: &Tally, length_s: f64) -> Self {
+        let machine = tally.processes(Role::Machine).next();
+        let mean = |column| Some(machine?.grown(column)? / length_s).filter(|mean| mean.is_finite());
+        Self {
+            cores: std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64),
+            busy_cores: mean(Column::Busy),
+            stolen_cores: mean(Column::Steal),
+            cpu_pressure: mean(Column::CpuPressure),
+            io_pressure: mean(Column::IoPressure),
+            memory_pressure: mean(Column::MemoryPressure),
+        }
+    }
+}
+
+impl Use {
+    fn of(tally: &Tally, role: Role, length_s: f64) -> Self {
+        let processes: Vec<&Entry> = tally.processes(role).collect();
+        let threads: Vec<&Entry> = tally.threads(role).collect();
+        let sum = |entries: &[&Entry], column| {
+            let grown: Vec<f64> = entries.iter().filter_map(|entry| entry.grown(column)).collect();
+            (!grown.is_empty()).then(|| grown.iter().sum::<f64>())
+        };
+        let per_s = |entries: &[&Entry], column| Some(sum(entries, column)? / length_s);
+        let pair = |entries, one, other| per_s(entries, one).zip(per_s(entries, other));
+        let waits = &tally.waits[usize::from(role == Role::Generator)];
+        let (mut named, rest) = named(&threads, length_s);
+        let other_cores = rest.iter().map(|thread| thread.cpu_cores).sum();
+        named.truncate(NAMED_THREADS);
+        Self {
+            cpu_cores: cpu_s(&processes, &threads) / length_s,
+            system_cores: per_s(&processes, Column::System),
+            waiting_threads: per_s(&threads, Column::RunQueueWait).unwrap_or(0.0),
+            run_queue_wait_s: waits.quantile_s(0.5).zip(waits.quantile_s(0.99)),
+            threads: named,
+            other_threads: (rest.len(), other_cores),
+            switches_per_s: pair(&threads, Column::Voluntary, Column::Involuntary),
+            memory_peak_bytes: peak(&processes),
+            disk_per_s: pair(&processes, Column::DiskRead, Column::DiskWritten),
+            net_per_s: pair(&processes, Column::NetIn, Column::NetOut),
+            retransmits: sum(&processes, Column::Retransmits),
+            listen_drops: sum(&processes, Column::ListenDrops),
+            throttled: per_s(&processes, Column::Throttled),
+            connections: Connections::of(&processes),
+            places: (role == Role::Server).then(|| Places::of(&tally.looks)).flatten(),
+        }
+    }
+}
+
+/// The CPU time of a role. Threads tell it to the nanosecond, but take it along when they end; processes keep it, and
+/// that of children that have ended, but count it in clock ticks.
+fn cpu_s(processes: &[&Entry], threads: &[&Entry]) -> f64 {
+    let sum =
+        |entries: &[&Entry], column| entries.iter().filter_map(|entry| entry.grown(column)).sum::<f64>();
+    let whole = processes
+        .first()
+        .and_then(|root| Some(root.grown(Column::Cpu)? + root.grown(Column::EndedChildren)?));
+    sum(threads, Column::Cpu).max(sum(processes, Column::Cpu)).max(whole.unwrap_or(0.0))
+}
+
+/// The most memory that processes held, each at its own peak.
+fn peak(processes: &[&Entry]) -> Option<f64> {
+    let peaks: Vec<f64> = processes.iter().filter_map(|process| process.most(Column::Memory)).collect();
+    (!peaks.is_empty()).then(|| peaks.iter().sum())
+}
+
+/// The threads that are named, most busy first, and the rest.
+fn named(threads: &[&Entry], length_s: f64) -> (Vec<ThreadUse>, Vec<ThreadUse>) {
+    let mut all: Vec<ThreadUse> = threads.iter().map(|entry| ThreadUse::of(entry, length_s)).collect();
+    all.sort_by(|a, b| b.cpu_cores.total_cmp(&a.cpu_cores));
+    let rest = all.split_off(all.len().min(NAMED_THREADS));
+    (all, rest)
+}
+
+impl ThreadUse {
+    fn of(entry: &Entry, length_s: f64) -> Self {
+        let looks: u64 = entry.places.iter().sum();
+        let share = |place: Place| (place, entry.places[place as usize] as f64 / looks.max(1) as f64);
+        let mut places: Vec<_> =
+            Place::ALL.into_iter().map(share).filter(|(_, share)| *share > 0.0).collect();
+        places.sort_by(|a, b| b.1.total_cmp(&a.1));
+        Self {
+            process: entry.process.clone(),
+            thread: entry.thread.clone(),
+            cpu_cores: entry.grown(Column::Cpu).unwrap_or(0.0) / length_s,
+            waiting: entry.grown(Column::RunQueueWait).unwrap_or(0.0) / length_s,
+            places,
+        }
+    }
+}
+
+impl Connections {
+    fn of(processes: &[&Entry]) -> Option<Self> {
+        let seen = processes.iter().find(|process| process.most(Column::Connections).is_some())?;
+        let mean = |column| seen.mean(column);
+        let back_ends = mean(Column::BackEndConnections).filter(|count| *count > 0.0);
+        let busy = mean(Column::BackEndBusy).zip(seen.share_above_zero(Column::BackEndBusy));
+        Some(Self {
+            most: seen.most(Column::Connections)?,
+            accept_queue: mean(Column::AcceptQueue).zip(seen.most(Column::AcceptQueue)),
+            round_trip_s: mean(Column::RoundTrip),
+            unread_bytes: mean(Column::Unread)?,
+            unsent_bytes: mean(Column::Unsent)?,
+            send_blocked: seen.share_above_zero(Column::SendBlocked),
+            back_end: back_ends.zip(busy).map(|(count, (busy, share))| (count, busy, share)),
+        })
+    }
+}
+
+impl Places {
+    fn of(looks: &Looks) -> Option<Self> {
+        if looks.count == 0 {
+            return None;
+        }
+        let share = |count: u64| count as f64 / looks.count as f64;
+        let place = |place: Place| {
+            let (some, all) = looks.places[place as usize];
+            (place, share(some), share(all))
+        };
+        let hottest = looks.locks.iter().max_by_key(|(address, seen)| (**seen, **address));
+        let lock = hottest.map(|(address, (some, all))| Lock {
+            address: *address,
+            share: share(*some),
+            waiters: share(*all),
+        });
+        Some(Self {
+            looks: looks.count,
+            found: Place::ALL.into_iter().map(place).filter(|(_, share, _)| *share > 0.0).collect(),
+            lock,
+        })
+    }
+}
+
+impl Timeline {
+    /// Lines of each role, and of the threads that used most.
+    const THREADS: usize = 6;
+
+    fn of(tally: &Tally) -> Self {
+        let end_ns = (tally.length_s() * 1e9) as i64;
+        let mut lines = Vec::new();
+        let mut bin_s = 0.0;
+        for role in [Role::Server, Role::Generator] {
+            let mut threads: Vec<&Entry> = tally.threads(role).collect();
+            let cpu_s = |entry: &Entry| entry.grown(Column::Cpu).unwrap_or(0.0);
+            threads.sort_by(|a, b| cpu_s(b).total_cmp(&cpu_s(a)));
+            let of_threads: Vec<Line> = threads
+                .iter()
+                .map(|entry| {
+                    let (width_s, cpu_s) = entry.cpu.clone().over(end_ns);
+                    let (_, wait_s) = entry.wait.clone().over(end_ns);
+                    bin_s = width_s;
+                    let rate = |amounts: Vec<f64>| amounts.iter().map(|amount| amount / width_s).collect();
+                    Line {
+                        role,
+                        thread: entry.thread.clone(),
+                        cpu_cores: rate(cpu_s),
+                        waiting_threads: rate(wait_s),
+                    }
+                })
+                .collect();
+            lines.extend(added_up(role, &of_threads));
+            lines.extend(of_threads.into_iter().take(Self::THREADS));
+        }
+        Self { bin_s, lines }
+    }
+}
+
+/// All threads of a role as one line.
+fn added_up(role: Role, threads: &[Line]) -> Option<Line> {
+    let sum = |of: fn(&Line) -> &Vec<f64>| {
+        let bins = of(threads.first()?).len();
+        Some((0..bins).map(|bin| threads.iter().map(|line| of(line)[bin]).sum()).collect())
+    };
+    Some(Line {
+        role,
+        thread: String::new(),
+        cpu_cores: sum(|line| &line.cpu_cores)?,
+        waiting_threads: sum(|line| &line.waiting_threads)?,
+    })
+}

@@ -1,0 +1,321 @@
+//! Adds readings up as they come, in memory that does not grow with time.
+
+use std::collections::HashMap;
+
+use crate::row::{Column, Place, Reading, Role};
+use crate::timeline::Bins;
+
+/// Threads and processes that are told apart; what comes after that is in no sum.
+const MOST: usize = 2048;
+/// Mutexes that are told apart.
+const MOST_LOCKS: usize = 1024;
+/// What is seen for the first time within so long of the first reading was there before.
+const FROM_THE_START_NS: i64 = 5_000_000;
+
+/// Whom a reading is of. A process as a whole has no thread, the machine has neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Who<'a> {
+    pub(crate) role: Role,
+    pub(crate) process: &'a str,
+    pub(crate) thread: &'a str,
+}
+
+/// What the readings of one thread, one process or the machine come to.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) role: Role,
+    pub(crate) process: String,
+    pub(crate) thread: String,
+    first: Reading,
+    last: Reading,
+    sums: Vec<Sum>,
+    /// How often the thread was found at each place.
+    pub(crate) places: [u64; Place::ALL.len()],
+    /// CPU time over time, in seconds.
+    pub(crate) cpu: Bins,
+    /// Time without a core over time, in seconds.
+    pub(crate) wait: Bins,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    sum: f64,
+    most: f64,
+    readings: u64,
+    above_zero: u64,
+}
+
+impl Entry {
+    /// By how much a counter has grown since the first reading, or since the thread or process began.
+    pub(crate) fn grown(&self, column: Column) -> Option<f64> {
+        Some((self.last.get(column)? - self.first.get(column)?).max(0.0))
+    }
+
+    /// The mean of a quantity over its readings.
+    pub(crate) fn mean(&self, column: Column) -> Option<f64> {
+        let sum = self.sums[column as usize];
+        (sum.readings > 0).then(|| sum.sum / sum.readings as f64)
+    }
+
+    /// The largest reading of a quantity.
+    pub(crate) fn most(&self, column: Column) -> Option<f64> {
+        let sum = self.sums[column as usize];
+        (sum.readings > 0).then_some(sum.most)
+    }
+
+    /// The share of the readings in which a quantity was above zero.
+    pub(crate) fn share_above_zero(&self, column: Column) -> Option<f64> {
+        let sum = self.sums[column as usize];
+        (sum.readings > 0).then(|| sum.above_zero as f64 / sum.readings as f64)
+    }
+}
+
+/// All sums.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    start_ns: Option<i64>,
+    end_ns: i64,
+    entries: Vec<Entry>,
+    /// By role, process and thread.
+    known: HashMap<String, usize>,
+    key: String,
+    is_full: bool,
+    /// The mean wait for a core per turn on one, in each interval between two readings of a thread.
+    pub(crate) waits: [Waits; 2],
+    pub(crate) looks: Looks,
+}
+
+/// What the server's threads were found at, all looked at together.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
+    pub(crate) count: u64,
+    /// In how many looks some thread was at a place, and how many threads were, by place.
+    pub(crate) places: [(u64, u64); Place::ALL.len()],
+    /// For each mutex the looks in which some thread waited for it, and how many did.
+    pub(crate) locks: HashMap<u64, (u64, u64)>,
+    now: [u64; Place::ALL.len()],
+    locks_now: Vec<u64>,
+    seen: bool,
+}
+
+impl Tally {
+    /// Adds a reading.
+    pub(crate) fn add(&mut self, now_ns: i64, who: Who<'_>, reading: &Reading) {
+        let start_ns = *self.start_ns.get_or_insert(now_ns);
+        self.end_ns = now_ns;
+        let Some(at) = self.entry(who, now_ns - start_ns) else { return };
+        let entry = &mut self.entries[at];
+        let grown =
+            |column| Some(reading.get(column)? - entry.last.get(column).or_else(|| entry.first.get(column))?);
+        if !who.thread.is_empty() {
+            let (cpu_s, wait_s) = (grown(Column::Cpu), grown(Column::RunQueueWait));
+            if let (Some(wait_s), Some(turns)) = (wait_s, grown(Column::Turns)) {
+                self.waits[usize::from(who.role == Role::Generator)].add(wait_s, turns);
+            }
+            entry.cpu.add(now_ns - start_ns, cpu_s.unwrap_or(0.0));
+            entry.wait.add(now_ns - start_ns, wait_s.unwrap_or(0.0));
+        } else if who.role == Role::Machine {
+            let busy_s = grown(Column::Busy);
+            entry.cpu.add(now_ns - start_ns, busy_s.unwrap_or(0.0));
+        }
+        for column in Column::ALL {
+            let Some(value) = reading.get(column) else { continue };
+            if entry.first.get(column).is_none() {
+                entry.first.set(column, value);
+            }
+            entry.last.set(column, value);
+            let sum = &mut entry.sums[column as usize];
+            sum.sum += value;
+            sum.most = sum.most.max(value);
+            sum.readings += 1;
+            sum.above_zero += u64::from(value > 0.0);
+        }
+        if let Some(place) = reading.place {
+            entry.places[place as usize] += 1;
+            if who.role == Role::Server {
+                self.looks.found(place, reading.get(Column::LockAddress));
+            }
+        }
+    }
+
+    /// All threads have been looked at once more.
+    pub(crate) fn looked(&mut self) {
+        self.looks.end();
+    }
+
+    /// From the first reading to the last, in seconds.
+    pub(crate) fn length_s(&self) -> f64 {
+        self.start_ns.map_or(0.0, |start_ns| (self.end_ns - start_ns) as f64 / 1e9)
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// Whether it could be read where threads are, or there was no time to.
+    pub(crate) fn has_places(&self) -> bool {
+        self.looks.count > 0 || self.length_s() < 1.0
+    }
+
+    /// The processes of a role, without their threads.
+    pub(crate) fn processes(&self, role: Role) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(move |entry| entry.role == role && entry.thread.is_empty())
+    }
+
+    /// The threads of a role.
+    pub(crate) fn threads(&self, role: Role) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(move |entry| entry.role == role && !entry.thread.is_empty())
+    }
+
+    /// The place of whom a reading is of, after `since_start_ns`; `None` where there is no room for more.
+    fn entry(&mut self, who: Who<'_>, since_start_ns: i64) -> Option<usize> {
+        self.key.clear();
+        self.key.extend([who.role.name(), "\0", who.process, "\0", who.thread]);
+        if let Some(at) = self.known.get(&self.key) {
+            return Some(*at);
+        }
+        if self.entries.len() >= MOST {
+            self.is_full = true;
+            return None;
+        }
+        let mut first = Reading::default();
+        if since_start_ns > FROM_THE_START_NS && who.role != Role::Machine {
+            // It began in the meantime, with all its counters at zero.
+            let own = [Column::Cpu, Column::RunQueueWait, Column::Turns, Column::User, Column::System];
+            let switches = [Column::Voluntary, Column::Involuntary, Column::MinorFaults, Column::MajorFaults];
+            let files = [Column::DiskRead, Column::DiskWritten, Column::Read, Column::Written];
+            own.into_iter().chain(switches).chain(files).for_each(|column| first.set(column, 0.0));
+            first.set(Column::EndedChildren, 0.0);
+        }
+        self.entries.push(Entry {
+            role: who.role,
+            process: who.process.into(),
+            thread: who.thread.into(),
+            first,
+            last: Reading::default(),
+            sums: vec![Sum::default(); Column::ALL.len()],
+            places: [0; Place::ALL.len()],
+            cpu: Bins::default(),
+            wait: Bins::default(),
+        });
+        self.known.insert(self.key.clone(), self.entries.len() - 1);
+        Some(self.entries.len() - 1)
+    }
+}
+
+impl Looks {
+    fn found(&mut self, place: Place, lock: Option<f64>) {
+        self.seen = true;
+        self.now[place as usize] += 1;
+        if let (Place::Lock, Some(address)) = (place, lock) {
+            self.locks_now.push(address as u64);
+        }
+    }
+
+    fn end(&mut self) {
+        if !self.seen {
+            return;
+        }
+        self.seen = false;
+        self.count += 1;
+        for (all, now) in self.places.iter_mut().zip(&mut self.now) {
+            all.0 += u64::from(*now > 0);
+            all.1 += std::mem::take(now);
+        }
+        self.locks_now.sort_unstable();
+        for waiters in self.locks_now.chunk_by(u64::eq) {
+            if self.locks.len() < MOST_LOCKS || self.locks.contains_key(&waiters[0]) {
+                let lock = self.locks.entry(waiters[0]).or_default();
+                *lock = (lock.0 + 1, lock.1 + waiters.len() as u64);
+            }
+        }
+        self.locks_now.clear();
+    }
+}
+
+/// How long threads waited for a core each time that they were given one, as a histogram of eight steps an octave.
+#[derive(Debug)]
+pub(crate) struct Waits {
+    /// From 1 ns to 2^40 ns, some 18 minutes.
+    turns: [f64; STEPS],
+    pub(crate) wait_s: f64,
+}
+
+const STEPS: usize = 40 * 8;
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self { turns: [0.0; STEPS], wait_s: 0.0 }
+    }
+}
+
+impl Waits {
+    fn add(&mut self, wait_s: f64, turns: f64) {
+        if turns < 1.0 {
+            return;
+        }
+        let step = (8.0 * (wait_s / turns * 1e9).max(1.0).log2()) as usize;
+        self.turns[step.min(STEPS - 1)] += turns;
+        self.wait_s += wait_s;
+    }
+
+    /// The wait that this share of the turns did not exceed, to a twelfth of itself; `None` without turns.
+    pub(crate) fn quantile_s(&self, share: f64) -> Option<f64> {
+        let all: f64 = self.turns.iter().sum();
+        let mut below = 0.0;
+        let step = self.turns.iter().position(|turns| {
+            below += turns;
+            below >= share * all
+        })?;
+        (all > 0.0).then(|| ((step + 1) as f64 / 8.0).exp2() / 1e9)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(cpu_s: f64, wait_s: f64, turns: f64) -> Reading {
+        let mut reading = Reading::default();
+        reading.set(Column::Cpu, cpu_s);
+        reading.set(Column::RunQueueWait, wait_s);
+        reading.set(Column::Turns, turns);
+        reading
+    }
+
+    const WORKER: Who<'static> = Who { role: Role::Server, process: "server 1", thread: "worker 2" };
+
+    #[test]
+    fn counters_grow_from_the_first_reading_and_from_zero_for_who_comes_later() {
+        let mut tally = Tally::default();
+        tally.add(0, WORKER, &reading(5.0, 1.0, 10.0));
+        tally.add(1_000_000_000, WORKER, &reading(5.75, 1.5, 20.0));
+        let later = Who { thread: "worker 3", ..WORKER };
+        tally.add(1_000_000_000, later, &reading(0.25, 0.0, 1.0));
+        let cpu_s: Vec<_> = tally.threads(Role::Server).map(|entry| entry.grown(Column::Cpu)).collect();
+        assert_eq!(cpu_s, [Some(0.75), Some(0.25)]);
+        assert_eq!(tally.length_s(), 1.0);
+        assert_eq!(tally.threads(Role::Generator).count(), 0);
+    }
+
+    #[test]
+    fn quantiles_of_waits_are_within_a_step() {
+        let mut waits = Waits::default();
+        (1..=1000).for_each(|us| waits.add(f64::from(us) * 1e-6, 1.0));
+        for share in [0.5, 0.9, 0.99] {
+            let found = waits.quantile_s(share).unwrap() / (share * 1e-3);
+            assert!((1.0 / 1.1..1.1).contains(&found), "{found}");
+        }
+        assert_eq!(Waits::default().quantile_s(0.5), None);
+    }
+
+    #[test]
+    fn the_memory_of_a_tally_is_bounded() {
+        let mut tally = Tally::default();
+        for thread in 0..2 * MOST {
+            let name = format!("worker {thread}");
+            tally.add(0, Who { thread: &name, ..WORKER }, &reading(1.0, 1.0, 1.0));
+        }
+        assert!(tally.is_full() && tally.threads(Role::Server).count() == MOST);
+    }
+}

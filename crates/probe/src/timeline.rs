@@ -1,0 +1,67 @@
+//! Amounts over time in a bounded number of bins: when they are full, pairs become one.
+
+use serde::{Deserialize, Serialize};
+
+/// Bins at most.
+pub const MOST_BINS: usize = 128;
+const FIRST_NS: i64 = 100_000_000;
+
+/// Amounts over time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Bins {
+    width_ns: i64,
+    amounts: Vec<f64>,
+}
+
+impl Default for Bins {
+    fn default() -> Self {
+        Self { width_ns: FIRST_NS, amounts: Vec::new() }
+    }
+}
+
+impl Bins {
+    /// Adds an amount at an instant.
+    pub(crate) fn add(&mut self, at_ns: i64, amount: f64) {
+        self.reach(at_ns);
+        let bin = (at_ns.max(0) / self.width_ns) as usize;
+        if bin >= self.amounts.len() {
+            self.amounts.resize(bin + 1, 0.0);
+        }
+        self.amounts[bin] += amount;
+    }
+
+    /// The amounts in bins as wide as those of something that lasted so long, which are put first.
+    pub(crate) fn over(mut self, end_ns: i64) -> (f64, Vec<f64>) {
+        self.reach(end_ns);
+        let bins = (end_ns.max(0) / self.width_ns) as usize + 1;
+        self.amounts.resize(bins, 0.0);
+        (self.width_ns as f64 / 1e9, self.amounts)
+    }
+
+    /// Widens the bins until they reach an instant.
+    fn reach(&mut self, at_ns: i64) {
+        while at_ns / self.width_ns >= MOST_BINS as i64 {
+            self.width_ns *= 2;
+            self.amounts = self.amounts.chunks(2).map(|pair| pair.iter().sum()).collect();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_lost_when_bins_become_one_and_all_end_together() {
+        let (mut early, mut late) = (Bins::default(), Bins::default());
+        for at_s in 0..1000 {
+            early.add(at_s * 1_000_000_000 / 100, 1.0);
+            late.add(at_s * 1_000_000_000, 2.0);
+        }
+        let end_ns = 999_000_000_000;
+        let ((early_s, early), (late_s, late)) = (early.over(end_ns), late.over(end_ns));
+        assert_eq!((early_s, early.len()), (late_s, late.len()));
+        assert!(early.len() <= MOST_BINS && early_s * early.len() as f64 >= 999.0);
+        assert_eq!((early.iter().sum::<f64>(), late.iter().sum::<f64>()), (1000.0, 2000.0));
+    }
+}

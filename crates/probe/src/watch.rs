@@ -1,0 +1,123 @@
+//! Watching: begins, goes on beside whatever is watched, and ends with a summary.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use kendall_record::RecordError;
+use kendall_record::series::SeriesWriter;
+
+use crate::error::ProbeError;
+use crate::proc::Process;
+use crate::profile::{Profile, Profiling};
+use crate::row::{Role, layout};
+use crate::sampler::{Sampled, Sampler, Target};
+use crate::summary::Summary;
+
+/// The name of the thread that watches, by which it is told from those of the generator.
+pub const THREAD: &str = "kendall-probe";
+
+/// How to watch.
+#[derive(Clone, Debug)]
+pub struct Config<'a> {
+    /// The interval between two readings.
+    pub every: Duration,
+    /// Where every reading is written, if it is.
+    pub record: Option<&'a Path>,
+    /// How often a second of CPU time the stacks of the server are sampled, if they are.
+    pub profile_hz: Option<u32>,
+}
+
+impl Default for Config<'_> {
+    fn default() -> Self {
+        Self { every: Duration::from_millis(10), record: None, profile_hz: None }
+    }
+}
+
+/// What was seen.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    /// All resources.
+    pub summary: Summary,
+    /// The stacks of the server, if they were asked for.
+    pub profile: Option<Profile>,
+}
+
+/// A watch that goes on. Dropped without being ended it stops, and what it saw is lost.
+#[derive(Debug)]
+pub struct Watch {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<Sampled, RecordError>>>,
+    /// The profile, or why there is none.
+    profiling: Option<Result<Profiling, String>>,
+}
+
+impl Watch {
+    /// Begins to watch processes.
+    ///
+    /// # Errors
+    /// Fails where a process is not there, or the record cannot be written.
+    pub fn start(config: &Config<'_>, targets: &[Target]) -> Result<Self, ProbeError> {
+        let process = |target: &Target| {
+            let no_process = |source| ProbeError::NoProcess { pid: target.pid, source };
+            Process::new(target.role, target.pid).map_err(no_process)
+        };
+        let processes = targets.iter().map(process).collect::<Result<Vec<_>, _>>()?;
+        let record = config.record.map(|path| SeriesWriter::create(path, layout())).transpose()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let (stopped, every, watched) = (stop.clone(), config.every, targets.to_vec());
+        let watch = move || Sampler::new(every, watched, processes).recording(record).run(&stopped);
+        let thread = Builder::new().name(THREAD.into()).spawn(watch).map_err(ProbeError::Thread)?;
+        let server = targets.iter().find(|target| target.role == Role::Server);
+        let profiling = config.profile_hz.zip(server).map(|(hz, server)| {
+            Profiling::start(server.pid, hz)
+                .map_err(|error| format!("the kernel refuses to sample them ({error})"))
+        });
+        Ok(Self { stop, thread: Some(thread), profiling })
+    }
+
+    /// Ends the watch. `origin_ns` is the instant, by [`kendall_record::clock::now_ns`], to which the rows of the record
+    /// are relative.
+    ///
+    /// # Errors
+    /// Fails where the record cannot be written.
+    pub fn end(mut self, origin_ns: i64) -> Result<Watched, ProbeError> {
+        let profiled = self.profiling.take().map(|profiling| {
+            profiling.and_then(|profiling| {
+                profiling.end().ok_or_else(|| "the thread that samples has failed".into())
+            })
+        });
+        let Some(thread) = self.halt() else { return Err(ProbeError::Failed) };
+        let sampled = thread.join().map_err(|_| ProbeError::Failed)??;
+        if let Some(record) = sampled.record {
+            record.finish(origin_ns)?;
+        }
+        let summary = Summary::of(&sampled.tally, sampled.cost, sampled.cores, sampled.missing);
+        let profile = profiled.map(|profiled| profiled.unwrap_or_else(|why| of_threads(&why, &summary)));
+        Ok(Watched { summary, profile })
+    }
+
+    fn halt(&mut self) -> Option<JoinHandle<Result<Sampled, RecordError>>> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take()
+    }
+}
+
+/// What a profile can say where stacks cannot be sampled.
+fn of_threads(why: &str, summary: &Summary) -> Profile {
+    let threads = summary.server.iter().flat_map(|server| &server.threads);
+    Profile::of_threads(
+        why,
+        threads.map(|thread| (thread.thread.clone(), thread.cpu_cores * summary.length_s)),
+    )
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(thread) = self.halt() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Sessions, or partly open arrivals: users come as an open stream, make some requests each, one at a time and with time
+//! to think after each answer, and leave (Schroeder, Wierman and Harchol-Balter, NSDI 2006).
+//!
+//! With few requests a session such a load behaves as an open one, with many as a closed one. [`Crowd`] follows the users
+//! in whatever time its owner keeps: the simulator's or the real one.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::arrivals::{Arrivals, Instants};
+use crate::conditions::Batch;
+use crate::law::Law;
+use crate::random::{Purpose, Rng, stream};
+
+/// Users who come, make some requests, and leave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sessions {
+    /// The law of the gap between the beginnings of two sessions; Poisson if it is exponential.
+    pub gap: Law,
+    /// How many requests a session makes.
+    pub requests: Batch,
+    /// The time between an answer and the next request of the same session.
+    pub think: Law,
+}
+
+impl Sessions {
+    /// Requests per second in the long run: those of a session times the sessions per second.
+    pub fn rate_per_s(&self) -> f64 {
+        self.requests.mean() / self.gap.mean_s()
+    }
+
+    /// The same with sessions so often that there are so many requests per second.
+    #[must_use]
+    pub fn at_rate(&self, rate_per_s: f64) -> Self {
+        Self { gap: self.gap.with_mean(self.requests.mean() / rate_per_s), ..self.clone() }
+    }
+
+    /// The mean number of sessions that think at an instant, whatever the answers take (Little 1961): all but the last
+    /// request of each are followed by a think time.
+    pub fn thinking(&self) -> f64 {
+        (self.requests.mean() - 1.0).max(0.0) * self.think.mean_s() / self.gap.mean_s()
+    }
+}
+
+/// The users of sessions that have begun, and those still to come. What the n-th session does, but for the answers it
+/// waits for, is a pure function of (seed, n).
+#[derive(Debug)]
+pub struct Crowd<'a> {
+    think: &'a Law,
+    requests: &'a Batch,
+    seed: u64,
+    starts: Instants<'a>,
+    next_start_s: Option<f64>,
+    begun: u64,
+    /// When which of those who think will send.
+    thinking: BinaryHeap<Reverse<(Instant, u32)>>,
+    users: Vec<User>,
+    /// The places of those who have left, for those who come.
+    vacant: Vec<u32>,
+}
+
+/// One user, by the requests that are still to come.
+#[derive(Debug)]
+struct User {
+    left: u32,
+    rng: Rng,
+}
+
+/// A number of seconds, ordered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Instant(f64);
+
+impl Eq for Instant {}
+
+impl Ord for Instant {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Instant {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<'a> Crowd<'a> {
+    /// Nobody is there yet.
+    pub fn new(sessions: &'a Sessions, seed: u64) -> Self {
+        let mut starts = Arrivals::gaps(&sessions.gap, seed);
+        Self {
+            think: &sessions.think,
+            requests: &sessions.requests,
+            seed,
+            next_start_s: starts.next(),
+            starts,
+            begun: 0,
+            thinking: BinaryHeap::new(),
+            users: Vec::new(),
+            vacant: Vec::new(),
+        }
+    }
+
+    /// When the next request is due, in seconds, unless an answer brings one before; `None` if none is.
+    pub fn next_s(&self) -> Option<f64> {
+        let thought_s = self.thinking.peek().map(|Reverse((at, _))| at.0);
+        match (self.next_start_s, thought_s) {
+            (Some(start_s), Some(thought_s)) => Some(start_s.min(thought_s)),
+            (start_s, thought_s) => start_s.or(thought_s),
+        }
+    }
+
+    /// Takes the next request: when it is due, and whose it is.
+    pub fn take(&mut self) -> Option<(f64, u32)> {
+        let at_s = self.next_s()?;
+        let user = if self.next_start_s == Some(at_s) {
+            self.next_start_s = self.starts.next();
+            self.begin()
+        } else {
+            self.thinking.pop()?.0.1
+        };
+        self.users[user as usize].left -= 1;
+        Some((at_s, user))
+    }
+
+    /// A user has its answer, or has given it up: it thinks, for so long at least, or leaves.
+    pub fn answered(&mut self, user: u32, now_s: f64, at_least_s: f64) {
+        let one = &mut self.users[user as usize];
+        if one.left == 0 {
+            self.vacant.push(user);
+            return;
+        }
+        let think_s = self.think.sample(&mut one.rng).max(at_least_s);
+        self.thinking.push(Reverse((Instant(now_s + think_s), user)));
+    }
+
+    /// How many sessions are under way.
+    pub fn present(&self) -> usize {
+        self.users.len() - self.vacant.len()
+    }
+
+    fn begin(&mut self) -> u32 {
+        let mut rng = stream(self.seed, Purpose::Think, self.begun);
+        self.begun += 1;
+        let left = self.requests.sample(&mut rng);
+        let user = User { left, rng };
+        match self.vacant.pop() {
+            Some(place) => {
+                self.users[place as usize] = user;
+                place
+            }
+            None => {
+                self.users.push(user);
+                u32::try_from(self.users.len() - 1).expect("memory holds fewer than 2³² users")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sessions(requests: Batch) -> Sessions {
+        let gap = Law::exponential_rate(100.0);
+        Sessions { gap, requests, think: Law::Exponential { mean_s: 0.2 } }
+    }
+
+    /// Answers each request after a time, and says who asked when.
+    fn follow(sessions: &Sessions, requests: usize, answer_s: f64) -> Vec<(f64, u32)> {
+        let mut crowd = Crowd::new(sessions, 5);
+        let mut out: BinaryHeap<Reverse<(Instant, u32)>> = BinaryHeap::new();
+        let mut asked = Vec::new();
+        while asked.len() < requests {
+            let due_s = crowd.next_s().unwrap();
+            match out.peek() {
+                Some(&Reverse((Instant(answered_s), user))) if answered_s <= due_s => {
+                    out.pop();
+                    crowd.answered(user, answered_s, 0.0);
+                }
+                _ => {
+                    let (at_s, user) = crowd.take().unwrap();
+                    assert_eq!(at_s, due_s);
+                    out.push(Reverse((Instant(at_s + answer_s), user)));
+                    asked.push((at_s, user));
+                }
+            }
+        }
+        asked
+    }
+
+    #[test]
+    fn a_session_makes_its_requests_one_at_a_time_and_leaves() {
+        let three = sessions(Batch::Fixed { size: 3 });
+        let asked = follow(&three, 9_000, 0.05);
+        assert!(asked.is_sorted_by_key(|one| one.0));
+        let last: std::collections::HashMap<u32, f64> =
+            asked.iter().map(|&(at_s, user)| (user, at_s)).collect();
+        // A place is taken anew only by whoever comes after its user has left.
+        assert!(last.len() < 200, "{} places for some 45 users at a time", last.len());
+        let mut before = std::collections::HashMap::new();
+        for &(at_s, user) in &asked {
+            if let Some(earlier_s) = before.insert(user, at_s) {
+                assert!(at_s >= earlier_s + 0.05, "{user} asked while its answer was out");
+            }
+        }
+    }
+
+    /// The number of requests in 90 s is the number of sessions, Poisson of mean 9000, times 5: five standard deviations
+    /// of a compound Poisson sum, √(9000·E[k²]), are a false alarm in 1.7 million.
+    #[test]
+    fn the_rate_is_that_of_sessions_times_requests() {
+        for requests in [Batch::Fixed { size: 5 }, Batch::Geometric { mean: 5.0 }] {
+            let sessions = sessions(requests.clone());
+            assert!((sessions.rate_per_s() - 500.0).abs() < 1e-9);
+            let asked = follow(&sessions, 45_000, 0.0);
+            let sigma = (9_000.0 * requests.second_moment()).sqrt();
+            let expected = asked.last().unwrap().0 * 500.0;
+            assert!((45_000.0 - expected).abs() < 5.0 * sigma + 1000.0, "{requests:?}: {expected}");
+        }
+    }
+
+    #[test]
+    fn what_a_session_does_does_not_depend_on_how_long_answers_take() {
+        let sessions = sessions(Batch::Geometric { mean: 4.0 });
+        let starts = |answer_s: f64| {
+            let mut crowd = Crowd::new(&sessions, 9);
+            let mut starts = Vec::new();
+            while starts.len() < 100 {
+                let begun = crowd.begun;
+                let (at_s, user) = crowd.take().unwrap();
+                if crowd.begun > begun {
+                    starts.push((at_s, crowd.users[user as usize].left));
+                }
+                crowd.answered(user, at_s + answer_s, 0.0);
+            }
+            starts
+        };
+        assert_eq!(starts(0.001), starts(0.3));
+    }
+
+    #[test]
+    fn sessions_of_one_request_are_the_open_stream() {
+        let one = sessions(Batch::Fixed { size: 1 });
+        let asked = follow(&one, 100, 0.05);
+        let open: Vec<f64> = Arrivals::poisson(100.0).instants(5).unwrap().take(100).collect();
+        assert_eq!(asked.iter().map(|one| one.0).collect::<Vec<_>>(), open);
+    }
+}
