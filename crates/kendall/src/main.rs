@@ -26,7 +26,7 @@ use clap_complete::Shell;
 
 /// Exit status of `solve` and `predict` where the station has no steady state.
 const UNSTABLE: u8 = 3;
-/// Exit status of `run` where something expected of the system failed.
+/// Exit status of `run` and `load` where something expected of the system failed.
 const NOT_AS_EXPECTED: u8 = 4;
 /// Exit status after Ctrl-C, as shells have it.
 const INTERRUPTED: u8 = 130;

@@ -20,6 +20,7 @@ use crate::load::Load;
 use crate::schedule::Trial;
 use crate::server::{Server, ServerError, Usage};
 use crate::system::System;
+use crate::verdict::Verdict;
 
 /// How long the search for the capacity loads the server: at first, and at most where requests are few.
 const CALIBRATE: Duration = Duration::from_secs(2);
@@ -65,6 +66,9 @@ pub struct TrialResult {
     pub offered_per_s: Option<f64>,
     /// What the generator says.
     pub run: RunSummary,
+    /// Who limited it: the server, or the generator.
+    #[serde(default)]
+    pub verdict: Verdict,
     /// What the server used while it was loaded.
     pub server: Usage,
     /// The emulated link that it crossed, if it did.
@@ -248,6 +252,7 @@ impl Bench<'_> {
             seed: trial.seed,
             classes,
             offered_per_s,
+            verdict: Verdict::of(&run, &plan.arrivals),
             run,
             server: Usage { cpu_s: after.cpu_s - before.cpu_s, ..after },
             link: None,

@@ -11,6 +11,7 @@ mod comparison;
 mod expected;
 pub mod figure;
 mod finding;
+mod load;
 mod model;
 mod page;
 pub mod picture;
@@ -26,6 +27,7 @@ pub use kendall_solve::number;
 
 pub use expected::ExpectedAt;
 pub use finding::{Answers, AssumedLaw, Finding, Reason, Severity, Trend, Way, findings};
+pub use load::{LoadPage, load_page};
 pub use model::{
     Counts, Curve, Factor, FactorKind, Growth, Modelled, Modelling, Point, Report, ServiceSeen, TrialLine,
 };
