@@ -198,13 +198,20 @@ impl Selfcheck<'_> {
             server: case.server.clone(),
             workload: Settings::defaults(self.system.workload),
             load: case.load.clone(),
-            levels: Vec::new(),
+            ..Combination::default()
         };
-        let trial = Trial { number: 1, combination: 0, repeat: 0, seed };
+        let trial = Trial { number: 1, combination: 0, repeat: 0, attempt: 0, seed };
         let folder = self.folder.join(format!("{}-{seed:x}", case.station.to_string().replace('/', "-")));
-        let task =
-            Task { trial: &trial, combination: &combination, load, capacity_per_s: None, folder: &folder };
-        let bench = Bench { program: self.program, system: self.system };
+        let task = Task {
+            trial: &trial,
+            combination: &combination,
+            load,
+            link: None,
+            capacity_per_s: None,
+            folder: &folder,
+            expected: Vec::new(),
+        };
+        let bench = Bench { program: self.program, system: self.system, bed: None };
         // Cancelling is between runs, which are short.
         bench.trial(&task, &Progress::default(), &AtomicBool::new(false))?;
         let rows = read_trial(&folder)?;
