@@ -13,6 +13,7 @@ mod predict;
 mod print;
 mod report;
 mod run;
+mod selfcheck;
 mod serve;
 mod solve;
 mod systems;
@@ -73,6 +74,8 @@ enum Command {
     /// Serve one of the systems that kendall ships
     #[command(subcommand)]
     Serve(serve::Served),
+    /// Check the laboratory against synthetic servers whose law is known: are they named, do intervals hold?
+    Selfcheck(selfcheck::Options),
     /// Say what this machine offers for measuring, and what to mend
     Doctor(doctor::Options),
     /// Search for one request: read it from standard input, write the answer (`serve reverse` starts this)
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
         Command::Load(options) => load::load(&options),
         Command::Link(link) => link::link(&link),
         Command::Serve(served) => serve::serve(served),
+        Command::Selfcheck(options) => selfcheck::selfcheck(&options),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::SearchOne => systems::search_one(),
         Command::Completions { shell } => {

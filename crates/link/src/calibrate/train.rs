@@ -7,7 +7,7 @@ use kendall_record::clock::now_ns;
 
 use super::HEADER_BYTES;
 use super::message::{Message, TrainPlan};
-use super::pace::sleep_until;
+use crate::pace::sleep_until;
 
 /// The longest train, in packets, and the longest that it may take, in ns.
 pub(crate) const MOST_CARS: u32 = 50_000;
