@@ -153,7 +153,8 @@ fn parameter(name: &str) -> &'static kendall_lab::Parameter {
 pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
     let target = Target::read(&options.target, &options.asked)?;
     let mut settings = options.load.settings.clone();
-    if options.precision.is_some() && settings.get("duration").or(settings.get("requests")).is_none() {
+    let endless = settings.get("duration").is_none() && settings.get("requests").is_none();
+    if options.precision.is_some() && endless {
         settings.set("duration", Value::Time(LONGEST));
     }
     let load = Load::new(&settings, &env::current_dir()?)

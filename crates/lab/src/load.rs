@@ -138,6 +138,18 @@ pub const LOAD: &[Parameter] = &[
         kind: Kind::Whole { least: 1, most: 60_000 },
         default: Some("1000"),
     },
+    Parameter {
+        name: "timing",
+        help: "how to wait for the next send: sleep, or precise, which spins for the last tens of µs and costs up to a core",
+        kind: Kind::Word(check_timing),
+        default: Some("sleep"),
+    },
+    Parameter {
+        name: "core",
+        help: "the one core for the generator to run on; the scheduler chooses if left out",
+        kind: Kind::Whole { least: 0, most: 4095 },
+        default: None,
+    },
 ];
 
 /// The load of one combination, with its values checked against each other.
@@ -157,6 +169,10 @@ pub struct Load {
     pub drain: Duration,
     /// At most this many connections.
     pub connections: u32,
+    /// How to wait for the next send.
+    pub timing: Timing,
+    /// The one core to run on.
+    pub core: Option<u32>,
 }
 
 /// When requests come, as far as it is known before the capacity is.
@@ -255,6 +271,8 @@ impl Load {
             timeout: time("timeout"),
             drain: time("drain"),
             connections: settings.whole("connections").expect("connections has a default") as u32,
+            timing: timing(settings.word("timing").expect("timing has a default")).unwrap_or_default(),
+            core: settings.whole("core").map(|core| core as u32),
         })
     }
 
@@ -283,8 +301,8 @@ impl Load {
             timeout: self.timeout,
             drain: self.drain,
             connections: self.connections,
-            timing: Timing::Sleep,
-            core: None,
+            timing: self.timing,
+            core: self.core,
         }
     }
 
@@ -467,6 +485,18 @@ fn check_ties(name: &str) -> Result<(), String> {
 
 fn check_stages(text: &str) -> Result<(), String> {
     stages::read(text, Spacing::default()).map(drop)
+}
+
+fn timing(name: &str) -> Option<Timing> {
+    match name {
+        "sleep" => Some(Timing::Sleep),
+        "precise" => Some(Timing::Precise),
+        _ => None,
+    }
+}
+
+fn check_timing(name: &str) -> Result<(), String> {
+    timing(name).map(drop).ok_or_else(|| format!("must be sleep or precise, not {name:?}"))
 }
 
 fn any_word(word: &str) -> Result<(), String> {

@@ -342,6 +342,8 @@ mod tests {
             timeout: Duration::MAX,
             drain: Duration::ZERO,
             connections: 1,
+            timing: kendall_load::Timing::Sleep,
+            core: None,
         };
         let open = || Schedule::Rate(5.0, Arrivals::constant(1.0));
         assert_eq!(stop(&load(Some(500), 0, open())), StopRule::Runs { customers: 500, runs: 480 });

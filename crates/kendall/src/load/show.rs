@@ -4,7 +4,7 @@ use kendall_lab::Check;
 use kendall_record::Outcome;
 use kendall_report::LoadPage;
 use kendall_report::figure::Table;
-use kendall_report::number::{NONE, TimeUnit, percent, significant, time, time_with_interval};
+use kendall_report::number::{NONE, percent, significant, time, time_with_interval};
 use kendall_solve::streamed::{QuantileSeen, Streamed, TimesSeen};
 use kendall_solve::{ClassScore, Score};
 use kendall_station::Estimate;
@@ -147,12 +147,8 @@ fn quantile(quantile: &QuantileSeen) -> String {
             format!("needs {} requests", needs.unwrap_or_default())
         }
         QuantileSeen { value_s: Some(value_s), at_least: true, .. } => format!("≥ {}", time(value_s)),
-        QuantileSeen { value_s: Some(value_s), interval_s: None, needs, .. } => {
-            let unit = TimeUnit::for_s(value_s);
-            match needs {
-                Some(_) => format!("{} [?, more requests]", time(value_s)),
-                None => format!("{} {}", unit.number(value_s), unit.symbol()),
-            }
+        QuantileSeen { value_s: Some(value_s), interval_s: None, needs: Some(_), .. } => {
+            format!("{} [?, more requests]", time(value_s))
         }
         QuantileSeen { value_s: Some(value_s), interval_s, .. } => time_with_interval(value_s, interval_s),
     }
