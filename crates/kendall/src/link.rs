@@ -31,7 +31,8 @@ pub(crate) fn link(link: &Link) -> anyhow::Result<ExitCode> {
         Link::Run(options) => run::run(options),
         Link::Relay(options) => relay::relay(options),
         Link::Emulate => {
-            kendall_link::emulate(stdin().lock(), stdout().lock()).context("cannot go on emulating a link")?;
+            kendall_link::emulate(stdin().lock(), stdout().lock())
+                .context("cannot go on emulating a link")?;
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -2,6 +2,7 @@
 //! files are faults that name the line, and the nearest valid key.
 
 mod case;
+mod probe;
 mod published;
 mod trust;
 
@@ -15,6 +16,7 @@ use toml::de::{DeTable, DeValue};
 use crate::experiment::{Calibration, Experiment, Model, Section, Variable};
 use crate::fault::Fault;
 use crate::parameter::{Kind, Parameter, Value, nearest};
+use crate::probe::Probing;
 use crate::system::System;
 
 /// Combinations above this are refused: such an experiment would not end.
@@ -69,7 +71,7 @@ type Item<'a> = (&'a str, Range<usize>, &'a Spanned<DeValue<'a>>);
 
 impl Reader<'_> {
     fn experiment(&self, top: &DeTable<'_>, stem: &str, folder: PathBuf) -> Result<Experiment, Fault> {
-        const KEYS: [&str; 18] = [
+        const KEYS: [&str; 19] = [
             "name",
             "question",
             "notes",
@@ -88,6 +90,7 @@ impl Reader<'_> {
             "model",
             "published",
             "expect",
+            "probe",
         ];
         let items = in_order(top);
         for (key, place, _) in &items {
@@ -127,6 +130,7 @@ impl Reader<'_> {
             cases,
             models: find("model").map_or(Ok(Vec::new()), |item| self.models(item))?,
             published: Vec::new(),
+            probing: find("probe").map_or_else(|| Ok(Probing::default()), |item| self.probe(item))?,
             folder,
         };
         (experiment.repeats, experiment.precision) =

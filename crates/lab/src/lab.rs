@@ -242,7 +242,8 @@ impl Lab {
             let load = self.load(trial.combination);
             let aims = self.experiment.expected.iter().filter(|aim| aim.holds_for(combination));
             let expected = aims.map(|aim| aim.expectation).collect();
-            let task = Task { trial, combination, load, capacity_per_s, folder: &folder, expected };
+            let probing = self.experiment.probing;
+            let task = Task { trial, combination, load, capacity_per_s, folder: &folder, expected, probing };
             let result = view.watch(trial, &name(&combination.levels), &progress, || {
                 bench.trial(&task, &progress, cancel)
             });

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kendall_load::{LoadError, Plan, Progress, RequestClass, RunSummary, run};
+use kendall_probe::ProbeError;
 use kendall_record::{RecordError, RequestRow, TrialWriter, stamps};
 use kendall_solve as solve;
 use kendall_station::{Answer, Arrivals, Law};
@@ -15,6 +16,7 @@ use crate::disturbance::{Disturbance, Look};
 use crate::experiment::Combination;
 use crate::hopeless;
 use crate::load::Load;
+use crate::probe::{Probing, Seen};
 use crate::schedule::Trial;
 use crate::server::{Server, ServerError, Usage};
 use crate::system::System;
@@ -36,6 +38,8 @@ pub enum TrialError {
     Load(#[from] LoadError),
     #[error(transparent)]
     Record(#[from] RecordError),
+    #[error("the trial cannot be watched: {0}; [probe] every = \"off\" does without")]
+    Probe(#[from] ProbeError),
     #[error("the workload of {system} cannot be made: {why}")]
     Workload { system: &'static str, why: String },
     #[error("the server answered nothing in {seconds} s under full load, so its capacity cannot be found")]
@@ -77,6 +81,9 @@ pub struct TrialResult {
     /// Why the trial was stopped early: it could no longer meet what is expected of it.
     #[serde(default)]
     pub hopeless: Option<String>,
+    /// What server, generator and machine used, if it was watched.
+    #[serde(default)]
+    pub resources: Option<Seen>,
 }
 
 /// What was measured in a trial.
@@ -99,6 +106,8 @@ pub(crate) struct Task<'a> {
     pub(crate) folder: &'a Path,
     /// What is expected of it, which it is watched for.
     pub(crate) expected: Vec<solve::expect::Expectation>,
+    /// How it is watched.
+    pub(crate) probing: Probing,
 }
 
 /// The way to the system under test.
@@ -182,7 +191,7 @@ impl Bench<'_> {
         progress: &Progress,
         cancel: &AtomicBool,
     ) -> Result<TrialResult, TrialError> {
-        let &Task { trial, combination, load, capacity_per_s, folder, .. } = task;
+        let &Task { trial, combination, load, capacity_per_s, folder, probing, .. } = task;
         let mut writer = TrialWriter::create(folder)?;
         let (mut server, stamps_path) = self.serve(combination, folder)?;
         let workload = self.workload(&server, combination, trial.seed)?;
@@ -191,6 +200,7 @@ impl Bench<'_> {
         let before = server.usage()?;
         let look = Look::now();
         let watch = hopeless::Watch::new(&task.expected, load, capacity_per_s);
+        let watching = probing.watch(server.pid(), folder)?;
         let mut failed = None;
         let mut sink = |row: RequestRow| {
             if let (None, Err(error)) = (&failed, writer.append(&row)) {
@@ -204,6 +214,7 @@ impl Bench<'_> {
             return Err(error.into());
         }
         let disturbance = look.zip(Look::now()).and_then(|(before, after)| after.since(&before));
+        let resources = watching.end(run.start_ns, folder)?;
         let after = server.usage()?;
         // The server writes its last stamps when it stops.
         server.stop()?;
@@ -236,6 +247,7 @@ impl Bench<'_> {
             grows: solve::trend(&rows, view.warmup_ns).is_some_and(|trend| trend.grows),
             disturbance,
             hopeless: watch.why(),
+            resources,
         })
     }
 }

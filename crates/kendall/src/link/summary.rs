@@ -39,12 +39,18 @@ fn way_lines(name: &str, settings: &[Settings], way: &Way) -> Vec<String> {
         );
         lines.push(format!("    {}", counts.join(", ")));
     }
-    lines.extend(way.waited.as_ref().filter(|waited| waited.max_ns > 0).map(|waited| {
-        format!("    queue delay: {}", times(waited))
-    }));
+    lines.extend(
+        way.waited
+            .as_ref()
+            .filter(|waited| waited.max_ns > 0)
+            .map(|waited| format!("    queue delay: {}", times(waited))),
+    );
     lines.extend(way.late.as_ref().map(|late| format!("    handed out late by: {}", times(late))));
     if way.unsent > 0 {
-        lines.push(format!("    {} were refused by the kernel: losses that nobody asked for", packets(way.unsent)));
+        lines.push(format!(
+            "    {} were refused by the kernel: losses that nobody asked for",
+            packets(way.unsent)
+        ));
     }
     lines
 }
