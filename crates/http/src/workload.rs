@@ -3,27 +3,30 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use kendall_load::{Dialog, Dialogs, Request, RequestClass, Reuse, Transport, Way, Wire, Workload};
+use bytes::Bytes;
+use kendall_load::{Dialog, Dialogs, Request, RequestClass, Transport, Way, Wire, Workload};
 use rustls::pki_types::ServerName;
 
 use crate::http1::Http1;
-use crate::options::{HttpError, Options};
+use crate::http2::{self, Http2};
+use crate::http3::{self, Http3};
+use crate::options::{HttpError, Options, Version};
 use crate::origin::Scheme;
 use crate::requests::Requests;
+use crate::streams::Streams;
 use crate::tls;
 
 /// Requests to one HTTP server.
-#[derive(Debug)]
 pub struct HttpWorkload {
     requests: Arc<Requests>,
-    reuse: Reuse,
     way: Own,
 }
 
 /// The way of a version.
-#[derive(Debug)]
 enum Own {
     Http1(Wire),
+    Http2(Streams<Http2>),
+    Http3(Streams<Http3>),
 }
 
 impl HttpWorkload {
@@ -33,26 +36,49 @@ impl HttpWorkload {
     /// Fails on a URL, a request or a file that cannot be used, and where TLS cannot be set up.
     pub fn new(address: SocketAddr, options: &Options, seed: u64) -> Result<Self, HttpError> {
         let requests = Arc::new(Requests::new(address, options, seed)?);
-        let &Options { version, reuse, .. } = options;
+        let &Options { version, reuse, streams, .. } = options;
         let origin = requests.origin();
-        let transport = match origin.scheme {
-            Scheme::Http => Transport::Tcp,
-            Scheme::Https => {
-                let name = ServerName::try_from(origin.host.clone())
-                    .map_err(|error| HttpError::Url { url: options.url.clone(), why: error.to_string() })?;
-                Transport::Tls { config: Arc::new(tls::config(&options.trust, version)?), name }
+        let secured = || {
+            let name = ServerName::try_from(origin.host.clone())
+                .map_err(|error| HttpError::Url { url: options.url.clone(), why: error.to_string() })?;
+            Ok::<_, HttpError>((tls::config(&options.trust, version)?, name))
+        };
+        let of = requests.clone();
+        let way = match (version, origin.scheme) {
+            (Version::Http1, Scheme::Http) => {
+                Own::Http1(Wire { to: address, transport: Transport::Tcp, reuse })
+            }
+            (Version::Http1, Scheme::Https) => {
+                let (config, name) = secured()?;
+                let transport = Transport::Tls { config: Arc::new(config), name };
+                Own::Http1(Wire { to: address, transport, reuse })
+            }
+            (Version::Http2, Scheme::Http) => {
+                Own::Http2(Streams::new(of, address, http2::Dial::Clear, streams, reuse))
+            }
+            (Version::Http2, Scheme::Https) => {
+                let (config, name) = secured()?;
+                let dial = http2::Dial::Tls { config: Arc::new(config), name };
+                Own::Http2(Streams::new(of, address, dial, streams, reuse))
+            }
+            (Version::Http3, Scheme::Http) => return Err(HttpError::InTheClear { url: options.url.clone() }),
+            (Version::Http3, Scheme::Https) => {
+                let (config, _) = secured()?;
+                let dial = http3::Dial::new(config, origin.host.clone())?;
+                Own::Http3(Streams::new(of, address, dial, streams, reuse))
             }
         };
-        let way = Own::Http1(Wire { to: address, transport, reuse });
-        Ok(Self { requests, reuse, way })
+        Ok(Self { requests, way })
     }
 }
 
 impl Workload for HttpWorkload {
     fn request(&self, index: u64) -> Request {
         let which = self.requests.which(index);
-        let bytes = match self.way {
-            Own::Http1(_) => self.requests.http1(which, index, self.reuse),
+        let bytes = match &self.way {
+            Own::Http1(wire) => self.requests.http1(which, index, wire.reuse),
+            // Their streams fill in heads and bodies themselves.
+            Own::Http2(_) | Own::Http3(_) => Bytes::new(),
         };
         Request { class: which as u32, bytes }
     }
@@ -64,6 +90,8 @@ impl Workload for HttpWorkload {
     fn way(&self) -> Way<'_> {
         match &self.way {
             Own::Http1(wire) => Way::Bytes(wire.clone(), self),
+            Own::Http2(streams) => Way::Tasks(streams),
+            Own::Http3(streams) => Way::Tasks(streams),
         }
     }
 }

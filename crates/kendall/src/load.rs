@@ -1,23 +1,37 @@
 //! `kendall load`.
 
+mod collect;
+mod found;
+mod show;
+mod view;
+
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use kendall_lab::{LOAD, Load, Schedule, Settings};
-use kendall_load::{Progress, RunSummary};
-use kendall_record::{Manifest, Outcome, RequestRow, TrialWriter, read_json, write_json};
-use kendall_solve::{ClientSide, Score, Trial, client_side};
-use serde::{Deserialize, Serialize};
+use kendall_lab::{LOAD, Load, Schedule, Settings, Value, Verdict};
+use kendall_load::{Plan, Progress, RunSummary, Workload};
+use kendall_record::{Manifest, TrialWriter, read_json, utc_now, write_json};
+use kendall_solve::expect::{Expectation, Measure};
+use kendall_solve::streamed::{Stream, Warmup};
+
+pub(crate) use found::Found;
 
 use crate::options::{options, settings};
 use crate::report::Form;
 use crate::target::{Asked, Target};
 use crate::{INTERRUPTED, print};
+use collect::{Collected, Wanted, collect};
+use found::{PrecisionFound, SCHEMA};
+use view::Goal;
+
+/// How long a run lasts that is to end once it is precise enough, if nothing else says.
+const LONGEST: Duration = Duration::from_secs(600);
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -32,26 +46,83 @@ pub(crate) struct Options {
     #[command(flatten)]
     load: LoadOptions,
 
+    /// End the run once the 95 % interval reaches no further than this share to either side, such as 5%; after 10 minutes
+    /// unless --duration or --requests says otherwise
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    precision: Option<f64>,
+
+    /// Whose interval: that of the mean response time, or of a quantile such as p99
+    #[arg(long, value_name = "MEASURE", value_parser = response_measure, default_value = "mean", requires = "precision")]
+    precision_of: Measure,
+
+    /// What is expected, judged by its interval: 'p99<50ms', 'mean<5ms', 'errors<1%', 'rate>990/s'; may be given several
+    /// times. Exit status 4 where one fails
+    #[arg(long, value_name = "EXPECTATION")]
+    expect: Vec<Expectation>,
+
     /// Seed of requests and arrivals; drawn by chance if left out, and printed with the command that repeats the run
     #[arg(long)]
     seed: Option<u64>,
 
-    /// Keep the record in this new folder: requests.parquet, latency.hlog, answer.json, manifest.json;
+    /// Keep the record in this new folder: requests.parquet, latency.hlog, answer.json, manifest.json, report.html;
     /// kendall report FOLDER prints it again
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
 
-    /// Print JSON
+    /// Show nothing while it runs
+    #[arg(long)]
+    quiet: bool,
+
+    /// Print JSON, and show nothing while it runs
     #[arg(long)]
     json: bool,
 }
 
-/// The parameters of a load as options, from the same table as in experiment files.
-struct LoadOptions(Settings);
+/// "5%" or "0.05".
+fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
+    match number.trim().parse::<f64>() {
+        Ok(value) if (1e-4..=1.0).contains(&(value * scale)) => Ok(value * scale),
+        _ => Err("must be a share from 0.01% to 100%, such as 5%".into()),
+    }
+}
+
+fn response_measure(text: &str) -> Result<Measure, String> {
+    match text.parse() {
+        Ok(measure @ (Measure::Mean | Measure::Quantile(_))) => Ok(measure),
+        _ => Err("must be mean, or a quantile such as p99".into()),
+    }
+}
+
+/// The parameters of a load as options, from the same table as in experiment files, but that the warm-up may be found.
+struct LoadOptions {
+    settings: Settings,
+    warmup: WarmupOption,
+}
+
+/// How the warm-up is told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WarmupOption {
+    /// As the settings have it.
+    Given,
+    /// By what was measured.
+    Auto,
+}
+
+const AUTO: &str = "auto";
 
 impl Args for LoadOptions {
     fn augment_args(command: Command) -> Command {
-        command.args(options(LOAD))
+        let warmup = |text: &str| match text {
+            AUTO => Ok(Value::Word(AUTO.into())),
+            _ => parameter("warmup").kind.read(text),
+        };
+        command.args(options(LOAD)).mut_arg("warmup", |arg| {
+            arg.value_parser(warmup).help(
+                "Requests due in this first part are sent but not counted; auto leaves out what MSER-5 finds \
+                 [default: 0s]",
+            )
+        })
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -61,7 +132,12 @@ impl Args for LoadOptions {
 
 impl FromArgMatches for LoadOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(Self(settings(LOAD, matches)))
+        let mut settings = settings(LOAD, matches);
+        if settings.word("warmup") != Some(AUTO) {
+            return Ok(Self { settings, warmup: WarmupOption::Given });
+        }
+        settings.set("warmup", Value::Time(Duration::ZERO));
+        Ok(Self { settings, warmup: WarmupOption::Auto })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -70,25 +146,17 @@ impl FromArgMatches for LoadOptions {
     }
 }
 
-/// What a load run found.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Found {
-    pub(crate) target: String,
-    pub(crate) seed: u64,
-    /// The command that makes the same run again.
-    pub(crate) again: String,
-    pub(crate) offered_per_s: Option<f64>,
-    pub(crate) run: RunSummary,
-    /// What the clients saw, or why there is nothing.
-    pub(crate) clients: Result<ClientSide, String>,
-    /// What the requests cost, by class and in all, if any was due after the warm-up.
-    pub(crate) score: Option<Score>,
+fn parameter(name: &str) -> &'static kendall_lab::Parameter {
+    LOAD.iter().find(|parameter| parameter.name == name).expect("the table has it")
 }
 
 pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
     let target = Target::read(&options.target, &options.asked)?;
-    let settings = &options.load.0;
-    let load = Load::new(settings, &env::current_dir()?)
+    let mut settings = options.load.settings.clone();
+    if options.precision.is_some() && settings.get("duration").or(settings.get("requests")).is_none() {
+        settings.set("duration", Value::Time(LONGEST));
+    }
+    let load = Load::new(&settings, &env::current_dir()?)
         .map_err(|(name, why)| anyhow::anyhow!("--{name}: {why}"))?;
     let capacity_per_s = settings.number("capacity");
     if matches!(load.schedule, Schedule::Share(..)) && capacity_per_s.is_none() {
@@ -101,47 +169,120 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
     if let Some(folder) = options.record.as_deref().filter(|folder| folder.exists()) {
         bail!("{} is there already; name a new folder for the record", folder.display());
     }
-    let mut writer = options.record.as_deref().map(TrialWriter::create).transpose()?;
-    let mut failed = None;
-    let mut rows: Vec<RequestRow> = Vec::new();
-    let mut sink = |row: RequestRow| {
-        if let (Some(writer), None) = (&mut writer, &failed) {
-            failed = writer.append(&row).err();
-        }
-        rows.push(row);
+    let warmup = match options.load.warmup {
+        WarmupOption::Given => Warmup::Until(load.warmup.as_nanos() as i64),
+        WarmupOption::Auto => Warmup::Auto,
     };
+    let started_utc = utc_now();
     let cancel = ctrl_c()?;
-    let run = kendall_load::run(&plan, &*workload, &mut sink, &Progress::default(), &cancel)?;
-    if let Some(error) = failed {
-        return Err(error.into());
-    }
-    if let Some(writer) = writer {
-        writer.finish(&[], run.start_ns)?;
-    }
-    let trial = Trial { rows: &rows, warmup_ns: load.warmup.as_nanos() as i64 };
-    let classes = workload.classes();
-    let classes = classes.iter().map(|class| (class.name.as_str(), class.weight));
-    let found = Found {
+    let (run, collected) = options.run(&plan, &*workload, warmup, &cancel)?;
+    let (seen, score) = options.answer(collected, &run, &*workload)?;
+    let mut found = Found {
+        schema: SCHEMA,
         target: options.target.clone(),
         seed,
-        again: again(&options.target, &options.asked, settings, seed),
+        started_utc,
+        again: options.again(&settings, seed),
         offered_per_s: plan.arrivals.rate_per_s(),
-        clients: client_side(&[trial]).map_err(|why| why.to_string()),
-        score: Score::new(&trial, (run.wall_s * 1e9) as i64, classes),
+        verdict: Verdict::of(&run, &plan.arrivals),
+        precision: seen.precision,
+        expectations: Vec::new(),
+        seen: None,
+        nothing_seen: None,
+        score,
         run,
     };
+    match seen.clients {
+        Ok(seen) => {
+            let judge = |expected: &Expectation| expected.judge(seen.figure(expected.measure));
+            found.expectations = options.expect.iter().map(judge).collect();
+            found.seen = Some(seen);
+        }
+        Err(why) => found.nothing_seen = Some(why),
+    }
     if let Some(folder) = &options.record {
-        Manifest::here(&options.target, seed).write(folder)?;
+        Manifest { ended_utc: Some(utc_now()), ..Manifest::here(&options.target, seed) }.write(folder)?;
         write_json(&folder.join("answer.json"), &found)?;
+        write_page(&found, folder)?;
     }
     show(&found, Form::of(options.json))?;
-    Ok(status(&found, cancel.load(Ordering::Relaxed)))
+    Ok(found.status(cancel.load(Ordering::Relaxed)))
+}
+
+/// What the clients saw of a run, and how precise that is.
+struct Answered {
+    clients: Result<kendall_solve::streamed::Streamed, String>,
+    precision: Option<PrecisionFound>,
+}
+
+impl Options {
+    fn run(
+        &self,
+        plan: &Plan,
+        workload: &dyn Workload,
+        warmup: Warmup,
+        cancel: &AtomicBool,
+    ) -> anyhow::Result<(RunSummary, Collected)> {
+        let writer = self.record.as_deref().map(TrialWriter::create).transpose()?;
+        let wanted = self.precision.map(|relative| Wanted { relative, of: self.precision_of });
+        let progress = Progress::default();
+        let work = || {
+            collect(Stream::new(warmup), writer, wanted, &progress, |sink| {
+                kendall_load::run(plan, workload, sink, &progress, cancel)
+            })
+        };
+        let goal = Goal { requests: plan.requests, duration: plan.duration };
+        let (run, collected) =
+            if self.quiet || self.json { work() } else { view::watch(goal, &progress, work) };
+        Ok((run?, collected?))
+    }
+
+    /// Completes the record, and makes the answer.
+    fn answer(
+        &self,
+        collected: Collected,
+        run: &RunSummary,
+        workload: &dyn Workload,
+    ) -> anyhow::Result<(Answered, Option<kendall_solve::Score>)> {
+        let Collected { mut stream, writer } = collected;
+        if let Some(writer) = writer {
+            writer.finish_without_stamps(run.start_ns)?;
+        }
+        stream.end((run.wall_s * 1e9) as i64);
+        let classes = workload.classes();
+        let score = stream.score(classes.iter().map(|class| (class.name.as_str(), class.weight)));
+        let precision = self.precision.map(|wanted| {
+            let found = stream.precision(self.precision_of);
+            PrecisionFound {
+                wanted,
+                of: self.precision_of,
+                reached: found.map(|found| found.relative),
+                missing: found.map(|found| found.missing(wanted)),
+            }
+        });
+        Ok((Answered { clients: stream.seen().map_err(|why| why.to_string()), precision }, score))
+    }
+
+    /// The command that makes the same run again.
+    fn again(&self, settings: &Settings, seed: u64) -> String {
+        let mut more = String::new();
+        if self.load.warmup == WarmupOption::Auto {
+            more += " --warmup auto";
+        }
+        if let Some(precision) = self.precision {
+            more += &format!(" --precision {precision} --precision-of {}", self.precision_of);
+        }
+        for expected in &self.expect {
+            more += &format!(" --expect {}", quoted(&expected.to_string()));
+        }
+        format!("{}{more} --seed {seed}", again(&self.target, &self.asked, settings))
+    }
 }
 
 /// Prints what a load run found.
 pub(crate) fn show(found: &Found, form: Form) -> anyhow::Result<()> {
     match form {
-        Form::Table => print::found(found),
+        Form::Table => print::out(&(show::lines(found).join("\n") + "\n")),
         Form::Json => print::json(found),
     }
 }
@@ -153,28 +294,28 @@ pub(crate) fn recorded(folder: &Path) -> anyhow::Result<Option<Found>> {
     Ok(if is_load { Some(read_json(&folder.join("answer.json"))?) } else { None })
 }
 
-/// The command that makes the same run again.
-fn again(target: &str, asked: &Asked, settings: &Settings, seed: u64) -> String {
+/// Writes the page of a recorded load.
+pub(crate) fn write_page(found: &Found, folder: &Path) -> anyhow::Result<PathBuf> {
+    let page = folder.join("report.html");
+    std::fs::write(&page, kendall_report::load_page(&show::page(found)))
+        .with_context(|| format!("cannot write {}", page.display()))?;
+    print::note(&format!("Report: {}", page.display()));
+    Ok(page)
+}
+
+/// The command without what is no parameter of a load.
+fn again(target: &str, asked: &Asked, settings: &Settings) -> String {
     let defaults = Settings::defaults(LOAD);
     let given = settings.iter().filter(|(name, value)| defaults.get(name) != Some(*value));
     let options: String =
         given.map(|(name, value)| format!(" --{name} {}", quoted(&value.to_string()))).collect();
-    format!("kendall load {}{}{options} --seed {seed}", quoted(target), asked.written())
+    format!("kendall load {}{}{options}", quoted(target), asked.written())
 }
 
 /// A word as a shell takes it whole.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:/%+=@".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
-}
-
-/// Success where at least one request was answered.
-fn status(found: &Found, interrupted: bool) -> ExitCode {
-    match (interrupted, found.run.count(Outcome::Answered)) {
-        (true, _) => ExitCode::from(INTERRUPTED),
-        (false, 0) => ExitCode::FAILURE,
-        (false, _) => ExitCode::SUCCESS,
-    }
 }
 
 /// A flag that Ctrl-C sets; pressed twice, it ends the program at once.
@@ -202,9 +343,9 @@ mod tests {
             settings.set(name, parameter.kind.read(text).unwrap());
         }
         assert_eq!(
-            again("reverse://[::1]:5003?start=1&difficulty=10", &Asked::default(), &settings, 7),
+            again("reverse://[::1]:5003?start=1&difficulty=10", &Asked::default(), &settings),
             "kendall load 'reverse://[::1]:5003?start=1&difficulty=10' \
-             --arrivals constant --gap 600ms --requests 100 --seed 7"
+             --arrivals constant --gap 600ms --requests 100"
         );
         assert_eq!(quoted("it's"), r"'it'\''s'");
     }

@@ -14,6 +14,7 @@ mod print;
 mod probe;
 mod report;
 mod run;
+mod selfcheck;
 mod serve;
 mod solve;
 mod systems;
@@ -27,7 +28,7 @@ use clap_complete::Shell;
 
 /// Exit status of `solve` and `predict` where the station has no steady state.
 const UNSTABLE: u8 = 3;
-/// Exit status of `run` where something expected of the system failed.
+/// Exit status of `run` and `load` where something expected of the system failed.
 const NOT_AS_EXPECTED: u8 = 4;
 /// Exit status after Ctrl-C, as shells have it.
 const INTERRUPTED: u8 = 130;
@@ -76,6 +77,8 @@ enum Command {
     /// Serve one of the systems that kendall ships
     #[command(subcommand)]
     Serve(serve::Served),
+    /// Check the laboratory against synthetic servers whose law is known: are they named, do intervals hold?
+    Selfcheck(selfcheck::Options),
     /// Say what this machine offers for measuring, and what to mend
     Doctor(doctor::Options),
     /// Search for one request: read it from standard input, write the answer (`serve reverse` starts this)
@@ -104,6 +107,7 @@ fn main() -> ExitCode {
         Command::Probe(options) => probe::probe(&options),
         Command::Link(link) => link::link(&link),
         Command::Serve(served) => serve::serve(served),
+        Command::Selfcheck(options) => selfcheck::selfcheck(&options),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::SearchOne => systems::search_one(),
         Command::Completions { shell } => {

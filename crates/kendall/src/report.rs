@@ -37,7 +37,10 @@ impl Form {
 pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
     let form = Form::of(options.json);
     match load::recorded(&options.results)? {
-        Some(found) => load::show(&found, form)?,
+        Some(found) => {
+            load::show(&found, form)?;
+            load::write_page(&found, &options.results)?;
+        }
         None => drop(show(&options.results, form)?),
     }
     Ok(ExitCode::SUCCESS)

@@ -129,3 +129,59 @@ fn requests_without_an_answer_make_the_score_a_lower_bound() {
         "{shown}"
     );
 }
+
+#[test]
+fn the_first_line_says_whether_the_run_can_be_trusted_and_the_record_has_a_page() {
+    let (server, folder) = (Served::new(), tempfile::tempdir().unwrap());
+    let record = folder.path().join("record");
+    let shown = text(&load(&server, &["--record", record.to_str().unwrap()]));
+    let first = shown.lines().next().unwrap();
+    let verdicts = ["Trustworthy: ", "Doubtful: ", "GENERATOR-LIMITED: "];
+    assert!(verdicts.iter().any(|verdict| first.starts_with(verdict)), "{first}");
+    for part in ["response time (from due)", "service time (from sent)", "send lag", "Little’s law"] {
+        assert!(shown.contains(part), "{part} is missing in:\n{shown}");
+    }
+    // A hundred requests have no p99.
+    let p99 = shown.lines().find(|line| line.starts_with("p99 ")).unwrap();
+    assert!(p99.contains("needs 299 requests"), "{p99}");
+    let page = std::fs::read_to_string(record.join("report.html")).unwrap();
+    for part in [first, "How many requests took how long", "Along time", "needs 299 requests"] {
+        assert!(page.contains(part), "{part} is missing in the page");
+    }
+    std::fs::remove_file(record.join("report.html")).unwrap();
+    text(&kendall().arg("report").arg(&record).output().unwrap());
+    assert_eq!(std::fs::read_to_string(record.join("report.html")).unwrap(), page);
+}
+
+#[test]
+fn what_is_expected_decides_the_exit_status() {
+    let server = Served::new();
+    let met = load(&server, &["--expect", "p50<10s", "--expect", "errors<50%"]);
+    assert!(text(&met).contains("Expected p50 < 10 s: met"));
+    let failed = load(&server, &["--expect", "mean<1ns", "--expect", "p50<10s"]);
+    assert_eq!(failed.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&failed.stdout).contains("Expected mean < 1 ns: failed"));
+    // A hundred requests cannot tell, and that is no failure.
+    let undecided = load(&server, &["--json", "--expect", "p99<10s"]);
+    assert_eq!(json(&undecided)["expectations"][0]["verdict"], "undecided");
+    let refused = load(&server, &["--expect", "p99"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("p99<50ms"));
+}
+
+/// It would go on for ten minutes.
+#[test]
+fn a_run_ends_once_it_is_as_precise_as_asked() {
+    let server = Served::new();
+    let url = server.url("difficulty=3000");
+    let arguments = ["--rate", "2000", "--precision", "60%", "--warmup", "auto", "--json", "--seed", "5"];
+    let found = json(&kendall().arg("load").arg(url).args(arguments).output().unwrap());
+    assert_eq!(found["precision"]["missing"], 0, "{}", found["precision"]);
+    assert!(found["precision"]["reached"].as_f64().unwrap() <= 0.6);
+    assert!(found["run"]["wall_s"].as_f64().unwrap() < 300.0);
+    let again = found["again"].as_str().unwrap();
+    assert!(again.contains("--warmup auto --precision 0.6 --precision-of mean"), "{again}");
+    // Every request that was due ended in one way.
+    let ended = found["run"]["ended"].as_array().unwrap().iter().map(|count| count.as_u64().unwrap());
+    assert_eq!(ended.sum::<u64>(), found["run"]["sent"].as_u64().unwrap());
+}

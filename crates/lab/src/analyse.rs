@@ -126,8 +126,7 @@ impl Tried {
         let Self { id, result, rows } = self;
         let mut counts = Counts::default();
         rows.iter().for_each(|row| counts.add(row.outcome));
-        // The report judges the send lag itself.
-        let doubts = result.run.doubts.iter().filter(|doubt| !doubt.is_late()).map(ToString::to_string);
+        let doubts = result.verdict.doubts.iter().map(ToString::to_string);
         let answer = match &result.measured {
             Measured::Answer(answer) => Some(answer),
             Measured::NoAnswer(_) => None,
@@ -143,6 +142,7 @@ impl Tried {
             send_lag_p99_s: Some(result.run.lag.p99_ns as f64 / 1e9),
             server_cpu_cores: Some(result.server.cpu_s / result.run.wall_s),
             doubts: doubts.chain(result.hopeless.clone()).chain(why.cloned()).collect(),
+            limits: result.verdict.limits.iter().map(ToString::to_string).collect(),
         };
         (result.number, line)
     }
@@ -182,6 +182,7 @@ fn cut_off(id: String, seed: u64, rows: &[RequestRow], doubt: String) -> TrialLi
         send_lag_p99_s: None,
         server_cpu_cores: None,
         doubts: vec![doubt],
+        limits: Vec::new(),
     }
 }
 

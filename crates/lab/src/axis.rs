@@ -37,7 +37,8 @@ impl Layout {
             (Self::Categories, None) => 0,
             (Self::Categories, Some(Section::Load)) => 1,
             (Self::Categories, Some(Section::Workload)) => 2,
-            (Self::Categories, Some(Section::System)) => 3,
+            (Self::Categories, Some(Section::Link)) => 3,
+            (Self::Categories, Some(Section::System)) => 4,
         }
     }
 }

@@ -4,10 +4,12 @@ mod written;
 
 use std::path::PathBuf;
 
+use kendall_link::Asked;
 use kendall_report::Measure;
 use kendall_solve::expect::Expectation;
 use kendall_station::Notation;
 
+use crate::link::{LINK, asked};
 use crate::load::{LOAD, Load};
 use crate::parameter::{Parameter, Value};
 use crate::precision::Precision;
@@ -79,19 +81,22 @@ pub enum Section {
     System,
     /// What its clients ask.
     Workload,
+    /// What is between them.
+    Link,
     /// When they ask.
     Load,
 }
 
 impl Section {
     /// All, in the order of the file.
-    pub const ALL: [Self; 3] = [Self::System, Self::Workload, Self::Load];
+    pub const ALL: [Self; 4] = [Self::System, Self::Workload, Self::Link, Self::Load];
 
     /// Its name in the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::System => "system",
             Self::Workload => "workload",
+            Self::Link => "link",
             Self::Load => "load",
         }
     }
@@ -101,6 +106,7 @@ impl Section {
         match self {
             Self::System => system.server,
             Self::Workload => system.workload,
+            Self::Link => LINK,
             Self::Load => LOAD,
         }
     }
@@ -205,6 +211,8 @@ pub struct Combination {
     pub server: Settings,
     /// What its clients ask.
     pub workload: Settings,
+    /// What is between them.
+    pub link: Settings,
     /// When they ask.
     pub load: Settings,
     /// The factors' values in this combination, in the order of the factors.
@@ -216,6 +224,7 @@ impl Combination {
         match section {
             Section::System => self.server.set(name, value),
             Section::Workload => self.workload.set(name, value),
+            Section::Link => self.link.set(name, value),
             Section::Load => self.load.set(name, value),
         }
     }
@@ -273,6 +282,14 @@ impl Experiment {
             all = all.into_iter().flat_map(extend).collect();
         }
         all
+    }
+
+    /// The link of a combination; `None` where nothing is between its clients and its server.
+    ///
+    /// # Errors
+    /// Names the parameter that is at fault, and says in words what is wrong.
+    pub fn link(&self, combination: &Combination) -> Result<Option<Asked>, (&'static str, String)> {
+        asked(&combination.link)
     }
 
     /// The load of a combination.

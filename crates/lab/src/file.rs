@@ -2,6 +2,7 @@
 //! files are faults that name the line, and the nearest valid key.
 
 mod case;
+mod link;
 mod probe;
 mod published;
 mod trust;
@@ -85,6 +86,7 @@ impl Reader<'_> {
             "seed",
             "system",
             "workload",
+            "link",
             "load",
             "case",
             "model",
@@ -111,7 +113,7 @@ impl Reader<'_> {
             None => Ok(None),
         };
         let (system, mut variables) = self.system(find("system"))?;
-        for section in [Section::Workload, Section::Load] {
+        for section in [Section::Workload, Section::Link, Section::Load] {
             variables.extend(self.section(section, system, find(section.name()))?);
         }
         let cases = find("case").map_or(Ok(Vec::new()), |item| self.cases(item, system, &variables))?;
@@ -155,6 +157,7 @@ impl Reader<'_> {
             ));
         }
         self.check(&experiment, find("load"), find("case"))?;
+        self.check_link(&experiment, find("link"), find("case"))?;
         Ok(experiment)
     }
 
@@ -305,7 +308,7 @@ impl Reader<'_> {
             experiment.load(&combination).map_err(|(name, message)| {
                 let place = load
                     .and_then(|load| value_in(load, name))
-                    .or_else(|| self.load_of_case(cases, &combination, name))
+                    .or_else(|| self.place_in_case(cases, &combination, Section::Load, name))
                     .unwrap_or_else(|| section.clone());
                 self.fault(place, format!("{name}: {message}"))
             })?;

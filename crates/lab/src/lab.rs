@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use kendall_link::{Asked, LinkError};
 use kendall_load::Progress;
 use kendall_record::{Manifest, RecordError, folder_stamp, read_json, trial_folder, utc_now, write_json};
 use kendall_station::random::{Purpose, derive};
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Calibration, Combination, Experiment};
 use crate::file::{ExperimentError, read};
+use crate::link::Bed;
 use crate::load::{Load, Schedule};
 use crate::parameter::Value;
 use crate::schedule::{Trial, block, schedule};
@@ -36,6 +38,8 @@ pub enum LabError {
     Experiment(#[from] ExperimentError),
     #[error(transparent)]
     Record(#[from] RecordError),
+    #[error(transparent)]
+    Link(#[from] LinkError),
     #[error("trial {trial}: {source}\nWhat is done is kept; go on with: kendall run --resume {}", folder.display())]
     Trial { trial: String, folder: PathBuf, source: TrialError },
     #[error("{name}: {why}")]
@@ -74,6 +78,8 @@ pub struct Lab {
     asks: Vec<usize>,
     /// The load of each combination.
     loads: Vec<Load>,
+    /// The link of each combination that has one.
+    links: Vec<Option<Asked>>,
     trials: Vec<Trial>,
 }
 
@@ -110,10 +116,13 @@ impl Lab {
         let load = |combination| experiment.load(combination);
         let loads = combinations.iter().map(load).collect::<Result<_, _>>();
         let loads = loads.map_err(|(name, why)| LabError::Load { name, why })?;
+        let link = |combination| experiment.link(combination);
+        let links = combinations.iter().map(link).collect::<Result<_, _>>();
+        let links = links.map_err(|(name, why)| LabError::Load { name, why })?;
         let seed = experiment.seed.unwrap_or_default();
         let asks = asks(&combinations);
         let trials = schedule(&asks, experiment.repeats, seed);
-        let mut lab = Self { experiment, folder, combinations, asks, loads, trials };
+        let mut lab = Self { experiment, folder, combinations, asks, loads, links, trials };
         // A run that was taken up again may have gone further than what it does in any case.
         while lab.experiment.precision.is_some()
             && lab.next_block().iter().any(|trial| lab.trial_folder(trial).exists())
@@ -189,7 +198,10 @@ impl Lab {
     /// Fails where a server or the record fails; what is done is kept.
     pub fn run(&mut self, program: &Path, cancel: &AtomicBool) -> Result<Ended, LabError> {
         let _alone = self.alone()?;
-        let (bench, began) = (Bench { program, system: self.experiment.system }, Instant::now());
+        // Before there is a second thread.
+        let bed = self.lay(program)?;
+        let bench = Bench { program, system: self.experiment.system, bed: bed.as_ref() };
+        let began = Instant::now();
         let view = View::new();
         let mut left: Vec<Trial> = self.trials.iter().filter(|trial| !self.is_done(trial)).copied().collect();
         loop {
@@ -242,8 +254,10 @@ impl Lab {
             let load = self.load(trial.combination);
             let aims = self.experiment.expected.iter().filter(|aim| aim.holds_for(combination));
             let expected = aims.map(|aim| aim.expectation).collect();
+            let link = self.links[trial.combination].as_ref();
             let probing = self.experiment.probing;
-            let task = Task { trial, combination, load, capacity_per_s, folder: &folder, expected, probing };
+            let task =
+                Task { trial, combination, load, link, capacity_per_s, folder: &folder, expected, probing };
             let result = view.watch(trial, &name(&combination.levels), &progress, || {
                 bench.trial(&task, &progress, cancel)
             });
@@ -255,6 +269,23 @@ impl Lab {
             view.done(&result, self.expected(trial, &capacities));
         }
         Ok(Ended::Complete)
+    }
+
+    /// Whether any of its trials crosses an emulated link.
+    pub fn crosses_link(&self) -> bool {
+        self.links.iter().any(Option::is_some)
+    }
+
+    /// Lays the link that its trials cross, if any does, and moves this process to the client's end of it.
+    fn lay(&self, program: &Path) -> Result<Option<Bed>, LabError> {
+        if !self.crosses_link() {
+            return Ok(None);
+        }
+        let bed = Bed::lay(program, &self.combinations[0].link)?;
+        let mut manifest = Manifest::read(&self.folder)?;
+        manifest.link = bed.described();
+        manifest.write(&self.folder)?;
+        Ok(Some(bed))
     }
 
     /// Holds the run's folder for this process, until the file is closed.
@@ -286,7 +317,7 @@ impl Lab {
             let folder = self.folder.join(format!("calibration-{}", capacities.len() + 1));
             let seed = derive(self.experiment.seed.unwrap_or_default(), Purpose::Trial, u64::MAX);
             let calibrated = self.calibrated(combination);
-            let found = bench.capacity_per_s(calibrated, &folder, seed, cancel);
+            let found = bench.off_link(|| bench.capacity_per_s(calibrated, &folder, seed, cancel));
             if cancel.load(Ordering::Relaxed) {
                 break;
             }

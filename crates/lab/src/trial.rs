@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use kendall_link::{Asked, LinkError};
 use kendall_load::{LoadError, Plan, Progress, RequestClass, RunSummary, run};
 use kendall_probe::ProbeError;
 use kendall_record::{RecordError, RequestRow, TrialWriter, stamps};
@@ -15,11 +16,13 @@ use serde::{Deserialize, Serialize};
 use crate::disturbance::{Disturbance, Look};
 use crate::experiment::Combination;
 use crate::hopeless;
+use crate::link::{Bed, LinkRecord};
 use crate::load::Load;
 use crate::probe::{Probing, Seen};
 use crate::schedule::Trial;
 use crate::server::{Server, ServerError, Usage};
 use crate::system::System;
+use crate::verdict::Verdict;
 
 /// How long the search for the capacity loads the server: at first, and at most where requests are few.
 const CALIBRATE: Duration = Duration::from_secs(2);
@@ -40,6 +43,8 @@ pub enum TrialError {
     Record(#[from] RecordError),
     #[error("the trial cannot be watched: {0}; [probe] every = \"off\" does without")]
     Probe(#[from] ProbeError),
+    #[error(transparent)]
+    Link(#[from] LinkError),
     #[error("the workload of {system} cannot be made: {why}")]
     Workload { system: &'static str, why: String },
     #[error("the server answered nothing in {seconds} s under full load, so its capacity cannot be found")]
@@ -65,8 +70,14 @@ pub struct TrialResult {
     pub offered_per_s: Option<f64>,
     /// What the generator says.
     pub run: RunSummary,
+    /// Who limited it: the server, or the generator.
+    #[serde(default)]
+    pub verdict: Verdict,
     /// What the server used while it was loaded.
     pub server: Usage,
+    /// The emulated link that it crossed, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkRecord>,
     /// What was measured, or why that makes no answer.
     pub measured: Measured,
     /// What the clients alone saw, whatever the server told.
@@ -101,6 +112,8 @@ pub(crate) struct Task<'a> {
     pub(crate) trial: &'a Trial,
     pub(crate) combination: &'a Combination,
     pub(crate) load: &'a Load,
+    /// The link to cross, if there is one.
+    pub(crate) link: Option<&'a Asked>,
     /// What 100 % is, where a share of it is asked for.
     pub(crate) capacity_per_s: Option<f64>,
     pub(crate) folder: &'a Path,
@@ -117,19 +130,29 @@ pub(crate) struct Bench<'a> {
     pub(crate) program: &'a Path,
     /// The system.
     pub(crate) system: &'static System,
+    /// The link of the run, if any of its trials crosses one.
+    pub(crate) bed: Option<&'a Bed>,
 }
 
 impl Bench<'_> {
-    /// Starts the server of a combination, with its log and stamps in a folder.
-    fn serve(&self, combination: &Combination, folder: &Path) -> Result<(Server, PathBuf), ServerError> {
+    /// Starts the server of a combination, with its log and stamps in a folder: at the far end of a link, or here.
+    fn serve(
+        &self,
+        combination: &Combination,
+        folder: &Path,
+        far: Option<&Bed>,
+    ) -> Result<(Server, PathBuf), TrialError> {
         let stamps = folder.join("stamps.bin");
-        let fixed = ["serve", self.system.name, "--listen", "127.0.0.1:0", "--until-stdin-ends", "--stamps"];
+        let listen = far.map_or_else(|| "127.0.0.1:0".to_owned(), |_| Bed::listen().to_string());
+        let fixed = ["serve", self.system.name, "--listen", &listen, "--until-stdin-ends", "--stamps"];
         let mut arguments: Vec<OsString> = fixed.map(OsString::from).into();
         arguments.push(stamps.clone().into());
         for (name, value) in combination.server.iter() {
             arguments.extend([format!("--{name}").into(), value.to_string().into()]);
         }
-        Ok((Server::start(self.program, &arguments, &folder.join("server.log"))?, stamps))
+        let start = || Server::start(self.program, &arguments, &folder.join("server.log"));
+        let server = far.map_or_else(|| Ok(start()), |bed| bed.at_server(start))??;
+        Ok((server, stamps))
     }
 
     fn workload(
@@ -153,7 +176,7 @@ impl Bench<'_> {
     ) -> Result<f64, TrialError> {
         std::fs::create_dir_all(folder)
             .map_err(|source| RecordError::Write { path: folder.into(), source })?;
-        let (server, _) = self.serve(combination, folder)?;
+        let (server, _) = self.serve(combination, folder, None)?;
         let workload = self.workload(&server, combination, seed)?;
         let (servers, _) = (self.system.station)(&combination.server);
         let population = servers.get().saturating_mul(4);
@@ -184,16 +207,16 @@ impl Bench<'_> {
         }
     }
 
-    /// Runs one trial and writes its record, but for `answer.json`.
-    pub(crate) fn trial(
+    /// Runs one trial, over nothing but what is there, and writes its record, but for `answer.json`.
+    pub(crate) fn trial_as_it_is(
         &self,
         task: &Task<'_>,
         progress: &Progress,
         cancel: &AtomicBool,
     ) -> Result<TrialResult, TrialError> {
-        let &Task { trial, combination, load, capacity_per_s, folder, probing, .. } = task;
+        let &Task { trial, combination, load, link, capacity_per_s, folder, probing, .. } = task;
         let mut writer = TrialWriter::create(folder)?;
-        let (mut server, stamps_path) = self.serve(combination, folder)?;
+        let (mut server, stamps_path) = self.serve(combination, folder, link.and(self.bed))?;
         let workload = self.workload(&server, combination, trial.seed)?;
         let plan = load.plan(capacity_per_s, trial.seed);
         let offered_per_s = plan.arrivals.rate_per_s();
@@ -240,8 +263,10 @@ impl Bench<'_> {
             seed: trial.seed,
             classes,
             offered_per_s,
+            verdict: Verdict::of(&run, &plan.arrivals),
             run,
             server: Usage { cpu_s: after.cpu_s - before.cpu_s, ..after },
+            link: None,
             measured,
             clients: solve::client_side(&[view]).ok(),
             grows: solve::trend(&rows, view.warmup_ns).is_some_and(|trend| trend.grows),

@@ -97,8 +97,10 @@ impl View {
             Measured::Answer(answer) => format!("mean response {:.3} ms", answer.response.mean_s.value * 1e3),
             Measured::NoAnswer(why) => why.clone(),
         };
-        let doubts = result.run.doubts.iter().map(ToString::to_string).chain(result.hopeless.clone());
-        let doubts: String = doubts.map(|doubt| format!("; {doubt}")).collect();
+        let (limits, doubts) = (result.verdict.limits.iter(), result.verdict.doubts.iter());
+        let limits = limits.map(|limit| format!("; GENERATOR-LIMITED: {limit}"));
+        let doubts = doubts.map(ToString::to_string).chain(result.hopeless.clone());
+        let doubts: String = limits.chain(doubts.map(|doubt| format!("; {doubt}"))).collect();
         self.line(&format!(
             "trial {:>3}/{}  {}  {} sent, {mean}{doubts}",
             result.number,

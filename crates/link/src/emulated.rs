@@ -1,7 +1,7 @@
 //! A link between two namespaces of this machine, emulated by a process of its own.
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::BufReader;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -60,8 +60,39 @@ pub struct EmulatedLink {
     /// What the emulator could not set as it should be.
     notes: Vec<String>,
     user: Option<File>,
-    client: File,
-    server: File,
+    client: End,
+    server: End,
+}
+
+/// One end of a link: the namespace in which its device is.
+#[derive(Debug)]
+pub struct End(File);
+
+impl End {
+    /// Moves the calling thread here, for good.
+    ///
+    /// # Errors
+    /// Fails where this process has not [joined](EmulatedLink::join).
+    pub fn enter(&self) -> Result<(), LinkError> {
+        namespace::enter(&self.0).map_err(LinkError::step("enter an end of the link"))
+    }
+
+    /// Does something here, such as starting a process or opening a socket, and comes back. Ordinary users can come
+    /// back only to an end of the same link.
+    ///
+    /// # Errors
+    /// As [`Self::enter`].
+    pub fn visit<T>(&self, what: impl FnOnce() -> T) -> Result<T, LinkError> {
+        namespace::within(&self.0, what).map_err(LinkError::step("enter an end of the link"))
+    }
+
+    /// The same end, to be held by someone else.
+    ///
+    /// # Errors
+    /// Fails where this process has too many files open.
+    pub fn share(&self) -> Result<Self, LinkError> {
+        self.0.try_clone().map(Self).map_err(LinkError::step("hold an end of the link"))
+    }
 }
 
 impl EmulatedLink {
@@ -126,7 +157,7 @@ impl EmulatedLink {
                 return Err(error);
             }
         };
-        let asks = Some(asks);
+        let (asks, client, server) = (Some(asks), End(client), End(server));
         Ok(Self { process, asks, answers, back_end, privilege, notes, user, client, server })
     }
 
@@ -162,36 +193,14 @@ impl EmulatedLink {
         }
     }
 
-    /// Moves the calling thread to the client's end, for good.
-    ///
-    /// # Errors
-    /// Fails where this process has not [joined](Self::join).
-    pub fn enter_client(&self) -> Result<(), LinkError> {
-        namespace::enter(&self.client).map_err(LinkError::step("enter the client's namespace"))
+    /// The client's end, once this process has [joined](Self::join).
+    pub fn client(&self) -> &End {
+        &self.client
     }
 
-    /// Moves the calling thread to the server's end, for good.
-    ///
-    /// # Errors
-    /// As [`Self::enter_client`].
-    pub fn enter_server(&self) -> Result<(), LinkError> {
-        namespace::enter(&self.server).map_err(LinkError::step("enter the server's namespace"))
-    }
-
-    /// Does something at the server's end, such as starting a process or opening a socket, and comes back.
-    ///
-    /// # Errors
-    /// As [`Self::enter_client`].
-    pub fn at_server<T>(&self, what: impl FnOnce() -> T) -> Result<T, LinkError> {
-        namespace::within(&self.server, what).map_err(LinkError::step("enter the server's namespace"))
-    }
-
-    /// Does something at the client's end, and comes back.
-    ///
-    /// # Errors
-    /// As [`Self::enter_client`].
-    pub fn at_client<T>(&self, what: impl FnOnce() -> T) -> Result<T, LinkError> {
-        namespace::within(&self.client, what).map_err(LinkError::step("enter the client's namespace"))
+    /// The server's end, once this process has [joined](Self::join).
+    pub fn server(&self) -> &End {
+        &self.server
     }
 
     /// Lets packets pass. What happens is logged beside `log` if there is one.
@@ -253,6 +262,7 @@ impl EmulatedLink {
         LinkError::Gone { how: format!("it said {reply:?}") }
     }
 
+    /// Waits until the emulator has ended, and gives its status.
     fn ended_within(&mut self, limit: Duration) -> Option<String> {
         let begun = Instant::now();
         loop {
@@ -281,10 +291,4 @@ impl Drop for EmulatedLink {
 pub fn probe(program: &Path) -> Vec<(BackEnd, Result<EmulatedLink, LinkError>)> {
     let trial = |back_end| (back_end, EmulatedLink::lay_with(program, back_end, None));
     BackEnd::ALL.map(trial).into()
-}
-
-impl From<LinkError> for io::Error {
-    fn from(error: LinkError) -> Self {
-        Self::other(error.to_string())
-    }
 }

@@ -3,27 +3,33 @@
 //! The link itself is [`kendall_linkmodel`]: this crate brings packets to it, waits until they are due, and measures
 //! what came of it.
 
+pub mod calibrate;
 mod emulated;
 mod emulator;
 mod error;
 mod forward;
 mod forwarder;
 mod frame;
+mod hops;
 mod lateness;
 mod lay;
 mod namespace;
 mod netlink;
 mod outcome;
+mod pace;
 mod port;
 mod protocol;
+mod receive;
+pub mod relay;
 mod spool;
 mod tun;
 
-pub use emulated::{BackEnd, CLIENT, EMULATE, EmulatedLink, SERVER, probe};
+pub use emulated::{BackEnd, CLIENT, EMULATE, EmulatedLink, End, SERVER, probe};
 pub use emulator::emulate;
 pub use error::LinkError;
 pub use forwarder::Forward;
 pub use frame::MTU_BYTES;
+pub use hops::Hop;
 pub use lateness::{Lateness, LatenessSummary};
 pub use namespace::Privilege;
 pub use outcome::{HopCounts, Outcome, Way};

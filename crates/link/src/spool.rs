@@ -145,7 +145,7 @@ pub(crate) fn write_table(path: &Path, zero_ns: i64, logs: Vec<Logged>) -> Resul
         table.append(row[0] as i64 - zero_ns, &[direction, &(row[1] + 1).to_string(), flow], &values)?;
         *head = rows.next().map_err(failed)?;
     }
-    Ok(table.finish()?)
+    Ok(table.finish(0)?)
 }
 
 #[cfg(test)]

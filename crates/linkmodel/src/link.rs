@@ -73,9 +73,8 @@ impl<T> Link<T> {
 
     /// When to poll next if nothing is offered until then; `None` where nothing is inside.
     pub fn next_ns(&self) -> Option<i64> {
-        let sends = self.sender.as_ref().filter(|_| !self.queue.is_empty()).map(Sender::free_ns);
         // What is sent later also arrives later than what passes already, but may arrive before what is held back.
-        let sends = sends.filter(|_| !self.wire.passes());
+        let sends = self.sends_next_ns().filter(|_| !self.wire.passes());
         self.wire.next_ns().into_iter().chain(sends).min()
     }
 
@@ -87,6 +86,19 @@ impl<T> Link<T> {
     /// The bytes that wait in the queue, the packet that is being sent not among them.
     pub fn queue_bytes(&self) -> u64 {
         self.queue.bytes()
+    }
+
+    /// Whether a packet that is offered now is sure not to be dropped for want of room: for those whose packets must not
+    /// be lost.
+    pub fn has_room(&self, bytes: u32) -> bool {
+        let bytes = u64::from(bytes.max(SMALLEST_BYTES));
+        let queued = self.queue.bytes() + bytes;
+        queued <= self.queue.limit_bytes() && self.wire.has_room(queued)
+    }
+
+    /// When the next packet leaves the queue, if one waits.
+    pub fn sends_next_ns(&self) -> Option<i64> {
+        self.sender.as_ref().filter(|_| !self.queue.is_empty()).map(Sender::free_ns)
     }
 
     /// Takes the rows of the log whose span is over: oldest first, within a span by flow. Deliveries count when they are

@@ -50,6 +50,21 @@ impl Loss {
         }
     }
 
+    /// How many times the variance of the share of lost packets, in the long run, is what it is where losses are
+    /// independent: 1 or more.
+    pub fn clumping(&self) -> f64 {
+        let Self::GilbertElliott { worsens, recovers, lost_in_bad, lost_in_good } = *self else { return 1.0 };
+        let (bad, share) = (self.time_in_bad(), self.share());
+        let stays = 1.0 - worsens - recovers;
+        let varies = share * (1.0 - share);
+        if varies <= 0.0 || stays <= 0.0 || stays >= 1.0 {
+            return 1.0;
+        }
+        // The states of packets that are k apart correlate as the k-th power of 1 − p − r.
+        let between = (lost_in_bad - lost_in_good).powi(2) * bad * (1.0 - bad);
+        1.0 + 2.0 * between * stays / (1.0 - stays) / varies
+    }
+
     /// The share of packets that meet a bad channel in the long run.
     fn time_in_bad(&self) -> f64 {
         match *self {
@@ -126,7 +141,9 @@ mod tests {
         // A two-state chain's share has the variance of independent draws times (1 + λ)/(1 − λ), λ = 1 − p − r.
         let p = r * share / (1.0 - share);
         let lambda = 1.0 - p - r;
-        let error = tolerance(share, 2_000_000) * ((1.0 + lambda) / (1.0 - lambda)).sqrt();
+        let clumping = (1.0 + lambda) / (1.0 - lambda);
+        assert!((Loss::bursts(share, length).unwrap().clumping() / clumping - 1.0).abs() < 1e-12);
+        let error = tolerance(share, 2_000_000) * clumping.sqrt();
         let seen = lost.iter().filter(|lost| **lost).count() as f64 / lost.len() as f64;
         assert!((seen - share).abs() < error, "share {seen}");
     }

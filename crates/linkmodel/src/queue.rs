@@ -87,6 +87,11 @@ impl<T> Queue<T> {
         }
     }
 
+    /// The bytes that may wait.
+    pub(crate) fn limit_bytes(&self) -> u64 {
+        self.limit_bytes
+    }
+
     /// Whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes() == 0

@@ -158,7 +158,7 @@ impl<T> Wire<T> {
             return ledger.dropped(left_ns, packet.flow, Cause::Lost);
         }
         let bytes = u64::from(packet.bytes);
-        if self.bytes + bytes > self.limit_bytes {
+        if !self.has_room(bytes) {
             return ledger.dropped(left_ns, packet.flow, Cause::WireFull);
         }
         self.bytes += bytes;
@@ -201,6 +201,11 @@ impl<T> Wire<T> {
                 self.passing.push_back(Delivery { at_ns: self.last_ns, ..held.delivery });
             }
         }
+    }
+
+    /// Whether so many bytes more have room.
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        self.bytes + bytes <= self.limit_bytes
     }
 
     /// Whether there are packets on the wire that are not held back.

@@ -253,6 +253,9 @@ impl<'a, C> Ledger<'a, C> {
     /// Lays out for a watcher what has ended since the last time.
     pub(crate) fn lay_out(&mut self) {
         self.recent.lay_out(self.progress);
+        if self.progress.enough.load(Relaxed) {
+            self.schedule.stop();
+        }
     }
 
     /// Ends what still waits, and closes the books. Nothing may be in flight any more.

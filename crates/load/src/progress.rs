@@ -2,7 +2,7 @@
 //! request, and it never waits for a watcher.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use hdrhistogram::Histogram;
 use kendall_record::Outcome;
@@ -22,6 +22,9 @@ pub struct Progress {
     pub in_flight: AtomicU64,
     /// Requests that wait for a connection now.
     pub waiting: AtomicU64,
+    /// Set by a watcher who has seen enough: requests that are not due yet are not sent any more, and those that are out
+    /// are waited for, as at the end of every run.
+    pub enough: AtomicBool,
     /// Response times in nanoseconds that the generator has laid out to be taken; none since they were.
     laid_out: Mutex<Option<Histogram<u64>>>,
 }

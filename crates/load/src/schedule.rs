@@ -93,6 +93,11 @@ impl<'a> Schedule<'a> {
         Some(Due { index, at_ns, user })
     }
 
+    /// No request that has not come yet is to come any more.
+    pub(crate) fn stop(&mut self) {
+        self.last_index = self.next_index;
+    }
+
     /// A user has an answer, or has given up, and begins to think; one of a session may leave instead.
     pub(crate) fn think(&mut self, user: usize, now_ns: i64, at_least_ns: i64) {
         match &mut self.source {

@@ -161,13 +161,6 @@ pub enum Doubt {
     },
 }
 
-impl Doubt {
-    /// Whether it is that requests were begun late.
-    pub fn is_late(&self) -> bool {
-        matches!(self, Self::Late { .. })
-    }
-}
-
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |ns: u64| ns as f64 / 1e6;

@@ -89,8 +89,8 @@ pub enum Finding {
     Approximate { model: String, source: String, how: String },
     /// Response times grow during the trials though utilisation is below 1.
     Growing { place: String, first_half_s: f64, second_half_s: f64 },
-    /// The generator sent late.
-    SentLate { places: Vec<String>, worst: String, lag_p99_s: f64, response_s: f64 },
+    /// Trials that show the generator as much as the server, and why the first of them does.
+    GeneratorLimited { trials: Vec<String>, why: String },
     /// A doubt that the generator or the run has of itself.
     Disturbed { what: String, trials: Vec<String> },
     /// Little's law does not hold.
@@ -168,7 +168,8 @@ impl Finding {
     /// What it means to the reader.
     pub fn severity(&self) -> Severity {
         match self {
-            Self::Replayed(_)
+            Self::GeneratorLimited { .. }
+            | Self::Replayed(_)
             | Self::Range { .. }
             | Self::Extremes { .. }
             | Self::Agreement { .. }
@@ -184,7 +185,6 @@ impl Finding {
             | Self::NoFormula { .. }
             | Self::Approximate { .. } => Severity::Note,
             Self::Growing { .. }
-            | Self::SentLate { .. }
             | Self::Disturbed { .. }
             | Self::LittleBroken { .. }
             | Self::NotConserved { .. }
@@ -245,6 +245,14 @@ impl fmt::Display for Finding {
 impl Finding {
     fn write_answer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::GeneratorLimited { trials, why } => {
+                let which = match trials.as_slice() {
+                    [one] => format!("trial {one} shows"),
+                    [first, ..] => format!("{} trials, first {first}, show", trials.len()),
+                    [] => "this run shows".to_owned(),
+                };
+                write!(f, "GENERATOR-LIMITED: {which} the generator as much as the server: {why}.")
+            }
             Self::Replayed(replayed) => write!(f, "{replayed}"),
             Self::Range { group, from, from_s, to, to_s } => {
                 let the = the(group);
@@ -363,15 +371,6 @@ impl Finding {
                     "At {place} response times grow while the trials run, from {first} in the first half to {second} "
                 )?;
                 f.write_str("in the second: the mean depends on how long the trials are.")
-            }
-            Self::SentLate { places, worst, lag_p99_s, response_s } => {
-                let (lag, response) = (time(*lag_p99_s), time(*response_s));
-                write!(
-                    f,
-                    "The generator sent late at {}: at {worst} one request in a hundred left {lag} or more ",
-                    few(places)
-                )?;
-                write!(f, "after it was due, where the mean response is {response}.")
             }
             Self::Disturbed { what, trials } => {
                 let what = what.trim_end_matches('.');

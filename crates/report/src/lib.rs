@@ -12,6 +12,7 @@ mod expected;
 pub mod figure;
 mod finding;
 pub mod flame;
+mod load;
 mod model;
 mod page;
 pub mod picture;
@@ -28,6 +29,7 @@ pub use kendall_solve::number;
 
 pub use expected::ExpectedAt;
 pub use finding::{Answers, AssumedLaw, Finding, Reason, Severity, Trend, Way, findings};
+pub use load::{LoadPage, load_page};
 pub use model::{
     Counts, Curve, Factor, FactorKind, Growth, Modelled, Modelling, Point, Report, ServiceSeen, TrialLine,
 };

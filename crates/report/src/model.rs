@@ -217,6 +217,9 @@ pub struct TrialLine {
     pub server_cpu_cores: Option<f64>,
     /// Why the generator or the run is not to be trusted, each as a clause: "a core was busy at 97 %".
     pub doubts: Vec<String>,
+    /// Why the trial shows the generator as much as the server, each as a clause; empty where it does not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<String>,
 }
 
 /// How the requests of a trial ended, the warm-up included.

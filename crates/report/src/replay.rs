@@ -76,11 +76,12 @@ impl Named {
     }
 }
 
-/// "3 servers FIFO".
+/// "3 servers FIFO", "1 server FIFO with room for 50".
 fn name(candidate: &Candidate) -> String {
     let servers = candidate.servers.get();
     let plural = if servers == 1 { "" } else { "s" };
-    format!("{servers} server{plural} {}", order(candidate.discipline))
+    let room = candidate.capacity.map_or_else(String::new, |room| format!(" with room for {room}"));
+    format!("{servers} server{plural} {}{room}", order(candidate.discipline))
 }
 
 fn order(discipline: Discipline) -> &'static str {
@@ -227,7 +228,7 @@ pub(crate) fn table(report: &Report) -> Option<(String, Table)> {
         ["servers", "order", "mean", "p50", "p95", "p99", "each", "correlation", ""].map(str::to_owned);
     let shown = candidates.ranked.iter().enumerate().filter(|(at, _)| *at < SHOWN || *at == candidates.own);
     let row = |(at, candidate): (usize, &Candidate)| {
-        let Candidate { servers, discipline, fit, told_apart } = candidate;
+        let Candidate { servers, discipline, capacity, fit, told_apart } = candidate;
         let signed = |error: Option<f64>| error.map_or_else(|| NONE.to_owned(), signed);
         let remark = match (at == candidates.own, *told_apart) {
             (true, true) => "the system's own; told apart",
@@ -238,7 +239,11 @@ pub(crate) fn table(report: &Report) -> Option<(String, Table)> {
         };
         vec![
             servers.to_string(),
-            order(*discipline).to_owned(),
+            format!(
+                "{}{}",
+                order(*discipline),
+                capacity.map_or_else(String::new, |room| format!(", room for {room}"))
+            ),
             signed(Some(fit.mean_error)),
             signed(fit.quantile_error(0.50)),
             signed(fit.quantile_error(0.95)),

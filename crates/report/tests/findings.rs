@@ -60,6 +60,7 @@ fn calm() -> Report {
         send_lag_p99_s: Some(1e-4),
         server_cpu_cores: None,
         doubts: vec![],
+        limits: Vec::new(),
     };
     Report {
         name: "calm".to_owned(),
@@ -210,15 +211,14 @@ fn a_formula_that_is_an_approximation_says_which() {
 }
 
 #[test]
-fn a_generator_that_is_late_is_named_at_its_worst() {
-    assert_says(
-        |report| {
-            report.trials[1].send_lag_p99_s = Some(2e-3);
-            report.trials[2].send_lag_p99_s = Some(9e-3);
-        },
-        "The generator sent late at 80/s and 120/s: at 120/s one request in a hundred left 9.00 ms or more after it was \
-         due, where the mean response is 12.5 ms.",
-    );
+fn trials_that_show_the_generator_are_named_before_all_else() {
+    let limited = |report: &mut Report| {
+        report.trials[1].limits = vec!["requests left late".to_owned()];
+        report.trials[2].limits = vec!["the generator was busy for 97 % of the time".to_owned()];
+    };
+    let sentence = "GENERATOR-LIMITED: 2 trials, first 001, show the generator as much as the server: requests left late.";
+    assert_says(limited, sentence);
+    assert_eq!(sentences(limited)[0], sentence);
     assert_says(
         |report| report.trials[1].doubts.push("a core was busy at 97 %".to_owned()),
         "Trial 001: a core was busy at 97 %.",

@@ -66,10 +66,20 @@ pub struct Replay {
     pub discipline: Discipline,
     /// Requests that went through it and were answered after the warm-up, so that they can be compared.
     pub compared: u64,
+    /// Its room for requests, waiting and in service; `None` is unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<u64>,
     /// Requests whose service time is not known, so that they had no part in the replay: those that were lost.
     pub left_out: u64,
     /// Requests that were answered and for which the replay had no room.
     pub turned_away: u64,
+    /// Requests that the server turned away and for which the replay had no room either. A replay of unlimited room leaves
+    /// them out, as lost for another reason.
+    #[serde(default)]
+    pub refused_too: u64,
+    /// How much likelier it is who was turned away if this room decides than if chance does, as a logarithm.
+    #[serde(default)]
+    pub refusal_evidence: f64,
     /// Whence the instants of arrival are known.
     pub arrived_by: ArrivedBy,
     /// The median delay outside the station, in seconds, which every prediction includes.

@@ -33,7 +33,8 @@
 //!         bytes_in: 8,
 //!     });
 //! }
-//! let seen = stream.finish(1_001_000_000, [("all", 1.0)]).unwrap();
+//! stream.end(1_001_000_000);
+//! let seen = stream.seen().unwrap();
 //! assert!((seen.response.mean_s.value - 0.002).abs() < 1e-9);
 //! assert!((seen.service.mean_s.value - 0.00199).abs() < 1e-9);
 //! assert_eq!(seen.response.quantile(0.999).unwrap().needs, Some(2995));
@@ -53,7 +54,7 @@ pub use times::{QuantileSeen, TimesSeen};
 pub use warmup::{Warmup, WarmupSeen};
 
 use crate::expect::{Figure, Measure};
-use crate::measured::{SLICES, trend_of};
+use crate::measured::{SLICES, Tally, trend_of};
 use crate::statistics::{self, share_interval};
 use crate::{ClientSide, NotMeasured, Score};
 use section::{Section, Sections};
@@ -77,8 +78,13 @@ pub struct Stream {
     last_due_ns: i64,
     /// The last instant of any row.
     latest_ns: i64,
-    /// Sum of the times from due until over, and how many such requests.
-    present_s: f64,
+}
+
+/// What is counted of a run.
+struct Counted<'a> {
+    sections: Vec<&'a Section>,
+    from_ns: i64,
+    warmup: WarmupSeen,
 }
 
 /// What clients saw of one run.
@@ -112,9 +118,6 @@ pub struct Streamed {
     /// too short to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth: Option<Growth>,
-    /// What the requests cost, by class and in all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub score: Option<Score>,
     /// What passed along time, the warm-up included.
     pub series: Series,
 }
@@ -140,7 +143,6 @@ impl Stream {
             first_due_ns: i64::MAX,
             last_due_ns: i64::MIN,
             latest_ns: 0,
-            present_s: 0.0,
         }
     }
 
@@ -150,9 +152,6 @@ impl Stream {
         self.latest_ns = self.latest_ns.max(last_ns);
         self.first_due_ns = self.first_due_ns.min(row.scheduled);
         self.last_due_ns = self.last_due_ns.max(row.scheduled);
-        if let Some(completed) = row.completed {
-            self.present_s += seconds(completed - row.scheduled);
-        }
         self.bins.add(row);
         if row.completed.is_none() && self.open.len() < OPEN_AT_MOST {
             self.open.push(row.clone());
@@ -185,34 +184,44 @@ impl Stream {
         Precision::new(requests, value, interval)
     }
 
-    /// How long requests were present in all, in seconds: for Little's law beside a generator's own count.
-    pub fn present_s(&self) -> f64 {
-        self.present_s
+    /// The run has ended, so long after its start: what is still out was out until then.
+    pub fn end(&mut self, end_ns: i64) {
+        let end_ns = end_ns.max(self.latest_ns);
+        for row in std::mem::take(&mut self.open) {
+            self.count(&row, end_ns);
+        }
     }
 
-    /// What clients saw, of a run that ended `end_ns` after its start. Requests of class i belong to the i-th of the classes,
-    /// which are given by name and weight.
+    /// What the requests cost, by class and in all, once the run has [ended](Self::end). Requests of class i belong to the i-th
+    /// of the classes, which are given by name and weight. `None` where none was due after the warm-up.
+    pub fn score<'a>(&self, classes: impl IntoIterator<Item = (&'a str, f64)>) -> Option<Score> {
+        let mut tally = Tally::default();
+        self.counted().sections.iter().for_each(|section| tally.absorb(&section.score));
+        tally.score(classes)
+    }
+
+    /// What the warm-up leaves. A fixed one was left out as it came; of an automatic one every section is that has a part in
+    /// it.
+    fn counted(&self) -> Counted<'_> {
+        let suggested_ns = warmup::suggested_ns(&self.bins, self.last_due_ns);
+        let all = || self.sections.since(i64::MIN);
+        let (from_ns, used_ns, sections) = match (self.warmup, suggested_ns) {
+            (Warmup::Until(until_ns), _) => (until_ns, until_ns, all()),
+            (Warmup::Auto, Some(cut_ns)) if cut_ns > 0 => {
+                let sections = self.sections.since(cut_ns);
+                (cut_ns, sections.first().map_or(cut_ns, |section| section.first_due_ns), sections)
+            }
+            (Warmup::Auto, _) => (0, 0, all()),
+        };
+        Counted { sections, from_ns, warmup: WarmupSeen::new(used_ns, suggested_ns) }
+    }
+
+    /// What clients saw, once the run has [ended](Self::end).
     ///
     /// # Errors
     /// Fails where nothing was due after the warm-up, or nothing was answered.
-    pub fn finish<'a>(
-        mut self,
-        end_ns: i64,
-        classes: impl IntoIterator<Item = (&'a str, f64)>,
-    ) -> Result<Streamed, NotMeasured> {
-        for row in std::mem::take(&mut self.open) {
-            self.present_s += seconds(end_ns.max(self.latest_ns) - row.scheduled);
-            self.count(&row, end_ns.max(self.latest_ns));
-        }
-        let suggested_ns = warmup::suggested_ns(&self.bins, self.last_due_ns);
-        // A fixed warm-up was left out as it came; of an automatic one every section is that has a part in it.
-        let (from_ns, sections) = match self.warmup {
-            Warmup::Until(until_ns) => (until_ns, self.sections.since(i64::MIN)),
-            Warmup::Auto => match suggested_ns {
-                Some(cut_ns) if cut_ns > 0 => (cut_ns, self.sections.since(cut_ns)),
-                _ => (0, self.sections.since(i64::MIN)),
-            },
-        };
+    pub fn seen(&self) -> Result<Streamed, NotMeasured> {
+        let Counted { sections, from_ns, warmup } = self.counted();
         let requests: u64 = sections.iter().map(|section| section.rows()).sum();
         if requests < 2 {
             return Err(NotMeasured::Empty { trial: 1 });
@@ -221,17 +230,10 @@ impl Stream {
             .filter(|response| response.requests > response.censored)
             .ok_or(NotMeasured::NothingAnswered { requests })?;
         let ended = Outcome::ALL.map(|outcome| sections.iter().map(|section| section.count(outcome)).sum());
-        let used_ns = match self.warmup {
-            Warmup::Until(until_ns) => until_ns,
-            Warmup::Auto if from_ns > 0 => sections.first().map_or(from_ns, |section| section.first_due_ns),
-            Warmup::Auto => 0,
-        };
         let window = self.bins.within(from_ns.max(self.first_due_ns), self.last_due_ns);
         let completed: Vec<f64> =
             window.iter().map(|(bin, _)| bin.completed() as f64 / self.bins.width_s()).collect();
         let present: Vec<f64> = window.iter().map(|(_, present)| *present).collect();
-        let mut score = crate::measured::Tally::default();
-        sections.iter().for_each(|section| score.absorb(&section.score));
         Ok(Streamed {
             requests,
             ended,
@@ -242,9 +244,8 @@ impl Stream {
             in_flight: along(&present),
             lost: share(&sections, |outcome| !matches!(outcome, Outcome::Answered | Outcome::Wrong)),
             errors: share(&sections, |outcome| outcome != Outcome::Answered),
-            warmup: WarmupSeen::new(used_ns, suggested_ns),
+            warmup,
             growth: growth(&present, self.bins.width_s()),
-            score: score.score(classes),
             series: self.bins.series(),
         })
     }

@@ -48,9 +48,9 @@ pub(crate) fn serve(
 ) -> anyhow::Result<Served> {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", command]).envs(addresses()).stdin(Stdio::null()).process_group(0);
-    let mut server = Served(link.at_server(|| shell.spawn())?.context("cannot start the server")?);
+    let mut server = Served(link.server().visit(|| shell.spawn())?.context("cannot start the server")?);
     let begun = Instant::now();
-    while !link.at_server(listens)? {
+    while !link.server().visit(listens)? {
         if let Some(status) = server.0.try_wait()? {
             bail!("the server ended before it listened ({status}): {command}");
         }

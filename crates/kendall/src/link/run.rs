@@ -5,16 +5,16 @@ use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
+use std::str::FromStr;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use kendall_link::{Asked, BackEnd, EmulatedLink, Forward, Outcome, SERVER};
+use kendall_link::{Asked, BackEnd, EmulatedLink, Forward, Hop, Outcome, SERVER};
 use kendall_linkmodel::Settings;
 use kendall_record::clock::now_ns;
 use kendall_record::write_json;
 use serde::Serialize;
 
-use super::hop::{Hop, read};
 use super::process::{attend, serve};
 use super::settings::LinkOptions;
 use super::summary::summary;
@@ -27,7 +27,7 @@ pub(crate) struct Options {
 
     /// One of several links in a row, from client to server: 'delay=5ms rate=100mbit'; after a slash, what differs on
     /// the way back: 'delay=5ms rate=10mbit / rate=100mbit'
-    #[arg(long, value_name = "SETTINGS", value_parser = read)]
+    #[arg(long, value_name = "SETTINGS", value_parser = Hop::from_str)]
     hop: Vec<Hop>,
 
     /// Run this, by the shell, at the server's end; CMD starts when it listens
@@ -120,12 +120,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     link.join()?;
     let cancel = crate::load::ctrl_c()?;
     let forwards: Vec<_> = options.forward.iter().map(|&(port, to)| (port, Forward::to(to))).collect();
-    link.enter_client()?;
+    link.client().enter()?;
     let log = options.record.as_ref().map(|folder| folder.join("link.parquet"));
     link.start(&asked, seed, log.as_deref())?;
     let start_ns = now_ns();
     for (port, forward) in forwards {
-        let listener = link.at_server(|| TcpListener::bind((SERVER, port)))?;
+        let listener = link.server().visit(|| TcpListener::bind((SERVER, port)))?;
         forward.from(listener.with_context(|| format!("cannot listen on {SERVER}:{port}"))?);
     }
     let serve = |command: &String| serve(&link, command, options.wait, &cancel);
@@ -183,10 +183,7 @@ fn asked(options: &Options) -> anyhow::Result<Asked> {
     if [up, down].iter().any(|way| **way != Settings::default()) {
         bail!("give each --hop all its settings, or give the settings of the only hop without --hop");
     }
-    let up = options.hop.iter().map(|hop| hop.up.clone()).collect();
-    // On the way back they are crossed in the other order.
-    let down = options.hop.iter().rev().map(|hop| hop.down.clone()).collect();
-    Ok(Asked { up, down })
+    Ok(Asked::row(&options.hop))
 }
 
 #[cfg(test)]

@@ -27,11 +27,14 @@ impl Experiment {
         }
         lines.extend(self.seed.map(|seed| format!("seed = {seed}")));
         for section in Section::ALL {
+            let mut own = self.variables.iter().filter(|variable| variable.section == section).peekable();
+            if section == Section::Link && own.peek().is_none() {
+                continue;
+            }
             lines.push(format!("\n[{}]", section.name()));
             if section == Section::System {
                 lines.push(format!("name = {}", quoted(self.system.name)));
             }
-            let own = self.variables.iter().filter(|variable| variable.section == section);
             lines.extend(own.map(|variable| {
                 let values: Vec<String> = variable.values.iter().map(as_toml).collect();
                 match values.as_slice() {

@@ -92,11 +92,12 @@ impl Reader<'_> {
         Ok(values)
     }
 
-    /// Where the case of a combination sets a parameter of the load, if it does.
-    pub(super) fn load_of_case(
+    /// Where the case of a combination sets a parameter of a section, if it does.
+    pub(super) fn place_in_case(
         &self,
         cases: Option<&Spanned<DeValue<'_>>>,
         combination: &Combination,
+        section: Section,
         name: &str,
     ) -> Option<Range<usize>> {
         let list = cases?.get_ref().as_array()?;
@@ -107,7 +108,7 @@ impl Reader<'_> {
             // Without a level there is one case only.
             level.is_none_or(|(_, level)| its_name == Some(&level.to_string()))
         })?;
-        let load = own.get_ref().as_table()?.get(Section::Load.name());
-        Some(load.and_then(|load| value_in(load, name)).unwrap_or_else(|| own.span()))
+        let table = own.get_ref().as_table()?.get(section.name());
+        Some(table.and_then(|table| value_in(table, name)).unwrap_or_else(|| own.span()))
     }
 }

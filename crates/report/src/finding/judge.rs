@@ -14,8 +14,6 @@ const NEAR: f64 = 0.05;
 const WIDE: f64 = 0.25;
 /// Little's law holds exactly on a drained trial; this is room for the edges of the warm-up.
 const LITTLE: f64 = 0.005;
-/// A send lag below this share of the mean response does not change what is seen.
-const LATE: f64 = 0.1;
 /// Above this utilisation the time to reach a steady mean grows as 1/(1 − ρ)².
 const NEARLY_FULL: f64 = 0.9;
 /// Service this much longer under load is no sampling error.
@@ -28,7 +26,9 @@ pub fn findings(report: &Report) -> Vec<Finding> {
     // Of several groups the first one's range stands for the others on the first screen, where the models matter.
     let ranges = if report.is_categorical() { extremes(report) } else { ranges(report) };
     let mut ranges = ranges.into_iter();
-    let mut found: Vec<Finding> = ranges.by_ref().take(1).collect();
+    // Before all else: what follows would be read as being of the server.
+    let mut found: Vec<Finding> = generator_limited(report).into_iter().collect();
+    found.extend(ranges.by_ref().take(1));
     let mut verdicts: Vec<_> =
         report.notations().into_iter().flat_map(|notation| verdicts(report, notation)).collect();
     found.extend(replay::finding(report));
@@ -322,25 +322,15 @@ fn doubts_of_points(report: &Report) -> Vec<Finding> {
         found.push(Finding::NoInterval { places: single });
     }
     found.extend(replay::too_narrow(report));
-    found.extend(sent_late(report));
     found
 }
 
-/// Where the generator was late, and where most, relative to the response time.
-fn sent_late(report: &Report) -> Option<Finding> {
-    let lag = |(index, point): (usize, &Point)| {
-        let lag_s = report.trials_of(index).filter_map(|trial| trial.send_lag_p99_s).fold(0.0, f64::max);
-        let response_s = point.measured.response.mean_s.value;
-        (lag_s > LATE * response_s).then(|| (report.place(point), lag_s, response_s))
-    };
-    let late: Vec<_> = report.points.iter().enumerate().filter_map(lag).collect();
-    let (worst, lag_p99_s, response_s) =
-        late.iter().max_by(|a, b| (a.1 / a.2).total_cmp(&(b.1 / b.2)))?.clone();
-    Some(Finding::SentLate {
-        places: late.into_iter().map(|(place, ..)| place).collect(),
-        worst,
-        lag_p99_s,
-        response_s,
+/// The trials that show the generator as much as the server.
+fn generator_limited(report: &Report) -> Option<Finding> {
+    let limited: Vec<&TrialLine> = report.trials.iter().filter(|trial| !trial.limits.is_empty()).collect();
+    Some(Finding::GeneratorLimited {
+        why: limited.first()?.limits.join("; "),
+        trials: limited.into_iter().map(|trial| trial.id.clone()).collect(),
     })
 }
 

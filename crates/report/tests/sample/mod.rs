@@ -281,6 +281,7 @@ fn trials(rates: &[f64], runs: &[Vec<Run>]) -> Vec<TrialLine> {
                 send_lag_p99_s: Some(0.2e-3),
                 server_cpu_cores: Some(run.service_s.iter().sum::<f64>() / run.length_s),
                 doubts: vec![],
+                limits: Vec::new(),
             });
         }
     }

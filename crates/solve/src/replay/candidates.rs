@@ -27,6 +27,9 @@ pub struct Candidate {
     pub servers: Servers,
     /// Its order of service.
     pub discipline: Discipline,
+    /// Its room for requests, waiting and in service; `None` is unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<u64>,
     /// How far its predictions are from the measurement.
     pub fit: Fit,
     /// Whether the run tells it from the best.
@@ -66,25 +69,37 @@ impl Candidates {
 }
 
 /// Replays trials through stations of one to twice as many servers as the system's `own`, each first in first out, last in
-/// first out, sharing, in its own order, and by priority where classes differ in weight. They are ranked by
-/// [`Fit::relative_error`] and told apart by the likelihood of their errors on the same requests.
+/// first out, sharing, in its own order, and by priority where classes differ in weight. Where the server turned requests
+/// away, each also with room for as many as were there when it did, one more and one fewer. They are ranked by
+/// [`Fit::relative_error`] and told apart by the likelihood of their errors on the same requests, and by that of who was
+/// turned away. What room the system's own station has is not known beforehand: with any it is the own one.
 ///
 /// # Errors
 /// As [`super::replay`].
 pub fn candidates(trials: &[Trial<'_>], own: &Rules<'_>) -> Result<Candidates, NotReplayed> {
     let visits = Visits::of(trials)?;
     let mut tried: Vec<Replay> = Vec::new();
+    let rooms = rooms(visits.found_by_refused());
     for servers in numbers(own.servers) {
         for discipline in disciplines(own, visits.are_weighted(own)) {
-            tried.push(visits.replay(&Rules { servers, discipline, ..*own }));
+            let fits = |room: &&Option<u64>| room.is_none_or(|room| room >= u64::from(servers.get()));
+            let at = |&capacity| visits.replay(&Rules { servers, discipline, capacity, ..*own });
+            tried.extend(rooms.iter().filter(fits).map(at));
         }
     }
     let is_own = |replay: &Replay| replay.servers == own.servers && replay.discipline == own.discipline;
     tried.sort_by(|a, b| a.fit.relative_error.total_cmp(&b.fit.relative_error));
     let least_error = tried[0].fit.relative_error;
-    let told_apart: Vec<bool> = tried.iter().map(|replay| differ(&tried[0].pairs, &replay.pairs)).collect();
+    let mut told_apart: Vec<bool> =
+        tried.iter().map(|replay| differ(&tried[0].pairs, &replay.pairs)).collect();
+    tell_apart_by_refusals(&tried, &mut told_apart);
     let mut ranked: Vec<(Replay, bool)> = tried.into_iter().zip(told_apart).collect();
-    ranked.sort_by_key(|(replay, told_apart)| (*told_apart, !is_own(replay) && !*told_apart));
+    let place = |(replay, told_apart): &(Replay, bool)| (*told_apart, !is_own(replay) && !*told_apart);
+    // Stable, so that what is left alike by all this stays in the order of the errors.
+    ranked.sort_by(|a, b| {
+        let explains = |one: &(Replay, bool)| if one.1 { 0.0 } else { one.0.refusal_evidence };
+        place(a).cmp(&place(b)).then(explains(b).total_cmp(&explains(a)))
+    });
     let own = ranked.iter().position(|(replay, _)| is_own(replay)).expect("the system's own is tried");
     let alike = ranked.iter().filter(|(_, told_apart)| !told_apart).count();
     let verdict = match least_error {
@@ -95,11 +110,28 @@ pub fn candidates(trials: &[Trial<'_>], own: &Rules<'_>) -> Result<Candidates, N
     let candidate = |(replay, told_apart): &(Replay, bool)| Candidate {
         servers: replay.servers,
         discipline: replay.discipline,
+        capacity: replay.capacity,
         fit: replay.fit.clone(),
         told_apart: *told_apart,
     };
     let candidates = ranked.iter().map(candidate).collect();
     Ok(Candidates { verdict, ranked: candidates, own, best: ranked.swap_remove(0).0 })
+}
+
+/// Of those whose responses are alike, those are told apart from the rest that explain who was turned away.
+fn tell_apart_by_refusals(tried: &[Replay], told_apart: &mut [bool]) {
+    let alike = tried.iter().zip(&*told_apart).filter(|(_, told_apart)| !**told_apart);
+    let most = alike.map(|(replay, _)| replay.refusal_evidence).fold(0.0, f64::max);
+    for (replay, told_apart) in tried.iter().zip(told_apart) {
+        *told_apart |= most - replay.refusal_evidence > SURE;
+    }
+}
+
+/// The rooms to try: unlimited, and about as much as was taken when requests were turned away.
+fn rooms(found: Option<u64>) -> Vec<Option<u64>> {
+    let around =
+        found.into_iter().flat_map(|found| found.saturating_sub(1).max(1)..=found.max(1).saturating_add(1));
+    [None].into_iter().chain(around.map(Some)).collect()
 }
 
 /// The numbers of servers to try around the system's own.

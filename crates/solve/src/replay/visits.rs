@@ -1,11 +1,12 @@
 //! From the rows of trials to what a station sees of them, and to what its predictions are compared with.
 
-use kendall_record::RequestRow;
+use kendall_record::{Outcome, RequestRow};
 
 use super::fit::{Fit, Pair};
 use super::serve::{Visit, departures};
 use super::{ArrivedBy, NotReplayed, Replay, Rules};
 use crate::Trial;
+use crate::statistics::mean;
 
 const NS_PER_S: f64 = 1e9;
 
@@ -17,12 +18,23 @@ pub(super) struct Visits {
     delay_s: f64,
 }
 
-/// One trial: the visits in order of arrival, and the measured response of those that are compared.
+/// One trial, as a station without limit sees it, and as one sees it that may turn requests away.
 struct Run {
+    served: Stream,
+    /// With those that the server turned away; `None` if it turned none away.
+    everybody: Option<Stream>,
+}
+
+/// The visits in order of arrival, and the measured response of those that are compared.
+struct Stream {
     visits: Vec<Visit>,
+    /// Who was turned away by the server. Were it not, it would take as long as others do on average.
+    refused: Vec<bool>,
     measured_s: Vec<Option<f64>>,
     /// How late each was sent.
     late_s: Vec<f64>,
+    /// When each left the server.
+    went_s: Vec<f64>,
 }
 
 impl Visits {
@@ -41,7 +53,7 @@ impl Visits {
         };
         let delay_ns = delay_ns.ok_or(NotReplayed::NothingToCompare)?;
         let runs: Vec<Run> = trials.iter().map(|trial| Run::of(trial, delay_ns)).collect();
-        if runs.iter().all(|run| run.measured_s.iter().all(Option::is_none)) {
+        if runs.iter().all(|run| run.served.measured_s.iter().all(Option::is_none)) {
             return Err(NotReplayed::NothingToCompare);
         }
         let delay_s = delay_ns as f64 / NS_PER_S;
@@ -50,18 +62,30 @@ impl Visits {
 
     /// Whether requests of different weights came.
     pub(super) fn are_weighted(&self, rules: &Rules<'_>) -> bool {
-        let mut weights = self.runs.iter().flat_map(|run| &run.visits).map(|visit| rules.weight(visit.class));
+        let visits = self.runs.iter().flat_map(|run| &run.served.visits);
+        let mut weights = visits.map(|visit| rules.weight(visit.class));
         let first = weights.next();
         weights.any(|weight| Some(weight) != first)
     }
 
+    /// How many requests those that were turned away found at the server: the middle one of these numbers. `None` if none
+    /// was turned away.
+    pub(super) fn found_by_refused(&self) -> Option<u64> {
+        let mut found: Vec<u64> = self.runs.iter().flat_map(Run::found_by_refused).collect();
+        found.sort_unstable();
+        found.get(found.len() / 2).copied()
+    }
+
     /// Through a station, and beside the measurement.
     pub(super) fn replay(&self, rules: &Rules<'_>) -> Replay {
-        let (mut pairs, mut turned_away) = (Vec::new(), 0);
+        let (mut pairs, mut turned_away, mut agreement) = (Vec::new(), 0, Agreement::default());
         for run in &self.runs {
-            let ends_s = departures(&run.visits, rules);
-            let measured = run.measured_s.iter().zip(&run.late_s);
-            for ((visit, end_s), (measured_s, late_s)) in run.visits.iter().zip(ends_s).zip(measured) {
+            let stream = rules.capacity.and(run.everybody.as_ref()).unwrap_or(&run.served);
+            let ends_s = departures(&stream.visits, rules);
+            let known = stream.refused.iter().zip(&ends_s);
+            known.for_each(|(&refused, end_s)| agreement.add(refused, end_s.is_none()));
+            let measured = stream.measured_s.iter().zip(&stream.late_s);
+            for ((visit, end_s), (measured_s, late_s)) in stream.visits.iter().zip(ends_s).zip(measured) {
                 match (end_s, *measured_s) {
                     (Some(end_s), Some(measured_s)) => {
                         let predicted_s = (late_s + end_s - visit.arrival_s + self.delay_s).max(0.0);
@@ -79,9 +103,12 @@ impl Visits {
         Replay {
             servers: rules.servers,
             discipline: rules.discipline,
+            capacity: rules.capacity,
             compared: pairs.len() as u64,
             left_out: self.left_out,
             turned_away,
+            refused_too: agreement.counts[1][1],
+            refusal_evidence: agreement.evidence(),
             arrived_by: self.arrived_by,
             delay_s: self.delay_s,
             fit: Fit::of(&pairs),
@@ -90,32 +117,96 @@ impl Visits {
     }
 }
 
+/// Who was turned away, by the server and by a replay.
+#[derive(Default)]
+struct Agreement {
+    /// By whether the server turned them away, and whether the replay did.
+    counts: [[u64; 2]; 2],
+}
+
+impl Agreement {
+    fn add(&mut self, by_server: bool, by_replay: bool) {
+        self.counts[usize::from(by_server)][usize::from(by_replay)] += 1;
+    }
+
+    /// The logarithm of the likelihood ratio of "who the replay turns away tells whom the server does" to "it does not", with the
+    /// shares that were found: half the statistic G (Sokal and Rohlf 1981, section 17.1). Nothing where the one goes against the
+    /// other.
+    fn evidence(&self) -> f64 {
+        let [[neither, replay], [server, both]] = self.counts.map(|row| row.map(|count| count as f64));
+        let all = neither + replay + server + both;
+        let term = |here: f64, row: f64, column: f64| {
+            if here > 0.0 { here * libm::log(here * all / (row * column)) } else { 0.0 }
+        };
+        if both * neither <= replay * server {
+            return 0.0;
+        }
+        let (kept, refused) = (neither + replay, server + both);
+        let (admits, turns) = (neither + server, replay + both);
+        term(neither, kept, admits)
+            + term(replay, kept, turns)
+            + term(server, refused, admits)
+            + term(both, refused, turns)
+    }
+}
+
 impl Run {
     fn of(trial: &Trial<'_>, delay_ns: i64) -> Self {
-        let arrival_ns = |row: &RequestRow| {
-            row.queued.unwrap_or_else(|| row.sent.unwrap_or(row.scheduled) + (delay_ns / 2).max(0))
+        let served = |row: &&RequestRow| row.service.is_some();
+        let refused =
+            |row: &RequestRow| row.outcome == Outcome::Refused && row.service.is_none() && row.sent.is_some();
+        let everybody = trial.rows.iter().any(refused).then(|| {
+            Stream::of(trial, delay_ns, trial.rows.iter().filter(|row| served(row) || refused(row)))
+        });
+        Self { served: Stream::of(trial, delay_ns, trial.rows.iter().filter(served)), everybody }
+    }
+
+    /// What each request that was turned away found: those that had come and not gone.
+    fn found_by_refused(&self) -> Vec<u64> {
+        let Some(Stream { visits, refused, went_s, .. }) = &self.everybody else { return Vec::new() };
+        let there = || visits.iter().zip(refused).zip(went_s).filter(|((_, refused), _)| !**refused);
+        let came_s: Vec<f64> = there().map(|((visit, _), _)| visit.arrival_s).collect();
+        let mut gone_s: Vec<f64> = there().map(|(_, went_s)| *went_s).collect();
+        gone_s.sort_by(f64::total_cmp);
+        let at = |(visit, refused): (&Visit, &bool)| {
+            let before =
+                |instants_s: &[f64]| instants_s.partition_point(|&at_s| at_s <= visit.arrival_s) as u64;
+            refused.then(|| before(&came_s).saturating_sub(before(&gone_s)))
         };
-        let mut rows: Vec<(&RequestRow, i64)> = trial
-            .rows
-            .iter()
-            .filter_map(|row| Some((row, row.service?)))
-            .map(|(row, service_ns)| (row, service_ns.max(0)))
-            .collect();
-        rows.sort_by_key(|(row, _)| (arrival_ns(row), row.index));
-        let origin_ns = rows.first().map_or(0, |(row, _)| arrival_ns(row));
-        let visit = |&(row, service_ns): &(&RequestRow, i64)| Visit {
-            arrival_s: (arrival_ns(row) - origin_ns) as f64 / NS_PER_S,
-            service_s: service_ns as f64 / NS_PER_S,
+        visits.iter().zip(refused).filter_map(at).collect()
+    }
+}
+
+impl Stream {
+    fn of<'a>(trial: &Trial<'_>, delay_ns: i64, rows: impl Iterator<Item = &'a RequestRow>) -> Self {
+        let half_ns = (delay_ns / 2).max(0);
+        let arrival_ns =
+            |row: &RequestRow| row.queued.unwrap_or_else(|| row.sent.unwrap_or(row.scheduled) + half_ns);
+        let went_ns = |row: &RequestRow| {
+            row.finished.or(row.completed.map(|at| at - half_ns)).unwrap_or(i64::MAX).max(arrival_ns(row))
+        };
+        let mut rows: Vec<&RequestRow> = rows.collect();
+        rows.sort_by_key(|row| (arrival_ns(row), row.index));
+        let services: Vec<f64> =
+            rows.iter().filter_map(|row| Some(row.service?.max(0) as f64 / NS_PER_S)).collect();
+        let usual_s = if services.is_empty() { 0.0 } else { mean(&services) };
+        let origin_ns = rows.first().map_or(0, |row| arrival_ns(row));
+        let since_s = |at_ns: i64| (at_ns - origin_ns) as f64 / NS_PER_S;
+        let visit = |row: &&RequestRow| Visit {
+            arrival_s: since_s(arrival_ns(row)),
+            service_s: row.service.map_or(usual_s, |service_ns| service_ns.max(0) as f64 / NS_PER_S),
             class: row.class as usize,
         };
-        let measured_s = |(row, _): &(&RequestRow, i64)| {
-            let counts = row.scheduled >= trial.warmup_ns;
+        let measured_s = |row: &&RequestRow| {
+            let counts = row.scheduled >= trial.warmup_ns && row.service.is_some();
             row.response_ns().filter(|_| counts).map(|response_ns| response_ns as f64 / NS_PER_S)
         };
         Self {
             visits: rows.iter().map(visit).collect(),
+            refused: rows.iter().map(|row| row.service.is_none()).collect(),
             measured_s: rows.iter().map(measured_s).collect(),
-            late_s: rows.iter().map(|(row, _)| late_ns(row) as f64 / NS_PER_S).collect(),
+            late_s: rows.iter().map(|row| late_ns(row) as f64 / NS_PER_S).collect(),
+            went_s: rows.iter().map(|row| since_s(went_ns(row))).collect(),
         }
     }
 }

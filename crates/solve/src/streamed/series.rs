@@ -77,10 +77,6 @@ impl Bin {
         self.went = self.went.extended(width_s).plus(next.went);
     }
 
-    pub(super) fn due(&self) -> u64 {
-        self.ended.iter().sum()
-    }
-
     pub(super) fn completed(&self) -> u64 {
         self.completed
     }
@@ -175,7 +171,6 @@ impl Bins {
             let quantile_s = |p| (bin.answered > 0).then(|| bin.response.quantile_s(p));
             SeriesBin {
                 at_s: place as f64 * width_s,
-                due: bin.due(),
                 ended: bin.ended,
                 completed: bin.completed,
                 in_flight,
@@ -194,6 +189,13 @@ impl Bins {
     pub(super) fn starts(&self) -> Vec<(i64, Bin)> {
         let (bins, width_ns) = self.shown();
         bins.into_iter().enumerate().map(|(place, bin)| (place as i64 * width_ns, bin)).collect()
+    }
+}
+
+impl SeriesBin {
+    /// Requests that were due in it.
+    pub fn due(&self) -> u64 {
+        self.ended.iter().sum()
     }
 }
 
@@ -232,9 +234,7 @@ pub struct Series {
 pub struct SeriesBin {
     /// When it begins, in seconds since the start.
     pub at_s: f64,
-    /// Requests that were due in it.
-    pub due: u64,
-    /// How they ended, in the order of [`Outcome::ALL`].
+    /// How the requests ended that were due in it, in the order of [`Outcome::ALL`].
     pub ended: [u64; Outcome::ALL.len()],
     /// Answers that were complete in it, whenever they were due.
     pub completed: u64,

@@ -1,0 +1,157 @@
+//! HTTP/3 (RFC 9114), over QUIC.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+use h3::client::{RequestStream, SendRequest};
+use h3::error::{Code, ConnectionError, StreamError};
+use h3::quic::RecvStream;
+use h3_quinn::OpenStreams;
+use http::{Request as Head, Response};
+use kendall_load::Stamps;
+use kendall_record::Outcome;
+use kendall_record::clock::now_ns;
+use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{ClientConfig, Endpoint};
+
+use crate::expect::{Expect, Seen};
+use crate::options::HttpError;
+use crate::streams::{Failed, Line};
+
+const LONGEST_HEAD_BYTES: u64 = 64 * 1024;
+
+/// One end of a connection.
+#[derive(Clone)]
+pub(crate) struct Http3 {
+    port: u16,
+    send: SendRequest<OpenStreams, Bytes>,
+}
+
+/// How to open a connection.
+pub(crate) struct Dial {
+    config: ClientConfig,
+    /// Whom the server's certificate must name.
+    name: String,
+}
+
+impl Dial {
+    pub(crate) fn new(config: rustls::ClientConfig, name: String) -> Result<Self, HttpError> {
+        let config =
+            QuicClientConfig::try_from(config).expect("the ring provider has the first cipher of QUIC");
+        Ok(Self { config: ClientConfig::new(Arc::new(config)), name })
+    }
+}
+
+impl Http3 {
+    async fn exchange(
+        &mut self,
+        head: Head<()>,
+        body: Bytes,
+        expect: &Expect,
+        stamps: &mut Stamps,
+    ) -> Result<Outcome, StreamError> {
+        let began_ns = now_ns();
+        let length = body.len() as u64;
+        let stream = self.send.send_request(head).await?;
+        stamps.sent = Some(began_ns);
+        let (mut send, mut receive) = stream.split();
+        let sending = async {
+            if !body.is_empty() {
+                send.send_data(body).await?;
+            }
+            send.finish().await
+        };
+        // A server may answer before it has taken the whole request.
+        let answer = tokio::select! {
+            biased;
+            answer = final_answer(&mut receive) => Err(answer?),
+            sent = sending => Ok(sent?),
+        };
+        let answer = match answer {
+            Err(answer) => answer,
+            Ok(()) => {
+                stamps.bytes_out += length;
+                final_answer(&mut receive).await?
+            }
+        };
+        stamps.first_byte = Some(now_ns());
+        let mut seen = Seen::head(expect, answer.status().as_u16());
+        while let Some(mut part) = receive.recv_data().await? {
+            while part.has_remaining() {
+                let length = part.chunk().len();
+                stamps.bytes_in += length as u64;
+                seen.body(expect, part.chunk());
+                part.advance(length);
+            }
+        }
+        Ok(seen.judge(expect))
+    }
+}
+
+impl Line for Http3 {
+    type Dial = Dial;
+
+    async fn open(dial: &Dial, to: SocketAddr) -> io::Result<Self> {
+        let any = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        // A socket for each connection, so that a server whose workers share a port by flows gets them all to work.
+        let endpoint = Endpoint::client(SocketAddr::new(any, 0))?;
+        let port = endpoint.local_addr()?.port();
+        let connecting =
+            endpoint.connect_with(dial.config.clone(), to, &dial.name).map_err(io::Error::other)?;
+        let connection = h3_quinn::Connection::new(connecting.await?);
+        let mut builder = h3::client::builder();
+        builder.max_field_section_size(LONGEST_HEAD_BYTES).send_grease(false);
+        let (mut driver, send) = builder.build(connection).await.map_err(io::Error::other)?;
+        // Ends with the last stream; its errors come out at every stream.
+        tokio::spawn(async move { drop(driver.wait_idle().await) });
+        Ok(Self { port, send })
+    }
+
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// QUIC itself lets a stream wait until the server has credit for it.
+    fn most_streams(&self) -> usize {
+        usize::MAX
+    }
+
+    async fn ask(
+        &mut self,
+        head: Head<()>,
+        body: Bytes,
+        expect: &Expect,
+        stamps: &mut Stamps,
+    ) -> Result<Outcome, Failed> {
+        let result = self.exchange(head, body, expect, stamps).await;
+        result.map_err(|error| failed(&error, stamps))
+    }
+}
+
+/// The head of the answer, after those of interim answers (1xx).
+async fn final_answer<R: RecvStream>(
+    receive: &mut RequestStream<R, Bytes>,
+) -> Result<Response<()>, StreamError> {
+    loop {
+        let answer = receive.recv_response().await?;
+        if !answer.status().is_informational() {
+            return Ok(answer);
+        }
+    }
+}
+
+fn failed(error: &StreamError, stamps: &Stamps) -> Failed {
+    match error {
+        _ if stamps.sent.is_none() => Failed::Unseen,
+        StreamError::RemoteClosing { .. } => Failed::Unseen,
+        // RFC 9114, 8.1: not looked at, so it may go out again.
+        StreamError::RemoteTerminate { code, .. } if *code == Code::H3_REQUEST_REJECTED => Failed::Unseen,
+        StreamError::RemoteTerminate { .. } => Failed::Stream(Outcome::Refused),
+        StreamError::ConnectionError { 0: ConnectionError::Local { .. }, .. } => Failed::Line(Outcome::Wrong),
+        StreamError::ConnectionError { .. } | StreamError::Undefined { .. } => Failed::Line(Outcome::Refused),
+        // What this side cannot read is no answer.
+        _ => Failed::Stream(Outcome::Wrong),
+    }
+}

@@ -1,0 +1,316 @@
+//! The laboratory checked against servers whose law is known: does it name the right station, and do its intervals hold?
+//!
+//! A case is a system whose station is known beforehand. It is served, loaded and stamped once for each seed. Of each run is
+//! asked what a user would ask. The first question is which station is behind it, from the rows alone: arrivals and service by
+//! the law that is closest, servers, order and room by the replay, which is told a wrong number of servers as the system's
+//! own so that it cannot lean on the truth. The second is its mean response time with a 95 % interval.
+//!
+//! The true mean is that of the station: simulated, or by an exact formula, at the rate that was asked for and with the law of
+//! all service times that the server stamped in all runs of the case (drawn and held: a sleep that ends late is part of it).
+//! To it is added the mean delay outside the station over all runs, which is what responses were longer than the replay
+//! through the true station has them. So each interval is held against a number that its own run hardly moves.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use kendall_load::Progress;
+use kendall_record::{RequestRow, read_trial};
+use kendall_solve::check::closest_law;
+use kendall_solve::{Rules, StopRule, Verdict, candidates, formula, measured, replay, simulate};
+use kendall_solve::{Trial as SolveTrial, statistics::mean};
+use kendall_station::random::{Purpose, derive};
+use kendall_station::{Arrivals, By, Discipline, Kind, Law, Notation, Servers};
+use serde::Serialize;
+
+use crate::experiment::Combination;
+use crate::load::Load;
+use crate::model::thinned;
+use crate::schedule::Trial;
+use crate::system::{Settings, System};
+use crate::trial::{Bench, Task, TrialError};
+
+/// What the replay is told of the servers. No case has so many.
+const TOLD: Servers = Servers::new(3).expect("not zero");
+/// Service times that the law of a case keeps; more are thinned evenly.
+const KEPT_SERVICES: usize = 200_000;
+/// How well the true mean is simulated, and with how many customers at most.
+const TRUE_WITHIN: f64 = 0.003;
+const SIMULATED: u64 = 40_000_000;
+
+/// A system whose station is known.
+#[derive(Clone, Debug)]
+pub struct KnownStation {
+    /// The station, in Kendall's notation.
+    pub station: Notation,
+    /// How it is served.
+    pub server: Settings,
+    /// How it is loaded.
+    pub load: Settings,
+}
+
+/// What one run said.
+#[derive(Clone, Debug, Serialize)]
+pub struct SeedResult {
+    /// The seed.
+    pub seed: u64,
+    /// The station that was named.
+    pub named: String,
+    /// Whether it is the right one.
+    pub right: bool,
+    /// The mean response time, in seconds.
+    pub mean_s: f64,
+    /// Its 95 % interval, if there is one.
+    pub interval_s: Option<(f64, f64)>,
+    /// Whether the true mean lies within; `None` without an interval.
+    pub covers: Option<bool>,
+    /// Requests that were answered or turned away after the warm-up.
+    pub requests: u64,
+}
+
+/// What all runs of a case said.
+#[derive(Clone, Debug, Serialize)]
+pub struct CaseResult {
+    /// The true station.
+    pub station: String,
+    /// The mean of the service times that were stamped, in seconds, and their squared coefficient of variation.
+    pub service_s: f64,
+    /// The latter.
+    pub service_scv: f64,
+    /// The mean delay outside the station, in seconds.
+    pub delay_s: f64,
+    /// The true mean response time, that delay included, in seconds.
+    pub true_mean_s: f64,
+    /// The mean over all runs, in seconds.
+    pub mean_s: f64,
+    /// Each run.
+    pub seeds: Vec<SeedResult>,
+}
+
+impl CaseResult {
+    /// How many runs named the right station.
+    pub fn named_right(&self) -> usize {
+        self.seeds.iter().filter(|seed| seed.right).count()
+    }
+
+    /// How many intervals cover the true mean.
+    pub fn covering(&self) -> usize {
+        self.seeds.iter().filter(|seed| seed.covers == Some(true)).count()
+    }
+}
+
+/// Why the laboratory could not be checked.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum SelfcheckError {
+    #[error("{station}, seed {seed}: {source}")]
+    Trial { station: String, seed: u64, source: Box<TrialError> },
+    #[error("{station}, seed {seed}: {why}")]
+    NoAnswer { station: String, seed: u64, why: String },
+    #[error("{station}: the true mean cannot be known: {why}")]
+    NoTruth { station: String, why: String },
+    #[error("{station}: --{name}: {why}")]
+    Load { station: String, name: &'static str, why: String },
+}
+
+/// The way to the cases, and how often to go it.
+#[derive(Clone, Copy, Debug)]
+pub struct Selfcheck<'a> {
+    /// The program that serves the system.
+    pub program: &'a Path,
+    /// The system.
+    pub system: &'static System,
+    /// Records lie here while they are needed.
+    pub folder: &'a Path,
+    /// Runs of each case.
+    pub seeds: u64,
+    /// The seed of all.
+    pub seed: u64,
+    /// Cases at a time.
+    pub at_a_time: usize,
+}
+
+impl Selfcheck<'_> {
+    /// Runs all seeds of all cases; `cancel` stops between two runs, and after it what was found so far is returned.
+    ///
+    /// # Errors
+    /// Fails where a server or the generator cannot be run, or where a run makes no answer.
+    pub fn run(
+        &self,
+        cases: &[KnownStation],
+        cancel: &AtomicBool,
+        ended: &(dyn Fn(&str, &SeedResult) + Sync),
+    ) -> Result<Vec<CaseResult>, SelfcheckError> {
+        let next = AtomicUsize::new(0);
+        let mut found: Vec<(usize, Result<CaseResult, SelfcheckError>)> = thread::scope(|scope| {
+            let work = || {
+                let take = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&at| at < cases.len());
+                std::iter::from_fn(take)
+                    .map(|at| (at, self.case(&cases[at], cancel, ended)))
+                    .collect::<Vec<_>>()
+            };
+            let workers: Vec<_> =
+                (0..self.at_a_time.clamp(1, cases.len())).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().flat_map(|worker| worker.join().expect("a case does not panic")).collect()
+        });
+        found.sort_by_key(|(at, _)| *at);
+        found.into_iter().map(|(_, result)| result).collect()
+    }
+
+    fn case(
+        &self,
+        case: &KnownStation,
+        cancel: &AtomicBool,
+        ended: &(dyn Fn(&str, &SeedResult) + Sync),
+    ) -> Result<CaseResult, SelfcheckError> {
+        let station = case.station.to_string();
+        let load = Load::new(&case.load, self.folder).map_err(|(name, why)| SelfcheckError::Load {
+            station: station.clone(),
+            name,
+            why,
+        })?;
+        let mut runs: Vec<(SeedResult, Seen)> = Vec::new();
+        for repeat in 0..self.seeds {
+            let seed = derive(self.seed, Purpose::Trial, repeat);
+            let rows = self.rows(case, &load, seed).map_err(|source| SelfcheckError::Trial {
+                station: station.clone(),
+                seed,
+                source: source.into(),
+            })?;
+            if cancel.load(Ordering::Relaxed) {
+                break;
+            }
+            let trial = SolveTrial { rows: &rows, warmup_ns: load.warmup.as_nanos() as i64 };
+            let run = judge(&trial, case, seed).map_err(|why| SelfcheckError::NoAnswer {
+                station: station.clone(),
+                seed,
+                why,
+            })?;
+            ended(&station, &run.0);
+            runs.push(run);
+        }
+        conclude(case, &load, runs).map_err(|why| SelfcheckError::NoTruth { station, why })
+    }
+
+    /// The rows of one run.
+    fn rows(&self, case: &KnownStation, load: &Load, seed: u64) -> Result<Vec<RequestRow>, TrialError> {
+        let combination = Combination {
+            server: case.server.clone(),
+            workload: Settings::defaults(self.system.workload),
+            load: case.load.clone(),
+            levels: Vec::new(),
+        };
+        let trial = Trial { number: 1, combination: 0, repeat: 0, seed };
+        let folder = self.folder.join(format!("{}-{seed:x}", case.station.to_string().replace('/', "-")));
+        let task =
+            Task { trial: &trial, combination: &combination, load, capacity_per_s: None, folder: &folder };
+        let bench = Bench { program: self.program, system: self.system };
+        // Cancelling is between runs, which are short.
+        bench.trial(&task, &Progress::default(), &AtomicBool::new(false))?;
+        let rows = read_trial(&folder)?;
+        // Left there it would be in nobody's way but the disk's.
+        let _ = std::fs::remove_dir_all(&folder);
+        Ok(rows)
+    }
+}
+
+/// What a run adds to what is known of the truth.
+struct Seen {
+    services_s: Vec<f64>,
+    /// By how much each response was longer than the true station has it.
+    delays_s: Vec<f64>,
+}
+
+/// What a run says, and what it adds to the truth.
+fn judge(trial: &SolveTrial<'_>, case: &KnownStation, seed: u64) -> Result<(SeedResult, Seen), String> {
+    let Notation { servers, capacity, discipline, .. } = case.station;
+    let discipline = discipline.unwrap_or(Discipline::Fifo);
+    let answer = measured(&[*trial], servers, &[]).map_err(|why| why.to_string())?;
+    let named = named(trial)?;
+    let mean_s = answer.response.mean_s;
+    let By::Measurement { requests, .. } = answer.by else { unreachable!("it was measured") };
+    let truth = Rules { capacity, ..Rules::new(servers, discipline, &[]) };
+    let through = replay(&[*trial], &truth).map_err(|why| why.to_string())?;
+    let delay_s = through.delay_s;
+    let delays_s = through.pairs.iter().map(|pair| pair.measured_s - pair.predicted_s + delay_s).collect();
+    let services_s = trial.rows.iter().filter_map(|row| Some(row.service?.max(0) as f64 / 1e9)).collect();
+    let result = SeedResult {
+        seed,
+        right: named == case.station.to_string(),
+        named,
+        mean_s: mean_s.value,
+        interval_s: mean_s.interval,
+        covers: None,
+        requests,
+    };
+    Ok((result, Seen { services_s, delays_s }))
+}
+
+/// The station that is behind a run, from its rows alone; with a question mark where others explain it as well.
+fn named(trial: &SolveTrial<'_>) -> Result<String, String> {
+    let found =
+        candidates(&[*trial], &Rules::new(TOLD, Discipline::Fifo, &[])).map_err(|why| why.to_string())?;
+    let best = &found.ranked[0];
+    let mut queued: Vec<i64> = trial.rows.iter().filter_map(|row| row.queued).collect();
+    queued.sort_unstable();
+    let gaps_s: Vec<f64> = queued.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e9).collect();
+    let services_s: Vec<f64> = trial.rows.iter().filter_map(|row| Some(row.service? as f64 / 1e9)).collect();
+    let kind = |times_s: &[f64]| {
+        let law = closest_law(times_s).map(|closest| closest.law);
+        law.and_then(|law| law.letter().parse().ok()).unwrap_or(Kind::General)
+    };
+    let notation = Notation {
+        arrivals: kind(&gaps_s),
+        service: kind(&services_s),
+        servers: best.servers,
+        capacity: best.capacity,
+        population: None,
+        discipline: Some(best.discipline).filter(|&discipline| discipline != Discipline::Fifo),
+    };
+    let doubt = if found.verdict == Verdict::Explained { "" } else { "?" };
+    Ok(format!("{notation}{doubt}"))
+}
+
+/// The truth from all runs together, and each interval held against it.
+fn conclude(case: &KnownStation, load: &Load, runs: Vec<(SeedResult, Seen)>) -> Result<CaseResult, String> {
+    let mut services_s: Vec<f64> = runs.iter().flat_map(|(_, seen)| &seen.services_s).copied().collect();
+    services_s.sort_by(f64::total_cmp);
+    let delays_s: Vec<f64> = runs.iter().flat_map(|(_, seen)| &seen.delays_s).copied().collect();
+    if services_s.is_empty() || delays_s.is_empty() {
+        return Err("no run was made".into());
+    }
+    let law = Law::empirical(thinned(&services_s, KEPT_SERVICES)).map_err(|why| why.to_string())?;
+    let (service_s, service_scv, delay_s) = (law.mean_s(), law.scv(), mean(&delays_s));
+    let true_mean_s = delay_s + station_mean_s(case, load.arrivals(None), law)?;
+    let mut seeds: Vec<SeedResult> = runs.into_iter().map(|(result, _)| result).collect();
+    for seed in &mut seeds {
+        seed.covers = seed.interval_s.map(|(low_s, high_s)| (low_s..=high_s).contains(&true_mean_s));
+    }
+    let mean_s = mean(&seeds.iter().map(|seed| seed.mean_s).collect::<Vec<_>>());
+    Ok(CaseResult {
+        station: case.station.to_string(),
+        service_s,
+        service_scv,
+        delay_s,
+        true_mean_s,
+        mean_s,
+        seeds,
+    })
+}
+
+/// The mean response time at the station with this law of service.
+fn station_mean_s(case: &KnownStation, arrivals: Arrivals, law: Law) -> Result<f64, String> {
+    let mut station = case.station.station(Law::Constant { mean_s: 1.0 }, law);
+    station.arrivals = arrivals;
+    match formula(&station) {
+        Ok(answer) if matches!(answer.by, By::Formula { approximate: None, .. }) => {
+            Ok(answer.response.mean_s.value)
+        }
+        _ => {
+            let stop = StopRule::Steady { max_customers: SIMULATED, relative_half_width: Some(TRUE_WITHIN) };
+            simulate(&station, stop, 1)
+                .map(|answer| answer.response.mean_s.value)
+                .map_err(|why| why.to_string())
+        }
+    }
+}

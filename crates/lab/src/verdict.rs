@@ -1,0 +1,556 @@
+//! Who limited a run: the server, or the generator that was to measure it. The one place where that is judged; the terminal,
+//! the pages and the records all show this verdict.
+//!
+//! A run is generator-limited where requests left late although a connection was free, where the generator had hardly any
+//! time to spare, where the sends were not what was asked for in rate or law, or where its books do not balance. What it
+//! measured then is partly itself. A wait for a connection is not its fault, but a doubt; a server that cannot follow is a
+//! result.
+
+use std::fmt;
+
+use kendall_load::{Doubt, RunSummary, Timing};
+use kendall_solve::number::{percent, significant, time};
+use kendall_solve::statistics::{LittleCheck, anderson_darling_exponential};
+use kendall_station::{Arrivals, Law};
+use serde::{Deserialize, Serialize};
+
+/// The achieved rate may be so far off the one that was due.
+const RATE: f64 = 0.01;
+/// A generator that waits longer than this share of a run for a processor is not alone on its core.
+const RUN_QUEUE: f64 = 0.1;
+/// A chance below this is none.
+const CHANCE: f64 = 1e-3;
+/// Gaps whose coefficient of variation is no further off serve as well as those asked for.
+const GAP_CV: f64 = 0.05;
+/// The same for the index of dispersion.
+const DISPERSION: f64 = 0.1;
+/// Fewer gaps than this have no law.
+const GAPS: usize = 100;
+/// Fewer sends than this have no rate.
+const DUE_AT_LEAST: u64 = 20;
+
+/// Who limited a run, and what that is judged by.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Whether the run can be trusted.
+    pub trust: Trust,
+    /// Every check, held or not.
+    pub checks: Vec<Check>,
+    /// Why the generator limited the run, each as a clause; none where it did not.
+    pub limits: Vec<Limit>,
+    /// Other reasons to doubt the run.
+    pub doubts: Vec<Doubt>,
+}
+
+/// Whether a run can be trusted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    /// Every check held.
+    #[default]
+    Trustworthy,
+    /// The generator did its part, and still something may have changed what was seen.
+    Doubtful,
+    /// What was measured is partly the generator.
+    GeneratorLimited,
+}
+
+/// What is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Checked {
+    /// The rate of the sends beside that of the schedule.
+    Rate,
+    /// How late requests with a free connection were begun.
+    Lag,
+    /// The share of a core that the generator used.
+    Processor,
+    /// How long it was kept waiting for one.
+    RunQueue,
+    /// The law of the gaps between sends.
+    Gaps,
+    /// How the sends bunch.
+    Dispersion,
+    /// Little's law, over the generator's own books.
+    Little,
+    /// Waits for a free connection.
+    Connections,
+}
+
+/// One check of a run: what was asked, and what was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// What.
+    pub what: Checked,
+    /// What should be, in words.
+    pub asked: String,
+    /// What was, in words.
+    pub found: String,
+    /// Whether that is so; `None` where there is too little to say, or nothing was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<bool>,
+}
+
+/// Why a generator limited what it was to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// Requests left late although a connection was free.
+    Late {
+        /// 99 % left at most this late, in seconds.
+        lag_p99_s: f64,
+        /// What would not have mattered, in seconds.
+        allowed_s: f64,
+    },
+    /// It had hardly any time to spare.
+    Busy {
+        /// The share of one core that it used.
+        core_share: f64,
+    },
+    /// Others kept it from its core.
+    Waited {
+        /// The share of the run that it was ready and did not run.
+        share: f64,
+    },
+    /// It sent at another rate than was due.
+    Rate {
+        /// Sends over what was due.
+        ratio: f64,
+    },
+    /// Its sends came by another law than was asked for.
+    Gaps {
+        /// The coefficient of variation of the gaps.
+        cv: f64,
+        /// That of the law.
+        asked: f64,
+    },
+    /// Its sends bunched otherwise than was asked for.
+    Dispersion {
+        /// The index of dispersion of the sends per millisecond.
+        index: f64,
+        /// That of the law.
+        asked: f64,
+    },
+    /// Its books do not balance.
+    Little {
+        /// Arrival rate × response over the number present, less 1.
+        gap: f64,
+    },
+}
+
+impl Verdict {
+    /// Judges a run by what its generator says, beside the arrivals that it was to make.
+    pub fn of(run: &RunSummary, arrivals: &Arrivals) -> Self {
+        let mut judge = Judge::default();
+        judge.lag(run);
+        judge.rate(run, arrivals);
+        judge.processor(run);
+        judge.law(run, arrivals);
+        judge.little(run);
+        judge.connections(run);
+        let Judge { checks, limits } = judge;
+        let own = |doubt: &&Doubt| matches!(doubt, Doubt::Late { .. } | Doubt::Busy { .. });
+        let doubts: Vec<Doubt> = run.doubts.iter().filter(|doubt| !own(doubt)).copied().collect();
+        let trust = match (limits.is_empty(), doubts.is_empty()) {
+            (false, _) => Trust::GeneratorLimited,
+            (true, false) => Trust::Doubtful,
+            (true, true) => Trust::Trustworthy,
+        };
+        Self { trust, checks, limits, doubts }
+    }
+
+    /// The verdict in a sentence: the first line of every result.
+    pub fn headline(&self) -> String {
+        let list = |reasons: Vec<String>| reasons.join("; ");
+        match self.trust {
+            Trust::GeneratorLimited => {
+                format!("GENERATOR-LIMITED: {}.", list(self.limits.iter().map(ToString::to_string).collect()))
+            }
+            Trust::Doubtful => {
+                format!("Doubtful: {}.", list(self.doubts.iter().map(ToString::to_string).collect()))
+            }
+            Trust::Trustworthy => {
+                let said = |what: Checked, say: &dyn Fn(&str) -> String| {
+                    let check =
+                        self.checks.iter().find(|check| check.what == what && check.held == Some(true));
+                    check.map(|check| say(&check.found))
+                };
+                let parts = [
+                    said(Checked::Lag, &|found| format!("sent on schedule ({found} late)")),
+                    said(Checked::Processor, &|found| format!("the generator used {found}")),
+                    said(Checked::Gaps, &|_| "gaps as asked".to_owned()),
+                    said(Checked::Little, &|_| "Little’s law holds".to_owned()),
+                ];
+                format!("Trustworthy: {}.", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+}
+
+/// Checks as they are made, and what they find wrong.
+#[derive(Default)]
+struct Judge {
+    checks: Vec<Check>,
+    limits: Vec<Limit>,
+}
+
+impl Judge {
+    fn check(
+        &mut self,
+        what: Checked,
+        asked: impl Into<String>,
+        found: impl Into<String>,
+        held: Option<bool>,
+    ) {
+        self.checks.push(Check { what, asked: asked.into(), found: found.into(), held });
+    }
+
+    fn limit(&mut self, held: bool, limit: Limit) {
+        if !held {
+            self.limits.push(limit);
+        }
+    }
+
+    /// The rate from the first send to the last. Sends that waited for a connection were not the generator's to make.
+    fn rate(&mut self, run: &RunSummary, arrivals: &Arrivals) {
+        let (achieved, due) = (run.sends.per_s, run.sends.due_per_s);
+        if matches!(arrivals, Arrivals::Closed { .. }) || due <= 0.0 || run.sends.count < 2 {
+            return;
+        }
+        let ratio = achieved / due;
+        let found = format!("{}/s of {}/s", significant(achieved, 4), significant(due, 4));
+        let held = (ratio - 1.0).abs() <= RATE;
+        let waited = run.waited_for_connection > 0;
+        let told = run.sends.count >= DUE_AT_LEAST && !(waited && !held);
+        self.check(Checked::Rate, "within 1 % of what was due", found, told.then_some(held));
+        self.limit(held || !told, Limit::Rate { ratio });
+    }
+
+    /// The threshold is the generator's own: what it says of its doubts.
+    fn lag(&mut self, run: &RunSummary) {
+        let lag_p99_s = run.lag.p99_ns as f64 / 1e9;
+        let late = run.doubts.iter().find_map(|doubt| match doubt {
+            Doubt::Late { response_p50_ns, .. } => Some((*response_p50_ns as f64 / 20e9).max(50e-6)),
+            _ => None,
+        });
+        let found = format!("99 % within {}", time(lag_p99_s));
+        let held = (run.sent > 0).then_some(late.is_none());
+        self.check(Checked::Lag, "p99 within 50 µs, or 5 % of the median response", found, held);
+        if let Some(allowed_s) = late {
+            self.limit(false, Limit::Late { lag_p99_s, allowed_s });
+        }
+    }
+
+    fn processor(&mut self, run: &RunSummary) {
+        let core_share = run.core_share();
+        let found = format!("{} of a core", percent(core_share));
+        if run.thread.timing == Timing::Precise {
+            self.check(Checked::Processor, "as much as it likes: it spins", found, None);
+        } else {
+            let busy = run.doubts.iter().any(|doubt| matches!(doubt, Doubt::Busy { .. }));
+            self.check(Checked::Processor, "below 80 % of a core", found, Some(!busy));
+            self.limit(!busy, Limit::Busy { core_share });
+        }
+        if let Some(run_queue_s) = run.thread.run_queue_s {
+            let share = run_queue_s / run.wall_s.max(1e-9);
+            let held = share < RUN_QUEUE;
+            let found = format!("{} of the run", percent(share));
+            self.check(Checked::RunQueue, "below 10 % of the run", found, Some(held));
+            self.limit(held, Limit::Waited { share });
+        }
+    }
+
+    /// Chance and effect together: of a million gaps every trifle is significant, and of a hundred hardly anything is.
+    fn law(&mut self, run: &RunSummary, arrivals: &Arrivals) {
+        let Arrivals::Open { gap } = arrivals else { return };
+        let (sends, asked) = (&run.sends, gap.scv().sqrt());
+        if sends.count <= GAPS as u64 || run.waited_for_connection > 0 || !asked.is_finite() {
+            let why = if run.waited_for_connection > 0 { "some waited for a connection" } else { "too few" };
+            self.check(Checked::Gaps, words(gap), why, None);
+            return;
+        }
+        // Two standard errors for gaps that are exponential; for others it is of this size.
+        let room = GAP_CV.max(3.0 * asked / (sends.count as f64).sqrt());
+        let near = (sends.gap_cv - asked).abs() <= room * asked.max(1.0);
+        let chance = chance(&sends.gaps_ns, gap);
+        let found = match chance {
+            Some((statistic, p)) => format!(
+                "CV {}, A² {} ({})",
+                significant(sends.gap_cv, 3),
+                significant(statistic, 2),
+                if p < CHANCE { "not by chance".to_owned() } else { format!("p = {}", significant(p, 2)) }
+            ),
+            None => format!("CV {}", significant(sends.gap_cv, 3)),
+        };
+        self.check(Checked::Gaps, words(gap), found, Some(near));
+        self.limit(near, Limit::Gaps { cv: sends.gap_cv, asked });
+        self.dispersion(run, gap);
+    }
+
+    /// The index of dispersion of the counts is 1 at every width for Poisson arrivals, and 0 for constant ones; of others it
+    /// depends on the width.
+    fn dispersion(&mut self, run: &RunSummary, gap: &Law) {
+        let asked = match gap {
+            Law::Exponential { .. } => 1.0,
+            Law::Constant { .. } => 0.0,
+            _ => return,
+        };
+        // A window must hold a send at least, or constant gaps do not show.
+        let told: Vec<&kendall_load::Dispersion> =
+            run.sends.dispersion.iter().filter(|one| asked > 0.0 || one.window_s >= gap.mean_s()).collect();
+        let found: Vec<String> = told
+            .iter()
+            .map(|one| format!("{} in {}", significant(one.index, 3), whole_time(one.window_s)))
+            .collect();
+        if told.is_empty() {
+            return;
+        }
+        let off = |one: &kendall_load::Dispersion| {
+            let error = asked * (2.0 / one.windows as f64).sqrt();
+            (one.index - asked).abs() - (DISPERSION + 4.0 * error)
+        };
+        // Short constant gaps leave a fraction of a send in each window, which is 1/4 at most over its mean.
+        let worst = told.iter().copied().max_by(|a, b| off(a).total_cmp(&off(b))).expect("it is not empty");
+        let fraction = if asked == 0.0 { 0.25 * gap.mean_s() / worst.window_s } else { 0.0 };
+        let held = off(worst) <= fraction;
+        let wanted = format!("{} ± 0.1 in windows", significant(asked, 1));
+        self.check(Checked::Dispersion, wanted, found.join(", "), Some(held));
+        self.limit(held, Limit::Dispersion { index: worst.index, asked });
+    }
+
+    fn little(&mut self, run: &RunSummary) {
+        if run.little.in_system_s <= 0.0 {
+            return;
+        }
+        let (wall_s, sent) = (run.wall_s.max(1e-9), run.sent.max(1) as f64);
+        let law =
+            LittleCheck::new(run.little.in_system_s / wall_s, sent / wall_s, run.little.responses_s / sent);
+        let found = format!("off by {}", percent(law.relative_gap.abs()));
+        self.check(Checked::Little, "L = λW within 0.5 %", found, Some(law.holds()));
+        self.limit(law.holds(), Limit::Little { gap: law.relative_gap });
+    }
+
+    fn connections(&mut self, run: &RunSummary) {
+        let waited = run.waited_for_connection;
+        let found = match waited {
+            0 => format!("none, {} opened", run.connections_opened),
+            _ => format!(
+                "{waited} of {} waited, 99 % up to {}",
+                run.sent,
+                time(run.wait_for_connection.p99_ns as f64 / 1e9)
+            ),
+        };
+        self.check(Checked::Connections, "no request waits for one", found, Some(waited == 0));
+    }
+}
+
+/// The chance of gaps like these by their law: the test of Anderson and Darling, after what turns that law into the
+/// exponential one. `None` for a law without a density, or too few gaps.
+fn chance(gaps_ns: &[u64], gap: &Law) -> Option<(f64, f64)> {
+    if gaps_ns.len() < GAPS || gap.scv() <= 0.0 {
+        return None;
+    }
+    // −ln of the chance of a longer gap is exponential, whatever the law.
+    let exponential = |&ns: &u64| match gap {
+        Law::Exponential { .. } => ns as f64,
+        _ => -gap.survival(ns as f64 / 1e9).max(f64::MIN_POSITIVE).ln(),
+    };
+    let values: Vec<f64> = gaps_ns.iter().map(exponential).collect();
+    anderson_darling_exponential(&values).map(|tested| (tested.statistic, tested.p_value))
+}
+
+/// A law of gaps in words.
+fn words(gap: &Law) -> String {
+    format!("{} gaps, CV {}", gap.name(), significant(gap.scv().sqrt(), 3))
+}
+
+/// A time that is whole in its unit.
+fn whole_time(time_s: f64) -> String {
+    format!("{} ms", (time_s * 1e3).round())
+}
+
+impl Checked {
+    /// What it is called in a table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rate => "rate",
+            Self::Lag => "lag with a free connection",
+            Self::Processor => "generator’s processor",
+            Self::RunQueue => "generator’s run queue",
+            Self::Gaps => "law of the gaps",
+            Self::Dispersion => "dispersion of the sends",
+            Self::Little => "Little’s law",
+            Self::Connections => "waits for a connection",
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Late { lag_p99_s, allowed_s } => write!(
+                f,
+                "requests left late, 1 % by over {} where {} would not matter",
+                time(lag_p99_s),
+                time(allowed_s)
+            ),
+            Self::Busy { core_share } => {
+                write!(f, "the generator was busy for {} of the time", percent(core_share))
+            }
+            Self::Waited { share } => {
+                write!(f, "others kept the generator from its core for {} of the time", percent(share))
+            }
+            Self::Rate { ratio } => write!(f, "it sent {} of what was due per second", percent(ratio)),
+            Self::Gaps { cv, asked } => write!(
+                f,
+                "the gaps between sends vary by {} of their mean, where {} was asked for",
+                percent(cv),
+                percent(asked)
+            ),
+            Self::Dispersion { index, asked } => write!(
+                f,
+                "the sends bunch: their index of dispersion is {}, where {} was asked for",
+                significant(index, 2),
+                significant(asked, 1)
+            ),
+            Self::Little { gap } => {
+                write!(f, "its books do not balance: Little’s law is off by {}", percent(gap.abs()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kendall_load::{Dispersion, Lag, Little, Sends, ThreadUse};
+    use kendall_station::random::{Purpose, stream};
+
+    use super::*;
+
+    /// A run of 5,000 requests per second for 10 s about which nothing is wrong.
+    fn clean(gap: &Law) -> RunSummary {
+        let mut rng = stream(1, Purpose::Trial, 0);
+        let gaps_ns = (0..4096).map(|_| (gap.sample(&mut rng) * 1e9) as u64).collect();
+        let dispersion =
+            |window_s: f64| Dispersion { window_s, windows: (10.0 / window_s) as u64, index: gap.scv() };
+        RunSummary {
+            start_ns: 0,
+            wall_s: 10.0,
+            sending_s: 10.0,
+            sent: 50_000,
+            ended: [50_000, 0, 0, 0, 0],
+            lag: Lag { p50_ns: 9_000, p99_ns: 32_000, max_ns: 400_000 },
+            send_lag: Lag { p50_ns: 9_000, p99_ns: 32_000, max_ns: 400_000 },
+            waited_for_connection: 0,
+            wait_for_connection: Lag::default(),
+            connections_opened: 12,
+            own_failures: 0,
+            refused_because: None,
+            max_in_flight: 12,
+            sends: Sends {
+                count: 50_000,
+                per_s: 5000.4,
+                due_per_s: 5000.0,
+                gap_cv: gap.scv().sqrt(),
+                dispersion: [0.001, 0.01, 0.1].map(dispersion).into(),
+                gaps_ns,
+            },
+            little: Little { in_system_s: 25.0, responses_s: 25.001 },
+            generator_cpu_s: 0.6,
+            thread: ThreadUse { run_queue_s: Some(0.02), ..ThreadUse::default() },
+            doubts: Vec::new(),
+        }
+    }
+
+    fn poisson() -> Arrivals {
+        Arrivals::poisson(5000.0)
+    }
+
+    fn exponential() -> Law {
+        Law::Exponential { mean_s: 2e-4 }
+    }
+
+    #[test]
+    fn a_clean_run_is_trustworthy_and_says_by_what() {
+        let verdict = Verdict::of(&clean(&exponential()), &poisson());
+        assert_eq!(verdict.trust, Trust::Trustworthy, "{verdict:?}");
+        assert_eq!(
+            verdict.headline(),
+            "Trustworthy: sent on schedule (99 % within 32.0 µs late), the generator used 6.0 % of a core, gaps as asked, \
+             Little’s law holds."
+        );
+        assert!(verdict.checks.iter().all(|check| check.held == Some(true)), "{verdict:?}");
+        let constant = Verdict::of(&clean(&Law::Constant { mean_s: 2e-4 }), &Arrivals::constant(5000.0));
+        assert_eq!(constant.trust, Trust::Trustworthy, "{constant:?}");
+    }
+
+    /// Each fault alone is named, and no other.
+    #[test]
+    fn each_fault_of_the_generator_is_named() {
+        type Break = fn(&mut RunSummary);
+        let faults: [(&str, Break); 7] = [
+            ("left late", |run| {
+                run.lag.p99_ns = 900_000;
+                run.doubts.push(Doubt::Late { lag_p99_ns: 900_000, response_p50_ns: 400_000 });
+            }),
+            ("busy for 93 %", |run| {
+                run.generator_cpu_s = 9.3;
+                run.doubts.push(Doubt::Busy { core_share: 0.93 });
+            }),
+            ("kept the generator from its core", |run| run.thread.run_queue_s = Some(3.0)),
+            ("sent 95 %", |run| run.sends.per_s = 4750.0),
+            ("gaps between sends vary by 40 %", |run| run.sends.gap_cv = 0.4),
+            ("index of dispersion is 2.5", |run| run.sends.dispersion[0].index = 2.5),
+            ("off by 1.0 %", |run| run.little.responses_s = 25.25),
+        ];
+        for (words, fault) in faults {
+            let mut run = clean(&exponential());
+            fault(&mut run);
+            let verdict = Verdict::of(&run, &poisson());
+            assert_eq!((verdict.trust, verdict.limits.len()), (Trust::GeneratorLimited, 1), "{verdict:?}");
+            let headline = verdict.headline();
+            assert!(headline.starts_with("GENERATOR-LIMITED: ") && headline.contains(words), "{headline}");
+            assert_eq!(verdict.checks.iter().filter(|check| check.held == Some(false)).count(), 1);
+            let text = serde_json::to_string(&verdict).unwrap();
+            assert_eq!(serde_json::from_str::<Verdict>(&text).unwrap(), verdict);
+        }
+    }
+
+    /// A wait for a connection is the server's doing, or that of whoever allowed too few.
+    #[test]
+    fn waiting_for_a_connection_is_a_doubt_and_not_the_generators_fault() {
+        let mut run = clean(&exponential());
+        run.waited_for_connection = 700;
+        run.sends.per_s = 2500.0;
+        run.sends.gap_cv = 3.0;
+        run.doubts.push(Doubt::Connections { waited: 700, sent: 50_000 });
+        let verdict = Verdict::of(&run, &poisson());
+        assert_eq!(verdict.trust, Trust::Doubtful, "{verdict:?}");
+        assert!(verdict.headline().contains("700 of 50000 requests waited"), "{}", verdict.headline());
+    }
+
+    /// A grid of 50 µs, as a coarse timer makes, leaves variation and dispersion alone; the test of their law sees it and
+    /// says so, and no result depends on it.
+    #[test]
+    fn what_no_result_depends_on_is_told_and_not_held_against_it() {
+        let mut run = clean(&exponential());
+        run.sends.gaps_ns.iter_mut().for_each(|gap| *gap = *gap / 50_000 * 50_000);
+        let verdict = Verdict::of(&run, &poisson());
+        let gaps = verdict.checks.iter().find(|check| check.what == Checked::Gaps).unwrap();
+        assert!(gaps.found.contains("not by chance"), "{}", gaps.found);
+        assert_eq!(verdict.trust, Trust::Trustworthy);
+    }
+
+    #[test]
+    fn a_closed_population_and_a_handful_of_requests_are_not_judged_by_what_they_do_not_have() {
+        let closed = Arrivals::Closed { population: 5, think: Law::Constant { mean_s: 0.0 } };
+        let verdict = Verdict::of(&clean(&exponential()), &closed);
+        assert!(verdict.checks.iter().all(|check| !matches!(check.what, Checked::Rate | Checked::Gaps)));
+        let few = RunSummary {
+            sent: 3,
+            sends: Sends { count: 3, per_s: 1.0, due_per_s: 2.0, ..Sends::default() },
+            ..clean(&exponential())
+        };
+        assert_eq!(Verdict::of(&few, &poisson()).trust, Trust::Trustworthy);
+    }
+}

@@ -1,0 +1,117 @@
+//! A link between sockets, for machines where no namespaces can be made: clients connect to the relay, it connects to
+//! the server, and what passes between them fares as the model of the link says.
+//!
+//! Datagrams fare as packets do, each by itself. A stream is cut into pieces of a segment's size; none of them may be
+//! dropped, so a full queue stops the relay from reading, which the sender feels as a slow receiver, and a loss shows as
+//! what it costs at best: the piece, and all behind it, come a round trip later. What a relay cannot do is in
+//! [`TCP_DIFFERS`] and [`UDP_DIFFERS`], for the record.
+
+mod poller;
+mod stream;
+mod tcp;
+mod udp;
+
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::LinkError;
+use crate::outcome::Outcome;
+use crate::protocol::Asked;
+
+/// How a relayed stream differs from one over the link itself.
+pub const TCP_DIFFERS: &str = "handshakes are not delayed; a loss delays the stream by a round trip, but slows down no \
+                               sender; a full queue stops the sender instead of dropping";
+/// How relayed datagrams differ from packets over the link itself.
+pub const UDP_DIFFERS: &str = "datagrams carry no marks of congestion; a damaged one does not arrive, as its checksum \
+                               is wrong";
+
+/// What is relayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// Streams.
+    Tcp,
+    /// Datagrams.
+    Udp,
+}
+
+impl Transport {
+    /// How what is relayed differs from what crosses the link itself.
+    pub fn differs(self) -> &'static str {
+        match self {
+            Self::Tcp => TCP_DIFFERS,
+            Self::Udp => UDP_DIFFERS,
+        }
+    }
+}
+
+/// What a relay has done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Relayed {
+    /// What the link did, each way.
+    pub link: Outcome,
+    /// How many clients there were: connections, or addresses that datagrams came from.
+    pub clients: u64,
+    /// Clients that were turned away because there were too many, or because the server was not there.
+    pub turned_away: u64,
+    /// Pieces of streams that came a round trip later because they were lost.
+    pub sent_again: u64,
+}
+
+/// A relay that is ready to run.
+#[derive(Debug)]
+pub struct Relay(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Tcp(Box<tcp::TcpRelay>),
+    Udp(Box<udp::UdpRelay>),
+}
+
+impl Relay {
+    /// Listens at an address for what is to go to another, over a link as asked for.
+    ///
+    /// # Errors
+    ///
+    /// Where the address cannot be listened on, where the link cannot be, or where a relay cannot be such a link.
+    pub fn bind(
+        transport: Transport,
+        listen: SocketAddr,
+        to: SocketAddr,
+        asked: &Asked,
+        seed: u64,
+    ) -> Result<Self, LinkError> {
+        Ok(Self(match transport {
+            Transport::Tcp => Kind::Tcp(Box::new(tcp::TcpRelay::bind(listen, to, asked, seed)?)),
+            Transport::Udp => Kind::Udp(Box::new(udp::UdpRelay::bind(listen, to, asked, seed)?)),
+        }))
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        match &self.0 {
+            Kind::Tcp(relay) => relay.address(),
+            Kind::Udp(relay) => relay.address(),
+        }
+    }
+
+    /// Relays until it is told to stop.
+    ///
+    /// # Errors
+    ///
+    /// Where the machine fails it. A client or a server that goes away is no error.
+    pub fn run(self, stop: &AtomicBool) -> Result<Relayed, LinkError> {
+        let relayed = match self.0 {
+            Kind::Tcp(relay) => relay.run(stop),
+            Kind::Udp(relay) => relay.run(stop),
+        };
+        relayed.map_err(LinkError::step("relay"))
+    }
+}
+
+/// The seeds of the two ways of a link.
+fn seeds(seed: u64) -> [u64; 2] {
+    [seed, !seed]
+}

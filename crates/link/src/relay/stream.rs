@@ -1,0 +1,162 @@
+//! A connection that is relayed: two sockets, and what is on its way between them.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+
+use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_recv_buffer_size;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
+
+/// A part of a stream.
+#[derive(Debug)]
+pub(super) enum Piece {
+    /// Some of its bytes.
+    Bytes(Box<[u8]>),
+    /// Its end.
+    End,
+}
+
+impl Piece {
+    pub(super) fn length(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::End => 0,
+        }
+    }
+}
+
+/// One way of a connection.
+#[derive(Debug, Default)]
+pub(super) struct Flow {
+    /// Whether its sender may have something.
+    pub(super) readable: bool,
+    /// Whether its sender has sent all.
+    pub(super) at_end: bool,
+    /// Whether it waits for its turn to be read.
+    pub(super) lined_up: bool,
+    /// Bytes that were read and are not yet written.
+    pub(super) inside_bytes: usize,
+    /// Pieces that have arrived but wait for one before them, and when they go on.
+    waiting: VecDeque<(i64, Piece)>,
+    /// Pieces whose turn it is to be written, and how much of the first has been.
+    due: VecDeque<Piece>,
+    written: usize,
+    /// Whether the end has been passed on.
+    ended: bool,
+}
+
+impl Flow {
+    /// Takes a piece that arrives at an instant, or behind those before it. Says when to call [`resume`](Self::resume) if
+    /// that was not asked for before.
+    pub(super) fn arrive(&mut self, piece: Piece, at_ns: i64, now_ns: i64) -> Option<i64> {
+        let last_ns = self.waiting.back().map(|(at_ns, _)| *at_ns);
+        let at_ns = at_ns.max(last_ns.unwrap_or(at_ns));
+        if at_ns <= now_ns && last_ns.is_none() {
+            self.due.push_back(piece);
+            return None;
+        }
+        self.waiting.push_back((at_ns, piece));
+        last_ns.is_none().then_some(at_ns)
+    }
+
+    /// Lets pieces go on whose time has come. Says when to call it again, if some still wait.
+    pub(super) fn resume(&mut self, now_ns: i64) -> Option<i64> {
+        while let Some((_, piece)) = self.waiting.pop_front_if(|(at_ns, _)| *at_ns <= now_ns) {
+            self.due.push_back(piece);
+        }
+        self.waiting.front().map(|(at_ns, _)| *at_ns)
+    }
+
+    /// Writes what it can.
+    fn write(&mut self, mut to: &TcpStream) -> io::Result<()> {
+        while let Some(piece) = self.due.front() {
+            let Piece::Bytes(bytes) = piece else {
+                // Whoever is gone already needs no goodbye.
+                let _ = to.shutdown(Shutdown::Write);
+                self.ended = true;
+                self.due.clear();
+                break;
+            };
+            match to.write(&bytes[self.written..]) {
+                Ok(length) => {
+                    self.written += length;
+                    self.inside_bytes -= length;
+                    if self.written == bytes.len() {
+                        self.written = 0;
+                        self.due.pop_front();
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A client, its server, and both ways between them.
+#[derive(Debug)]
+pub(super) struct Connection {
+    sockets: [TcpStream; 2],
+    flows: [Flow; 2],
+    talked: bool,
+}
+
+impl Connection {
+    /// Begins to connect to the server.
+    pub(super) fn open(client: TcpStream, to: SocketAddr, receive_bytes: Option<usize>) -> io::Result<Self> {
+        let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let server = socket_with(family, SocketType::STREAM, flags, None)?;
+        if let Some(bytes) = receive_bytes {
+            set_socket_recv_buffer_size(&server, bytes)?;
+        }
+        match connect(&server, &to) {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let server = TcpStream::from(server);
+        // The link says when a piece arrives; the kernel is not to hold any back.
+        client.set_nodelay(true)?;
+        server.set_nodelay(true)?;
+        Ok(Self { sockets: [client, server], flows: [Flow::default(), Flow::default()], talked: false })
+    }
+
+    /// The client's socket and the server's: where the first way begins, and the second.
+    pub(super) fn sockets(&self) -> [&TcpStream; 2] {
+        self.sockets.each_ref()
+    }
+
+    pub(super) fn flow(&mut self, way: usize) -> &mut Flow {
+        &mut self.flows[way]
+    }
+
+    /// Writes what has arrived on a way, as far as the receiver takes it.
+    ///
+    /// # Errors
+    ///
+    /// Where the receiver is gone, or cannot be reached.
+    pub(super) fn write(&mut self, way: usize) -> io::Result<()> {
+        let to = &self.sockets[1 - way];
+        if let Some(error) = to.take_error()? {
+            return Err(error);
+        }
+        let flow = &mut self.flows[way];
+        let before_bytes = flow.inside_bytes;
+        let written = flow.write(to);
+        self.talked |= flow.inside_bytes < before_bytes;
+        written
+    }
+
+    /// Whether both ways have come to their end.
+    pub(super) fn has_ended(&self) -> bool {
+        self.flows.iter().all(|flow| flow.ended)
+    }
+
+    /// Whether anything has passed.
+    pub(super) fn has_talked(&self) -> bool {
+        self.talked
+    }
+}

@@ -1,0 +1,53 @@
+//! The page of a single load: who limited it, the three times, what passed along time.
+//!
+//! The figures are drawn here; the words and the tables of numbers come from whoever printed the same on the terminal.
+
+mod figures;
+
+use askama::Template;
+use kendall_solve::streamed::Streamed;
+
+use crate::figure::{Figure, Table};
+
+/// What the page of a load shows.
+#[derive(Clone, Debug)]
+pub struct LoadPage<'a> {
+    /// What was loaded.
+    pub target: String,
+    /// When it began, in UTC.
+    pub started_utc: String,
+    /// Who limited it, as a sentence.
+    pub headline: String,
+    /// What else is to be said first: how many requests, how they ended, whether the rate is more than the system bears.
+    pub sentences: Vec<String>,
+    /// Every reason to doubt it, as sentences.
+    pub doubts: Vec<String>,
+    /// The three times, as a table.
+    pub times: Table,
+    /// Rates and shares: what, and its value.
+    pub rates: Vec<(String, String)>,
+    /// What the generator was asked, and what was found.
+    pub checks: Table,
+    /// What clients saw; `None` where nothing was answered.
+    pub seen: Option<&'a Streamed>,
+    /// The command that runs it again.
+    pub command: String,
+}
+
+/// The page of a load, as HTML: self-contained, and it reads without script.
+pub fn load_page(page: &LoadPage<'_>) -> String {
+    let figures = page.seen.map(|seen| (figures::along_time(seen), figures::quantiles(seen)));
+    let (along_time, quantiles) = figures.unzip();
+    let style = concat!(include_str!("../templates/page.css"), include_str!("../templates/figure.css"));
+    let view = View { page, style, along_time, quantiles };
+    view.render().expect("rendering to a string fails only where a value's Display does")
+}
+
+#[derive(Template)]
+#[template(path = "load.html")]
+struct View<'a> {
+    page: &'a LoadPage<'a>,
+    style: &'static str,
+    along_time: Option<Figure>,
+    quantiles: Option<Figure>,
+}
