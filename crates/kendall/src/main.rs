@@ -11,6 +11,7 @@ mod options;
 mod plan;
 mod predict;
 mod print;
+mod probe;
 mod report;
 mod run;
 mod selfcheck;
@@ -68,6 +69,8 @@ enum Command {
     Compare(compare::Options),
     /// Load a running server and print how long its requests took
     Load(load::Options),
+    /// Watch a running process: CPU by thread, run queue, where threads wait, memory, files, connections; what limits it
+    Probe(probe::Options),
     /// Emulate a network link: delay, rate, loss, queue
     #[command(subcommand)]
     Link(link::Link),
@@ -101,6 +104,7 @@ fn main() -> ExitCode {
         Command::Check(options) => check::check(&options),
         Command::Compare(options) => compare::compare(&options),
         Command::Load(options) => load::load(&options),
+        Command::Probe(options) => probe::probe(&options),
         Command::Link(link) => link::link(&link),
         Command::Serve(served) => serve::serve(served),
         Command::Selfcheck(options) => selfcheck::selfcheck(&options),

@@ -30,6 +30,10 @@ pub(crate) struct Options {
     #[arg(long, value_parser = value_parser!(u64).range(..=i64::MAX as u64))]
     seed: Option<u64>,
 
+    /// Sample the stacks of the server while it is loaded; the report shows in which functions its time goes
+    #[arg(long, conflicts_with = "resume")]
+    profile: bool,
+
     /// Open the report in a browser when done
     #[arg(long)]
     open: bool,
@@ -46,6 +50,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         (None, Some(file)) => {
             let mut experiment = kendall_lab::read(file, SYSTEMS)?;
             experiment.seed = options.seed.or(experiment.seed);
+            if options.profile {
+                experiment.probing = experiment.probing.with_profile();
+            }
             Lab::create(experiment, &options.results)?
         }
         (None, None) => unreachable!("the command line requires one of them"),

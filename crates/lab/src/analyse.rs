@@ -7,7 +7,9 @@ mod observe;
 use std::path::Path;
 
 use kendall_record::{Manifest, RecordError, RequestRow, read_json, read_trial};
-use kendall_report::{Counts, Curve, Expected, Growth, Point, Published, PublishedRow, Report, TrialLine};
+use kendall_report::{
+    Counts, Curve, Expected, Growth, Point, Published, PublishedRow, Report, Resources, TrialLine,
+};
 use kendall_solve as solve;
 use kendall_station::random::{Purpose, derive};
 use kendall_station::{Answer, Arrivals, Class, Estimate, Notation};
@@ -39,7 +41,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
     let usual = lab.usual()?;
     let (mut expected, mut doubts) = (Vec::new(), Vec::from_iter(usual.doubt()));
     let (mut points, mut trials, mut measurements) = (Vec::new(), Vec::new(), Vec::new());
-    let mut checks = Vec::new();
+    let (mut checks, mut resources) = (Vec::new(), Vec::new());
     for (index, combination) in axis.in_order(&lab) {
         let sample = Sample::read(&lab, index, &usual);
         trials.extend(sample.left_out.clone());
@@ -51,6 +53,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         let measurement = Measurement::of(&lab, index, &capacities, &sample);
         let point = measurement.as_ref().ok().map(|_| points.len());
         trials.extend(sample.trials.iter().map(|trial| trial.line(point, measurement.as_ref().err())));
+        resources.extend(sample.trials.iter().filter_map(|trial| trial.resources(&lab, point)));
         if let Ok(measurement) = measurement {
             points.push(measurement.point(&lab, &axis, index, &sample));
             checks.push(measurement.checks(&lab, combination, &sample));
@@ -72,6 +75,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         curves: curves(&lab, &axis, &measurements),
         published: published(&lab, &axis),
         checks: Vec::new(),
+        resources,
         expected,
         doubts,
         experiment_toml: lab.experiment().to_toml(),
@@ -141,6 +145,19 @@ impl Tried {
             limits: result.verdict.limits.iter().map(ToString::to_string).collect(),
         };
         (result.number, line)
+    }
+}
+
+impl Tried {
+    /// What was used in it, if it was watched.
+    fn resources(&self, lab: &Lab, point: Option<usize>) -> Option<Resources> {
+        let answer = match &self.result.measured {
+            Measured::Answer(answer) => Some(&**answer),
+            Measured::NoAnswer(_) => None,
+        };
+        let seen = self.result.resources.as_ref()?;
+        let limit = seen.limit(&self.result.run, answer);
+        Some(seen.resources(&self.id, point, &lab.folder().join("trials").join(&self.id), limit))
     }
 }
 

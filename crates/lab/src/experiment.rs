@@ -13,6 +13,7 @@ use crate::link::{LINK, asked};
 use crate::load::{LOAD, Load};
 use crate::parameter::{Parameter, Value};
 use crate::precision::Precision;
+use crate::probe::Probing;
 use crate::system::{Settings, System};
 
 /// An experiment file, read and checked.
@@ -47,6 +48,8 @@ pub struct Experiment {
     pub models: Vec<Model>,
     /// Figures that others published of it.
     pub published: Vec<Published>,
+    /// How its trials are watched.
+    pub probing: Probing,
     /// The folder that the files it names are relative to.
     pub folder: PathBuf,
 }

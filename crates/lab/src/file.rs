@@ -3,6 +3,7 @@
 
 mod case;
 mod link;
+mod probe;
 mod published;
 mod trust;
 
@@ -16,6 +17,7 @@ use toml::de::{DeTable, DeValue};
 use crate::experiment::{Calibration, Experiment, Model, Section, Variable};
 use crate::fault::Fault;
 use crate::parameter::{Kind, Parameter, Value, nearest};
+use crate::probe::Probing;
 use crate::system::System;
 
 /// Combinations above this are refused: such an experiment would not end.
@@ -90,6 +92,7 @@ impl Reader<'_> {
             "model",
             "published",
             "expect",
+            "probe",
         ];
         let items = in_order(top);
         for (key, place, _) in &items {
@@ -129,6 +132,7 @@ impl Reader<'_> {
             cases,
             models: find("model").map_or(Ok(Vec::new()), |item| self.models(item))?,
             published: Vec::new(),
+            probing: find("probe").map_or_else(|| Ok(Probing::default()), |item| self.probe(item))?,
             folder,
         };
         (experiment.repeats, experiment.precision) =

@@ -255,7 +255,9 @@ impl Lab {
             let aims = self.experiment.expected.iter().filter(|aim| aim.holds_for(combination));
             let expected = aims.map(|aim| aim.expectation).collect();
             let link = self.links[trial.combination].as_ref();
-            let task = Task { trial, combination, load, link, capacity_per_s, folder: &folder, expected };
+            let probing = self.experiment.probing;
+            let task =
+                Task { trial, combination, load, link, capacity_per_s, folder: &folder, expected, probing };
             let result = view.watch(trial, &name(&combination.levels), &progress, || {
                 bench.trial(&task, &progress, cancel)
             });

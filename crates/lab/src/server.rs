@@ -93,6 +93,11 @@ impl Server {
         self.address
     }
 
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
     /// What it has used so far.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use kendall_link::{Asked, LinkError};
 use kendall_load::{LoadError, Plan, Progress, RequestClass, RunSummary, run};
+use kendall_probe::ProbeError;
 use kendall_record::{RecordError, RequestRow, TrialWriter, stamps};
 use kendall_solve as solve;
 use kendall_station::{Answer, Arrivals, Law};
@@ -17,6 +18,7 @@ use crate::experiment::Combination;
 use crate::hopeless;
 use crate::link::{Bed, LinkRecord};
 use crate::load::Load;
+use crate::probe::{Probing, Seen};
 use crate::schedule::Trial;
 use crate::server::{Server, ServerError, Usage};
 use crate::system::System;
@@ -39,6 +41,8 @@ pub enum TrialError {
     Load(#[from] LoadError),
     #[error(transparent)]
     Record(#[from] RecordError),
+    #[error("the trial cannot be watched: {0}; [probe] every = \"off\" does without")]
+    Probe(#[from] ProbeError),
     #[error(transparent)]
     Link(#[from] LinkError),
     #[error("the workload of {system} cannot be made: {why}")]
@@ -88,6 +92,9 @@ pub struct TrialResult {
     /// Why the trial was stopped early: it could no longer meet what is expected of it.
     #[serde(default)]
     pub hopeless: Option<String>,
+    /// What server, generator and machine used, if it was watched.
+    #[serde(default)]
+    pub resources: Option<Seen>,
 }
 
 /// What was measured in a trial.
@@ -112,6 +119,8 @@ pub(crate) struct Task<'a> {
     pub(crate) folder: &'a Path,
     /// What is expected of it, which it is watched for.
     pub(crate) expected: Vec<solve::expect::Expectation>,
+    /// How it is watched.
+    pub(crate) probing: Probing,
 }
 
 /// The way to the system under test.
@@ -205,7 +214,7 @@ impl Bench<'_> {
         progress: &Progress,
         cancel: &AtomicBool,
     ) -> Result<TrialResult, TrialError> {
-        let &Task { trial, combination, load, link, capacity_per_s, folder, .. } = task;
+        let &Task { trial, combination, load, link, capacity_per_s, folder, probing, .. } = task;
         let mut writer = TrialWriter::create(folder)?;
         let (mut server, stamps_path) = self.serve(combination, folder, link.and(self.bed))?;
         let workload = self.workload(&server, combination, trial.seed)?;
@@ -214,6 +223,7 @@ impl Bench<'_> {
         let before = server.usage()?;
         let look = Look::now();
         let watch = hopeless::Watch::new(&task.expected, load, capacity_per_s);
+        let watching = probing.watch(server.pid(), folder)?;
         let mut failed = None;
         let mut sink = |row: RequestRow| {
             if let (None, Err(error)) = (&failed, writer.append(&row)) {
@@ -227,6 +237,7 @@ impl Bench<'_> {
             return Err(error.into());
         }
         let disturbance = look.zip(Look::now()).and_then(|(before, after)| after.since(&before));
+        let resources = watching.end(run.start_ns, folder)?;
         let after = server.usage()?;
         // The server writes its last stamps when it stops.
         server.stop()?;
@@ -261,6 +272,7 @@ impl Bench<'_> {
             grows: solve::trend(&rows, view.warmup_ns).is_some_and(|trend| trend.grows),
             disturbance,
             hopeless: watch.why(),
+            resources,
         })
     }
 }

@@ -1,8 +1,9 @@
 //! Experiment files: what is read from them, and what their faults look like.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use kendall_lab::{Experiment, Home, Kind, Parameter, Settings, System, Value, parse};
+use kendall_lab::{Experiment, Home, Kind, Parameter, Probing, Settings, System, Value, parse};
 use kendall_station::{Discipline, Servers};
 
 static SYSTEMS: [System; 1] = [System {
@@ -289,4 +290,30 @@ fn faults_of_published_figures_name_their_line() {
         ("unit = \"ms\"\n", "", "line 22", &["need a unit"]),
     ];
     faulty(PUBLISHED, faults);
+}
+
+#[test]
+fn trials_are_watched_as_asked_and_by_default() {
+    let with = |probe: &str| read(&format!("{GOOD}\n{probe}")).map(|experiment| experiment.probing);
+    let every_ms = |ms| Some(Duration::from_millis(ms));
+    let watched = |every, profile_hz| Ok(Probing { every, profile_hz });
+    assert_eq!(with(""), watched(every_ms(10), None));
+    assert_eq!(with("[probe]\nevery = \"off\""), watched(None, None));
+    assert_eq!(with("[probe]\nevery = \"50ms\"\nprofile = 499"), watched(every_ms(50), Some(499)));
+    assert_eq!(with("[probe]\nprofile = true"), watched(every_ms(10), Some(99)));
+    for probe in ["[probe]\nevery = \"off\"", "[probe]\nevery = \"20ms\"\nprofile = true"] {
+        let experiment = read(&format!("{GOOD}\n{probe}")).unwrap();
+        assert_eq!(read(&experiment.to_toml()).unwrap().probing, experiment.probing);
+    }
+    for (probe, said) in [
+        ("[probe]\nevery = \"1us\"", "1ms or longer"),
+        ("[probe]\nevery = true", "every must be"),
+        ("[probe]\nprofile = \"yes\"", "profile must be true"),
+        ("[probe]\nprofile = 100000", "from 1 to 1000"),
+        ("[probe]\nevry = \"10ms\"", "did you mean \"every\""),
+        ("[probe]\nevery = \"off\"\nprofile = true", "set every to a time"),
+    ] {
+        let fault = with(probe).unwrap_err();
+        assert!(fault.contains(said) && fault.contains("line"), "{fault}");
+    }
 }

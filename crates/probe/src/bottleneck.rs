@@ -29,6 +29,18 @@ pub struct LoadSeen {
     pub response_s: f64,
     /// How late the latest hundredth of the requests was sent by the generator's own fault, in seconds.
     pub send_lag_p99_s: f64,
+    /// How the generator waits for the next send.
+    pub pacing: Pacing,
+}
+
+/// How a generator waits for the next send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pacing {
+    /// It sleeps, so a thread of it that is always busy has too much to do.
+    Sleeps,
+    /// It spins, and is always busy.
+    Spins,
 }
 
 /// What limits a server. Its sentence is its `Display`.
@@ -118,9 +130,10 @@ fn generator(summary: &Summary, server: &Use, load: Option<&LoadSeen>) -> Candid
         if crowded { 1.0 } else { 0.0 },
         GeneratorLimit::Crowding { used_cores, server_cores: server.cpu_cores },
     );
+    let spins = load.is_some_and(|load| load.pacing == Pacing::Spins);
     let busiest = busiest(generator);
     let busy = candidate(
-        busiest.map_or(0.0, occupied),
+        busiest.filter(|_| !spins).map_or(0.0, occupied),
         GeneratorLimit::Busy {
             thread: busiest.map_or_else(String::new, |thread| thread.thread.clone()),
             used_cores: busiest.map_or(0.0, |thread| thread.cpu_cores),
@@ -368,7 +381,11 @@ mod tests {
         let mut server = summary.server.take().unwrap();
         change(&mut summary, &mut server);
         summary.server = Some(server);
-        bottleneck(&summary, Some(&LoadSeen { response_s: 0.01, send_lag_p99_s: 0.0001 })).unwrap()
+        bottleneck(
+            &summary,
+            Some(&LoadSeen { response_s: 0.01, send_lag_p99_s: 0.0001, pacing: Pacing::Sleeps }),
+        )
+        .unwrap()
     }
 
     fn at(place: Place, share: f64, threads: f64) -> Option<Places> {
@@ -422,13 +439,16 @@ mod tests {
     fn a_generator_that_is_late_busy_or_in_the_way_is_named_before_all_else() {
         let mut summary = idle();
         summary.server.as_mut().unwrap().cpu_cores = 4.0;
-        let late = LoadSeen { response_s: 0.01, send_lag_p99_s: 0.002 };
+        let late = LoadSeen { response_s: 0.01, send_lag_p99_s: 0.002, pacing: Pacing::Sleeps };
         let found = bottleneck(&summary, Some(&late)).unwrap();
         assert!(matches!(found, Bottleneck::Generator { why: GeneratorLimit::Late { .. } }), "{found}");
         let mut summary = idle();
         summary.generator.as_mut().unwrap().threads[0].cpu_cores = 0.97;
         let found = bottleneck(&summary, None).unwrap();
         assert!(matches!(found, Bottleneck::Generator { why: GeneratorLimit::Busy { .. } }), "{found}");
+        let spins = LoadSeen { response_s: 0.01, send_lag_p99_s: 0.0, pacing: Pacing::Spins };
+        let found = bottleneck(&summary, Some(&spins)).unwrap();
+        assert!(matches!(found, Bottleneck::None { .. }), "{found}");
         let mut summary = idle();
         summary.machine.busy_cores = Some(3.9);
         summary.generator.as_mut().unwrap().cpu_cores = 2.4;

@@ -31,7 +31,7 @@ mod tally;
 mod timeline;
 mod watch;
 
-pub use bottleneck::{Bottleneck, LoadSeen, bottleneck};
+pub use bottleneck::{Bottleneck, GeneratorLimit, LoadSeen, Pacing, bottleneck};
 pub use error::ProbeError;
 pub use profile::{DEFAULT_HZ, Profile};
 pub use row::{Column, Place, Reading, Role, layout};

@@ -58,6 +58,23 @@ impl Profile {
         self.folded.iter().map(|(stack, count)| format!("{stack} {count}\n")).collect()
     }
 
+    /// All but the stacks, which are kept apart.
+    #[must_use]
+    pub fn without_stacks(&self) -> Self {
+        Self { folded: Vec::new(), notes: self.notes.clone(), ..*self }
+    }
+
+    /// With stacks read from a text such as [`Profile::to_text`] makes; lines that are none are passed over.
+    #[must_use]
+    pub fn with_stacks(mut self, text: &str) -> Self {
+        let stack = |line: &str| {
+            let (stack, count) = line.rsplit_once(' ')?;
+            Some((stack.to_owned(), count.parse().ok()?))
+        };
+        self.folded = text.lines().filter_map(stack).collect();
+        self
+    }
+
     /// What can be said without stacks: CPU time by thread, in milliseconds.
     pub fn of_threads(why: &str, threads: impl IntoIterator<Item = (String, f64)>) -> Self {
         let folded = threads.into_iter().map(|(thread, cpu_s)| (thread, (1e3 * cpu_s).round() as u64));

@@ -197,7 +197,8 @@ pub struct Line {
 
 impl Summary {
     pub(crate) fn of(tally: &Tally, cost: Cost, cores: f64, missing: Vec<String>) -> Self {
-        let length_s = tally.length_s();
+        // Watched for no time at all, it used nothing.
+        let length_s = tally.length_s().max(1e-9);
         let of_role = |role| tally.processes(role).next().map(|_| Use::of(tally, role, length_s));
         Self {
             length_s,

@@ -3,11 +3,13 @@
 //! One way to tell the three ways apart, everywhere: the measurement is black, formulas are lines, simulations are
 //! hollow markers; models differ by dash and shape, and by colour besides.
 
+mod cores;
 mod dots;
 mod ecdf;
 mod replay;
 mod response;
 
+pub(crate) use cores::cores;
 pub use ecdf::ecdf;
 pub use replay::replay;
 

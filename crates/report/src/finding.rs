@@ -8,6 +8,7 @@ mod judge;
 
 use std::fmt;
 
+use kendall_probe::Bottleneck;
 use kendall_solve::check;
 use kendall_station::Estimate;
 use serde::{Deserialize, Serialize};
@@ -110,6 +111,8 @@ pub enum Finding {
     NoInterval { places: Vec<String> },
     /// What the laboratory has to say of the run as a whole.
     Told { sentence: String },
+    /// What limits the server where it used most.
+    Limited { place: String, limit: Bottleneck },
     /// The experiment was interrupted.
     Unfinished { done: usize, planned: usize },
 }
@@ -174,6 +177,8 @@ impl Finding {
             | Self::Unstable { .. }
             | Self::Capacity { .. } => Severity::Answer,
             Self::Assumption { worst, .. } => assumption::severity(worst.check),
+            Self::Limited { limit: Bottleneck::Generator { .. }, .. } => Severity::Doubt,
+            Self::Limited { .. } => Severity::Note,
             Self::NearlyFull { .. }
             | Self::LoadDependent { .. }
             | Self::MostlyDelay { .. }
@@ -222,6 +227,9 @@ impl fmt::Display for Reason {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Limited { place, limit } = self {
+            return write!(f, "At {place}: {limit}");
+        }
         if let Self::Assumption { worst, also } = self {
             write!(f, "At {}: {}", worst.place, worst.sentence)?;
             return write_also(f, also);

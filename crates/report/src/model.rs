@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::published::Published;
 use crate::replay::Expected;
+use crate::resources::Resources;
 
 /// Everything a report shows of one experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +52,9 @@ pub struct Report {
     /// Reasons to doubt the run as a whole, as sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
+    /// What server, generator and machine used in the trials that were watched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<Resources>,
     /// The experiment as run, every default written out.
     pub experiment_toml: String,
 }

@@ -16,6 +16,7 @@ use crate::number::{NONE, difference, list, percent, significant, time};
 use crate::relative::relative;
 use crate::replay;
 use crate::replay::Expected;
+use crate::resources::Section;
 
 /// How many sentences answer the question on the first screen.
 const ANSWER_SENTENCES: usize = 3;
@@ -44,6 +45,7 @@ pub fn page(report: &Report) -> String {
         assumptions: assumptions(&report.checks),
         expected: crate::expected::table(report),
         trials: trials(report),
+        resources: Section::of(report),
     };
     view.render().expect("rendering to a string fails only where a value's Display does")
 }
@@ -69,6 +71,7 @@ struct View<'a> {
     assumptions: Table,
     expected: Table,
     trials: Table,
+    resources: Option<Section>,
 }
 
 /// What stands between empty lines.

@@ -95,6 +95,23 @@ impl Svg {
         ));
     }
 
+    /// A filled rectangle with words that a browser shows when it is pointed at.
+    pub(crate) fn titled_rectangle(
+        &mut self,
+        class: &str,
+        (x, y): (f64, f64),
+        (width, height): (f64, f64),
+        title: &str,
+    ) {
+        if !is_finite(&[x, y, width, height]) {
+            return;
+        }
+        let (width, title) = (width.max(0.1), escaped(title));
+        self.element(format_args!(
+            "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"><title>{title}</title></rect>"
+        ));
+    }
+
     /// A text on one line.
     pub(crate) fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
         if !is_finite(&[x, y]) {

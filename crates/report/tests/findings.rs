@@ -81,6 +81,7 @@ fn calm() -> Report {
         curves: vec![],
         published: vec![],
         checks: vec![],
+        resources: vec![],
         expected: Vec::new(),
         doubts: Vec::new(),
         experiment_toml: String::new(),

@@ -2,6 +2,7 @@
 
 use super::{Experiment, Level, Model, Published, PublishedRow, Section};
 use crate::parameter::Value;
+use crate::probe::Probing;
 
 impl Experiment {
     /// The experiment as a file again, with every default written out.
@@ -48,6 +49,7 @@ impl Experiment {
                 format!("{}.{} = {}", section.name(), parameter.name, as_toml(value))
             }));
         }
+        self.probing.write(&mut lines);
         for expected in &self.expected {
             let text = expected.expectation.to_string();
             // The measure ends where its side begins.
@@ -61,6 +63,17 @@ impl Experiment {
         lines.extend(self.models.iter().map(model));
         self.published.iter().for_each(|published| published.write(&mut lines));
         lines.join("\n") + "\n"
+    }
+}
+
+impl Probing {
+    fn write(&self, lines: &mut Vec<String>) {
+        let every = self.every.map_or_else(|| "off".to_owned(), |every| Value::Time(every).to_string());
+        lines.push(format!("\n[probe]\nevery = {}", quoted(&every)));
+        lines.push(format!(
+            "profile = {}",
+            self.profile_hz.map_or_else(|| "false".to_owned(), |hz| hz.to_string())
+        ));
     }
 }
 

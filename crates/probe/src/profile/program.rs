@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use framehop::ModuleSectionInfo;
-use object::{Object, ObjectSection, ObjectSegment};
+use object::{Object, ObjectSection, ObjectSegment, SegmentFlags};
 
 /// A file larger than this is not read: its frames are addresses.
 const MOST_BYTES: u64 = 1 << 30;
@@ -27,8 +27,8 @@ impl Images {
 /// A program or a library.
 pub(super) struct Image {
     sections: Vec<Section>,
-    /// Where parts of the file lie in memory: by their place in the file.
-    segments: Vec<(Range<u64>, u64)>,
+    /// Where the parts of the file that hold code lie in memory: by their place in the file.
+    code: Vec<(Range<u64>, u64)>,
 }
 
 /// A section: its place in memory, and what is in it.
@@ -53,13 +53,14 @@ impl Image {
             let data = if matches!(name, ".text" | ".got") { &[][..] } else { section.data().ok()? };
             Some(Section { name, range, data: data.into() })
         };
-        let segment = |segment: object::Segment<'_, '_>| {
+        let code = |segment: object::Segment<'_, '_>| {
+            let SegmentFlags::Elf { p_flags } = segment.flags() else { return None };
             let (at, length) = segment.file_range();
-            (at..at + length, segment.address())
+            (p_flags & object::elf::PF_X != 0).then(|| (at..at + length, segment.address()))
         };
         Some(Self {
             sections: wanted.into_iter().filter_map(section).collect(),
-            segments: file.segments().map(segment).collect(),
+            code: file.segments().filter_map(code).collect(),
         })
     }
 
@@ -68,7 +69,7 @@ impl Image {
         let page = rustix::param::page_size() as u64;
         let holds =
             |(range, _): &&(Range<u64>, u64)| range.start / page * page <= offset && offset < range.end;
-        let (range, address) = self.segments.iter().find(holds)?;
+        let (range, address) = self.code.iter().find(holds)?;
         start.checked_sub(address.wrapping_add(offset).wrapping_sub(range.start))
     }
 }

@@ -80,10 +80,10 @@ fn functions(loader: &Loader, at: u64) -> Vec<String> {
             names.extend(name);
         }
     }
-    if names.is_empty() {
-        names.extend(
-            loader.find_symbol(at).map(|name| addr2line::demangle_auto(Cow::from(name), None).into_owned()),
-        );
+    // Tables of lines alone name a function without the modules that it is in; its symbol has them.
+    if let Some(symbol) = loader.find_symbol(at) {
+        names.pop();
+        names.push(addr2line::demangle_auto(Cow::from(symbol), None).into_owned());
     }
     names.iter().map(|name| plain(name)).collect()
 }

@@ -6,7 +6,7 @@ use kendall_station::{Answer, By, Estimate, Kind, Notation};
 
 use super::{Answers, AssumedLaw, Finding, Reason, Trend, Way, assumption};
 use crate::model::{Modelled, Modelling, Point, Report, ServiceSeen, TrialLine, is_of_runs};
-use crate::replay;
+use crate::{replay, resources};
 
 /// A prediction this near the measurement serves for planning, however narrow the interval is.
 const NEAR: f64 = 0.05;
@@ -41,8 +41,16 @@ pub fn findings(report: &Report) -> Vec<Finding> {
     found.extend(doubts_of_points(report));
     found.extend(doubts_of_trials(report));
     found.extend(assumption::broken(&report.checks));
+    found.extend(limited(report));
     found.sort_by_key(Finding::severity);
     found
+}
+
+/// What limits the server, in the trial in which it used most.
+fn limited(report: &Report) -> Option<Finding> {
+    let busiest = resources::busiest(report)?;
+    let place = report.place(report.points.get(busiest.point?)?);
+    Some(Finding::Limited { place, limit: busiest.limit.clone()? })
 }
 
 /// The order of verdicts: models that agree, best first, then misses, worst first.

@@ -39,6 +39,7 @@ pub(crate) fn report() -> Report {
         curves: vec![curve("M/M/2", 1.0), curve("M/G/2", 1.0 / 3.0)],
         published: vec![],
         checks: vec![],
+        resources: vec![],
         expected: Vec::new(),
         doubts: Vec::new(),
         experiment_toml:

@@ -1,0 +1,110 @@
+//! `kendall probe`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use clap::{Args, value_parser};
+use kendall_lab::{Kind, Value};
+use kendall_probe::{Children, Config, DEFAULT_HZ, Profile, Role, Target, Watch, bottleneck};
+use kendall_record::clock::now_ns;
+use kendall_report::{flame, resources};
+
+use crate::print;
+
+/// How soon an end of the process, or Ctrl-C, is taken note of.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The process to watch, with the processes that it starts
+    #[arg(value_parser = value_parser!(u32).range(1..))]
+    pid: u32,
+
+    /// The interval between two readings; what costs much is read less often
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = interval)]
+    every: Duration,
+
+    /// How long to watch; until the process ends or Ctrl-C if left out
+    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    length: Option<Duration>,
+
+    /// Sample its stacks, so often a second of CPU time, and say in which functions its time goes
+    #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true, default_missing_value = "99",
+        value_parser = value_parser!(u32).range(1..=1000))]
+    profile: Option<u32>,
+
+    /// Keep every reading in this new folder: resources.parquet, summary.json, and of a profile profile.folded and flame.svg
+    #[arg(long, value_name = "FOLDER")]
+    record: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const _: () = assert!(DEFAULT_HZ == 99, "the value that --profile has alone");
+
+fn time(text: &str) -> Result<Duration, String> {
+    match Kind::Time.read(text)? {
+        Value::Time(time) => Ok(time),
+        other => unreachable!("a time is a time, not {other}"),
+    }
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    time(text)
+        .and_then(|time| if time.as_micros() < 1000 { Err("must be 1ms or longer".into()) } else { Ok(time) })
+}
+
+pub(crate) fn probe(options: &Options) -> anyhow::Result<ExitCode> {
+    if let Some(folder) = &options.record {
+        if folder.exists() {
+            bail!("{} is there already; name a new folder for the record", folder.display());
+        }
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    let table = options.record.as_ref().map(|folder| folder.join("resources.parquet"));
+    let config = Config { every: options.every, record: table.as_deref(), profile_hz: options.profile };
+    let target = Target { role: Role::Server, pid: options.pid, children: Children::Watched };
+    let cancel = crate::load::ctrl_c()?;
+    let (began, origin_ns) = (Instant::now(), now_ns());
+    let watch = Watch::start(&config, &[target])?;
+    let is_over = || options.length.is_some_and(|length| began.elapsed() >= length);
+    let runs = || Path::new(&format!("/proc/{}/stat", options.pid)).exists();
+    while !is_over() && runs() && !cancel.load(Ordering::Relaxed) {
+        let left = options.length.map_or(LOOK_EVERY, |length| length.saturating_sub(began.elapsed()));
+        thread::sleep(left.min(LOOK_EVERY));
+    }
+    let watched = watch.end(origin_ns)?;
+    let (summary, profile) = (&watched.summary, watched.profile.as_ref());
+    if let Some(folder) = &options.record {
+        kendall_record::write_json(&folder.join("summary.json"), summary)?;
+        if let Some(profile) = profile {
+            keep(folder, options.pid, profile)?;
+        }
+    }
+    if options.json {
+        print::json(&(summary, profile))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let limit = bottleneck(summary, None);
+    print::out(&format!("Process {}, watched for {:.1} s\n\n", options.pid, summary.length_s))?;
+    print::out(&resources::text(summary, limit.as_ref()))?;
+    print::out(&profile.map_or_else(String::new, resources::profile_text))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the stacks, and draws them.
+fn keep(folder: &Path, pid: u32, profile: &Profile) -> anyhow::Result<()> {
+    let drawn = flame::standalone(&profile.folded, &format!("CPU time of process {pid} by function"));
+    for (name, text) in [("profile.folded", profile.to_text()), ("flame.svg", drawn)] {
+        let path = folder.join(name);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! Watching the server and the generator during a trial, as `[probe]` says.
+
+use std::path::Path;
+use std::time::Duration;
+
+use kendall_load::{RunSummary, Timing};
+use kendall_probe::{
+    Bottleneck, Children, Config, DEFAULT_HZ, LoadSeen, Pacing, ProbeError, Profile, Role, Summary, Target,
+    Watch, bottleneck,
+};
+use kendall_record::RecordError;
+use kendall_report::Resources;
+use kendall_station::Answer;
+use serde::{Deserialize, Serialize};
+
+/// The readings of a trial, in its folder.
+const TABLE: &str = "resources.parquet";
+/// The stacks of a trial, in its folder.
+const STACKS: &str = "profile.folded";
+/// The usual interval.
+const EVERY: Duration = Duration::from_millis(10);
+
+/// How trials are watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probing {
+    /// The interval between two readings; `None` for no watching.
+    pub every: Option<Duration>,
+    /// How often a second of CPU time the stacks of the server are sampled, if they are.
+    pub profile_hz: Option<u32>,
+}
+
+impl Default for Probing {
+    fn default() -> Self {
+        Self { every: Some(EVERY), profile_hz: None }
+    }
+}
+
+impl Probing {
+    /// With stacks sampled, at the usual rate where none is asked for.
+    #[must_use]
+    pub fn with_profile(self) -> Self {
+        let profile_hz = Some(self.profile_hz.unwrap_or(DEFAULT_HZ));
+        Self { every: Some(self.every.unwrap_or(EVERY)), profile_hz }
+    }
+
+    /// Begins to watch a server and this process, which sends.
+    pub(crate) fn watch(&self, server: u32, folder: &Path) -> Result<Watching, ProbeError> {
+        let Some(every) = self.every else { return Ok(Watching(None)) };
+        let record = folder.join(TABLE);
+        let config = Config { every, record: Some(&record), profile_hz: self.profile_hz };
+        let targets = [
+            Target { role: Role::Server, pid: server, children: Children::Watched },
+            Target { role: Role::Generator, pid: std::process::id(), children: Children::Left },
+        ];
+        Watch::start(&config, &targets).map(|watch| Watching(Some(watch)))
+    }
+}
+
+/// A watch over a trial, if it is watched.
+pub(crate) struct Watching(Option<Watch>);
+
+impl Watching {
+    /// Ends it, and writes what it has for the record. `origin_ns` is the start of the trial.
+    pub(crate) fn end(self, origin_ns: i64, folder: &Path) -> Result<Option<Seen>, ProbeError> {
+        let Some(watch) = self.0 else { return Ok(None) };
+        let watched = watch.end(origin_ns)?;
+        let profile = match watched.profile {
+            Some(profile) => {
+                let path = folder.join(STACKS);
+                let write = |source| RecordError::Write { path: path.clone(), source };
+                std::fs::write(&path, profile.to_text()).map_err(write)?;
+                Some(profile.without_stacks())
+            }
+            None => None,
+        };
+        Ok(Some(Seen { summary: watched.summary, profile }))
+    }
+}
+
+/// What a trial's `answer.json` says of the resources.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Seen {
+    /// What server, generator and machine used.
+    pub summary: Summary,
+    /// How stacks were sampled, if they were; they are beside it.
+    pub profile: Option<Profile>,
+}
+
+impl Seen {
+    /// What limited the server in a trial.
+    pub fn limit(&self, run: &RunSummary, answer: Option<&Answer>) -> Option<Bottleneck> {
+        let pacing = if run.thread.timing == Timing::Precise { Pacing::Spins } else { Pacing::Sleeps };
+        let load = answer.map(|answer| LoadSeen {
+            response_s: answer.response.mean_s.value,
+            send_lag_p99_s: run.lag.p99_ns as f64 / 1e9,
+            pacing,
+        });
+        bottleneck(&self.summary, load.as_ref())
+    }
+
+    /// For a report: with the stacks that lie in the trial's folder.
+    pub(crate) fn resources(
+        &self,
+        trial: &str,
+        point: Option<usize>,
+        folder: &Path,
+        limit: Option<Bottleneck>,
+    ) -> Resources {
+        let stacks = || std::fs::read_to_string(folder.join(STACKS)).unwrap_or_default();
+        Resources {
+            trial: trial.into(),
+            point,
+            summary: self.summary.clone(),
+            limit,
+            profile: self.profile.clone().map(|profile| profile.with_stacks(&stacks())),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What server, generator and machine used in the trials: as a table, over time, and by function.
+
+mod text;
+
+pub use text::{profile_text, text};
+
+use kendall_probe::{Bottleneck, Profile, Summary, Use};
+use serde::{Deserialize, Serialize};
+
+use crate::figure::{self, Figure, Table};
+use crate::flame;
+use crate::model::Report;
+use crate::number::{NONE, percent, significant, time};
+
+/// What was seen while a trial ran.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Resources {
+    /// The trial.
+    pub trial: String,
+    /// Its point, if it is in the answers.
+    pub point: Option<usize>,
+    /// What server, generator and machine used.
+    pub summary: Summary,
+    /// What limited the server.
+    pub limit: Option<Bottleneck>,
+    /// The stacks of the server, where they were sampled.
+    pub profile: Option<Profile>,
+}
+
+/// The section of a page.
+pub(crate) struct Section {
+    pub(crate) sentences: Vec<String>,
+    pub(crate) over_time: Option<Figure>,
+    pub(crate) table: Table,
+    pub(crate) threads: Table,
+    pub(crate) flames: Vec<Flame>,
+    pub(crate) note: String,
+}
+
+/// The stacks of one trial.
+pub(crate) struct Flame {
+    pub(crate) title: String,
+    pub(crate) svg: String,
+    pub(crate) notes: String,
+    /// The functions that used most by themselves.
+    pub(crate) table: Table,
+}
+
+/// Flame graphs on a page; those of other trials are in the record.
+const MOST_FLAMES: usize = 3;
+
+impl Section {
+    /// That of a report, if any trial was watched.
+    pub(crate) fn of(report: &Report) -> Option<Self> {
+        let busiest = busiest(report)?;
+        let flames = report.resources.iter().filter_map(|one| Some((one, one.profile.as_ref()?)));
+        let mut flames: Vec<_> = flames.collect();
+        flames.sort_by(|a, b| server_cores(b.0).total_cmp(&server_cores(a.0)));
+        let flames = flames.into_iter().take(MOST_FLAMES);
+        Some(Self {
+            sentences: busiest.limit.iter().map(ToString::to_string).collect(),
+            over_time: figure::cores(busiest),
+            table: table(report),
+            threads: threads(&busiest.summary),
+            flames: flames.map(|(one, profile)| Flame::of(&one.trial, profile)).collect(),
+            note: note(report),
+        })
+    }
+}
+
+/// The trial in which the server used most.
+pub(crate) fn busiest(report: &Report) -> Option<&Resources> {
+    report.resources.iter().max_by(|a, b| server_cores(a).total_cmp(&server_cores(b)))
+}
+
+fn server_cores(resources: &Resources) -> f64 {
+    resources.summary.server.as_ref().map_or(0.0, |server| server.cpu_cores)
+}
+
+/// A row a trial.
+fn table(report: &Report) -> Table {
+    const HEAD: [&str; 11] = [
+        "trial",
+        "server CPU [cores]",
+        "waiting for a core [threads]",
+        "run-queue wait p50",
+        "p99",
+        "switches [1/s]",
+        "memory",
+        "written to disk",
+        "busiest thread [cores]",
+        "generator CPU [cores]",
+        "probe [share of a core]",
+    ];
+    let row = |one: &Resources| {
+        let Summary { server, generator, cost, length_s, .. } = &one.summary;
+        let of = |text: fn(&Use) -> Option<String>| {
+            server.as_ref().and_then(text).unwrap_or_else(|| NONE.to_owned())
+        };
+        vec![
+            one.trial.clone(),
+            of(|server| Some(significant(server.cpu_cores, 3))),
+            of(|server| Some(significant(server.waiting_threads, 2))),
+            of(|server| server.run_queue_wait_s.map(|(p50_s, _)| time(p50_s))),
+            of(|server| server.run_queue_wait_s.map(|(_, p99_s)| time(p99_s))),
+            of(|server| server.switches_per_s.map(|(own, taken)| significant(own + taken, 2))),
+            of(|server| server.memory_peak_bytes.map(bytes)),
+            of(|server| server.disk_per_s.map(|(_, written)| format!("{}/s", bytes(written)))),
+            of(|server| server.threads.first().map(|thread| significant(thread.cpu_cores, 2))),
+            generator.as_ref().map_or_else(|| NONE.to_owned(), |one| significant(one.cpu_cores, 2)),
+            percent(cost.cpu_s / length_s.max(1e-9)),
+        ]
+    };
+    Table { head: HEAD.map(str::to_owned).to_vec(), rows: report.resources.iter().map(row).collect() }
+}
+
+/// The threads of one trial.
+fn threads(summary: &Summary) -> Table {
+    let head = ["thread", "cores", "waiting for a core", "where it was found"].map(str::to_owned).to_vec();
+    let threads = summary.server.iter().flat_map(|server| &server.threads);
+    let row = |thread: &kendall_probe::ThreadUse| {
+        let places = thread.places.iter().take(3);
+        let places: Vec<String> =
+            places.map(|(place, share)| format!("{} {}", place.name(), percent(*share))).collect();
+        let places = if places.is_empty() { NONE.to_owned() } else { places.join(", ") };
+        vec![thread.thread.clone(), significant(thread.cpu_cores, 2), percent(thread.waiting), places]
+    };
+    Table { head, rows: threads.map(row).collect() }
+}
+
+/// What watching cost, and what it could not see.
+fn note(report: &Report) -> String {
+    let costs: Vec<&kendall_probe::Cost> = report.resources.iter().map(|one| &one.summary.cost).collect();
+    let cpu_s: f64 = costs.iter().map(|cost| cost.cpu_s).sum();
+    let samples: u64 = costs.iter().map(|cost| cost.samples).sum();
+    let per_sample_s = cpu_s / samples.max(1) as f64;
+    let mut note = format!(
+        "A reading costs {} of CPU in the mean: {} of a core at 100 a second.",
+        time(per_sample_s),
+        percent(100.0 * per_sample_s)
+    );
+    let mut missing: Vec<&String> = report.resources.iter().flat_map(|one| &one.summary.missing).collect();
+    missing.sort();
+    missing.dedup();
+    for what in missing {
+        note += &format!(" Not seen: {what}.");
+    }
+    note
+}
+
+impl Flame {
+    fn of(trial: &str, profile: &Profile) -> Self {
+        let all: u64 = profile.folded.iter().map(|(_, count)| count).sum();
+        let head = ["function", "by itself", "with what it calls"].map(str::to_owned).to_vec();
+        let row = |function: flame::Function| {
+            let share = |count: u64| percent(count as f64 / all.max(1) as f64);
+            vec![function.name, share(function.own), share(function.all)]
+        };
+        let cost = if profile.samples == 0 {
+            String::new()
+        } else {
+            format!(
+                "{} samples at {} a second of CPU time, {} lost; taking and naming them cost {} of CPU. ",
+                profile.samples,
+                profile.hz,
+                profile.lost,
+                time(profile.cost_s)
+            )
+        };
+        Self {
+            title: format!("Functions of the server in trial {trial}"),
+            svg: flame::flame(&profile.folded, &format!("Flame graph of trial {trial}")),
+            notes: cost + &profile.notes.join(" "),
+            table: Table {
+                head,
+                rows: flame::functions(&profile.folded).into_iter().take(15).map(row).collect(),
+            },
+        }
+    }
+}
+
+/// A number of bytes with the unit that fits.
+fn bytes(bytes: f64) -> String {
+    let (unit, size) = [("GB", 1e9), ("MB", 1e6), ("kB", 1e3)]
+        .into_iter()
+        .find(|(_, size)| bytes >= *size)
+        .unwrap_or(("B", 1.0));
+    format!("{} {unit}", significant(bytes / size, 2))
+}
