@@ -34,17 +34,20 @@ pub enum BackEnd {
     Veth,
     /// TUN devices.
     Tun,
+    /// The kernel's own emulator, which knows less than the model.
+    Netem,
 }
 
 impl BackEnd {
     /// All, the best first.
-    pub const ALL: [Self; 2] = [Self::Veth, Self::Tun];
+    pub const ALL: [Self; 3] = [Self::Veth, Self::Tun, Self::Netem];
 
     /// Its name on the command line and in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Veth => "veth",
             Self::Tun => "tun",
+            Self::Netem => "netem",
         }
     }
 }
@@ -163,15 +166,16 @@ impl EmulatedLink {
 
     /// How the link is emulated, in words for the record.
     pub fn described(&self) -> String {
-        let over = match self.back_end {
-            BackEnd::Veth => "veth",
-            BackEnd::Tun => "TUN devices",
+        let how = match self.back_end {
+            BackEnd::Veth => "user-space over veth",
+            BackEnd::Tun => "user-space over TUN devices",
+            BackEnd::Netem => "the kernel's netem",
         };
         let by = match self.privilege {
             Privilege::Root => "as root",
             Privilege::User => "of an ordinary user",
         };
-        format!("user-space over {over}, namespaces {by}")
+        format!("{how}, namespaces {by}")
     }
 
     /// What could not be set as it should be.
@@ -287,8 +291,11 @@ impl Drop for EmulatedLink {
     }
 }
 
-/// Says of each back end whether it works here, by trying: why not, where it does not.
-pub fn probe(program: &Path) -> Vec<(BackEnd, Result<EmulatedLink, LinkError>)> {
-    let trial = |back_end| (back_end, EmulatedLink::lay_with(program, back_end, None));
-    BackEnd::ALL.map(trial).into()
+/// Tries each back end, and says how it emulates a link here, or why it does not.
+pub fn probe(program: &Path) -> Vec<(BackEnd, Result<String, LinkError>)> {
+    let tried = |back_end| {
+        let link = EmulatedLink::lay_with(program, back_end, None);
+        (back_end, link.map(|link| link.described()))
+    };
+    BackEnd::ALL.map(tried).into()
 }

@@ -14,6 +14,7 @@ mod hops;
 mod lateness;
 mod lay;
 mod namespace;
+mod netem;
 mod netlink;
 mod outcome;
 mod port;
