@@ -2,7 +2,7 @@
 
 use kendall_report::{Factor, FactorKind};
 
-use crate::experiment::{self, CASE, Combination, Experiment, Section};
+use crate::experiment::{self, Combination, Experiment, Section};
 use crate::lab::{Capacity, Lab};
 use crate::parameter::Value;
 

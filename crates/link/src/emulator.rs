@@ -14,7 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid, getppid, setsid};
 
 use crate::error::LinkError;
-use crate::forward::{Direction, Done, Stop, Urgency};
+use crate::forward::{Direction, Done, Stop};
 use crate::lay::{Between, Laid, TOWARDS, lay};
 use crate::netem;
 use crate::outcome::{Outcome, Way};
@@ -127,7 +127,6 @@ impl Threads {
     ) -> Result<Self, LinkError> {
         let (stop, held) = Stop::new().map_err(LinkError::step("make a pipe"))?;
         let way = |name, from: &Arc<dyn Port>, to: &Arc<dyn Port>, hops: &[Settings], seed| {
-            let urgency = Urgency::of(hops);
             let spool = log.as_ref().map(|log| spool(log, name)).transpose()?;
             // What came while the link was down is not to cross it now.
             let mut frame = from.frame();
@@ -139,7 +138,7 @@ impl Threads {
             let direction = Direction::new(Arc::clone(from), Arc::clone(to), path, spool);
             let stop = Arc::clone(&stop);
             let builder = thread::Builder::new().name(format!("link {name}"));
-            builder.spawn(move || direction.run(&stop, urgency)).map_err(LinkError::step("start a thread"))
+            builder.spawn(move || direction.run(&stop)).map_err(LinkError::step("start a thread"))
         };
         // The directions share nothing, and so no chance either.
         let up = way("up", client, server, up, seed)?;

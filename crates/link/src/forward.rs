@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kendall_linkmodel::{Counters, Packet, Path, Rate, Settings};
+use kendall_linkmodel::{Counters, Packet, Path};
 use kendall_record::clock::now_ns;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -109,8 +109,8 @@ impl Direction {
     }
 
     /// Forwards until it is told to stop. What is still on its way then is lost.
-    pub(crate) fn run(mut self, stop: &Stop, urgency: Urgency) -> io::Result<Done> {
-        come_first(urgency);
+    pub(crate) fn run(mut self, stop: &Stop) -> io::Result<Done> {
+        come_first();
         while !stop.stopped.load(Ordering::Relaxed) {
             self.take_in()?;
             self.hand_out();
@@ -208,37 +208,11 @@ impl Direction {
     }
 }
 
-/// Whom a thread that forwards comes before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Urgency {
-    /// Everyone, at once: for a link that cannot keep a processor busy.
-    RealTime,
-    /// Everyone whose turn it is: for a link without a limit, which could starve those who fill it.
-    First,
-}
-
-/// The fastest link that is forwarded in real time: at 3 µs a packet, an eighth of a processor.
-const REAL_TIME_AT_MOST: u64 = 500_000_000;
-
-impl Urgency {
-    /// That of a link like this.
-    pub(crate) fn of(hops: &[Settings]) -> Self {
-        let slow = |hop: &Settings| match &hop.rate {
-            Rate::Unlimited => false,
-            Rate::Constant { bits_per_s } => *bits_per_s <= REAL_TIME_AT_MOST,
-            Rate::Trace(pieces) => pieces.iter().all(|piece| piece.bits_per_s <= REAL_TIME_AT_MOST),
-        };
-        if hops.iter().any(slow) { Self::RealTime } else { Self::First }
-    }
-}
-
-/// Lets the calling thread wake when it asked to, before others, as far as this is permitted. Where it is not, the link is
-/// later, and that is measured.
-fn come_first(urgency: Urgency) {
+/// Lets the calling thread wake when it asked to, and before others, as far as this is permitted. Where it is not, the link
+/// is later, and that is measured. It starves nobody: it has work only while those who send have had theirs.
+fn come_first() {
     let _ = set_timerslack(1);
     let _ = setpriority_process(None, -20);
-    if urgency == Urgency::RealTime {
-        let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
-        let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy);
-    }
+    let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+    let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy);
 }
