@@ -61,6 +61,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         factors: axis.factors(&lab),
         points,
         trials: trials.into_iter().map(|(_, line)| line).collect(),
+        links: Vec::new(),
         planned_trials: lab.trials_planned(),
         curves: curves(&lab, &axis, &measurements),
         published: published(&lab, &axis),
