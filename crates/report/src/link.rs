@@ -159,7 +159,7 @@ pub(crate) fn table(report: &Report) -> Table {
 pub(crate) const TITLE: &str = "Link: asked against measured";
 
 /// What the table does not say of itself.
-pub(crate) const CAPTION: &str = "Measured over the link before each trial. With several trials: the middle one, and the \
+pub(crate) const CAPTION: &str = "Measured over the link before a trial crosses it. With several trials: the middle one, and the \
                                   least and the most; with one: its 95 % interval. Delay is without the time that a \
                                   packet's bits take to be sent; jitter is its standard deviation.";
 
