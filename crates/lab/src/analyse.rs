@@ -1,12 +1,15 @@
 //! From records to the data of a report: what was measured in each combination, and what its models say of it.
 
 mod checks;
+mod links;
 mod observe;
 
 use std::path::Path;
 
 use kendall_record::{Manifest, RecordError, RequestRow, read_json, read_trial};
-use kendall_report::{Counts, Curve, Expected, Growth, Point, Published, PublishedRow, Report, TrialLine};
+use kendall_report::{
+    Counts, Curve, Expected, Growth, Point, Published, PublishedRow, Report, TrialLine, TrialLink,
+};
 use kendall_solve as solve;
 use kendall_station::random::{Purpose, derive};
 use kendall_station::{Answer, Arrivals, Class, Estimate, Notation};
@@ -34,7 +37,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
     let capacities = lab.capacities()?;
     let axis = Axis::of(&lab, &capacities);
     let (mut points, mut trials, mut measurements) = (Vec::new(), Vec::new(), Vec::new());
-    let mut checks = Vec::new();
+    let (mut checks, mut links) = (Vec::new(), Vec::new());
     for (index, combination) in axis.in_order(&lab) {
         let sample = Sample::read(&lab, index);
         trials.extend(sample.left_out.clone());
@@ -43,6 +46,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         }
         let measurement = Measurement::of(&lab, index, &capacities, &sample);
         let point = measurement.as_ref().ok().map(|_| points.len());
+        links.extend(sample.trials.iter().filter_map(Tried::link));
         trials.extend(sample.trials.iter().map(|trial| trial.line(point, measurement.as_ref().err())));
         if let Ok(measurement) = measurement {
             points.push(measurement.point(&lab, &axis, index, &sample));
@@ -51,6 +55,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         }
     }
     trials.sort_by_key(|(number, _)| *number);
+    links.sort_by_key(|(number, _)| *number);
     let mut report = Report {
         name: lab.experiment().name.clone(),
         question: lab.experiment().question.clone(),
@@ -61,6 +66,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         factors: axis.factors(&lab),
         points,
         trials: trials.into_iter().map(|(_, line)| line).collect(),
+        links: links.into_iter().map(|(_, link)| link).collect(),
         planned_trials: lab.trials_planned(),
         curves: curves(&lab, &axis, &measurements),
         published: published(&lab, &axis),
@@ -108,6 +114,11 @@ struct Tried {
 }
 
 impl Tried {
+    /// Its number and the emulated link that it crossed, if it did.
+    fn link(&self) -> Option<(usize, TrialLink)> {
+        Some((self.result.number, links::link(&self.id, self.result.link.as_ref()?)))
+    }
+
     /// Its number and its line. `why` says why its combination has no answer, if it has none.
     fn line(&self, point: Option<usize>, why: Option<&String>) -> (usize, TrialLine) {
         let Self { id, result, rows } = self;

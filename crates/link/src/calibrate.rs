@@ -6,7 +6,6 @@
 
 mod judge;
 mod message;
-mod pace;
 mod probe;
 mod respond;
 mod train;

@@ -66,8 +66,8 @@ pub struct Relay(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    Tcp(tcp::TcpRelay),
-    Udp(udp::UdpRelay),
+    Tcp(Box<tcp::TcpRelay>),
+    Udp(Box<udp::UdpRelay>),
 }
 
 impl Relay {
@@ -84,8 +84,8 @@ impl Relay {
         seed: u64,
     ) -> Result<Self, LinkError> {
         Ok(Self(match transport {
-            Transport::Tcp => Kind::Tcp(tcp::TcpRelay::bind(listen, to, asked, seed)?),
-            Transport::Udp => Kind::Udp(udp::UdpRelay::bind(listen, to, asked, seed)?),
+            Transport::Tcp => Kind::Tcp(Box::new(tcp::TcpRelay::bind(listen, to, asked, seed)?)),
+            Transport::Udp => Kind::Udp(Box::new(udp::UdpRelay::bind(listen, to, asked, seed)?)),
         }))
     }
 

@@ -89,9 +89,10 @@ fn a_link_measures_as_it_was_asked_for() {
     let (found, relayed) = measured(&link);
     let (free, _) = measured(&asked("", ""));
     // What the machine itself takes, several times over, since it is busy; never less than what is asked.
-    for (side, asked_s) in [(Side::Up, 0.030), (Side::Down, 0.010)] {
+    // The median of 47 draws from a uniform law 8 ms wide has a deviation of 0.58 ms; 5 of them are a false alarm of 6 in 10⁷.
+    for (side, asked_s, chance_s) in [(Side::Up, 0.030, 0.0), (Side::Down, 0.010, 0.0029)] {
         let (with, without) = (value(&found, side, Quantity::Delay), value(&free, side, Quantity::Delay));
-        let slack_s = 0.1 * asked_s + 5.0 * without.abs();
+        let slack_s = 0.1 * asked_s + 5.0 * without.abs() + chance_s;
         assert!((with - asked_s).abs() < slack_s, "{side:?}: {with} s, and {without} s without a link");
     }
     for (side, asked) in [(Side::Up, 8e6), (Side::Down, 4e6)] {

@@ -10,6 +10,7 @@ mod chart;
 mod comparison;
 pub mod figure;
 mod finding;
+mod link;
 mod model;
 mod page;
 pub mod picture;
@@ -24,6 +25,7 @@ pub mod versus;
 pub use kendall_solve::number;
 
 pub use finding::{Answers, AssumedLaw, Finding, Reason, Severity, Trend, Way, findings};
+pub use link::{LinkProperty, LinkQuantity, TrialLink};
 pub use model::{
     Counts, Curve, Factor, FactorKind, Growth, Modelled, Modelling, Point, Report, ServiceSeen, TrialLine,
 };

@@ -11,6 +11,7 @@ use kendall_station::{Answer, Estimate};
 use crate::comparison::{Comparison, comparisons};
 use crate::figure::{self, Figure, Table, time_cell};
 use crate::finding::{Finding, Severity, assumptions, findings};
+use crate::link;
 use crate::model::{Modelled, Modelling, Point, Report, TrialLine};
 use crate::number::{NONE, difference, list, percent, significant, time};
 use crate::relative::relative;
@@ -42,6 +43,8 @@ pub fn page(report: &Report) -> String {
         relative: relative(report),
         comparisons: comparisons(report),
         assumptions: assumptions(&report.checks),
+        links: link::table(report),
+        link_lateness: link::lateness(report),
         trials: trials(report),
     };
     view.render().expect("rendering to a string fails only where a value's Display does")
@@ -66,6 +69,8 @@ struct View<'a> {
     relative: Option<Comparison>,
     comparisons: Vec<Comparison>,
     assumptions: Table,
+    links: Table,
+    link_lateness: Option<String>,
     trials: Table,
 }
 

@@ -1,6 +1,6 @@
 //! What was asked of a link beside what was measured.
 
-use kendall_linkmodel::{Loss, Rate, Settings};
+use kendall_linkmodel::{Law, Loss, Rate, Settings};
 use serde::{Deserialize, Serialize};
 
 use crate::lateness::Lateness;
@@ -20,7 +20,8 @@ pub enum Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
-    /// The mean time that a packet takes, in s, without that of sending its bits.
+    /// The time that a packet takes, in s, without that of sending its bits. It is the median, which a machine that was
+    /// busy elsewhere for a moment does not move; or the mean, where jitter is of a law that is lopsided.
     Delay,
     /// The standard deviation of that time, in s.
     Jitter,
@@ -111,6 +112,8 @@ impl Calibration {
 pub(crate) struct Target {
     pub(crate) delay_s: f64,
     pub(crate) jitter_s: f64,
+    /// Whether the median of the delays is not their mean.
+    pub(crate) lopsided: bool,
     /// The slowest hop's mean, and whether it is the same at all times.
     pub(crate) rate_bits_per_s: Option<f64>,
     pub(crate) steady: bool,
@@ -133,6 +136,7 @@ impl Target {
         Self {
             delay_s: hops.iter().map(|hop| hop.delay_ns as f64).sum::<f64>() / 1e9,
             jitter_s: variance.sqrt() / 1e9,
+            lopsided: hops.iter().any(|hop| hop.jitter.law == Law::ParetoNormal),
             rate_bits_per_s: rates().min_by(f64::total_cmp),
             steady: !hops.iter().any(|hop| matches!(hop.rate, Rate::Trace(_))),
             loss: 1.0 - kept,
@@ -179,6 +183,16 @@ pub(crate) fn moments(values: &[f64]) -> Option<(Measured, Measured)> {
     ))
 }
 
+/// A median, with the interval between the values that leave 2.5 % to either side of it: their ranks are binomial.
+pub(crate) fn median(values: &[f64]) -> Option<Measured> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let count = sorted.len() as f64;
+    let low = (0.5 * (count - 1.0) - 0.98 * count.sqrt()).floor().max(0.0) as usize;
+    let high = sorted.len().checked_sub(1 + low)?;
+    Some(Measured { value: *sorted.get(sorted.len() / 2)?, low: sorted[low], high: sorted[high] })
+}
+
 /// A share of so many, with Wilson's interval (1927), widened by how much more than independent draws it varies.
 pub(crate) fn share(met: u32, of: u32, clumping: f64) -> Option<Measured> {
     if of == 0 {
@@ -213,6 +227,15 @@ mod tests {
         assert!(
             clumped.low < plain.low && plain.low < 0.01 && 0.01 < plain.high && plain.high < clumped.high
         );
+    }
+
+    #[test]
+    fn a_median_lies_between_values_of_its_own() {
+        let values: Vec<f64> = (1..=49).map(f64::from).collect();
+        // The 18th to the 32nd value cover the median of 49 with 95.6 %, by the binomial law.
+        assert_eq!(median(&values), Some(Measured { value: 25.0, low: 18.0, high: 32.0 }));
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[2.0]), Some(Measured { value: 2.0, low: 2.0, high: 2.0 }));
     }
 
     #[test]

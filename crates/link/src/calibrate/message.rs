@@ -33,6 +33,8 @@ pub(crate) struct TrainPlan {
     pub(crate) bytes: u16,
     /// From one to the next, in ns.
     pub(crate) gap_ns: u32,
+    /// How far they are ahead of that pace, in ns: those that would have been sent by then go first, all at once.
+    pub(crate) lead_ns: u32,
 }
 
 /// Fields one after the other.
@@ -86,13 +88,14 @@ impl Message {
             Self::Car { train, number } => {
                 writer.put(&[3]).put(&train.to_be_bytes()).put(&number.to_be_bytes()).at
             }
-            Self::Send { train, plan: TrainPlan { cars, bytes, gap_ns } } => {
+            Self::Send { train, plan: TrainPlan { cars, bytes, gap_ns, lead_ns } } => {
                 writer
                     .put(&[4])
                     .put(&train.to_be_bytes())
                     .put(&cars.to_be_bytes())
                     .put(&bytes.to_be_bytes())
                     .put(&gap_ns.to_be_bytes())
+                    .put(&lead_ns.to_be_bytes())
                     .at
             }
             Self::Sent { train, took_ns } => {
@@ -129,8 +132,9 @@ impl Message {
             3 => Self::Car { train: reader.u32()?, number: reader.u32()? },
             4 => {
                 let (train, cars) = (reader.u32()?, reader.u32()?);
-                let (bytes, gap_ns) = (u16::from_be_bytes(reader.take()?), reader.u32()?);
-                Self::Send { train, plan: TrainPlan { cars, bytes, gap_ns } }
+                let bytes = u16::from_be_bytes(reader.take()?);
+                let (gap_ns, lead_ns) = (reader.u32()?, reader.u32()?);
+                Self::Send { train, plan: TrainPlan { cars, bytes, gap_ns, lead_ns } }
             }
             5 => Self::Sent { train: reader.u32()?, took_ns: reader.i64()? },
             6 => Self::Ask { train: reader.u32()? },
@@ -150,7 +154,7 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back_and_no_part_of_it_does() {
-        let plan = TrainPlan { cars: 70_000, bytes: 1472, gap_ns: 1_200_000 };
+        let plan = TrainPlan { cars: 70_000, bytes: 1472, gap_ns: 1_200_000, lead_ns: 5 };
         for message in [
             Message::Ping { number: 7, sent_ns: -5 },
             Message::Pong { number: 7, sent_ns: 1, received_ns: i64::MAX, returned_ns: 3 },

@@ -3,20 +3,24 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::panic::resume_unwind;
+use std::thread;
 use std::time::Duration;
 
 use kendall_linkmodel::Settings;
 use kendall_record::clock::now_ns;
-use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
 
 use super::HEADER_BYTES;
-use super::judge::{Calibration, Judged, Measured, Note, Quantity, Side, Target, excess, moments, share};
+use super::judge::{
+    Calibration, Judged, Measured, Note, Quantity, Side, Target, excess, median, moments, share,
+};
 use super::message::{LONGEST, Message, TrainPlan};
-use super::pace::sleep_until;
 use super::respond::is_passing;
 use super::train::{Arrivals, send, send_once};
 use crate::error::LinkError;
+use crate::pace::{hurry, sleep_until};
 use crate::protocol::Asked;
+use crate::receive::{prepare, receive};
 
 const MS: i64 = 1_000_000;
 /// How many pings are sent, and how far apart.
@@ -27,22 +31,14 @@ const TRAIN_S: f64 = 0.5;
 /// Of the link's rate, what is offered to see what is lost, and to see what the rate is.
 const BELOW: f64 = 0.7;
 const ABOVE: f64 = 1.1;
+/// How far ahead of its pace the latter may be, in s.
+const LEAD_S: f64 = 0.02;
 /// Packets per second where there is no rate to go by.
 const UNLIMITED_PER_S: f64 = 10_000.0;
 /// The payload of packets that are to be lost, in bytes: small, so that there are many.
 const SMALL: u16 = 64;
-/// Room for what arrives faster than it is read, in bytes.
-const ROOM_BYTES: usize = 8 << 20;
 /// How often something is asked for before it counts as lost.
 const ATTEMPTS: u32 = 5;
-
-/// Gives a socket a large receive buffer, as large as it is allowed to be.
-pub(crate) fn make_room(socket: &UdpSocket) {
-    if set_socket_recv_buffer_size_force(socket, ROOM_BYTES).is_err() {
-        // Too small a buffer loses packets, which the measurement then shows.
-        let _ = set_socket_recv_buffer_size(socket, ROOM_BYTES);
-    }
-}
 
 /// Measures a link from the client's end, where [`respond`](super::respond) answers at `server`. It takes about three
 /// seconds and a few round trips, and leaves the link as it found it: idle, with empty queues.
@@ -51,19 +47,24 @@ pub(crate) fn make_room(socket: &UdpSocket) {
 ///
 /// Where the socket fails. A link that nothing crosses is no error: its properties are then not known.
 pub fn measure(socket: &UdpSocket, server: SocketAddr, asked: &Asked) -> Result<Calibration, LinkError> {
-    make_room(socket);
-    let start_ns = now_ns();
-    let (up, down) = (Target::of(&asked.up), Target::of(&asked.down));
-    let round_ns = ((up.delay_s + down.delay_s + 6.0 * (up.jitter_s + down.jitter_s)) * 1e9) as i64
-        + 2 * PING_EVERY_NS
-        + ((up.sending_s(1514.0) + down.sending_s(1514.0)) * 2e9) as i64;
-    let mut probe = Probe { socket, server, round_ns, train: start_ns as u32, buffer: [0; 2048] };
-    probe.run(asked, &up, &down, start_ns).map_err(LinkError::step("measure the link"))
+    // In a thread of its own, so that the caller's keeps its priority.
+    thread::scope(|scope| {
+        let measuring = scope.spawn(|| {
+            hurry();
+            prepare(socket)?;
+            Probe::new(socket, server, asked).run()
+        });
+        measuring.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
+    .map_err(LinkError::step("measure the link"))
 }
 
 struct Probe<'a> {
     socket: &'a UdpSocket,
     server: SocketAddr,
+    asked: &'a Asked,
+    targets: [Target; 2],
+    start_ns: i64,
     /// Longer than any answer takes while queues are short.
     round_ns: i64,
     /// The number of the last train. The first is drawn from the clock, so that trains of another time are not taken for these.
@@ -78,8 +79,18 @@ struct Seen {
     rate: Option<(Measured, Option<Note>)>,
 }
 
-impl Probe<'_> {
-    fn run(&mut self, asked: &Asked, up: &Target, down: &Target, start_ns: i64) -> io::Result<Calibration> {
+impl<'a> Probe<'a> {
+    fn new(socket: &'a UdpSocket, server: SocketAddr, asked: &'a Asked) -> Self {
+        let targets = [Target::of(&asked.up), Target::of(&asked.down)];
+        let one_way_s = |way: &Target| way.delay_s + 6.0 * way.jitter_s + 2.0 * way.sending_s(1514.0);
+        let round_ns = (targets.iter().map(one_way_s).sum::<f64>() * 1e9) as i64 + 2 * PING_EVERY_NS;
+        let start_ns = now_ns();
+        Self { socket, server, asked, targets, start_ns, round_ns, train: start_ns as u32, buffer: [0; 2048] }
+    }
+
+    fn run(mut self) -> io::Result<Calibration> {
+        let [up, down] = &self.targets.clone();
+        let asked = self.asked;
         let [up_s, down_s] = self.ping()?;
         let mut seen = [up_s, down_s].map(|delays_s| Seen { delays_s, loss: None, rate: None });
         let ways = [(Side::Up, up, &asked.up), (Side::Down, down, &asked.down)];
@@ -91,7 +102,7 @@ impl Probe<'_> {
                 share(plan.cars.saturating_sub(arrived.cars), plan.cars, target.clumping)
             });
             if let Some(plan) = rate_plan(target, hops) {
-                let lost = seen.loss.map_or(0.0, |loss| loss.value);
+                let lost = seen.loss.unwrap_or(Measured { value: 0.0, low: 0.0, high: 0.0 });
                 seen.rate =
                     self.train(*side, plan)?.and_then(|arrived| rate(&arrived, plan, target, hops, lost));
                 // What was sent too fast still waits.
@@ -107,7 +118,7 @@ impl Probe<'_> {
             .zip(&seen)
             .zip(sending)
             .flat_map(|(((side, target, _), seen), sending_s)| rows(*side, target, seen, sending_s));
-        Ok(Calibration { rows: rows.collect(), excess, took_ns: now_ns() - start_ns })
+        Ok(Calibration { rows: rows.collect(), excess, took_ns: now_ns() - self.start_ns })
     }
 
     /// Pings at a steady pace; how long each took up and down, in s. Those that another overtook do not count.
@@ -240,9 +251,8 @@ impl Probe<'_> {
                 return Ok(());
             }
             self.socket.set_read_timeout(Some(Duration::from_nanos(left_ns as u64)))?;
-            match self.socket.recv_from(&mut self.buffer) {
-                Ok((length, from)) if from == self.server => {
-                    let at_ns = now_ns();
+            match receive(self.socket, &mut self.buffer) {
+                Ok((length, from, at_ns)) if from == self.server => {
                     if Message::decode(&self.buffer[..length]).is_some_and(|message| hear(message, at_ns)) {
                         return Ok(());
                     }
@@ -268,7 +278,7 @@ fn book(arrivals: &mut Arrivals, message: Message, at_ns: i64, plan: TrainPlan) 
 /// Packets at a pace, for half a second but at least so many.
 fn plan(per_s: f64, bytes: u16, at_least: f64) -> TrainPlan {
     let cars = (per_s * TRAIN_S).max(at_least).min(per_s * 3.0).max(5.0);
-    TrainPlan { cars: cars as u32, bytes, gap_ns: (1e9 / per_s).min(1e9) as u32 }.bounded()
+    TrainPlan { cars: cars as u32, bytes, gap_ns: (1e9 / per_s).min(1e9) as u32, lead_ns: 0 }.bounded()
 }
 
 /// A train that no queue drops anything of.
@@ -286,7 +296,11 @@ fn rate_plan(target: &Target, hops: &[Settings]) -> Option<TrainPlan> {
     // So large that there are a hundred of them, as far as that can be.
     let link_bytes = (rate / 8.0 * TRAIN_S / 100.0).clamp(110.0, 1514.0).floor();
     let per_s = ABOVE * target.payable(hops, link_bytes)? / 8.0 / link_bytes;
-    Some(plan(per_s, (link_bytes - f64::from(HEADER_BYTES)) as u16, 50.0))
+    let plan = plan(per_s, (link_bytes - f64::from(HEADER_BYTES)) as u16, 50.0);
+    // A queue that is half full keeps the link busy while a sender on a busy machine sleeps.
+    let queue_bytes = hops.iter().map(|hop| hop.queue_bytes).min().unwrap_or(0);
+    let half_s = queue_bytes as f64 * 4.0 / rate;
+    Some(TrainPlan { lead_ns: (half_s.min(LEAD_S) * 1e9) as u32, ..plan })
 }
 
 /// The rate of the link, from how fast a train came that was sent faster than it.
@@ -295,15 +309,16 @@ fn rate(
     plan: TrainPlan,
     target: &Target,
     hops: &[Settings],
-    lost: f64,
+    lost: Measured,
 ) -> Option<(Measured, Option<Note>)> {
     let asked = target.rate_bits_per_s?;
     let payable = target.payable(hops, plan.link_bytes())?;
-    if arrived.bytes_per_s() <= 0.0 || lost >= 1.0 {
+    if arrived.bytes_per_s() <= 0.0 || lost.value >= 1.0 {
         return None;
     }
     // Packets that the wire lost had their share of the rate, and so had the overhead of each.
-    let value = arrived.bytes_per_s() * 8.0 / (1.0 - lost) * (asked / payable);
+    let sent_for = |lost: f64| arrived.bytes_per_s() * 8.0 / (1.0 - lost) * (asked / payable);
+    let value = sent_for(lost.value);
     let sent = arrived.sent_in_ns.map_or(f64::INFINITY, |took_ns| {
         f64::from(plan.cars) * plan.link_bytes() * 8e9 / took_ns as f64 * (asked / payable)
     });
@@ -312,7 +327,13 @@ fn rate(
     let seconds = f64::from(plan.cars) * f64::from(plan.gap_ns) / 1e9;
     let relative =
         1.96 * (target.jitter_s + 100e-6) * 12.0_f64.sqrt() / f64::from(arrived.cars).sqrt() / seconds;
-    Some((Measured { value, low: value * (1.0 - relative), high: value * (1.0 + relative) }, note))
+    // Where nothing is asked to be lost and nothing was, nothing is in doubt.
+    let (fewest, most) =
+        if target.loss > 0.0 { (lost.low, lost.high.min(0.99)) } else { (lost.value, lost.value) };
+    Some((
+        Measured { value, low: sent_for(fewest) * (1.0 - relative), high: sent_for(most) * (1.0 + relative) },
+        note,
+    ))
 }
 
 fn rows(side: Side, target: &Target, seen: &Seen, sending_s: f64) -> [Judged; 4] {
@@ -320,10 +341,12 @@ fn rows(side: Side, target: &Target, seen: &Seen, sending_s: f64) -> [Judged; 4]
     let row =
         |quantity, asked, measured: Option<Measured>, note| Judged { side, quantity, asked, measured, note };
     let moments = moments(&seen.delays_s);
-    let delay = moments.map(|(mean, _)| Measured {
-        value: mean.value - sending_s,
-        low: mean.low - sending_s,
-        high: mean.high - sending_s,
+    let mean = || moments.map(|(mean, _)| mean);
+    let delay = if target.lopsided { mean() } else { median(&seen.delays_s) };
+    let delay = delay.map(|delay| Measured {
+        value: delay.value - sending_s,
+        low: delay.low - sending_s,
+        high: delay.high - sending_s,
     });
     let (rate, note) = seen.rate.map_or((None, None), |(rate, note)| (Some(rate), note));
     let changes = (!target.steady).then_some(Note::Changes);

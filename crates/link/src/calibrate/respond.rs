@@ -11,11 +11,14 @@ use super::HEADER_BYTES;
 use super::message::Message;
 use super::train::{Arrivals, send, send_once};
 use crate::error::LinkError;
+use crate::pace::hurry;
+use crate::receive::{prepare, receive};
 
 /// How often it looks whether to stop.
 const LOOKS_EVERY: Duration = Duration::from_millis(50);
 
-/// Answers [`measure`](super::measure) on this socket until it is told to stop. What is no message of a measurement is
+/// Answers [`measure`](super::measure) on this socket until it is told to stop. The thread that calls it becomes as
+/// punctual as it may be: give it one of its own. What is no message of a measurement is
 /// ignored, and no message makes it send for longer than five seconds.
 ///
 /// # Errors
@@ -26,32 +29,31 @@ pub fn respond(socket: &UdpSocket, stop: &AtomicBool) -> Result<(), LinkError> {
 }
 
 fn run(socket: &UdpSocket, stop: &AtomicBool) -> io::Result<()> {
-    super::probe::make_room(socket);
+    hurry();
+    prepare(socket)?;
     socket.set_read_timeout(Some(LOOKS_EVERY))?;
     let mut arrivals = Arrivals::of(0);
     let mut last_sent = None;
     let mut buffer = [0; 2048];
     while !stop.load(Ordering::Relaxed) {
-        let (length, from) = match socket.recv_from(&mut buffer) {
+        let (length, from, came_ns) = match receive(socket, &mut buffer) {
             Ok(received) => received,
             Err(error) if is_passing(&error) => continue,
             Err(error) => return Err(error),
         };
-        let now_ns = now_ns();
         let reply = |message: Message| {
             let (bytes, length) = message.encode();
             send_once(socket, from, &bytes[..length])
         };
         match Message::decode(&buffer[..length]) {
             Some(Message::Ping { number, sent_ns }) => {
-                let returned_ns = kendall_record::clock::now_ns();
-                reply(Message::Pong { number, sent_ns, received_ns: now_ns, returned_ns })?;
+                reply(Message::Pong { number, sent_ns, received_ns: came_ns, returned_ns: now_ns() })?;
             }
             Some(Message::Car { train, number }) => {
                 if arrivals.train != train {
                     arrivals = Arrivals::of(train);
                 }
-                arrivals.book(number, length as f64 + f64::from(HEADER_BYTES), now_ns);
+                arrivals.book(number, length as f64 + f64::from(HEADER_BYTES), came_ns);
             }
             Some(Message::Ask { train }) => {
                 let empty = Arrivals::of(train);

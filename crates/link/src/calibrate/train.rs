@@ -7,7 +7,7 @@ use kendall_record::clock::now_ns;
 
 use super::HEADER_BYTES;
 use super::message::{Message, TrainPlan};
-use super::pace::sleep_until;
+use crate::pace::sleep_until;
 
 /// The longest train, in packets, and the longest that it may take, in ns.
 pub(crate) const MOST_CARS: u32 = 50_000;
@@ -41,7 +41,7 @@ pub(crate) fn send(socket: &UdpSocket, to: SocketAddr, train: u32, plan: TrainPl
     let start_ns = now_ns();
     let mut payload = vec![0; usize::from(plan.bytes)];
     for number in 0..plan.cars {
-        let due_ns = start_ns + i64::from(number) * i64::from(plan.gap_ns);
+        let due_ns = start_ns + i64::from(number) * i64::from(plan.gap_ns) - i64::from(plan.lead_ns);
         if due_ns - now_ns() > IN_TIME_NS {
             sleep_until(due_ns);
         }
@@ -173,8 +173,9 @@ mod tests {
 
     #[test]
     fn no_plan_keeps_a_server_busy_for_long() {
-        let plan = TrainPlan { cars: u32::MAX, bytes: u16::MAX, gap_ns: u32::MAX }.bounded();
+        let plan =
+            TrainPlan { cars: u32::MAX, bytes: u16::MAX, gap_ns: u32::MAX, lead_ns: u32::MAX }.bounded();
         assert!(plan.takes_ns() <= LONGEST_NS as i64 && plan.bytes <= 1472);
-        assert_eq!(TrainPlan { cars: u32::MAX, bytes: 0, gap_ns: 0 }.bounded().cars, MOST_CARS);
+        assert_eq!(TrainPlan { cars: u32::MAX, bytes: 0, gap_ns: 0, lead_ns: 0 }.bounded().cars, MOST_CARS);
     }
 }

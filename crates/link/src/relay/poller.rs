@@ -2,35 +2,40 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 
 use kendall_record::clock::now_ns;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::thread::set_current_timer_slack;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 
 /// No wait is longer, so that the relay sees in time that it is to stop.
 const LONGEST_NS: i64 = 50_000_000;
 /// The most events that one wait hands over.
 const EVENTS: usize = 256;
+/// The number of the timer among the sockets.
+const TIMER: u64 = u64::MAX;
 
-/// Waits for sockets.
+/// Waits for sockets, and for instants by a timer among them: the timeout of a wait has only milliseconds.
 #[derive(Debug)]
 pub(super) struct Poller {
     epoll: OwnedFd,
+    timer: OwnedFd,
+    armed_for: Option<i64>,
 }
 
 impl Poller {
     pub(super) fn new() -> io::Result<Self> {
-        Ok(Self { epoll: epoll::create(CreateFlags::CLOEXEC)? })
-    }
-
-    /// Makes the thread that waits here as punctual as it may be. Where that is refused the relay is later, and says so.
-    pub(super) fn hurry() {
-        let _ = set_current_timer_slack(NonZeroU64::new(1));
-        let _ = rustix::process::setpriority_process(None, -20);
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let timer =
+            timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+        let poller = Self { epoll, timer, armed_for: None };
+        // Setting it anew clears it, and each expiry is a new edge, so it is never read.
+        poller.watch(&poller.timer, TIMER, EventFlags::IN | EventFlags::ET)?;
+        Ok(poller)
     }
 
     /// Watches a socket, which is known by a number from now on.
@@ -39,14 +44,34 @@ impl Poller {
     }
 
     /// Waits for an event or an instant of [`now_ns`]; adds which sockets have something, and what.
-    pub(super) fn wait(&self, until_ns: Option<i64>, ready: &mut Vec<(u64, EventFlags)>) -> io::Result<()> {
-        let left_ns = until_ns.map_or(LONGEST_NS, |until_ns| until_ns.saturating_sub(now_ns()));
-        let timeout = Timespec { tv_sec: 0, tv_nsec: left_ns.clamp(0, LONGEST_NS) };
+    pub(super) fn wait(
+        &mut self,
+        until_ns: Option<i64>,
+        ready: &mut Vec<(u64, EventFlags)>,
+    ) -> io::Result<()> {
+        let due = until_ns.is_some_and(|until_ns| until_ns <= now_ns());
+        if !due {
+            self.arm(until_ns)?;
+        }
+        let timeout = Timespec { tv_sec: 0, tv_nsec: if due { 0 } else { LONGEST_NS } };
         let mut events = [MaybeUninit::<Event>::uninit(); EVENTS];
         match epoll::wait(&self.epoll, &mut events, Some(&timeout)) {
-            Ok((events, _)) => ready.extend(events.iter().map(|event| (event.data.u64(), event.flags))),
+            Ok((events, _)) => {
+                let events = events.iter().map(|event| (event.data.u64(), event.flags));
+                ready.extend(events.filter(|(number, _)| *number != TIMER));
+            }
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    fn arm(&mut self, until_ns: Option<i64>) -> io::Result<()> {
+        if let Some(until_ns) = until_ns.filter(|until_ns| self.armed_for != Some(*until_ns)) {
+            let value = Timespec { tv_sec: until_ns / 1_000_000_000, tv_nsec: until_ns % 1_000_000_000 };
+            let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+            timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &once)?;
+            self.armed_for = Some(until_ns);
         }
         Ok(())
     }

@@ -19,6 +19,7 @@ use super::{Relayed, seeds};
 use crate::error::LinkError;
 use crate::lateness::Lateness;
 use crate::outcome::{Outcome, Way};
+use crate::pace::hurry;
 use crate::protocol::Asked;
 
 /// What of a stream is in a piece, in bytes: what a segment carries with time stamps, as is usual.
@@ -145,7 +146,7 @@ impl TcpRelay {
     }
 
     pub(super) fn run(mut self, stop: &AtomicBool) -> io::Result<Relayed> {
-        Poller::hurry();
+        hurry();
         let mut events = Vec::new();
         while !stop.load(Ordering::Relaxed) {
             let next_ns = self.next_ns();

@@ -15,7 +15,9 @@ use crate::calibrate::HEADER_BYTES;
 use crate::error::LinkError;
 use crate::lateness::Lateness;
 use crate::outcome::{Outcome, Way};
+use crate::pace::hurry;
 use crate::protocol::Asked;
+use crate::receive::{prepare, receive};
 
 /// Clients at a time. The one that has been silent for longest gives way to a new one.
 const MOST_CLIENTS: usize = 1024;
@@ -102,7 +104,10 @@ impl UdpRelay {
     ) -> Result<Self, LinkError> {
         let listener =
             UdpSocket::bind(listen).map_err(LinkError::step(format!("listen for datagrams on {listen}")))?;
-        listener.set_nonblocking(true).map_err(LinkError::step("prepare a socket"))?;
+        listener
+            .set_nonblocking(true)
+            .and_then(|()| prepare(&listener))
+            .map_err(LinkError::step("prepare a socket"))?;
         let poller = Poller::new().map_err(LinkError::step("wait for sockets"))?;
         poller.watch(&listener, LISTENER, EventFlags::IN).map_err(LinkError::step("wait for a socket"))?;
         let [up, down] = seeds(seed);
@@ -133,7 +138,7 @@ impl UdpRelay {
     }
 
     pub(super) fn run(mut self, stop: &AtomicBool) -> io::Result<Relayed> {
-        Poller::hurry();
+        hurry();
         let mut ready = Vec::new();
         while !stop.load(Ordering::Relaxed) {
             let next_ns = self.up.path.next_ns().into_iter().chain(self.down.path.next_ns()).min();
@@ -150,16 +155,15 @@ impl UdpRelay {
     fn hear_clients(&mut self) -> io::Result<()> {
         let mut buffer = [0; 65_536];
         for _ in 0..BATCH {
-            let (length, from) = match self.listener.recv_from(&mut buffer) {
+            let (length, from, came_ns) = match receive(&self.listener, &mut buffer) {
                 Ok(received) => received,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 // A client that is gone says so by an error of the next call.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
                 Err(error) => return Err(error),
             };
-            let now = now_ns();
-            match self.client(from, now) {
-                Ok(client) => self.up.offer(client, &buffer[..length], now),
+            match self.client(from, came_ns) {
+                Ok(client) => self.up.offer(client, &buffer[..length], came_ns),
                 Err(_) => self.turned_away += 1,
             }
         }
@@ -171,8 +175,8 @@ impl UdpRelay {
         let Some(client) = self.clients.get(&number) else { return };
         for _ in 0..BATCH {
             // A server that is not there is as silent as one behind a link would be.
-            let Ok(length) = client.socket.recv(&mut buffer) else { return };
-            self.down.offer(number, &buffer[..length], now_ns());
+            let Ok((length, _, came_ns)) = receive(&client.socket, &mut buffer) else { return };
+            self.down.offer(number, &buffer[..length], came_ns);
         }
     }
 
@@ -208,6 +212,7 @@ impl UdpRelay {
         let any = if self.to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let socket = UdpSocket::bind(SocketAddr::new(any, 0))?;
         socket.set_nonblocking(true)?;
+        prepare(&socket)?;
         socket.connect(self.to)?;
         let number = self.last + 1;
         self.poller.watch(&socket, number, EventFlags::IN)?;

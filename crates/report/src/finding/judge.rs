@@ -354,6 +354,7 @@ fn doubts_of_trials(report: &Report) -> Vec<Finding> {
     found.extend(
         disturbed.into_iter().map(|(what, trials)| Finding::Disturbed { what: what.to_owned(), trials }),
     );
+    found.extend(crate::link::doubts(report));
     if report.trials.len() < report.planned_trials {
         found.push(Finding::Unfinished { done: report.trials.len(), planned: report.planned_trials });
     }
