@@ -4,13 +4,14 @@
 use std::fs;
 use std::io::Read;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
 use kendall_record::series::Series;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -205,7 +206,9 @@ fn tcp_fills_the_rate_and_no_more_and_the_log_accounts_for_every_packet() {
 /// Processes whose network namespace is the given one.
 fn within(namespace: &Path) -> usize {
     let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path()));
-    processes.filter(|process| fs::read_link(process.join("ns/net")).is_ok_and(|one| one == namespace)).count()
+    processes
+        .filter(|process| fs::read_link(process.join("ns/net")).is_ok_and(|one| one == namespace))
+        .count()
 }
 
 fn wait_until(what: &str, condition: impl Fn() -> bool) {
@@ -216,22 +219,56 @@ fn wait_until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
+/// A kendall whose command runs on, in the background too, and the namespace in which it does.
+fn running(user: User) -> (Child, PathBuf) {
+    let folder = folder();
+    let says = folder.path().join("namespace");
+    let script = format!(
+        "readlink /proc/self/ns/net > {0}.new; mv {0}.new {0}; sleep 600 & sleep 600",
+        says.display()
+    );
+    let mut kendall = user.link(&["--delay", "1ms"], &["sh", "-c", &script]);
+    let kendall = kendall.stderr(Stdio::null()).spawn().unwrap();
+    wait_until("the command runs", || says.exists());
+    let namespace = PathBuf::from(fs::read_to_string(&says).unwrap().trim());
+    assert_ne!(namespace, fs::read_link("/proc/self/ns/net").unwrap());
+    wait_until("the shell and what it started run", || within(&namespace) >= 3);
+    (kendall, namespace)
+}
+
+/// The process that emulates the link of a kendall.
+fn emulator(kendall: &Child) -> Pid {
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", kendall.id())).unwrap();
+    let is_emulator = |child: &&str| {
+        fs::read_to_string(format!("/proc/{child}/cmdline")).is_ok_and(|line| line.contains("emulate"))
+    };
+    let child = children.split_whitespace().find(is_emulator).unwrap();
+    Pid::from_raw(child.parse().unwrap()).unwrap()
+}
+
 #[test]
 fn nothing_is_left_when_kendall_is_killed() {
     for &user in users() {
-        let folder = folder();
-        let says = folder.path().join("namespace");
-        let script = format!("readlink /proc/self/ns/net > {0}.new; mv {0}.new {0}; sleep 600 & sleep 600", says.display());
-        let mut kendall: Child =
-            user.link(&["--delay", "1ms"], &["sh", "-c", &script]).stderr(Stdio::null()).spawn().unwrap();
-        wait_until("the command runs", || says.exists());
-        let namespace = fs::read_to_string(&says).unwrap();
-        let namespace = Path::new(namespace.trim());
-        assert_ne!(namespace, fs::read_link("/proc/self/ns/net").unwrap());
-        assert!(within(namespace) >= 2, "the shell and what it runs");
+        let (mut kendall, namespace) = running(user);
         kendall.kill().unwrap();
         kendall.wait().unwrap();
-        wait_until("all that ran in the namespace is gone", || within(namespace) == 0);
+        wait_until("all that ran in the namespace is gone", || within(&namespace) == 0);
+    }
+}
+
+#[test]
+fn nothing_is_left_after_the_next_start_when_the_emulator_is_killed_with_it() {
+    for &user in users() {
+        let (mut kendall, namespace) = running(user);
+        // Neither may see the other go.
+        let emulator = emulator(&kendall);
+        kill_process(emulator, Signal::STOP).unwrap();
+        kendall.kill().unwrap();
+        kill_process(emulator, Signal::KILL).unwrap();
+        kendall.wait().unwrap();
+        assert!(within(&namespace) > 0, "its command runs on");
+        succeeded(user.link(&["--quiet"], &["true"]));
+        wait_until("the next start has ended it", || within(&namespace) == 0);
     }
 }
 

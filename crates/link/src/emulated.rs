@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LinkError;
+use crate::leftovers::{MARK, end_leftovers, name};
 use crate::namespace::{self, Privilege};
 use crate::outcome::Outcome;
 use crate::protocol::{Asked, Reply, Request, hear, say};
@@ -105,6 +106,7 @@ impl EmulatedLink {
     /// # Errors
     /// Says of each back end why it does not work.
     pub fn lay(program: &Path, back_ends: &[BackEnd], congestion: Option<&str>) -> Result<Self, LinkError> {
+        end_leftovers();
         let mut refusals = Vec::new();
         for &back_end in back_ends {
             match Self::lay_with(program, back_end, congestion) {
@@ -205,6 +207,14 @@ impl EmulatedLink {
     /// The server's end, once this process has [joined](Self::join).
     pub fn server(&self) -> &End {
         &self.server
+    }
+
+    /// What a program at either end finds in its environment: the addresses, and the name by which the next start ends
+    /// what a link has left behind.
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
+        let mark = name(self.process.id()).map(|name| (MARK, name));
+        let addresses = [("KENDALL_SERVER", SERVER.to_string()), ("KENDALL_CLIENT", CLIENT.to_string())];
+        addresses.into_iter().chain(mark).collect()
     }
 
     /// Lets packets pass. What happens is logged beside `log` if there is one.

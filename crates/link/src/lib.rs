@@ -13,6 +13,7 @@ mod frame;
 mod hops;
 mod lateness;
 mod lay;
+mod leftovers;
 mod namespace;
 mod netem;
 mod netlink;

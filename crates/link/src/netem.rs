@@ -7,9 +7,7 @@ use std::io;
 use std::process::Command;
 
 use kendall_linkmodel::{Aqm, Loss, Rate, Settings};
-use rustix::thread::{
-    CapabilitySet, capabilities, configure_capability_in_ambient_set, set_capabilities,
-};
+use rustix::thread::{CapabilitySet, capabilities, configure_capability_in_ambient_set, set_capabilities};
 use serde_json::Value;
 
 use crate::error::LinkError;
@@ -26,7 +24,8 @@ pub(crate) fn connect(one: &str, other: &str) -> Result<(), LinkError> {
     for (from, to) in [(one, other), (other, one)] {
         close(from)?;
         tc(&["qdisc", "add", "dev", from, "clsact"])?;
-        let all = ["filter", "add", "dev", from, "ingress", "protocol", "all", "u32", "match", "u32", "0", "0"];
+        let all =
+            ["filter", "add", "dev", from, "ingress", "protocol", "all", "u32", "match", "u32", "0", "0"];
         tc(&[&all[..], &["action", "mirred", "egress", "redirect", "dev", to]].concat())?;
     }
     Ok(())
@@ -142,7 +141,8 @@ fn tc(arguments: &[&str]) -> Result<String, LinkError> {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.lines().map(|line| line.trim_start_matches("Error: ").trim()).collect::<Vec<_>>().join(" ");
+    let said =
+        said.lines().map(|line| line.trim_start_matches("Error: ").trim()).collect::<Vec<_>>().join(" ");
     let lacking = said.contains("qdisc kind is unknown");
     let why = if lacking { "this kernel has no netem".to_owned() } else { said };
     Err(LinkError::step(step())(io::Error::other(why)))
@@ -172,12 +172,7 @@ mod tests {
 
     #[test]
     fn what_it_cannot_do_is_refused_rather_than_done_otherwise() {
-        for text in [
-            "aqm=codel",
-            "delay=5ms jitter=1ms",
-            "reorder=1%",
-            "rate=1mbit 1s, 2mbit 1s",
-        ] {
+        for text in ["aqm=codel", "delay=5ms jitter=1ms", "reorder=1%", "rate=1mbit 1s, 2mbit 1s"] {
             let error = arguments(&text.parse().unwrap()).unwrap_err().to_string();
             assert!(error.contains("netem has no"), "{text}: {error}");
         }
@@ -186,7 +181,8 @@ mod tests {
     #[test]
     fn its_counters_are_read_from_what_tc_prints() {
         // The form of iproute2's tc/tc_qdisc.c and tc_util.c (print_tcstats2_attr).
-        let said = r#"[{"kind":"netem","handle":"8001:","root":true,"bytes":980,"packets":10,"drops":2,"qlen":1}]"#;
+        let said =
+            r#"[{"kind":"netem","handle":"8001:","root":true,"bytes":980,"packets":10,"drops":2,"qlen":1}]"#;
         let counts = counts(said, true).unwrap();
         assert_eq!((counts.offered, counts.delivered, counts.dropped_lost, counts.inside), (13, 10, 2, 1));
         assert_eq!(super::counts("[]", true), None);
