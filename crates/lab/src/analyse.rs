@@ -2,13 +2,14 @@
 
 mod checks;
 mod expectations;
+mod links;
 mod observe;
 
 use std::path::Path;
 
 use kendall_record::{Manifest, RecordError, RequestRow, read_json, read_trial};
 use kendall_report::{
-    Counts, Curve, Expected, Growth, Point, Published, PublishedRow, Report, Resources, TrialLine,
+    Counts, Curve, Expected, Growth, Point, Published, PublishedRow, Report, Resources, TrialLine, TrialLink,
 };
 use kendall_solve as solve;
 use kendall_station::random::{Purpose, derive};
@@ -41,7 +42,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
     let usual = lab.usual()?;
     let (mut expected, mut doubts) = (Vec::new(), Vec::from_iter(usual.doubt()));
     let (mut points, mut trials, mut measurements) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut checks, mut resources) = (Vec::new(), Vec::new());
+    let (mut checks, mut resources, mut links) = (Vec::new(), Vec::new(), Vec::new());
     for (index, combination) in axis.in_order(&lab) {
         let sample = Sample::read(&lab, index, &usual);
         trials.extend(sample.left_out.clone());
@@ -52,6 +53,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         }
         let measurement = Measurement::of(&lab, index, &capacities, &sample);
         let point = measurement.as_ref().ok().map(|_| points.len());
+        links.extend(sample.trials.iter().filter_map(Tried::link));
         trials.extend(sample.trials.iter().map(|trial| trial.line(point, measurement.as_ref().err())));
         resources.extend(sample.trials.iter().filter_map(|trial| trial.resources(&lab, point)));
         if let Ok(measurement) = measurement {
@@ -61,6 +63,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         }
     }
     trials.sort_by_key(|(number, _)| *number);
+    links.sort_by_key(|(number, _)| *number);
     let mut report = Report {
         name: lab.experiment().name.clone(),
         question: lab.experiment().question.clone(),
@@ -71,6 +74,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         factors: axis.factors(&lab),
         points,
         trials: trials.into_iter().map(|(_, line)| line).collect(),
+        links: links.into_iter().map(|(_, link)| link).collect(),
         planned_trials: lab.trials_planned(),
         curves: curves(&lab, &axis, &measurements),
         published: published(&lab, &axis),
@@ -121,6 +125,11 @@ struct Tried {
 }
 
 impl Tried {
+    /// Its number and the emulated link that it crossed, if it did.
+    fn link(&self) -> Option<(usize, TrialLink)> {
+        Some((self.result.number, links::link(&self.id, self.result.link.as_ref()?)))
+    }
+
     /// Its number and its line. `why` says why its combination has no answer, if it has none.
     fn line(&self, point: Option<usize>, why: Option<&String>) -> (usize, TrialLine) {
         let Self { id, result, rows } = self;

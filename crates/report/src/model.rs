@@ -9,6 +9,7 @@ use kendall_solve::{self as solve, Candidates};
 use kendall_station::{Answer, By, Estimate};
 use serde::{Deserialize, Serialize};
 
+use crate::link::TrialLink;
 use crate::published::Published;
 use crate::replay::Expected;
 use crate::resources::Resources;
@@ -35,6 +36,9 @@ pub struct Report {
     pub points: Vec<Point>,
     /// Each trial, in the order in which they were run.
     pub trials: Vec<TrialLine>,
+    /// What was measured of the emulated link before each trial; empty where there was none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<TrialLink>,
     /// How many trials the experiment plans; more than `trials` has where it was interrupted.
     pub planned_trials: usize,
     /// Smooth lines of formulas, for the figure; without them the figure joins the formula's answers at the points.

@@ -11,6 +11,7 @@ use kendall_station::{Answer, Estimate};
 use crate::comparison::{Comparison, comparisons};
 use crate::figure::{self, Figure, Table, time_cell};
 use crate::finding::{Finding, Severity, assumptions, findings};
+use crate::link;
 use crate::model::{Modelled, Modelling, Point, Report, TrialLine};
 use crate::number::{NONE, difference, list, percent, significant, time};
 use crate::relative::relative;
@@ -44,6 +45,8 @@ pub fn page(report: &Report) -> String {
         comparisons: comparisons(report),
         assumptions: assumptions(&report.checks),
         expected: crate::expected::table(report),
+        links: link::table(report),
+        link_lateness: link::lateness(report),
         trials: trials(report),
         resources: Section::of(report),
     };
@@ -70,6 +73,8 @@ struct View<'a> {
     comparisons: Vec<Comparison>,
     assumptions: Table,
     expected: Table,
+    links: Table,
+    link_lateness: Option<String>,
     trials: Table,
     resources: Option<Section>,
 }

@@ -10,6 +10,7 @@ use kendall_station::{Answer, Estimate};
 use crate::comparison::{Comparison, comparisons};
 use crate::figure;
 use crate::finding::{Severity, assumptions, chance, findings};
+use crate::link;
 use crate::model::{Modelled, Modelling, Point, Report};
 use crate::number::{NONE, TimeUnit, significant};
 use crate::relative::relative;
@@ -70,6 +71,12 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
     let expected = crate::expected::table(report);
     if !expected.rows.is_empty() {
         write_table(&mut out, "Expected", &expected, style);
+    }
+    let links = link::table(report);
+    if !links.rows.is_empty() {
+        write_table(&mut out, link::TITLE, &links, style);
+        let sentences = link::lateness(report).into_iter().chain([link::CAPTION.to_owned()]);
+        sentences.for_each(|sentence| write_led(&mut out, "  ", &sentence, width));
     }
     write_assumptions(&mut out, report, width, style);
     for comparison in relative(report).into_iter().chain(comparisons(report)) {

@@ -1,35 +1,84 @@
 //! `kendall link relay`.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use kendall_lab::LISTENING;
+use kendall_link::Asked;
+use kendall_link::relay::{Relay, Relayed, Transport};
+use kendall_record::write_json;
+use serde::Serialize;
 
 use super::settings::LinkOptions;
+use super::summary::summary;
+use crate::print;
 
 #[derive(Args)]
 pub(crate) struct Options {
     /// Where clients connect; port 0 takes a free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = address)]
     listen: SocketAddr,
 
     /// The server behind the link
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     to: SocketAddr,
 
-    /// Relay datagrams instead of TCP
+    /// Relay datagrams instead of streams
     #[arg(long)]
     udp: bool,
+
+    #[command(flatten)]
+    link: LinkOptions,
 
     /// Seed of all that chance decides; drawn by chance if left out, and printed
     #[arg(long)]
     seed: Option<u64>,
 
-    #[command(flatten)]
-    link: LinkOptions,
+    /// Write what the relay did to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let mut addresses = text.to_socket_addrs().map_err(|_| "write HOST:PORT, such as 127.0.0.1:8080")?;
+    addresses.next().ok_or_else(|| "the host has no address".into())
+}
+
+/// What a relay leaves on disk.
+#[derive(Serialize)]
+struct Kept<'a> {
+    /// How the link was emulated, and how that differs from a link.
+    link: &'a str,
+    seed: u64,
+    /// The link that was asked for, from client to server.
+    up: String,
+    /// And back.
+    down: String,
+    relayed: &'a Relayed,
 }
 
 pub(crate) fn relay(options: &Options) -> anyhow::Result<ExitCode> {
-    let _ = options;
-    anyhow::bail!("relay is being built")
+    let transport = if options.udp { Transport::Udp } else { Transport::Tcp };
+    let LinkOptions { up, down } = options.link.clone();
+    let asked = Asked { up: vec![up], down: vec![down] };
+    let seed = options.seed.unwrap_or_else(kendall_lab::drawn_seed);
+    let relay = Relay::bind(transport, options.listen, options.to, &asked, seed)?;
+    let stop = crate::load::ctrl_c()?;
+    print::out(&format!("{LISTENING}{}\n", relay.address()))?;
+    let relayed = relay.run(&stop)?;
+    let name = if options.udp { "UDP" } else { "TCP" };
+    let link = format!("relay of {name} ({})", transport.differs());
+    if let Some(file) = &options.record {
+        let [up, down] = [&asked.up, &asked.down].map(|hops| hops[0].to_string());
+        write_json(file, &Kept { link: &link, seed, up, down, relayed: &relayed })?;
+    }
+    print::note(&summary(&link, &asked, seed, &relayed.link));
+    let Relayed { clients, turned_away, sent_again, .. } = relayed;
+    let mut counts = vec![format!("{clients} clients")];
+    let rare = [(turned_away, "turned away"), (sent_again, "pieces sent again")];
+    counts.extend(rare.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
+    print::note(&format!("  {}", counts.join(", ")));
+    Ok(ExitCode::SUCCESS)
 }

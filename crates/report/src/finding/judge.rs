@@ -353,6 +353,7 @@ fn doubts_of_trials(report: &Report) -> Vec<Finding> {
         disturbed.into_iter().map(|(what, trials)| Finding::Disturbed { what: what.to_owned(), trials }),
     );
     found.extend(report.doubts.iter().map(|sentence| Finding::Told { sentence: sentence.clone() }));
+    found.extend(crate::link::doubts(report));
     if report.trials.len() < report.planned_trials {
         found.push(Finding::Unfinished { done: report.trials.len(), planned: report.planned_trials });
     }
