@@ -21,6 +21,7 @@ mod schedule;
 mod server;
 mod system;
 mod trial;
+mod unstamped;
 mod view;
 
 pub use analyse::{Points, analyse, observe};

@@ -1,6 +1,7 @@
 //! One trial: a server is started, loaded, and stopped, and its record written.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,7 +16,8 @@ use crate::experiment::Combination;
 use crate::load::Load;
 use crate::schedule::Trial;
 use crate::server::{Server, ServerError, Usage};
-use crate::system::System;
+use crate::system::{Home, Settings, System};
+use crate::unstamped::{Unstamped, lone_s};
 
 /// How long the search for the capacity loads the server: at first, and at most where requests are few.
 const CALIBRATE: Duration = Duration::from_secs(2);
@@ -38,6 +40,10 @@ pub enum TrialError {
     Workload { system: &'static str, why: String },
     #[error("the server answered nothing in {seconds} s under full load, so its capacity cannot be found")]
     NoCapacity { seconds: f64 },
+    #[error("the server answered not one lone request rightly, so its service time cannot be found")]
+    NothingAlone,
+    #[error("the server cannot be found: {0}")]
+    Nowhere(String),
 }
 
 /// What a trial leaves as `answer.json`, beside its rows.
@@ -59,8 +65,8 @@ pub struct TrialResult {
     pub offered_per_s: Option<f64>,
     /// What the generator says.
     pub run: RunSummary,
-    /// What the server used while it was loaded.
-    pub server: Usage,
+    /// What the server used while it was loaded; unknown of one that ran already.
+    pub server: Option<Usage>,
     /// What was measured, or why that makes no answer.
     pub measured: Measured,
 }
@@ -82,6 +88,8 @@ pub(crate) struct Task<'a> {
     pub(crate) load: &'a Load,
     /// What 100 % is, where a share of it is asked for.
     pub(crate) capacity_per_s: Option<f64>,
+    /// What is known of its server beforehand, where it stamps nothing.
+    pub(crate) unstamped: Option<&'a Unstamped>,
     pub(crate) folder: &'a Path,
 }
 
@@ -92,28 +100,70 @@ pub(crate) struct Bench<'a> {
     pub(crate) program: &'a Path,
     /// The system.
     pub(crate) system: &'static System,
+    /// The folder that the files of a workload are relative to.
+    pub(crate) files: &'a Path,
+}
+
+/// The server of a trial.
+enum Serving {
+    /// Started for it; where it stamps, into this file.
+    Started(Server, PathBuf),
+    /// It ran already.
+    Running(SocketAddr),
+}
+
+impl Serving {
+    fn address(&self) -> SocketAddr {
+        match self {
+            Self::Started(server, _) => server.address(),
+            Self::Running(address) => *address,
+        }
+    }
+
+    /// What it has used so far, where that can be known.
+    fn usage(&mut self) -> Result<Option<Usage>, ServerError> {
+        match self {
+            Self::Started(server, _) => server.usage().map(Some),
+            Self::Running(_) => Ok(None),
+        }
+    }
+
+    fn stop(self) -> Result<(), ServerError> {
+        match self {
+            Self::Started(server, _) => server.stop(),
+            Self::Running(_) => Ok(()),
+        }
+    }
 }
 
 impl Bench<'_> {
-    /// Starts the server of a combination, with its log and stamps in a folder.
-    fn serve(&self, combination: &Combination, folder: &Path) -> Result<(Server, PathBuf), ServerError> {
-        let stamps = folder.join("stamps.bin");
-        let fixed = ["serve", self.system.name, "--listen", "127.0.0.1:0", "--until-stdin-ends", "--stamps"];
-        let mut arguments: Vec<OsString> = fixed.map(OsString::from).into();
-        arguments.push(stamps.clone().into());
-        for (name, value) in combination.server.iter() {
-            arguments.extend([format!("--{name}").into(), value.to_string().into()]);
+    /// Finds or starts the server of a combination, with its log and stamps in a folder.
+    fn serve(&self, combination: &Combination, folder: &Path) -> Result<Serving, TrialError> {
+        let running = self.system.running(&combination.server, &combination.workload);
+        if let Some(address) = running.map_err(TrialError::Nowhere)? {
+            return Ok(Serving::Running(address));
         }
-        Ok((Server::start(self.program, &arguments, &folder.join("server.log"))?, stamps))
+        let stamps = folder.join("stamps.bin");
+        let fixed = ["serve", self.system.name, "--listen", "127.0.0.1:0", "--until-stdin-ends"];
+        let mut arguments: Vec<OsString> = fixed.map(OsString::from).into();
+        if let Home::Here = self.system.home {
+            arguments.extend(["--stamps".into(), stamps.clone().into()]);
+        }
+        for (name, value) in combination.server.iter() {
+            arguments.push(format!("--{name}={value}").into());
+        }
+        let server = Server::start(self.program, &arguments, &folder.join("server.log"))?;
+        Ok(Serving::Started(server, stamps))
     }
 
     fn workload(
         &self,
-        server: &Server,
+        server: &Serving,
         combination: &Combination,
         seed: u64,
     ) -> Result<Box<dyn kendall_load::Workload>, TrialError> {
-        (self.system.load)(server.address(), &combination.workload, seed)
+        let settings: Settings = combination.workload.rooted(self.system.workload, self.files);
+        (self.system.load)(server.address(), &settings, seed)
             .map_err(|why| TrialError::Workload { system: self.system.name, why })
     }
 
@@ -128,7 +178,7 @@ impl Bench<'_> {
     ) -> Result<f64, TrialError> {
         std::fs::create_dir_all(folder)
             .map_err(|source| RecordError::Write { path: folder.into(), source })?;
-        let (server, _) = self.serve(combination, folder)?;
+        let server = self.serve(combination, folder)?;
         let workload = self.workload(&server, combination, seed)?;
         let (servers, _) = (self.system.station)(&combination.server);
         let population = servers.get().saturating_mul(4);
@@ -159,6 +209,28 @@ impl Bench<'_> {
         }
     }
 
+    /// What can be found out of a server that stamps nothing. What it can do at full load is known already, or, where it is
+    /// not somebody else's to use, is found now.
+    pub(crate) fn unstamped(
+        &self,
+        combination: &Combination,
+        full_per_s: Option<f64>,
+        folder: &Path,
+        seed: u64,
+        cancel: &AtomicBool,
+    ) -> Result<Unstamped, TrialError> {
+        std::fs::create_dir_all(folder)
+            .map_err(|source| RecordError::Write { path: folder.into(), source })?;
+        let server = self.serve(combination, folder)?;
+        let full_per_s = match (&server, full_per_s) {
+            (Serving::Started(..), None) => Some(self.capacity_per_s(combination, folder, seed, cancel)?),
+            (_, known) => known,
+        };
+        let lone_s = lone_s(&*self.workload(&server, combination, seed)?, seed, cancel)?;
+        server.stop()?;
+        Ok(Unstamped::new(&lone_s, full_per_s, (self.system.station)(&combination.server).0))
+    }
+
     /// Runs one trial and writes its record, but for `answer.json`.
     pub(crate) fn trial(
         &self,
@@ -166,9 +238,9 @@ impl Bench<'_> {
         progress: &Progress,
         cancel: &AtomicBool,
     ) -> Result<TrialResult, TrialError> {
-        let &Task { trial, combination, load, capacity_per_s, folder } = task;
+        let &Task { trial, combination, load, capacity_per_s, unstamped, folder } = task;
         let mut writer = TrialWriter::create(folder)?;
-        let (mut server, stamps_path) = self.serve(combination, folder)?;
+        let mut server = self.serve(combination, folder)?;
         let workload = self.workload(&server, combination, trial.seed)?;
         let plan = load.plan(capacity_per_s, trial.seed);
         let offered_per_s = plan.arrivals.rate_per_s();
@@ -184,15 +256,27 @@ impl Bench<'_> {
             return Err(error.into());
         }
         let after = server.usage()?;
+        let stamped = match (&server, self.system.home) {
+            (Serving::Started(_, path), Home::Here) => Some(path.clone()),
+            _ => None,
+        };
         // The server writes its last stamps when it stops.
         server.stop()?;
-        let rows = writer.finish(&stamps::read(&stamps_path)?, run.start_ns)?;
-        std::fs::remove_file(&stamps_path)
-            .map_err(|source| RecordError::Write { path: stamps_path.clone(), source })?;
+        let stamped_by = stamped.as_deref().map(stamps::read).transpose()?.unwrap_or_default();
+        let rows = writer.finish(&stamped_by, run.start_ns)?;
+        if let Some(path) = stamped {
+            std::fs::remove_file(&path)
+                .map_err(|source| RecordError::Write { path: path.clone(), source })?;
+        }
         let (servers, _) = (self.system.station)(&combination.server);
         let view = solve::Trial { rows: &rows, warmup_ns: load.warmup.as_nanos() as i64 };
         let classes = workload.classes();
-        let measured = match solve::measured(&[view], servers, &row_classes(&classes)) {
+        let classes_of_rows = row_classes(&classes);
+        let answer = match unstamped {
+            Some(known) => solve::calibrated(&[view], servers, &classes_of_rows, known.calibrated()),
+            None => solve::measured(&[view], servers, &classes_of_rows),
+        };
+        let measured = match answer {
             Ok(answer) => Measured::Answer(Box::new(answer)),
             Err(why) => Measured::NoAnswer(why.to_string()),
         };
@@ -209,7 +293,9 @@ impl Bench<'_> {
             classes,
             offered_per_s,
             run,
-            server: Usage { cpu_s: after.cpu_s - before.cpu_s, ..after },
+            server: before
+                .zip(after)
+                .map(|(before, after)| Usage { cpu_s: after.cpu_s - before.cpu_s, ..after }),
             measured,
         })
     }
