@@ -45,7 +45,9 @@ fn says(text: impl Into<Vec<u8>>, then: Then) -> SocketAddr {
         stream.write_all(&text)?;
         match then {
             Then::Listen => Ok(()),
-            Then::Close => stream.shutdown(std::net::Shutdown::Both).and(Err(std::io::ErrorKind::Other.into())),
+            Then::Close => {
+                stream.shutdown(std::net::Shutdown::Both).and(Err(std::io::ErrorKind::Other.into()))
+            }
         }
     })
 }
@@ -85,7 +87,11 @@ fn answers_are_taken_however_they_come() {
 
 #[test]
 fn bad_answers_are_wrong_or_refused() {
-    for garbage in ["\0\u{1}\u{2}\n\n", "220 mail.example ESMTP\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n"] {
+    for garbage in [
+        "\0\u{1}\u{2}\n\n",
+        "220 mail.example ESMTP\r\n\r\n",
+        "HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n",
+    ] {
         ends(says(garbage, Then::Listen), Outcome::Wrong);
     }
     let both = "HTTP/1.1 200 OK\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n";
@@ -118,7 +124,11 @@ fn bytes_behind_an_answer_spend_the_connection_and_are_not_the_next_answer() {
 
 #[test]
 fn http_2_survives_servers_that_do_not_speak_it() {
-    for text in ["HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n", "", "\0\0\0\0\0\0\0\0\0\0\0\0"] {
+    for text in [
+        "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+        "",
+        "\0\0\0\0\0\0\0\0\0\0\0\0",
+    ] {
         let address = says(text, Then::Close);
         let options = Options { version: Version::Http2, ..get(address) };
         let (summary, _) = closed(address, &options, 2, 6);

@@ -84,7 +84,9 @@ fn nginx() -> Option<Nginx> {
 fn ways(nginx: &Nginx, path: &str) -> Vec<(SocketAddr, Options)> {
     let mut ways = Vec::new();
     for reuse in [Reuse::Keep, Reuse::Close] {
-        for (version, clear, tls) in [(Version::Http1, nginx.clear, nginx.tls), (Version::Http2, nginx.clear2, nginx.tls)] {
+        for (version, clear, tls) in
+            [(Version::Http1, nginx.clear, nginx.tls), (Version::Http2, nginx.clear2, nginx.tls)]
+        {
             ways.push((clear, Options { version, reuse, ..Options::get(format!("http://{clear}{path}")) }));
             let url = format!("https://localhost:{}{path}", tls.port());
             ways.push((tls, Options { version, reuse, streams: 3, ..trusting(&url) }));
@@ -118,14 +120,21 @@ fn connections_and_streams_are_as_asked() {
             // Six streams on lines of ten or three.
             (Reuse::Keep, _) => 1..=(6 / options.streams.min(6)) as usize,
         };
-        assert!(expected.contains(&ports.len()), "{:?}: {ports:?} {:?}", options.version, summary.refused_because);
+        assert!(
+            expected.contains(&ports.len()),
+            "{:?}: {ports:?} {:?}",
+            options.version,
+            summary.refused_because
+        );
     }
 }
 
 #[test]
 fn methods_headers_bodies_and_statuses_go_through() {
     let Some(nginx) = nginx() else { return };
-    for (address, options) in ways(&nginx, "/echo").into_iter().filter(|(_, options)| options.reuse == Reuse::Keep) {
+    for (address, options) in
+        ways(&nginx, "/echo").into_iter().filter(|(_, options)| options.reuse == Reuse::Keep)
+    {
         let mut puts = options.clone();
         puts.request.method = Some("PUT".into());
         puts.request.headers = [("x-id".to_owned(), "n{random:1}".to_owned())].into();

@@ -178,9 +178,9 @@ fn descendants(of: u32) -> Vec<u32> {
         let threads = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten();
         let lists =
             threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok());
-        let pids = lists
-            .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>());
-        found.extend(pids.collect::<Vec<_>>());
+        for list in lists.collect::<Vec<String>>() {
+            found.extend(list.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+        }
         next += 1;
     }
     found.split_off(1)

@@ -28,7 +28,8 @@ pub(crate) fn closed(
     };
     let mut rows = Vec::new();
     let summary =
-        run(&plan, &workload, &mut |row| rows.push(row), &Progress::default(), &AtomicBool::new(false)).unwrap();
+        run(&plan, &workload, &mut |row| rows.push(row), &Progress::default(), &AtomicBool::new(false))
+            .unwrap();
     assert_eq!(summary.sent, requests, "{:?}", summary.refused_because);
     assert_eq!(rows.len() as u64, requests, "every request that was due ends once");
     (summary, rows)
