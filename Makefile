@@ -10,7 +10,7 @@ demo:
 
 # All tests, those against real servers included.
 test:
-	@./tools/install
+	@./tools/install test
 	cargo test --workspace --locked
 
 # Format, lints and documentation, warnings as errors.

@@ -67,7 +67,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
     let mut report = Report {
         name: lab.experiment().name.clone(),
         question: lab.experiment().question.clone(),
-        notes: lab.experiment().notes.clone(),
+        notes: notes(&lab)?,
         started_utc: manifest.started_utc.replace('T', " ").replace('Z', ""),
         command: format!("kendall run {}", folder.join("experiment.toml").display()),
         machine: machine(&manifest),
@@ -87,6 +87,18 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
     report.checks = checks::placed(&report, checks);
     report.checks.extend(checks::between_loads(&report, &axis, &measurements));
     Ok(report)
+}
+
+/// What the experiment says of itself, and where its service times come from, if not from stamps.
+fn notes(lab: &Lab) -> Result<String, RecordError> {
+    let mut notes = vec![lab.experiment().notes.clone()];
+    for combination in lab.combinations() {
+        let (servers, _) = (lab.experiment().system.station)(&combination.server);
+        let note = lab.unstamped(combination)?.map(|known| known.note(servers));
+        notes.extend(note.filter(|note| !notes.contains(note)));
+    }
+    notes.retain(|note| !note.is_empty());
+    Ok(notes.join("\n\n"))
 }
 
 /// The published figures, with levels as the axis writes them.
@@ -130,6 +142,11 @@ impl Tried {
         Some((self.result.number, links::link(&self.id, self.result.link.as_ref()?)))
     }
 
+    /// Processor time of the server per second, where it is known.
+    fn server_cpu_cores(&self) -> Option<f64> {
+        Some(self.result.server?.cpu_s / self.result.run.wall_s)
+    }
+
     /// Its number and its line. `why` says why its combination has no answer, if it has none.
     fn line(&self, point: Option<usize>, why: Option<&String>) -> (usize, TrialLine) {
         let Self { id, result, rows } = self;
@@ -149,7 +166,7 @@ impl Tried {
             counts,
             little_gap: solve::little(rows).map(|check| check.relative_gap),
             send_lag_p99_s: Some(result.run.lag.p99_ns as f64 / 1e9),
-            server_cpu_cores: Some(result.server.cpu_s / result.run.wall_s),
+            server_cpu_cores: self.server_cpu_cores(),
             doubts: doubts.chain(result.hopeless.clone()).chain(why.cloned()).collect(),
             limits: result.verdict.limits.iter().map(ToString::to_string).collect(),
         };
@@ -256,6 +273,12 @@ impl Sample {
         Self { trials, left_out, warmup_ns: lab.load(combination).warmup.as_nanos() as i64 }
     }
 
+    /// Processor time of the server per second over all trials, where it is known of all.
+    fn server_cpu_cores(&self) -> Option<f64> {
+        let cores: Option<f64> = self.trials.iter().map(Tried::server_cpu_cores).sum();
+        Some(cores? / self.trials.len() as f64)
+    }
+
     /// The rows after the warm-up.
     fn rows(&self) -> impl Iterator<Item = &RequestRow> {
         let after = |row: &&RequestRow| row.scheduled >= self.warmup_ns;
@@ -348,6 +371,18 @@ impl Measurement {
         let views: Vec<solve::Trial<'_>> =
             trials.map(|trial| solve::Trial { rows: &trial.rows, warmup_ns: sample.warmup_ns }).collect();
         let classes = row_classes(&sample.trials[0].result.classes);
+        if let Some(known) = lab.unstamped(combination).map_err(|why| why.to_string())? {
+            let answer = solve::calibrated(&views, servers, &classes, known.calibrated());
+            return Ok(Self {
+                answer: answer.map_err(|why| why.to_string())?,
+                services_s: known.services_s,
+                delay_s: known.delay_s,
+                arrivals: lab.load(index).arrivals(lab.capacity_of(combination, capacities)),
+                classes: sample.classes(),
+                stop: stop(lab.load(index)),
+                replay: None,
+            });
+        }
         let answer = solve::measured(&views, servers, &classes).map_err(|why| why.to_string())?;
         // The usual delay: what comes on top now and then is for the measurement to show, not for the models.
         let outside = sample.sorted_s(|row| Some(row.response_ns()? - (row.finished? - row.queued?)));

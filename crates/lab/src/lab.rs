@@ -18,11 +18,12 @@ use crate::experiment::{Calibration, Combination, Experiment};
 use crate::file::{ExperimentError, read};
 use crate::link::Bed;
 use crate::load::{Load, Schedule};
-use crate::parameter::Value;
+use crate::parameter::{Kind, Parameter, Value};
 use crate::schedule::{Trial, block, schedule};
 use crate::sequence::Next;
-use crate::system::System;
+use crate::system::{Home, System};
 use crate::trial::{Bench, Task, TrialError};
+use crate::unstamped::Unstamped;
 use crate::view::View;
 
 /// What a trial takes beside its load: the server's start and stop, the record.
@@ -68,6 +69,14 @@ pub(crate) struct Capacity {
     pub(crate) capacity_per_s: f64,
 }
 
+/// What was found out of a server that stamps nothing, for one way of serving and asking.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Beforehand {
+    /// The settings of server and workload.
+    settings: String,
+    found: Unstamped,
+}
+
 /// A run of an experiment in its folder.
 #[derive(Debug)]
 pub struct Lab {
@@ -92,7 +101,7 @@ impl Lab {
     pub fn create(mut experiment: Experiment, results: &Path) -> Result<Self, LabError> {
         let seed = *experiment.seed.get_or_insert_with(drawn_seed);
         let folder = new_folder(&results.join(&experiment.name))?;
-        copy_traces(&mut experiment, &folder)?;
+        copy_files(&mut experiment, &folder)?;
         let file = folder.join("experiment.toml");
         fs::write(&file, experiment.to_toml()).map_err(|source| RecordError::Write { path: file, source })?;
         Manifest::here(&experiment.name, seed).write(&folder)?;
@@ -200,7 +209,12 @@ impl Lab {
         let _alone = self.alone()?;
         // Before there is a second thread.
         let bed = self.lay(program)?;
-        let bench = Bench { program, system: self.experiment.system, bed: bed.as_ref() };
+        let bench = Bench {
+            program,
+            system: self.experiment.system,
+            bed: bed.as_ref(),
+            files: &self.experiment.folder,
+        };
         let began = Instant::now();
         let view = View::new();
         let mut left: Vec<Trial> = self.trials.iter().filter(|trial| !self.is_done(trial)).copied().collect();
@@ -239,6 +253,7 @@ impl Lab {
         cancel: &AtomicBool,
     ) -> Result<Ended, LabError> {
         let capacities = self.calibrate(bench, left, view, cancel)?;
+        let unstamped = self.look_beforehand(bench, left, &capacities, view, cancel)?;
         let expected = left.iter().map(|trial| self.expected(trial, &capacities));
         view.plan(self.trials.len(), expected.fold(Duration::ZERO, Duration::saturating_add));
         for trial in left {
@@ -256,8 +271,10 @@ impl Lab {
             let expected = aims.map(|aim| aim.expectation).collect();
             let link = self.links[trial.combination].as_ref();
             let probing = self.experiment.probing;
+            let unstamped = self.beforehand(combination, &unstamped);
+            let folder = folder.as_path();
             let task =
-                Task { trial, combination, load, link, capacity_per_s, folder: &folder, expected, probing };
+                Task { trial, combination, load, link, capacity_per_s, unstamped, folder, expected, probing };
             let result = view.watch(trial, &name(&combination.levels), &progress, || {
                 bench.trial(&task, &progress, cancel)
             });
@@ -328,6 +345,58 @@ impl Lab {
             write_json(&file, &capacities)?;
         }
         Ok(capacities)
+    }
+
+    /// Finds out what can be found out of a server that stamps nothing, once a run for each way of serving and asking.
+    fn look_beforehand(
+        &self,
+        bench: Bench<'_>,
+        left: &[Trial],
+        capacities: &[Capacity],
+        view: &View,
+        cancel: &AtomicBool,
+    ) -> Result<Vec<Beforehand>, LabError> {
+        let mut known = self.known_beforehand()?;
+        if let Home::Here = self.experiment.system.home {
+            return Ok(known);
+        }
+        for trial in left {
+            let combination = &self.combinations[trial.combination];
+            if self.beforehand(combination, &known).is_some() || cancel.load(Ordering::Relaxed) {
+                continue;
+            }
+            view.say("finding out how long a lone request takes …");
+            let folder = self.folder.join(format!("beforehand-{}", known.len() + 1));
+            let seed = derive(self.experiment.seed.unwrap_or_default(), Purpose::Trial, u64::MAX - 1);
+            // Of this combination itself: that of another is what 100 % is, and not what this one can do.
+            let own = capacities.iter().find(|capacity| capacity.settings == settings(combination));
+            let full_per_s =
+                combination.load.number("capacity").or_else(|| own.map(|capacity| capacity.capacity_per_s));
+            let found = bench.unstamped(combination, full_per_s, &folder, seed, cancel);
+            if cancel.load(Ordering::Relaxed) {
+                break;
+            }
+            let found = found.map_err(|source| self.failed(&folder, source))?;
+            drop(fs::remove_dir_all(&folder));
+            known.push(Beforehand { settings: settings(combination), found });
+            write_json(&self.folder.join("beforehand.json"), &known)?;
+        }
+        Ok(known)
+    }
+
+    fn known_beforehand(&self) -> Result<Vec<Beforehand>, RecordError> {
+        let file = self.folder.join("beforehand.json");
+        if file.exists() { read_json(&file) } else { Ok(Vec::new()) }
+    }
+
+    fn beforehand<'k>(&self, combination: &Combination, known: &'k [Beforehand]) -> Option<&'k Unstamped> {
+        let settings = settings(combination);
+        known.iter().find(|known| known.settings == settings).map(|known| &known.found)
+    }
+
+    /// What was found out of the server of a combination, where it stamps nothing.
+    pub(crate) fn unstamped(&self, combination: &Combination) -> Result<Option<Unstamped>, RecordError> {
+        Ok(self.beforehand(combination, &self.known_beforehand()?).cloned())
     }
 
     /// The combination whose capacity is 100 % for another.
@@ -406,12 +475,13 @@ fn name(levels: &[(&'static str, Value)]) -> String {
     levels.iter().map(|(name, value)| format!(" {name}={value}")).collect::<Vec<_>>().join(",")
 }
 
-/// Copies the traces that an experiment reads into its folder, and has it read the copies.
-fn copy_traces(experiment: &mut Experiment, folder: &Path) -> Result<(), RecordError> {
-    let varied = experiment.variables.iter_mut().filter(|variable| variable.parameter.name == "trace");
+/// Copies the files that an experiment reads into its folder, and has it read the copies.
+fn copy_files(experiment: &mut Experiment, folder: &Path) -> Result<(), RecordError> {
+    let is_file = |parameter: &Parameter| parameter.name == "trace" || matches!(parameter.kind, Kind::File);
+    let varied = experiment.variables.iter_mut().filter(|variable| is_file(variable.parameter));
     let varied = varied.flat_map(|variable| &mut variable.values);
     let of_cases = experiment.cases.iter_mut().flat_map(|case| &mut case.values);
-    let of_cases = of_cases.filter(|(_, parameter, _)| parameter.name == "trace").map(|(.., value)| value);
+    let of_cases = of_cases.filter(|(_, parameter, _)| is_file(parameter)).map(|(.., value)| value);
     for (i, value) in varied.chain(of_cases).enumerate() {
         let Value::Word(file) = value else { continue };
         let from = experiment.folder.join(&*file);

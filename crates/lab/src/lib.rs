@@ -27,8 +27,10 @@ mod schedule;
 mod selfcheck;
 mod sequence;
 mod server;
+mod serving;
 mod system;
 mod trial;
+mod unstamped;
 mod verdict;
 mod view;
 

@@ -43,15 +43,14 @@ impl Probing {
         Self { every: Some(self.every.unwrap_or(EVERY)), profile_hz }
     }
 
-    /// Begins to watch a server and this process, which sends.
-    pub(crate) fn watch(&self, server: u32, folder: &Path) -> Result<Watching, ProbeError> {
+    /// Begins to watch a server, if it is one that this process started, and this process, which sends.
+    pub(crate) fn watch(&self, server: Option<u32>, folder: &Path) -> Result<Watching, ProbeError> {
         let Some(every) = self.every else { return Ok(Watching(None)) };
         let record = folder.join(TABLE);
         let config = Config { every, record: Some(&record), profile_hz: self.profile_hz };
-        let targets = [
-            Target { role: Role::Server, pid: server, children: Children::Watched },
-            Target { role: Role::Generator, pid: std::process::id(), children: Children::Left },
-        ];
+        let server = server.map(|pid| Target { role: Role::Server, pid, children: Children::Watched });
+        let own = Target { role: Role::Generator, pid: std::process::id(), children: Children::Left };
+        let targets: Vec<Target> = server.into_iter().chain([own]).collect();
         Watch::start(&config, &targets).map(|watch| Watching(Some(watch)))
     }
 }

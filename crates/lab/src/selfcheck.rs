@@ -208,10 +208,12 @@ impl Selfcheck<'_> {
             load,
             link: None,
             capacity_per_s: None,
+            unstamped: None,
             folder: &folder,
             expected: Vec::new(),
+            probing: Probing { every: None, profile_hz: None },
         };
-        let bench = Bench { program: self.program, system: self.system, bed: None };
+        let bench = Bench { program: self.program, system: self.system, bed: None, files: self.folder };
         // Cancelling is between runs, which are short.
         bench.trial(&task, &Progress::default(), &AtomicBool::new(false))?;
         let rows = read_trial(&folder)?;

@@ -40,9 +40,9 @@ pub enum ServerError {
 /// What a server has used since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// CPU time of all its threads, in seconds.
+    /// CPU time of all its threads and of the processes that it has started, in seconds.
     pub cpu_s: f64,
-    /// The most memory it held at once, in bytes.
+    /// The most memory it held at once, in bytes; of several processes the sum.
     pub peak_memory_bytes: u64,
 }
 
@@ -108,7 +108,16 @@ impl Server {
         }
         let folder = PathBuf::from(format!("/proc/{}", self.process.id()));
         let read = |name| fs::read_to_string(folder.join(name)).map_err(ServerError::Watch);
-        Ok(Usage { cpu_s: cpu_s(&read("stat")?), peak_memory_bytes: peak_memory_bytes(&read("status")?) })
+        let own =
+            Usage { cpu_s: cpu_s(&read("stat")?), peak_memory_bytes: peak_memory_bytes(&read("status")?) };
+        Ok(descendants(self.process.id()).into_iter().fold(own, |all, pid| {
+            // It may have ended since; then its time is its parent's by now.
+            let read = |name| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
+            Usage {
+                cpu_s: all.cpu_s + cpu_s(&read("stat")),
+                peak_memory_bytes: all.peak_memory_bytes + peak_memory_bytes(&read("status")),
+            }
+        }))
     }
 
     /// Asks it to stop, and waits until it has.
@@ -166,12 +175,29 @@ fn tail(log: &Path) -> String {
     lines[lines.len().saturating_sub(10)..].join("\n")
 }
 
-/// User and system time of `/proc/PID/stat` (proc(5), fields 14 and 15), in seconds.
+/// The processes that one has started and they have started (proc(5), `/proc/PID/task/TID/children`).
+fn descendants(of: u32) -> Vec<u32> {
+    let mut found = vec![of];
+    let mut next = 0;
+    while let Some(parent) = found.get(next) {
+        let threads = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten();
+        let lists =
+            threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok());
+        for list in lists.collect::<Vec<String>>() {
+            found.extend(list.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+        }
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+/// User and system time of `/proc/PID/stat` (proc(5), fields 14 and 15), and that of children that have ended and were
+/// waited for (16 and 17), in seconds.
 fn cpu_s(stat: &str) -> f64 {
     // The command's name, field 2, may hold blanks; it ends at the last bracket.
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks: f64 =
-        after_name.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
+        after_name.split_whitespace().skip(11).take(4).filter_map(|field| field.parse::<f64>().ok()).sum();
     ticks / rustix::param::clock_ticks_per_second() as f64
 }
 
@@ -227,7 +253,7 @@ mod tests {
 
     #[test]
     fn the_name_of_a_process_does_not_confuse_its_times() {
-        let stat = "12 (a ) b) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0";
+        let stat = "12 (a ) b) S 1 2 3 4 5 6 7 8 9 10 200 50 45 5";
         let ticks = rustix::param::clock_ticks_per_second() as f64;
         assert_eq!(cpu_s(stat), 300.0 / ticks);
     }

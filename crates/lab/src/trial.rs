@@ -1,6 +1,7 @@
 //! One trial: a server is started, loaded, and stopped, and its record written.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -21,7 +22,9 @@ use crate::load::Load;
 use crate::probe::{Probing, Seen};
 use crate::schedule::Trial;
 use crate::server::{Server, ServerError, Usage};
-use crate::system::System;
+use crate::serving::Serving;
+use crate::system::{Home, Settings, System};
+use crate::unstamped::{Unstamped, lone_s};
 use crate::verdict::Verdict;
 
 /// How long the search for the capacity loads the server: at first, and at most where requests are few.
@@ -49,6 +52,10 @@ pub enum TrialError {
     Workload { system: &'static str, why: String },
     #[error("the server answered nothing in {seconds} s under full load, so its capacity cannot be found")]
     NoCapacity { seconds: f64 },
+    #[error("the server answered not one lone request rightly, so its service time cannot be found")]
+    NothingAlone,
+    #[error("the server cannot be found: {0}")]
+    Nowhere(String),
 }
 
 /// What a trial leaves as `answer.json`, beside its rows.
@@ -73,8 +80,8 @@ pub struct TrialResult {
     /// Who limited it: the server, or the generator.
     #[serde(default)]
     pub verdict: Verdict,
-    /// What the server used while it was loaded.
-    pub server: Usage,
+    /// What the server used while it was loaded; unknown of one that ran already.
+    pub server: Option<Usage>,
     /// The emulated link that it crossed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkRecord>,
@@ -116,6 +123,8 @@ pub(crate) struct Task<'a> {
     pub(crate) link: Option<&'a Asked>,
     /// What 100 % is, where a share of it is asked for.
     pub(crate) capacity_per_s: Option<f64>,
+    /// What is known of its server beforehand, where it stamps nothing.
+    pub(crate) unstamped: Option<&'a Unstamped>,
     pub(crate) folder: &'a Path,
     /// What is expected of it, which it is watched for.
     pub(crate) expected: Vec<solve::expect::Expectation>,
@@ -132,36 +141,45 @@ pub(crate) struct Bench<'a> {
     pub(crate) system: &'static System,
     /// The link of the run, if any of its trials crosses one.
     pub(crate) bed: Option<&'a Bed>,
+    /// The folder that the files of a workload are relative to.
+    pub(crate) files: &'a Path,
 }
 
 impl Bench<'_> {
-    /// Starts the server of a combination, with its log and stamps in a folder: at the far end of a link, or here.
+    /// Finds or starts the server of a combination, with its log and stamps in a folder: at the far end of a link, or here.
     fn serve(
         &self,
         combination: &Combination,
         folder: &Path,
         far: Option<&Bed>,
-    ) -> Result<(Server, PathBuf), TrialError> {
+    ) -> Result<Serving, TrialError> {
+        let running = self.system.running(&combination.server, &combination.workload);
+        if let Some(address) = running.map_err(TrialError::Nowhere)? {
+            return Ok(Serving::Running(address));
+        }
         let stamps = folder.join("stamps.bin");
         let listen = far.map_or_else(|| "127.0.0.1:0".to_owned(), |_| Bed::listen().to_string());
-        let fixed = ["serve", self.system.name, "--listen", &listen, "--until-stdin-ends", "--stamps"];
+        let fixed = ["serve", self.system.name, "--listen", &listen, "--until-stdin-ends"];
         let mut arguments: Vec<OsString> = fixed.map(OsString::from).into();
-        arguments.push(stamps.clone().into());
+        if let Home::Here = self.system.home {
+            arguments.extend(["--stamps".into(), stamps.clone().into()]);
+        }
         for (name, value) in combination.server.iter() {
-            arguments.extend([format!("--{name}").into(), value.to_string().into()]);
+            arguments.push(format!("--{name}={value}").into());
         }
         let start = || Server::start(self.program, &arguments, &folder.join("server.log"));
         let server = far.map_or_else(|| Ok(start()), |bed| bed.at_server(start))??;
-        Ok((server, stamps))
+        Ok(Serving::Started(server, stamps))
     }
 
     fn workload(
         &self,
-        server: &Server,
+        server: &Serving,
         combination: &Combination,
         seed: u64,
     ) -> Result<Box<dyn kendall_load::Workload>, TrialError> {
-        (self.system.load)(server.address(), &combination.workload, seed)
+        let settings: Settings = combination.workload.rooted(self.system.workload, self.files);
+        (self.system.load)(server.address(), &settings, seed)
             .map_err(|why| TrialError::Workload { system: self.system.name, why })
     }
 
@@ -176,7 +194,7 @@ impl Bench<'_> {
     ) -> Result<f64, TrialError> {
         std::fs::create_dir_all(folder)
             .map_err(|source| RecordError::Write { path: folder.into(), source })?;
-        let (server, _) = self.serve(combination, folder, None)?;
+        let server = self.serve(combination, folder, None)?;
         let workload = self.workload(&server, combination, seed)?;
         let (servers, _) = (self.system.station)(&combination.server);
         let population = servers.get().saturating_mul(4);
@@ -207,6 +225,28 @@ impl Bench<'_> {
         }
     }
 
+    /// What can be found out of a server that stamps nothing. What it can do at full load is known already, or, where it is
+    /// not somebody else's to use, is found now.
+    pub(crate) fn unstamped(
+        &self,
+        combination: &Combination,
+        full_per_s: Option<f64>,
+        folder: &Path,
+        seed: u64,
+        cancel: &AtomicBool,
+    ) -> Result<Unstamped, TrialError> {
+        std::fs::create_dir_all(folder)
+            .map_err(|source| RecordError::Write { path: folder.into(), source })?;
+        let server = self.serve(combination, folder, None)?;
+        let full_per_s = match (&server, full_per_s) {
+            (Serving::Started(..), None) => Some(self.capacity_per_s(combination, folder, seed, cancel)?),
+            (_, known) => known,
+        };
+        let lone_s = lone_s(&*self.workload(&server, combination, seed)?, seed, cancel)?;
+        server.stop()?;
+        Ok(Unstamped::new(&lone_s, full_per_s, (self.system.station)(&combination.server).0))
+    }
+
     /// Runs one trial, over nothing but what is there, and writes its record, but for `answer.json`.
     pub(crate) fn trial_as_it_is(
         &self,
@@ -214,14 +254,15 @@ impl Bench<'_> {
         progress: &Progress,
         cancel: &AtomicBool,
     ) -> Result<TrialResult, TrialError> {
-        let &Task { trial, combination, load, link, capacity_per_s, folder, probing, .. } = task;
+        let &Task { trial, combination, load, link, capacity_per_s, unstamped, folder, probing, .. } = task;
         let mut writer = TrialWriter::create(folder)?;
-        let (mut server, stamps_path) = self.serve(combination, folder, link.and(self.bed))?;
+        let mut server = self.serve(combination, folder, link.and(self.bed))?;
         let workload = self.workload(&server, combination, trial.seed)?;
         let plan = load.plan(capacity_per_s, trial.seed);
         let offered_per_s = plan.arrivals.rate_per_s();
         let before = server.usage()?;
-        let look = Look::now();
+        // A server that ran already may be on this machine, and its time is not another program's.
+        let look = server.pid().and_then(|_| Look::now());
         let watch = hopeless::Watch::new(&task.expected, load, capacity_per_s);
         let watching = probing.watch(server.pid(), folder)?;
         let mut failed = None;
@@ -239,15 +280,27 @@ impl Bench<'_> {
         let disturbance = look.zip(Look::now()).and_then(|(before, after)| after.since(&before));
         let resources = watching.end(run.start_ns, folder)?;
         let after = server.usage()?;
+        let stamped = match (&server, self.system.home) {
+            (Serving::Started(_, path), Home::Here) => Some(path.clone()),
+            _ => None,
+        };
         // The server writes its last stamps when it stops.
         server.stop()?;
-        let rows = writer.finish(&stamps::read(&stamps_path)?, run.start_ns)?;
-        std::fs::remove_file(&stamps_path)
-            .map_err(|source| RecordError::Write { path: stamps_path.clone(), source })?;
+        let stamped_by = stamped.as_deref().map(stamps::read).transpose()?.unwrap_or_default();
+        let rows = writer.finish(&stamped_by, run.start_ns)?;
+        if let Some(path) = stamped {
+            std::fs::remove_file(&path)
+                .map_err(|source| RecordError::Write { path: path.clone(), source })?;
+        }
         let (servers, _) = (self.system.station)(&combination.server);
         let view = solve::Trial { rows: &rows, warmup_ns: load.warmup.as_nanos() as i64 };
         let classes = workload.classes();
-        let measured = match solve::measured(&[view], servers, &row_classes(&classes)) {
+        let classes_of_rows = row_classes(&classes);
+        let answer = match unstamped {
+            Some(known) => solve::calibrated(&[view], servers, &classes_of_rows, known.calibrated()),
+            None => solve::measured(&[view], servers, &classes_of_rows),
+        };
+        let measured = match answer {
             Ok(answer) => Measured::Answer(Box::new(answer)),
             Err(why) => Measured::NoAnswer(why.to_string()),
         };
@@ -265,7 +318,9 @@ impl Bench<'_> {
             offered_per_s,
             verdict: Verdict::of(&run, &plan.arrivals),
             run,
-            server: Usage { cpu_s: after.cpu_s - before.cpu_s, ..after },
+            server: before
+                .zip(after)
+                .map(|(before, after)| Usage { cpu_s: after.cpu_s - before.cpu_s, ..after }),
             link: None,
             measured,
             clients: solve::client_side(&[view]).ok(),

@@ -12,8 +12,8 @@ mod expected;
 pub mod figure;
 mod finding;
 pub mod flame;
-mod load;
 mod link;
+mod load;
 mod model;
 mod page;
 pub mod picture;
@@ -30,8 +30,8 @@ pub use kendall_solve::number;
 
 pub use expected::ExpectedAt;
 pub use finding::{Answers, AssumedLaw, Finding, Reason, Severity, Trend, Way, findings};
-pub use load::{LoadPage, load_page};
 pub use link::{LinkProperty, LinkQuantity, TrialLink};
+pub use load::{LoadPage, load_page};
 pub use model::{
     Counts, Curve, Factor, FactorKind, Growth, Modelled, Modelling, Point, Report, ServiceSeen, TrialLine,
 };

@@ -40,7 +40,8 @@ pub use formula::{
     servers_for_response, sharing_response_s, split, split_merge_response_s, waiting_survival,
 };
 pub use measured::{
-    ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, client_side, little, measured, trend,
+    Calibrated, ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, calibrated, client_side,
+    little, measured, trend,
 };
 pub use plan::{Basis, Calibration, NoPlan, Plan, Repeats, Target, Warmup, mm1_waiting_variance, plan};
 pub use replay::{

@@ -5,6 +5,7 @@
 //! t over the trials; one trial is cut into batches. Requests that never came back are censored: they count as longer
 //! than any that did, so a quantile above their share is left out rather than made up; means are of those that did.
 
+mod calibrated;
 mod drained;
 mod score;
 mod window;
@@ -13,6 +14,7 @@ use kendall_record::RequestRow;
 use kendall_station::{Answer, By, ClassAnswer, Estimate, QUANTILES, Quantile, Servers, Summary};
 use serde::{Deserialize, Serialize};
 
+pub use calibrated::{Calibrated, calibrated};
 pub(crate) use drained::{SLICES, trend_of};
 pub use drained::{Trend, little, trend};
 pub(crate) use score::Tally;

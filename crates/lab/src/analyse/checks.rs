@@ -20,8 +20,7 @@ impl Measurement {
         let trials = sample.trials.iter();
         let views: Vec<solve::Trial<'_>> =
             trials.map(|trial| solve::Trial { rows: &trial.rows, warmup_ns: sample.warmup_ns }).collect();
-        let cores = sample.trials.iter().map(|trial| trial.result.server.cpu_s / trial.result.run.wall_s);
-        let cpu_cores = Some(cores.sum::<f64>() / sample.trials.len() as f64);
+        let cpu_cores = sample.server_cpu_cores();
         // The laboratory starts its servers on the machine that loads them.
         check(&views, &station, &Setting { place: String::new(), cpu_cores, hosts: Hosts::Same })
     }

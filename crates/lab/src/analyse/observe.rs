@@ -78,8 +78,6 @@ fn point(measurement: &Measurement, sample: &Sample, servers: u32) -> Option<Obs
             growth.first_half_s, growth.second_half_s
         )
     });
-    let cpu: f64 =
-        sample.trials.iter().map(|trial| trial.result.server.cpu_s / trial.result.run.wall_s).sum();
     let By::Measurement { requests, .. } = answer.by else { return None };
     Some(Observation {
         response_s: Some(answer.response.mean_s.value),
@@ -87,7 +85,7 @@ fn point(measurement: &Measurement, sample: &Sample, servers: u32) -> Option<Obs
         quantiles_s: answer.response.quantiles.iter().map(|q| (q.p, q.value_s.value)).collect(),
         throughput_per_s: matches!(load, Load::Closed { .. }).then_some(answer.throughput_per_s.value),
         throughput_half_width_per_s: half_width(answer.throughput_per_s),
-        cpu_cores: Some(cpu / sample.trials.len() as f64),
+        cpu_cores: sample.server_cpu_cores(),
         service: stamped(&measurement.services_s),
         servers: Some(servers),
         delay_s: (!measurement.services_s.is_empty()).then_some(measurement.delay_s),

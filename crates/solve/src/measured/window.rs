@@ -124,6 +124,24 @@ impl<'a> Window<'a> {
     }
 }
 
+impl Window<'_> {
+    /// The share of the requests due in a slice that met at least as many others, due before and not yet over, as there
+    /// are servers: as far as clients can tell, they had to wait.
+    pub(super) fn met_share(&self, servers: Servers, from_ns: i64, to_ns: i64) -> f64 {
+        let mut arrived: Vec<i64> = self.all.iter().map(|row| row.scheduled).collect();
+        let mut over: Vec<i64> = self.all.iter().filter_map(|row| row.completed).collect();
+        arrived.sort_unstable();
+        over.sort_unstable();
+        let due = self.due(from_ns, to_ns);
+        let met = |row: &&&RequestRow| {
+            let before = arrived.partition_point(|&at| at < row.scheduled);
+            let gone = over.partition_point(|&at| at <= row.scheduled);
+            before.saturating_sub(gone) >= servers.get() as usize
+        };
+        due.iter().filter(met).count() as f64 / due.len() as f64
+    }
+}
+
 /// How much of the time from one instant to another, or without end, lies in a slice; in nanoseconds.
 fn overlap(start_ns: i64, end_ns: Option<i64>, from_ns: i64, to_ns: i64) -> f64 {
     (end_ns.unwrap_or(i64::MAX).min(to_ns) - start_ns.max(from_ns)).max(0) as f64
