@@ -8,6 +8,7 @@ mod fit;
 mod link;
 mod load;
 mod options;
+mod peak;
 mod plan;
 mod predict;
 mod print;
@@ -70,6 +71,8 @@ enum Command {
     /// Emulate a network link: delay, rate, loss, queue
     #[command(subcommand)]
     Link(link::Link),
+    /// Find the highest rate at which a running server meets an objective: kendall peak URL --slo 'p99<50ms'
+    Peak(peak::Options),
     /// Serve one of the systems that kendall ships
     #[command(subcommand)]
     Serve(serve::Served),
@@ -99,6 +102,7 @@ fn main() -> ExitCode {
         Command::Compare(options) => compare::compare(&options),
         Command::Load(options) => load::load(&options),
         Command::Link(link) => link::link(&link),
+        Command::Peak(options) => peak::peak(&options),
         Command::Serve(served) => serve::serve(served),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::SearchOne => systems::search_one(),

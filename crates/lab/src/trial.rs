@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::disturbance::{Disturbance, Look};
 use crate::experiment::Combination;
 use crate::hopeless;
-use crate::load::Load;
+use crate::load::{Load, Schedule};
 use crate::schedule::Trial;
 use crate::server::{Server, ServerError, Usage};
 use crate::system::System;
@@ -190,7 +190,9 @@ impl Bench<'_> {
         let offered_per_s = plan.arrivals.rate_per_s();
         let before = server.usage()?;
         let look = Look::now();
-        let watch = hopeless::Watch::new(&task.expected, load, capacity_per_s);
+        let known = capacity_per_s.is_some() || !matches!(load.schedule, Schedule::Share(..));
+        let length = if known { load.expected(capacity_per_s) } else { Duration::ZERO };
+        let watch = hopeless::Watch::new(&task.expected, load.warmup, length);
         let mut failed = None;
         let mut sink = |row: RequestRow| {
             if let (None, Err(error)) = (&failed, writer.append(&row)) {

@@ -8,6 +8,7 @@
 //! - [`check`](mod@check) says which assumptions hold in them, and what it costs where one does not.
 //! - [`compare`](mod@compare) says which of several sides is faster, by runs against runs.
 //! - [`expect`] judges whether what was seen meets what was expected of it.
+//! - [`peak`] finds the highest rate that meets an objective by trying rates.
 //! - [`table`] reads points that any other tool measured, and [`fit`](mod@fit) finds the station behind them.
 //!
 //! This crate reads no clock and does no I/O. What is random comes from a seed. Every interval is a 95 % confidence
@@ -22,6 +23,7 @@ pub mod fit;
 mod formula;
 mod measured;
 pub mod number;
+pub mod peak;
 mod plan;
 mod replay;
 pub mod scalability;
