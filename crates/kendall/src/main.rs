@@ -8,6 +8,7 @@ mod fit;
 mod link;
 mod load;
 mod options;
+mod peak;
 mod plan;
 mod predict;
 mod print;
@@ -74,6 +75,8 @@ enum Command {
     /// Emulate a network link: delay, rate, loss, queue
     #[command(subcommand)]
     Link(link::Link),
+    /// Find the highest rate at which a running server meets an objective: kendall peak URL --slo 'p99<50ms'
+    Peak(peak::Options),
     /// Serve one of the systems that kendall ships
     #[command(subcommand)]
     Serve(serve::Served),
@@ -106,6 +109,7 @@ fn main() -> ExitCode {
         Command::Load(options) => load::load(&options),
         Command::Probe(options) => probe::probe(&options),
         Command::Link(link) => link::link(&link),
+        Command::Peak(options) => peak::peak(&options),
         Command::Serve(served) => serve::serve(served),
         Command::Selfcheck(options) => selfcheck::selfcheck(&options),
         Command::Doctor(options) => doctor::doctor(&options),

@@ -141,7 +141,7 @@ impl Usual {
     pub(crate) fn doubt(&self) -> Option<String> {
         (self.share > self.bound).then(|| {
             format!(
-                "other programs or the host took {:.0} % of the machine throughout, so no trial was undisturbed",
+                "Other programs or the host took {:.0} % of the machine throughout, so no trial was undisturbed",
                 self.share * 100.0
             )
         })

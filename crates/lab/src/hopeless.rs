@@ -13,8 +13,6 @@ use kendall_record::{Outcome, RequestRow};
 use kendall_solve::expect::{Expectation, Measure, Side};
 use kendall_solve::statistics::share_interval;
 
-use crate::load::{Load, Schedule};
-
 /// How often what was seen is judged, in requests.
 const EVERY: u64 = 50;
 /// No verdict before this many.
@@ -46,7 +44,8 @@ struct Watched {
 }
 
 impl Watch {
-    pub(crate) fn new(expected: &[Expectation], load: &Load, capacity_per_s: Option<f64>) -> Self {
+    /// Watches a trial for these expectations; `length` is how long it is to take, as far as that is known.
+    pub(crate) fn new(expected: &[Expectation], warmup: Duration, length: Duration) -> Self {
         // What is shared out between requests one by one can be watched: quantiles and errors that are to stay below a limit.
         let can_watch = |one: &&Expectation| {
             matches!(one.measure, Measure::Quantile(_) | Measure::Errors) && one.side == Side::Below
@@ -57,11 +56,9 @@ impl Watch {
             beyond: 0,
             since_ns: Cell::new(None),
         });
-        let known = capacity_per_s.is_some() || !matches!(load.schedule, Schedule::Share(..));
-        let length = if known { load.expected(capacity_per_s) } else { Duration::ZERO };
         Self {
             watched: RefCell::new(watched.collect()),
-            warmup_ns: load.warmup.as_nanos() as i64,
+            warmup_ns: warmup.as_nanos() as i64,
             for_ns: FOR_NS.max((length.as_nanos() as f64 * FOR_SHARE) as i64),
             why: RefCell::new(None),
             stop: AtomicBool::new(false),
@@ -171,19 +168,11 @@ impl Drop for Over<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::LOAD;
-    use crate::system::Settings;
     use kendall_station::Law;
     use kendall_station::random::{Purpose, stream};
 
     fn watch(expectation: &str) -> Watch {
-        let mut settings = Settings::defaults(LOAD);
-        for (name, text) in [("rate", "1000"), ("duration", "10s")] {
-            let parameter = LOAD.iter().find(|parameter| parameter.name == name).unwrap();
-            settings.set(parameter.name, parameter.kind.read(text).unwrap());
-        }
-        let load = Load::new(&settings, std::path::Path::new(".")).unwrap();
-        Watch::new(&[expectation.parse().unwrap()], &load, None)
+        Watch::new(&[expectation.parse().unwrap()], Duration::ZERO, Duration::from_secs(10))
     }
 
     fn row(at_s: f64, response_s: f64) -> RequestRow {

@@ -26,6 +26,7 @@ use serde::Serialize;
 use crate::experiment::Combination;
 use crate::load::Load;
 use crate::model::thinned;
+use crate::probe::Probing;
 use crate::schedule::Trial;
 use crate::system::{Settings, System};
 use crate::trial::{Bench, Task, TrialError};

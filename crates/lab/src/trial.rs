@@ -18,7 +18,7 @@ use crate::disturbance::{Disturbance, Look};
 use crate::experiment::Combination;
 use crate::hopeless;
 use crate::link::{Bed, LinkRecord};
-use crate::load::Load;
+use crate::load::{Load, Schedule};
 use crate::probe::{Probing, Seen};
 use crate::schedule::Trial;
 use crate::server::{Server, ServerError, Usage};
@@ -263,7 +263,9 @@ impl Bench<'_> {
         let before = server.usage()?;
         // A server that ran already may be on this machine, and its time is not another program's.
         let look = server.pid().and_then(|_| Look::now());
-        let watch = hopeless::Watch::new(&task.expected, load, capacity_per_s);
+        let known = capacity_per_s.is_some() || !matches!(load.schedule, Schedule::Share(..));
+        let length = if known { load.expected(capacity_per_s) } else { Duration::ZERO };
+        let watch = hopeless::Watch::new(&task.expected, load.warmup, length);
         let watching = probing.watch(server.pid(), folder)?;
         let mut failed = None;
         let mut sink = |row: RequestRow| {

@@ -71,6 +71,63 @@ fn a_list_is_a_factor_and_every_combination_is_made() {
     assert_eq!((experiment.repeats, experiment.seed, experiment.models.len()), (4, Some(7), 2));
 }
 
+const TRUSTED: &str = r#"
+precision = "4%"
+precision-of = "p99"
+repeats-at-most = 12
+time-at-most = "20m"
+disturbed-over = "5%"
+
+[system]
+name = "search"
+workers = [1, 2]
+
+[load]
+rate = 30
+duration = "2s"
+
+[[expect]]
+p99 = "<50ms"
+"p99.9" = "<= 1.5s"
+at = { workers = 2 }
+
+[[expect]]
+errors = "<1%"
+throughput = ">20/s"
+"#;
+
+#[test]
+fn a_precision_and_expectations_are_read_and_written_out() {
+    let experiment = read(TRUSTED).unwrap();
+    let precision = experiment.precision.clone().unwrap();
+    assert_eq!((precision.relative, precision.repeats_at_most, experiment.repeats), (0.04, 12, 6));
+    assert_eq!(precision.time_at_most, Some(std::time::Duration::from_secs(1200)));
+    assert!((experiment.disturbed_over - 0.05).abs() < 1e-12);
+    let of = |combination: usize| {
+        let combination = &experiment.combinations()[combination];
+        let expected = experiment.expected.iter().filter(|expected| expected.holds_for(combination));
+        expected.map(|expected| expected.expectation.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(of(0), ["errors < 1 %", "throughput > 20/s"]);
+    assert_eq!(of(1), ["p99 < 50 ms", "p99.9 < 1.5 s", "errors < 1 %", "throughput > 20/s"]);
+    let written = experiment.to_toml();
+    let again = read(&written).unwrap();
+    assert_eq!((again.precision.as_ref(), &again.expected), (Some(&precision), &experiment.expected));
+    assert_eq!(again.to_toml(), written);
+}
+
+#[test]
+fn faults_of_trust_name_what_is_wrong() {
+    let fault = |from: &str, to: &str| read(&TRUSTED.replace(from, to)).unwrap_err();
+    assert!(fault("\"4%\"", "\"400%\"").contains("precision must be a share"));
+    assert!(fault("\"p99\"", "\"errors\"").contains("precision-of must be mean"));
+    assert!(fault("precision = \"4%\"", "").contains("means nothing without a precision"));
+    assert!(fault("at-most = 12", "at-most = 3").contains("less than the 6 repeats"));
+    assert!(fault("workers = 2", "workers = 3").contains("no workers 3"));
+    assert!(fault("p99 = \"<50ms\"", "p99 = \"50ms\"").contains("p99 must be a limit"));
+    assert!(fault("errors =", "erors =").contains("cannot be expected"));
+}
+
 #[test]
 fn written_out_it_reads_back_the_same() {
     let experiment = read(GOOD).unwrap();

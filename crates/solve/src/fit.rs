@@ -23,6 +23,7 @@ use candidate::Spec;
 use sample::{Prior, Sample, Seen};
 
 pub use forecast::{Forecast, Highest, NoForecast, Slo, SloError, SloMeasure};
+pub(crate) use forecast::{highest_rate, meets};
 pub use model::{Family, Model, Scaling, Served};
 pub use observation::{Load, Observation, Stamped};
 pub use ranking::{Candidate, HeldOut, HeldOutPoint, Split};

@@ -9,6 +9,7 @@
 //! - [`compare`](mod@compare) says which of several sides is faster, by runs against runs.
 //! - [`streamed`] makes one from rows as they come, in memory that does not grow.
 //! - [`expect`] judges whether what was seen meets what was expected of it.
+//! - [`peak`] finds the highest rate that meets an objective by trying rates.
 //! - [`table`] reads points that any other tool measured, and [`fit`](mod@fit) finds the station behind them.
 //!
 //! This crate reads no clock and does no I/O. What is random comes from a seed. Every interval is a 95 % confidence
@@ -24,6 +25,7 @@ mod formula;
 mod histogram;
 mod measured;
 pub mod number;
+pub mod peak;
 mod plan;
 mod replay;
 pub mod scalability;

@@ -351,7 +351,7 @@ fn quantiles(model: &Model, load: &Load) -> Result<Vec<Quantile>, String> {
 }
 
 /// Whether a model meets an objective at a load, or why that cannot be told. What is overloaded does not.
-fn meets(model: &Model, load: &Load, slo: Slo) -> Result<bool, String> {
+pub(crate) fn meets(model: &Model, load: &Load, slo: Slo) -> Result<bool, String> {
     let Some(mean_s) = model.response_s(load) else { return Ok(false) };
     let p = match slo.measure {
         SloMeasure::Mean => return Ok(mean_s <= slo.at_most_s),
@@ -374,7 +374,7 @@ fn meets(model: &Model, load: &Load, slo: Slo) -> Result<bool, String> {
 }
 
 /// The highest rate at which a model meets an objective; 0 if it never does.
-fn highest_rate(model: &Model, slo: Slo) -> Result<f64, String> {
+pub(crate) fn highest_rate(model: &Model, slo: Slo) -> Result<f64, String> {
     let ok = |rate_per_s: f64| meets(model, &Load::Open { rate_per_s }, slo);
     let mut high = model.capacity_per_s().filter(|most| most.is_finite()).unwrap_or(1e6);
     let mut low = 1e-6 * high;

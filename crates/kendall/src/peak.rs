@@ -1,0 +1,209 @@
+//! `kendall peak`.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use kendall_lab::{Event, Kind, Peak, PeakError, PeakPlan, Value, peak as find};
+use kendall_solve::fit::Slo;
+use kendall_solve::number::{significant, time, time_with_interval};
+use kendall_solve::peak::{Aim, Outcome, Probe, Why};
+
+use crate::target::Target;
+use crate::{INTERRUPTED, print};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The server and what to ask it, as a URL, as for kendall load
+    #[arg(value_name = "URL")]
+    target: String,
+
+    /// What is to be met: the mean response time or a quantile below a limit, such as 'p99<50ms' or 'mean<0.2s'
+    #[arg(long, value_name = "OBJECTIVE")]
+    slo: Slo,
+
+    /// The share of requests that may be without a right answer
+    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share)]
+    errors: f64,
+
+    /// How long a probe takes; those that cannot tell are repeated four times as long, and rates at which too few requests
+    /// come in this time are probed longer
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
+    probe: Duration,
+
+    /// At most this many connections
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    connections: u32,
+
+    /// Give a request up after this time
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    timeout: Duration,
+
+    /// Seed of requests, arrivals and the order of confirmations; drawn by chance if left out, and printed
+    #[arg(long)]
+    seed: Option<u64>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    match Kind::Time.read(text)? {
+        Value::Time(time) if !time.is_zero() => Ok(time),
+        _ => Err("must be longer than nothing".into()),
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 0.01));
+    match number.trim().parse::<f64>() {
+        Ok(value) if (0.0..=1.0).contains(&(value * scale)) => Ok(value * scale),
+        _ => Err("must be a share such as 1% or 0.01".into()),
+    }
+}
+
+pub(crate) fn peak(options: &Options) -> anyhow::Result<ExitCode> {
+    let target = Target::read(&options.target)?;
+    let plan = PeakPlan {
+        aim: Aim { slo: options.slo, errors_at_most: options.errors },
+        probe: options.probe,
+        connections: options.connections,
+        timeout: options.timeout,
+        seed: options.seed.unwrap_or_else(kendall_lab::drawn_seed),
+    };
+    let workload = |seed: u64| (target.system.load)(target.address, &target.workload, seed);
+    let cancel = crate::load::ctrl_c()?;
+    let mut tell = |event: &Event<'_>| {
+        if let (false, Some(line)) = (options.json, line(event, plan.aim.slo)) {
+            print::note(&line);
+        }
+    };
+    let found = match find(&workload, &plan, &mut tell, &cancel) {
+        Err(PeakError::Interrupted) => return Ok(ExitCode::from(INTERRUPTED)),
+        found => found?,
+    };
+    if options.json {
+        print::json(&found)?;
+    } else {
+        print::out(&(answer(&found).join("\n") + "\n"))?;
+    }
+    Ok(if found.found.rate_per_s.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What happens, as a line.
+fn line(event: &Event<'_>, slo: Slo) -> Option<String> {
+    Some(match event {
+        Event::Users(users, per_s) => {
+            let noun = if *users == 1 { "user" } else { "users" };
+            format!("  {users:>3} {noun:<6} {:>8}/s", significant(*per_s, 4))
+        }
+        Event::Light(light, curve) => {
+            let servers =
+                if light.servers == 1 { "one server".into() } else { format!("{} servers", light.servers) };
+            let guess = curve.highest_per_s(slo).map_or_else(
+                || "by it no rate meets the objective".to_owned(),
+                |rate| format!("by it {slo} up to {}/s", significant(rate, 3)),
+            );
+            format!("Alone a request takes {}; as a model {servers}: {guess}", time(light.response_s))
+        }
+        Event::Asking(ask, length) if ask.why == Why::Longer => {
+            format!(
+                "  … once more at {}/s, for {:.0} s",
+                significant(ask.rate_per_s, 4),
+                length.as_secs_f64()
+            )
+        }
+        Event::Asking(..) => return None,
+        Event::Probed(probe) => probed(probe),
+    })
+}
+
+fn probed(probe: &Probe) -> String {
+    let seen = &probe.sighting;
+    let outcome = match probe.outcome {
+        Outcome::Pass => "pass",
+        Outcome::Fail => "fail",
+        Outcome::Grey => "grey",
+    };
+    let mut words = vec![match seen.value_s {
+        Some(value) if value.value.is_finite() => {
+            time_with_interval(value.value, value.interval.filter(|(_, high)| high.is_finite()))
+        }
+        Some(_) => "beyond the limit when it was stopped".to_owned(),
+        None => "too few requests to tell".to_owned(),
+    }];
+    if seen.grows {
+        words.push("unstable: the number in the system grows".into());
+    }
+    if seen.is_overloaded() {
+        words.push(format!("only {:.0} % done in time", seen.achieved_share * 100.0));
+    }
+    if seen.errors.value > 0.0 {
+        words.push(format!("errors {}", print::percent(seen.errors.value)));
+    }
+    let why = if probe.ask.why == Why::Confirm { "  (to confirm)" } else { "" };
+    format!("  {outcome} {:>8}/s  {}{why}", significant(probe.ask.rate_per_s, 4), words.join(", "))
+}
+
+fn answer(peak: &Peak) -> Vec<String> {
+    let slo = peak.aim.slo;
+    let mut lines = Vec::new();
+    let rate = |value: f64| format!("{}/s", significant(value, 3));
+    match peak.found.rate_per_s {
+        Some(found) => {
+            let range = match found.interval {
+                Some((low, high)) if low > 0.0 && high.is_finite() => {
+                    format!(" [{}, {}]", significant(low, 3), significant(high, 3))
+                }
+                _ => String::new(),
+            };
+            lines.push(format!("{slo} up to {}{range}", rate(found.value)));
+            lines.push(
+                "  up to the first of these every probe passed, from the second every one failed".into(),
+            );
+        }
+        None => lines.push(no_rate(peak)),
+    }
+    let light = &peak.light;
+    if let Some(knee) = peak.found.curve.knee() {
+        let (at, response) = (rate(knee.rate_per_s), time(knee.response_s));
+        lines.push(format!(
+            "{:<10} {at}, where throughput over response time is most: {response} there",
+            "knee"
+        ));
+    }
+    lines.push(match peak.usl_peak {
+        Some((users, per_s)) => {
+            format!(
+                "{:<10} {} with {} users (universal scalability law)",
+                "USL peak",
+                rate(per_s),
+                significant(users, 2)
+            )
+        }
+        None => format!("{:<10} none: throughput does not fall as users are added", "USL peak"),
+    });
+    let most = light.throughput_per_s.iter().map(|point| point.1).fold(0.0, f64::max);
+    lines.push(format!("{:<10} {} seen of a closed population", "most", rate(most)));
+    let plain = match peak.found.plain_probes {
+        0 => String::new(),
+        plain => format!("; doubling and halving from a light load would take {plain}"),
+    };
+    lines.push(format!("{:<10} {}{plain}; seed {}", "probes", peak.found.probes.len(), peak.seed));
+    lines
+}
+
+fn no_rate(peak: &Peak) -> String {
+    let probes = &peak.found.probes;
+    let passed = probes.iter().any(|probe| probe.outcome == Outcome::Pass);
+    let slowest = probes.iter().map(|probe| probe.ask.rate_per_s).fold(f64::INFINITY, f64::min);
+    match passed {
+        true => format!("{}: no rate was found that does not meet it", peak.aim.slo),
+        false => format!(
+            "{} is not met at any rate that was tried, not at {}/s either",
+            peak.aim.slo,
+            significant(slowest, 3)
+        ),
+    }
+}

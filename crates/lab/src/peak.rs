@@ -1,0 +1,298 @@
+//! The highest rate at which a running system meets an objective: probes of a server that is there already.
+//!
+//! First a few closed populations, of one user, two, four and so on, say what a request takes when nobody else is there and how much
+//! the system can do at all; from these the model begins with which [`search`] looks. Then each probe is an open load at
+//! a fixed rate. Between probes the server is left alone until one user finds it as fast as at first.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use kendall_load::{Doubt, LoadError, Plan, Progress, RunSummary, Workload, run};
+use kendall_record::RequestRow;
+use kendall_solve::Trial;
+use kendall_solve::expect::{Expectation, Measure, Side};
+use kendall_solve::fit::SloMeasure;
+use kendall_solve::peak::{Aim, Ask, Curve, Found, Probe, Sighting, requests_needed, search};
+use kendall_solve::scalability::{Peak as UslPeak, Point, fit_usl};
+use kendall_solve::statistics::median;
+use kendall_station::random::{Purpose, derive};
+use kendall_station::{Arrivals, Law};
+use serde::Serialize;
+
+use crate::hopeless;
+
+/// How long each closed population loads the system.
+const LIGHT: Duration = Duration::from_secs(1);
+/// And at most, where requests are few.
+const LIGHT_AT_MOST: Duration = Duration::from_secs(16);
+/// So many answers tell how long a request takes.
+const LIGHT_ANSWERS: usize = 40;
+/// The largest closed population.
+const MOST_USERS: u32 = 64;
+/// Throughput that grows by less than this, for twice as many users, grows no more.
+const GROWS: f64 = 1.05;
+/// The share of a probe that fills the system.
+const WARMUP: f64 = 0.15;
+/// A server that is not itself again this long after a probe is not going to be.
+const SETTLE_AT_MOST: Duration = Duration::from_secs(20);
+/// It is when a request takes no more than so many times what it took at first.
+const SETTLED: f64 = 2.0;
+/// A probe is no longer than this, however few requests a second are asked for.
+const LONGEST_PROBE: Duration = Duration::from_secs(600);
+/// The generator's own lag may be this share of the objective.
+const LAG: f64 = 0.1;
+/// The share of one server's rate that is a light load.
+const LIGHT_SHARE: f64 = 0.05;
+
+/// Why no highest rate was found.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum PeakError {
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error("the workload cannot be made: {0}")]
+    Workload(String),
+    #[error(
+        "one user had no answer in {seconds:.0} s, so there is nothing to search from; is this the right server?"
+    )]
+    NoAnswer { seconds: f64 },
+    #[error(
+        "at {rate_per_s:.0}/s the generator is the limit and not the system ({why}); let it have a core of its own, or another \
+         machine"
+    )]
+    Generator { rate_per_s: f64, why: String },
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What is searched for, and how.
+#[derive(Clone, Debug)]
+pub struct PeakPlan {
+    /// What is to be met.
+    pub aim: Aim,
+    /// How long a probe takes, at least.
+    pub probe: Duration,
+    /// At most this many connections.
+    pub connections: u32,
+    /// Give a request up after this time.
+    pub timeout: Duration,
+    /// The seed of requests, arrivals and the order of confirmations.
+    pub seed: u64,
+}
+
+/// What closed populations say of a system.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LightLoad {
+    /// The median response time of one user alone, in seconds.
+    pub response_s: f64,
+    /// Users and requests per second.
+    pub throughput_per_s: Vec<(u32, f64)>,
+    /// How many servers it behaves like.
+    pub servers: u32,
+}
+
+/// What happens while it is searched, for whoever looks on.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A closed population was tried.
+    Users(u32, f64),
+    /// The light load is known, and the model to begin with.
+    Light(&'a LightLoad, &'a Curve),
+    /// This is asked now, for so long.
+    Asking(&'a Ask, Duration),
+    /// A probe is done.
+    Probed(&'a Probe),
+}
+
+/// What was found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Peak {
+    /// What was to be met.
+    pub aim: Aim,
+    /// The search.
+    pub found: Found,
+    /// What it began with.
+    pub light: LightLoad,
+    /// Where the universal scalability law through the closed populations has its peak, if it can be fitted: users and
+    /// requests per second.
+    pub usl_peak: Option<(f64, f64)>,
+    /// The seed.
+    pub seed: u64,
+}
+
+/// Finds the highest rate. `workload` makes the requests from a seed; `tell` hears how it goes.
+///
+/// # Errors
+/// Fails where the generator cannot be set up or is the limit itself, where the server answers nothing, and when `cancel` is set.
+pub fn peak(
+    workload: &dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
+    plan: &PeakPlan,
+    tell: &mut dyn FnMut(&Event<'_>),
+    cancel: &AtomicBool,
+) -> Result<Peak, PeakError> {
+    let mut driver = Driver { workload, plan, cancel, runs: 0 };
+    let light = driver.light(tell)?;
+    let curve = light.curve();
+    tell(&Event::Light(&light, &curve));
+    let light_per_s = LIGHT_SHARE / light.response_s;
+    let mut probe = |ask: &Ask| {
+        driver.settle(light.response_s)?;
+        let length = driver.length(ask);
+        tell(&Event::Asking(ask, length));
+        let sighting = driver.probe(ask, length)?;
+        let outcome = sighting.outcome(&plan.aim);
+        tell(&Event::Probed(&Probe { ask: *ask, sighting: sighting.clone(), outcome }));
+        Ok::<_, PeakError>(sighting)
+    };
+    let found = search(&plan.aim, curve, light_per_s, plan.seed, &mut probe)?;
+    let usl_peak = light.usl_peak().map(|peak| (peak.users, peak.throughput_per_s));
+    Ok(Peak { aim: plan.aim, found, usl_peak, light, seed: plan.seed })
+}
+
+impl LightLoad {
+    /// The station that it looks like: as many servers as requests that are served side by side.
+    fn curve(&self) -> Curve {
+        let service_s = f64::from(self.servers) / self.most_per_s();
+        Curve::new(self.servers, service_s.min(self.response_s), (self.response_s - service_s).max(0.0))
+    }
+
+    fn most_per_s(&self) -> f64 {
+        self.throughput_per_s.iter().map(|point| point.1).fold(0.0, f64::max)
+    }
+
+    fn usl_peak(&self) -> Option<UslPeak> {
+        let points: Vec<Point> =
+            self.throughput_per_s.iter().map(|&(users, per_s)| Point::new(f64::from(users), per_s)).collect();
+        fit_usl(&points).ok().map(|usl| usl.peak).filter(|peak| peak.users.is_finite())
+    }
+}
+
+struct Driver<'a> {
+    workload: &'a dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
+    plan: &'a PeakPlan,
+    cancel: &'a AtomicBool,
+    /// Each run has requests and arrivals of its own.
+    runs: u64,
+}
+
+impl Driver<'_> {
+    /// Loads the system and gives its rows; `watch` may stop it early.
+    fn run(
+        &mut self,
+        arrivals: Arrivals,
+        duration: Duration,
+        watch: &hopeless::Watch,
+    ) -> Result<(Vec<RequestRow>, RunSummary), PeakError> {
+        self.runs += 1;
+        let seed = derive(self.plan.seed, Purpose::Trial, self.runs);
+        let workload = (self.workload)(seed).map_err(PeakError::Workload)?;
+        let plan = Plan {
+            connections: self.plan.connections,
+            timeout: self.plan.timeout,
+            ..Plan::lasting(arrivals, duration, seed)
+        };
+        let mut rows = Vec::new();
+        let mut sink = |row: RequestRow| {
+            watch.see(&row);
+            rows.push(row);
+        };
+        let progress = Progress::default();
+        let summary = hopeless::either(self.cancel, watch.flag(), |stop| {
+            run(&plan, &*workload, &mut sink, &progress, stop)
+        })?;
+        if self.cancel.load(Ordering::Relaxed) { Err(PeakError::Interrupted) } else { Ok((rows, summary)) }
+    }
+
+    /// So many users without think time: the response times in seconds, and the requests per second after the first fifth.
+    fn users(&mut self, users: u32, duration: Duration) -> Result<(Vec<f64>, f64), PeakError> {
+        let arrivals = Arrivals::Closed { population: users, think: Law::Constant { mean_s: 0.0 } };
+        let watch = hopeless::Watch::new(&[], Duration::ZERO, duration);
+        let (rows, _) = self.run(arrivals, duration, &watch)?;
+        let end_ns = duration.as_nanos() as i64;
+        let counted = end_ns / 5..end_ns;
+        let ended = |row: &&RequestRow| row.completed.is_some_and(|at| counted.contains(&at));
+        let responses_s: Vec<f64> =
+            rows.iter().filter(ended).filter_map(|row| Some(row.response_ns()? as f64 / 1e9)).collect();
+        let per_s = responses_s.len() as f64 / (0.8 * duration.as_secs_f64());
+        Ok((responses_s, per_s))
+    }
+
+    fn light(&mut self, tell: &mut dyn FnMut(&Event<'_>)) -> Result<LightLoad, PeakError> {
+        let mut length = LIGHT;
+        let (responses_s, alone_per_s) = loop {
+            let found = self.users(1, length)?;
+            if found.0.len() >= LIGHT_ANSWERS || length >= LIGHT_AT_MOST {
+                break found;
+            }
+            length *= 2;
+        };
+        if responses_s.is_empty() {
+            return Err(PeakError::NoAnswer { seconds: length.as_secs_f64() });
+        }
+        tell(&Event::Users(1, alone_per_s));
+        let mut throughput_per_s = vec![(1, alone_per_s)];
+        let (mut users, mut flat) = (2, 0);
+        while users <= MOST_USERS.min(self.plan.connections) && flat < 2 {
+            let (_, per_s) = self.users(users, length)?;
+            tell(&Event::Users(users, per_s));
+            let before = throughput_per_s.iter().map(|point| point.1).fold(0.0, f64::max);
+            flat = if per_s < GROWS * before { flat + 1 } else { 0 };
+            throughput_per_s.push((users, per_s));
+            users *= 2;
+        }
+        let response_s = median(&responses_s);
+        let most_per_s = throughput_per_s.iter().map(|point| point.1).fold(0.0, f64::max);
+        let servers = (most_per_s * response_s).round().clamp(1.0, f64::from(MOST_USERS)) as u32;
+        Ok(LightLoad { response_s, throughput_per_s, servers })
+    }
+
+    /// Waits until a single user finds the system as it was at first: a server that was overloaded works off what it has
+    /// accepted, whether anybody still waits for it or not.
+    fn settle(&mut self, response_s: f64) -> Result<(), PeakError> {
+        let deadline = Instant::now() + SETTLE_AT_MOST;
+        let look = Duration::from_secs_f64((5.0 * response_s).clamp(0.1, 2.0));
+        loop {
+            let (responses_s, _) = self.users(1, look)?;
+            let settled = !responses_s.is_empty() && median(&responses_s) <= SETTLED * response_s;
+            if settled || Instant::now() > deadline {
+                return Ok(());
+            }
+        }
+    }
+
+    /// How long a probe takes: as long as asked, and long enough for the requests that the objective needs.
+    fn length(&self, ask: &Ask) -> Duration {
+        let needed = requests_needed(self.plan.aim.slo) as f64 / (1.0 - WARMUP) / ask.rate_per_s * 1.1;
+        let least = Duration::try_from_secs_f64(needed).unwrap_or(LONGEST_PROBE);
+        (self.plan.probe.max(least) * ask.length).min(LONGEST_PROBE)
+    }
+
+    fn probe(&mut self, ask: &Ask, length: Duration) -> Result<Sighting, PeakError> {
+        let Aim { slo, errors_at_most } = self.plan.aim;
+        let below = |measure, limit| Expectation { measure, side: Side::Below, limit };
+        let mut expected = vec![below(Measure::Errors, errors_at_most)];
+        if let SloMeasure::Quantile(p) = slo.measure {
+            expected.push(below(Measure::Quantile(p), slo.at_most_s));
+        }
+        let warmup = length.mul_f64(WARMUP);
+        let watch = hopeless::Watch::new(&expected, warmup, length);
+        let (rows, summary) = self.run(Arrivals::poisson(ask.rate_per_s), length, &watch)?;
+        let sighting = Sighting::of(&Trial { rows: &rows, warmup_ns: warmup.as_nanos() as i64 }, slo);
+        // A rate that passes although the generator was late passes: what it was late counts as response time.
+        let passes = sighting.outcome(&self.plan.aim) == kendall_solve::peak::Outcome::Pass;
+        match limits(&summary, slo.at_most_s) {
+            Some(why) if !passes => Err(PeakError::Generator { rate_per_s: ask.rate_per_s, why }),
+            _ => Ok(sighting),
+        }
+    }
+}
+
+/// Why the generator is the limit, if it is: it had no time to spare, no ports, or was late by much of the objective itself.
+fn limits(summary: &RunSummary, at_most_s: f64) -> Option<String> {
+    let is_limit = |doubt: &&Doubt| match doubt {
+        Doubt::Late { lag_p99_ns, .. } => *lag_p99_ns as f64 / 1e9 > LAG * at_most_s,
+        Doubt::Busy { .. } | Doubt::OwnFailures { .. } => true,
+        _ => false,
+    };
+    summary.doubts.iter().find(is_limit).map(ToString::to_string)
+}

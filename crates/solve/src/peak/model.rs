@@ -1,0 +1,103 @@
+//! The model that says where to look next.
+
+use serde::Serialize;
+
+use super::Sighting;
+use crate::fit::{Family, Load, Model, Served, Slo, SloMeasure, highest_rate, meets};
+
+/// A station that stands for the system: m servers under Poisson arrivals. It is corrected by every probe.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Curve {
+    served: Served,
+}
+
+/// Where the system is used best: the most throughput for its response time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Knee {
+    /// Requests per second.
+    pub rate_per_s: f64,
+    /// The mean response time there, in seconds.
+    pub response_s: f64,
+}
+
+impl Curve {
+    /// A station with so many servers, whose requests need so long in service and besides pass so much time outside of it.
+    pub fn new(servers: u32, service_s: f64, delay_s: f64) -> Self {
+        let served = Served {
+            family: Family::Exponential,
+            servers: servers.max(1),
+            service_s,
+            scv: 1.0,
+            delay_s,
+            serial_s: 0.0,
+            capacity: None,
+        };
+        Self { served }
+    }
+
+    /// The highest rate that meets an objective by this model; `None` where none does.
+    pub fn highest_per_s(&self, slo: Slo) -> Option<f64> {
+        highest_rate(&Model::Served(self.served), slo).ok().filter(|&rate_per_s| rate_per_s > 0.0)
+    }
+
+    /// The most requests per second that it bears.
+    pub fn capacity_per_s(&self) -> f64 {
+        f64::from(self.served.servers) / self.served.service_s
+    }
+
+    /// Changes the service time so that the model says at a rate what was seen there.
+    pub(super) fn correct(&mut self, rate_per_s: f64, seen: &Sighting, slo: Slo) {
+        let servers = f64::from(self.served.servers);
+        if seen.is_overloaded() && seen.achieved_share > 0.0 {
+            // What it achieved is its capacity.
+            self.served.service_s = servers / (seen.achieved_share * rate_per_s);
+            return;
+        }
+        let Some(value_s) = seen.value_s.map(|found| found.value).filter(|value_s| value_s.is_finite())
+        else {
+            return;
+        };
+        // Nobody is served faster than in no time; what was seen below the delay leaves nothing to correct.
+        if value_s <= self.served.delay_s {
+            return;
+        }
+        let limit = Slo { at_most_s: value_s, ..slo };
+        let says_less = |service_s: f64| {
+            let model = Model::Served(Served { service_s, ..self.served });
+            meets(&model, &Load::Open { rate_per_s }, limit).unwrap_or(false)
+        };
+        // Beyond saturation no service time can lie, for the probe was not overloaded.
+        let (mut low, mut high) = (0.0, servers / rate_per_s);
+        for _ in 0..40 {
+            let middle = f64::midpoint(low, high);
+            if says_less(middle) { low = middle } else { high = middle }
+        }
+        if low > 0.0 {
+            self.served.service_s = low;
+        }
+    }
+
+    /// The maximum of throughput over mean response time (Kleinrock 1979: power).
+    pub fn knee(&self) -> Option<Knee> {
+        let model = Model::Served(self.served);
+        let response_s = |rate_per_s: f64| model.response_s(&Load::Open { rate_per_s });
+        let capacity = self.capacity_per_s();
+        // One maximum: power rises from 0 and falls to 0 at saturation.
+        let power = |share: f64| response_s(share * capacity).map_or(0.0, |response| share / response);
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..80 {
+            let (a, b) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
+            if power(a) < power(b) { low = a } else { high = b }
+        }
+        let rate_per_s = f64::midpoint(low, high) * capacity;
+        Some(Knee { rate_per_s, response_s: response_s(rate_per_s)? })
+    }
+
+    /// What the objective is of, by this model, idle: with nobody else there. For an objective below that no rate passes.
+    pub fn is_within_reach(&self, slo: Slo) -> bool {
+        match slo.measure {
+            SloMeasure::Mean => self.served.service_s + self.served.delay_s < slo.at_most_s,
+            SloMeasure::Quantile(_) => self.highest_per_s(slo).is_some(),
+        }
+    }
+}
