@@ -26,6 +26,7 @@ use serde::Serialize;
 use crate::experiment::Combination;
 use crate::load::Load;
 use crate::model::thinned;
+use crate::probe::Probing;
 use crate::schedule::Trial;
 use crate::system::{Settings, System};
 use crate::trial::{Bench, Task, TrialError};
@@ -202,9 +203,17 @@ impl Selfcheck<'_> {
         };
         let trial = Trial { number: 1, combination: 0, repeat: 0, seed };
         let folder = self.folder.join(format!("{}-{seed:x}", case.station.to_string().replace('/', "-")));
-        let task =
-            Task { trial: &trial, combination: &combination, load, capacity_per_s: None, folder: &folder };
-        let bench = Bench { program: self.program, system: self.system };
+        let task = Task {
+            trial: &trial,
+            combination: &combination,
+            load,
+            link: None,
+            capacity_per_s: None,
+            folder: &folder,
+            expected: Vec::new(),
+            probing: Probing::OFF,
+        };
+        let bench = Bench { program: self.program, system: self.system, bed: None };
         // Cancelling is between runs, which are short.
         bench.trial(&task, &Progress::default(), &AtomicBool::new(false))?;
         let rows = read_trial(&folder)?;
