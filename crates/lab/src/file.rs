@@ -72,7 +72,7 @@ type Item<'a> = (&'a str, Range<usize>, &'a Spanned<DeValue<'a>>);
 
 impl Reader<'_> {
     fn experiment(&self, top: &DeTable<'_>, stem: &str, folder: PathBuf) -> Result<Experiment, Fault> {
-        const KEYS: [&str; 19] = [
+        const KEYS: [&str; 20] = [
             "name",
             "question",
             "notes",

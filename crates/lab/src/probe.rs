@@ -36,6 +36,9 @@ impl Default for Probing {
 }
 
 impl Probing {
+    /// Nothing is watched.
+    pub const OFF: Self = Self { every: None, profile_hz: None };
+
     /// With stacks sampled, at the usual rate where none is asked for.
     #[must_use]
     pub fn with_profile(self) -> Self {

@@ -212,7 +212,7 @@ impl Selfcheck<'_> {
             unstamped: None,
             folder: &folder,
             expected: Vec::new(),
-            probing: Probing { every: None, profile_hz: None },
+            probing: Probing::OFF,
         };
         let bench = Bench { program: self.program, system: self.system, bed: None, files: self.folder };
         // Cancelling is between runs, which are short.

@@ -146,7 +146,6 @@ impl Sampler {
             };
             *pace = Pace::new(share, (least_ns / every.as_nanos().max(1)).max(1) as u64);
         }
-        sampler.own_sockets();
         sampler
     }
 
@@ -404,7 +403,7 @@ fn row(
 /// The way to the server's connections, if there is one.
 fn diagnosis(server: Option<u32>, missing: &mut Vec<String>) -> Option<Diagnosis> {
     let namespace = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
-    if namespace(&server?.to_string()) != namespace("self") {
+    if namespace(&server?.to_string()) != namespace("thread-self") {
         missing.push("connections: the server is in another network namespace".into());
         return None;
     }
@@ -427,4 +426,20 @@ fn sleep_until(instant_ns: i64) {
     let instant = Timespec { tv_sec: instant_ns / 1_000_000_000, tv_nsec: instant_ns % 1_000_000_000 };
     // Woken early by a signal it reads early, which does no harm.
     let _ = clock_nanosleep_absolute(ClockId::Monotonic, &instant);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_source_has_its_share_and_all_stay_below_a_hundredth_of_a_core() {
+        for (at, (source, share)) in SHARES.into_iter().enumerate() {
+            assert_eq!(source as usize, at);
+            assert!(share > 0.0);
+        }
+        let all: f64 = SHARES.iter().map(|(_, share)| share).sum();
+        // The rest is for waking and for writing rows down.
+        assert!(all <= 0.0075, "{all}");
+    }
 }

@@ -53,6 +53,16 @@ struct Info {
     not_sent: u32,
 }
 
+/// Who has heard nothing for so long after it asked has asked nothing.
+const MOST_MS: u32 = 10_000;
+
+impl Info {
+    /// Whether the other side owes an answer: this one sent last, and not long ago.
+    fn owes_an_answer(&self) -> bool {
+        self.sent_ago_ms < self.received_ago_ms && self.sent_ago_ms < MOST_MS
+    }
+}
+
 /// Asks for all sockets of a family in [`STATES`].
 fn request(family: AddressFamily) -> [u8; REQUEST_BYTES] {
     /// NLM_F_REQUEST | NLM_F_DUMP
@@ -214,7 +224,7 @@ impl Diagnosis {
         for socket in connected().filter(is_own).filter(|socket| !ports.contains(&socket.port)) {
             self.back_ends.insert(u64::from(socket.inode));
             count += 1;
-            busy += usize::from(socket.info.is_some_and(|info| info.sent_ago_ms < info.received_ago_ms));
+            busy += usize::from(socket.info.is_some_and(|info| info.owes_an_answer()));
         }
         server.set(Column::BackEndConnections, f64::from(count));
         server.set(Column::BackEndBusy, busy as f64);

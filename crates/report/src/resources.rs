@@ -53,13 +53,15 @@ impl Section {
     /// That of a report, if any trial was watched.
     pub(crate) fn of(report: &Report) -> Option<Self> {
         let busiest = busiest(report)?;
+        let point = busiest.point.and_then(|point| report.points.get(point));
+        let place = point.map_or_else(String::new, |point| report.place(point));
         let flames = report.resources.iter().filter_map(|one| Some((one, one.profile.as_ref()?)));
         let mut flames: Vec<_> = flames.collect();
         flames.sort_by(|a, b| server_cores(b.0).total_cmp(&server_cores(a.0)));
         let flames = flames.into_iter().take(MOST_FLAMES);
         Some(Self {
             sentences: busiest.limit.iter().map(ToString::to_string).collect(),
-            over_time: figure::cores(busiest),
+            over_time: figure::cores(busiest, &place),
             table: table(report),
             threads: threads(&busiest.summary),
             flames: flames.map(|(one, profile)| Flame::of(&one.trial, profile)).collect(),

@@ -72,7 +72,7 @@ fn a_page_shows_resources_over_time_by_trial_and_by_function() {
     let page = page(&watched());
     for part in [
         "<h2>Resources</h2>",
-        "Cores used over time in trial 002",
+        "Cores used over time in trial 002 at 230/s",
         "34 MB",
         "hash: 90 %, 90 samples",
         "0.40 % of a core at 100 a second",

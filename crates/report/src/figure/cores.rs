@@ -14,7 +14,7 @@ const MOST_LINES: usize = 4;
 
 /// Cores used by server and generator over time, and by the server's busiest threads. `None` where there is no time to
 /// speak of.
-pub(crate) fn cores(resources: &Resources) -> Option<Figure> {
+pub(crate) fn cores(resources: &Resources, place: &str) -> Option<Figure> {
     let timeline = &resources.summary.timeline;
     let bins = timeline.lines.first()?.cpu_cores.len();
     if bins < 3 {
@@ -38,8 +38,9 @@ pub(crate) fn cores(resources: &Resources) -> Option<Figure> {
         title: title.to_owned(),
         svg: draw(title, lines, of, timeline.bin_s),
     };
+    let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
     Some(Figure {
-        title: format!("Cores used over time in trial {}, the one in which the server used most", resources.trial),
+        title: format!("Cores used over time in trial {}{at}, in which the server used most", resources.trial),
         caption: "The mean over each interval. On the left the server's busiest threads; on the right the threads of the \
                   server and of the generator (dashed) that were ready to run and had no core."
             .to_owned(),
