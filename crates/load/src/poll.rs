@@ -236,8 +236,12 @@ impl Driver<'_, '_> {
         let carrier = self.slots.get(key).expect("it was just put there");
         // Edges, so that one registration serves for connecting, writing and reading.
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        match epoll::add(&self.epoll, carrier, EventData::new_u64(key.to_bits()), flags) {
-            Ok(()) => Ok(key),
+        match epoll::add(&self.epoll, &*carrier, EventData::new_u64(key.to_bits()), flags) {
+            Ok(()) => {
+                // TLS has the first word to say from the beginning.
+                self.urgent += u32::from(carrier.is_urgent());
+                Ok(key)
+            }
             Err(error) => {
                 self.slots.remove(key);
                 Err(error.into())
