@@ -1,5 +1,6 @@
 //! `kendall doctor`.
 
+use std::env;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -7,6 +8,7 @@ use clap::Args;
 use kendall_digest::Engine;
 use kendall_digest::gpu::{Gpu, Sums};
 use kendall_lab::Offer;
+use kendall_link::{BackEnd, LinkError};
 
 use crate::{print, systems};
 
@@ -19,7 +21,7 @@ pub(crate) struct Options {
 
 pub(crate) fn doctor(options: &Options) -> anyhow::Result<ExitCode> {
     let mut offers = kendall_lab::inspect();
-    offers.extend([search_engine(), card()]);
+    offers.extend([search_engine(), card(), links()]);
     if options.json {
         print::json(&offers)?;
         return Ok(ExitCode::SUCCESS);
@@ -53,4 +55,24 @@ fn card() -> Offer {
         Err(absent) => format!("none: {absent}"),
     };
     Offer { name: "card", found, advice: None }
+}
+
+/// How links can be emulated here, found out by laying one each way.
+fn links() -> Offer {
+    let tried = env::current_exe().map(|program| kendall_link::probe(&program));
+    let tried = match tried {
+        Ok(tried) => tried,
+        Err(error) => {
+            let found = format!("not known: cannot find the program itself ({error})");
+            return Offer { name: "link", found, advice: None };
+        }
+    };
+    let words = |(back_end, result): &(BackEnd, Result<String, LinkError>)| match result {
+        Ok(described) => format!("{}: {described}", back_end.name()),
+        Err(error) => format!("{}: no, {error}", back_end.name()),
+    };
+    let found = tried.iter().map(words).collect::<Vec<_>>().join("; ");
+    let none = tried.iter().all(|(_, result)| result.is_err());
+    let advice = none.then(|| "emulate links with kendall link relay, which needs no right".to_owned());
+    Offer { name: "link", found, advice }
 }

@@ -2,7 +2,7 @@
 
 use kendall_report::{Factor, FactorKind};
 
-use crate::experiment::{self, CASE, Combination, Experiment, Section};
+use crate::experiment::{self, Combination, Experiment, Section};
 use crate::lab::{Capacity, Lab};
 use crate::parameter::Value;
 
@@ -37,7 +37,8 @@ impl Layout {
             (Self::Categories, None) => 0,
             (Self::Categories, Some(Section::Load)) => 1,
             (Self::Categories, Some(Section::Workload)) => 2,
-            (Self::Categories, Some(Section::System)) => 3,
+            (Self::Categories, Some(Section::Link)) => 3,
+            (Self::Categories, Some(Section::System)) => 4,
         }
     }
 }
@@ -77,7 +78,7 @@ impl Axis {
             }
             let category = self.layout == Layout::Categories || factor.is_of_words();
             let kind = if category { FactorKind::Category } else { FactorKind::Number };
-            Factor { name: factor.name.into(), unit: self.unit(factor.name).into(), kind, values }
+            Factor { name: factor.name.into(), unit: self.unit(factor).into(), kind, values }
         };
         self.factors.iter().map(factor).collect()
     }
@@ -131,8 +132,9 @@ impl Axis {
             && self.capacity_per_s.is_some()
     }
 
-    fn unit(&self, name: &str) -> &'static str {
-        if name == "rate" && self.capacity_per_s.is_some() { "/s" } else { "" }
+    fn unit(&self, factor: &experiment::Factor) -> &'static str {
+        let is_rate = factor.name == "rate" && factor.section == Some(Section::Load);
+        if is_rate && self.capacity_per_s.is_some() { "/s" } else { "" }
     }
 }
 
@@ -149,11 +151,9 @@ fn only_place(experiment: &Experiment) -> Option<experiment::Factor> {
 
 /// The value of a factor or parameter in a combination.
 fn value<'c>(combination: &'c Combination, name: &str) -> Option<&'c Value> {
-    if name == CASE {
-        return combination.levels.iter().find(|(factor, _)| *factor == CASE).map(|(_, level)| level);
-    }
+    let level = combination.levels.iter().find(|(factor, _)| *factor == name).map(|(_, level)| level);
     let all = [&combination.load, &combination.server, &combination.workload];
-    all.into_iter().find_map(|settings| settings.get(name))
+    level.or_else(|| all.into_iter().find_map(|settings| settings.get(name)))
 }
 
 /// The place of a value among those of its factor.

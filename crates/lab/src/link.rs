@@ -64,7 +64,7 @@ pub const LINK: &[Parameter] = &[
     },
     Parameter {
         name: "back-end",
-        help: "how packets are brought to the link: \"veth\", \"tun\"; the first that works if left out; the same in \
+        help: "how packets are brought to the link: \"veth\", \"tun\", \"netem\"; the first that works if left out; the same in \
                all trials",
         kind: Kind::Word(|text| back_end(text).map(drop)),
         default: None,

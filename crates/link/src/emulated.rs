@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LinkError;
+use crate::leftovers::{MARK, end_leftovers, name};
 use crate::namespace::{self, Privilege};
 use crate::outcome::Outcome;
 use crate::protocol::{Asked, Reply, Request, hear, say};
@@ -34,17 +35,20 @@ pub enum BackEnd {
     Veth,
     /// TUN devices.
     Tun,
+    /// The kernel's own emulator, which knows less than the model.
+    Netem,
 }
 
 impl BackEnd {
     /// All, the best first.
-    pub const ALL: [Self; 2] = [Self::Veth, Self::Tun];
+    pub const ALL: [Self; 3] = [Self::Veth, Self::Tun, Self::Netem];
 
     /// Its name on the command line and in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Veth => "veth",
             Self::Tun => "tun",
+            Self::Netem => "netem",
         }
     }
 }
@@ -102,6 +106,7 @@ impl EmulatedLink {
     /// # Errors
     /// Says of each back end why it does not work.
     pub fn lay(program: &Path, back_ends: &[BackEnd], congestion: Option<&str>) -> Result<Self, LinkError> {
+        end_leftovers();
         let mut refusals = Vec::new();
         for &back_end in back_ends {
             match Self::lay_with(program, back_end, congestion) {
@@ -163,15 +168,16 @@ impl EmulatedLink {
 
     /// How the link is emulated, in words for the record.
     pub fn described(&self) -> String {
-        let over = match self.back_end {
-            BackEnd::Veth => "veth",
-            BackEnd::Tun => "TUN devices",
+        let how = match self.back_end {
+            BackEnd::Veth => "user-space over veth",
+            BackEnd::Tun => "user-space over TUN devices",
+            BackEnd::Netem => "the kernel's netem",
         };
         let by = match self.privilege {
             Privilege::Root => "as root",
             Privilege::User => "of an ordinary user",
         };
-        format!("user-space over {over}, namespaces {by}")
+        format!("{how}, namespaces {by}")
     }
 
     /// What could not be set as it should be.
@@ -201,6 +207,14 @@ impl EmulatedLink {
     /// The server's end, once this process has [joined](Self::join).
     pub fn server(&self) -> &End {
         &self.server
+    }
+
+    /// What a program at either end finds in its environment: the addresses, and the name by which the next start ends
+    /// what a link has left behind.
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
+        let mark = name(self.process.id()).map(|name| (MARK, name));
+        let addresses = [("KENDALL_SERVER", SERVER.to_string()), ("KENDALL_CLIENT", CLIENT.to_string())];
+        addresses.into_iter().chain(mark).collect()
     }
 
     /// Lets packets pass. What happens is logged beside `log` if there is one.
@@ -287,8 +301,11 @@ impl Drop for EmulatedLink {
     }
 }
 
-/// Says of each back end whether it works here, by trying: why not, where it does not.
-pub fn probe(program: &Path) -> Vec<(BackEnd, Result<EmulatedLink, LinkError>)> {
-    let trial = |back_end| (back_end, EmulatedLink::lay_with(program, back_end, None));
-    BackEnd::ALL.map(trial).into()
+/// Tries each back end, and says how it emulates a link here, or why it does not.
+pub fn probe(program: &Path) -> Vec<(BackEnd, Result<String, LinkError>)> {
+    let tried = |back_end| {
+        let link = EmulatedLink::lay_with(program, back_end, None);
+        (back_end, link.map(|link| link.described()))
+    };
+    BackEnd::ALL.map(tried).into()
 }

@@ -15,8 +15,9 @@ use nix::unistd::{Pid, getpid, getppid, setsid};
 
 use crate::error::LinkError;
 use crate::forward::{Direction, Done, Stop};
-use crate::lay::{Laid, lay};
-use crate::outcome::Outcome;
+use crate::lay::{Between, Laid, TOWARDS, lay};
+use crate::netem;
+use crate::outcome::{Outcome, Way};
 use crate::port::Port;
 use crate::protocol::{Reply, Request, hear, say};
 use crate::spool::{Logged, SPAN_NS, Spool, write_table};
@@ -55,11 +56,11 @@ struct Emulator {
 }
 
 /// A link at work.
-struct Running {
-    stop: Arc<Stop>,
-    held: OwnedFd,
-    up: JoinHandle<io::Result<Done>>,
-    down: JoinHandle<io::Result<Done>>,
+enum Running {
+    /// Forwarded by threads of ours.
+    Threads(Threads),
+    /// Forwarded by the kernel, as was asked.
+    Netem { up: Vec<Settings>, down: Vec<Settings> },
 }
 
 impl Emulator {
@@ -80,28 +81,52 @@ impl Emulator {
                         "a link is laid, then started, and once at a time".into(),
                     ));
                 };
-                self.running = Some(Running::start(laid, &up.read()?, &down.read()?, seed, log)?);
+                let (up, down) = (up.read()?, down.read()?);
+                self.running = Some(match &laid.between {
+                    Between::Ports(client, server) => {
+                        Running::Threads(Threads::start([client, server], [&up, &down], seed, log)?)
+                    }
+                    Between::Netem => {
+                        netem::open(TOWARDS[1], &up)?;
+                        netem::open(TOWARDS[0], &down)?;
+                        Running::Netem { up, down }
+                    }
+                });
                 Ok(Reply::Started)
             }
             Request::Stop { table } => match self.running.take() {
-                Some(running) => Ok(Reply::Stopped(Box::new(running.stop(table)?))),
+                Some(Running::Threads(threads)) => Ok(Reply::Stopped(Box::new(threads.stop(table)?))),
+                Some(Running::Netem { up, down }) => {
+                    let way = |device, asked: &[Settings]| {
+                        let hops = vec![netem::close_counted(device, asked)?];
+                        Ok::<_, LinkError>(Way { hops, ..Way::default() })
+                    };
+                    let (up, down) = (way(TOWARDS[1], &up)?, way(TOWARDS[0], &down)?);
+                    Ok(Reply::Stopped(Box::new(Outcome { up, down })))
+                }
                 None => Err(LinkError::Refused("only a link that was started can be stopped".into())),
             },
         }
     }
 }
 
-impl Running {
+/// The threads that forward, one for each direction.
+struct Threads {
+    stop: Arc<Stop>,
+    held: OwnedFd,
+    up: JoinHandle<io::Result<Done>>,
+    down: JoinHandle<io::Result<Done>>,
+}
+
+impl Threads {
     fn start(
-        laid: &Laid,
-        up: &[Settings],
-        down: &[Settings],
+        [client, server]: [&Arc<dyn Port>; 2],
+        [up, down]: [&[Settings]; 2],
         seed: u64,
         log: Option<PathBuf>,
     ) -> Result<Self, LinkError> {
         let (stop, held) = Stop::new().map_err(LinkError::step("make a pipe"))?;
-        let (client, server) = (&laid.client_port, &laid.server_port);
-        let way = |name, from: &Arc<dyn Port>, to: &Arc<dyn Port>, hops, seed| {
+        let way = |name, from: &Arc<dyn Port>, to: &Arc<dyn Port>, hops: &[Settings], seed| {
             let spool = log.as_ref().map(|log| spool(log, name)).transpose()?;
             // What came while the link was down is not to cross it now.
             let mut frame = from.frame();

@@ -12,6 +12,7 @@ use nix::unistd::getegid;
 use crate::emulated::{BackEnd, CLIENT, SERVER};
 use crate::error::LinkError;
 use crate::namespace::{Privilege, current, leave, leave_again, within};
+use crate::netem;
 use crate::netlink::{End, Mac, Netlink};
 use crate::port::{PacketSocket, Port};
 use crate::tun::TunDevice;
@@ -29,11 +30,21 @@ pub(crate) struct Laid {
     pub(crate) privilege: Privilege,
     pub(crate) client: File,
     pub(crate) server: File,
-    pub(crate) client_port: Arc<dyn Port>,
-    pub(crate) server_port: Arc<dyn Port>,
+    pub(crate) between: Between,
     /// What could not be set as it should be.
     pub(crate) notes: Vec<String>,
 }
+
+/// What forwards packets from one end to the other.
+pub(crate) enum Between {
+    /// We do, from the client's port to the server's and back.
+    Ports(Arc<dyn Port>, Arc<dyn Port>),
+    /// The kernel does, by netem on our device towards each side.
+    Netem,
+}
+
+/// Our devices towards client and server.
+pub(crate) const TOWARDS: [&str; 2] = ["client", "server"];
 
 /// One end of the link: whose it is, and who is at the other end.
 struct Side {
@@ -53,39 +64,49 @@ pub(crate) fn lay(back_end: BackEnd, congestion: Option<&str>) -> Result<Laid, L
     let server = own()?;
     again()?;
     let sides = [
-        Side { name: "client", address: CLIENT, mac: CLIENT_MAC, other: (SERVER, SERVER_MAC) },
-        Side { name: "server", address: SERVER, mac: SERVER_MAC, other: (CLIENT, CLIENT_MAC) },
+        Side { name: TOWARDS[0], address: CLIENT, mac: CLIENT_MAC, other: (SERVER, SERVER_MAC) },
+        Side { name: TOWARDS[1], address: SERVER, mac: SERVER_MAC, other: (CLIENT, CLIENT_MAC) },
     ];
     let mut notes = Vec::new();
     let mut ports: Vec<Arc<dyn Port>> = Vec::new();
     for (side, namespace) in sides.iter().zip([&client, &server]) {
-        let port: Arc<dyn Port> = match back_end {
+        match back_end {
             BackEnd::Veth => {
-                let here = End { name: side.name, mac: [2, 0, 0, 0, 1, side.mac[5]] };
-                let there = End { name: DEVICE, mac: side.mac };
-                Netlink::route()
-                    .and_then(|mut kernel| kernel.add_pair(&here, &there, namespace.as_raw_fd()))
-                    .map_err(LinkError::step("make a pair of devices (veth)"))?;
-                quiet(side.name);
-                // A packet socket on a device that is down has that as an error.
-                up(side.name)?;
+                pair(side, namespace)?;
                 let port = PacketSocket::on(side.name)
                     .map_err(LinkError::step("open a packet socket on a device (AF_PACKET)"))?;
-                inside(namespace, || configure(side, Medium::Ethernet, congestion, &mut notes))??;
-                Arc::new(port)
+                ports.push(Arc::new(port));
             }
+            BackEnd::Netem => pair(side, namespace)?,
             BackEnd::Tun => {
                 let device = inside(namespace, || TunDevice::new(DEVICE))?
                     .map_err(LinkError::step("make a TUN device (/dev/net/tun)"))?;
-                inside(namespace, || configure(side, Medium::Tun, congestion, &mut notes))??;
-                Arc::new(device)
+                ports.push(Arc::new(device));
             }
-        };
-        ports.push(port);
+        }
+        let medium = if back_end == BackEnd::Tun { Medium::Tun } else { Medium::Ethernet };
+        inside(namespace, || configure(side, medium, congestion, &mut notes))??;
     }
-    let server_port = ports.pop().expect("both sides have one");
-    let client_port = ports.pop().expect("both sides have one");
-    Ok(Laid { privilege, client, server, client_port, server_port, notes })
+    let between = match <[_; 2]>::try_from(ports) {
+        Ok([client, server]) => Between::Ports(client, server),
+        Err(_) => {
+            netem::connect(TOWARDS[0], TOWARDS[1])?;
+            Between::Netem
+        }
+    };
+    Ok(Laid { privilege, client, server, between, notes })
+}
+
+/// Makes a side's device, and ours towards it, which is up then: a packet socket on a device that is down has that as an
+/// error.
+fn pair(side: &Side, namespace: &File) -> Result<(), LinkError> {
+    let here = End { name: side.name, mac: [2, 0, 0, 0, 1, side.mac[5]] };
+    let there = End { name: DEVICE, mac: side.mac };
+    Netlink::route()
+        .and_then(|mut kernel| kernel.add_pair(&here, &there, namespace.as_raw_fd()))
+        .map_err(LinkError::step("make a pair of devices (veth)"))?;
+    quiet(side.name);
+    up(side.name)
 }
 
 fn inside<T>(namespace: &File, what: impl FnOnce() -> T) -> Result<T, LinkError> {

@@ -1,7 +1,6 @@
 //! The processes at the two ends of a link: begun at their end, attended, stopped.
 
 use std::fs;
-use std::net::Ipv4Addr;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use kendall_link::{CLIENT, EmulatedLink, SERVER};
+use kendall_link::EmulatedLink;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::INTERRUPTED;
@@ -47,7 +46,7 @@ pub(crate) fn serve(
     cancel: &AtomicBool,
 ) -> anyhow::Result<Served> {
     let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", command]).envs(addresses()).stdin(Stdio::null()).process_group(0);
+    shell.args(["-c", command]).envs(link.environment()).stdin(Stdio::null()).process_group(0);
     let mut server = Served(link.server().visit(|| shell.spawn())?.context("cannot start the server")?);
     let begun = Instant::now();
     while !link.server().visit(listens)? {
@@ -81,7 +80,7 @@ pub(crate) fn attend(
     mut command: Command,
     cancel: &AtomicBool,
 ) -> anyhow::Result<ExitCode> {
-    command.envs(addresses());
+    command.envs(link.environment());
     let name = command.get_program().to_string_lossy().into_owned();
     let mut child = command.spawn().with_context(|| format!("cannot run {name}"))?;
     let mut asked_to_end: Option<Instant> = None;
@@ -111,9 +110,4 @@ pub(crate) fn attend(
 fn code(status: ExitStatus) -> ExitCode {
     let signalled = || 128 + status.signal().unwrap_or(0);
     ExitCode::from(u8::try_from(status.code().unwrap_or_else(signalled)).unwrap_or(1))
-}
-
-fn addresses() -> [(&'static str, String); 2] {
-    let text = |address: Ipv4Addr| address.to_string();
-    [("KENDALL_SERVER", text(SERVER)), ("KENDALL_CLIENT", text(CLIENT))]
 }

@@ -74,6 +74,8 @@ enum Named {
     Veth,
     /// TUN devices
     Tun,
+    /// The kernel's own emulator, which knows less
+    Netem,
 }
 
 impl From<Named> for BackEnd {
@@ -81,6 +83,7 @@ impl From<Named> for BackEnd {
         match named {
             Named::Veth => Self::Veth,
             Named::Tun => Self::Tun,
+            Named::Netem => Self::Netem,
         }
     }
 }

@@ -1,0 +1,72 @@
+//! What outlives a link whose emulator and whose kendall were both killed at once: processes, and through them its
+//! namespaces. Each process that is started at an end bears the emulator's name in its environment, so that the next
+//! start finds those whose emulator is gone.
+
+use std::fs;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// The variable that names the emulator of the link at whose end a process was started.
+pub(crate) const MARK: &str = "KENDALL_LINK";
+
+/// The name of an emulator: its number, and when it was started, for numbers are used again.
+pub(crate) fn name(emulator: u32) -> Option<String> {
+    Some(format!("{emulator}.{}", started(emulator)?))
+}
+
+/// Ends the processes of links that are no more.
+pub(crate) fn end_leftovers() {
+    let Ok(processes) = fs::read_dir("/proc") else { return };
+    let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    for process in numbers.filter(|process| is_left_over(*process)) {
+        // It may have ended by itself.
+        let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
+    }
+}
+
+fn is_left_over(process: i32) -> bool {
+    // Those of other users cannot be read, and are theirs to end.
+    let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+    let mark = format!("{MARK}=");
+    let mut variables = environment.split(|byte| *byte == 0);
+    let emulator = variables.find_map(|variable| variable.strip_prefix(mark.as_bytes()));
+    let Some((number, start)) = emulator.and_then(|name| str::from_utf8(name).ok()?.split_once('.')) else {
+        return false;
+    };
+    let is_there = || Some(started(number.parse().ok()?)?.to_string() == start);
+    is_there() != Some(true)
+}
+
+/// When a process was started, in ticks since the machine was: field 22 of `/proc/PID/stat` (proc(5)).
+fn started(process: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The command's name, field 2, may hold blanks; it ends at the last bracket.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use super::*;
+
+    fn bearing(name: &str) -> Child {
+        Command::new("sleep").arg("600").env(MARK, name).spawn().unwrap()
+    }
+
+    #[test]
+    fn only_what_bears_the_name_of_an_emulator_that_is_gone_is_ended() {
+        let own = name(std::process::id()).unwrap();
+        let (number, start) = own.split_once('.').unwrap();
+        let mut kept = bearing(&own);
+        // The number is used again by a process that was started later.
+        let earlier = start.parse::<u64>().unwrap() - 1;
+        let mut left = bearing(&format!("{number}.{earlier}"));
+        end_leftovers();
+        assert!(!left.wait().unwrap().success());
+        assert!(kept.try_wait().unwrap().is_none());
+        kept.kill().unwrap();
+        kept.wait().unwrap();
+    }
+}
