@@ -26,8 +26,8 @@ use crate::protocol::Asked;
 const PIECE_BYTES: usize = 1448;
 /// What the link counts of a piece beyond that: the headers of Ethernet, IPv4 and TCP with time stamps.
 const HEADER_BYTES: u32 = 14 + 20 + 32;
-/// Connections at a time.
-const MOST_CONNECTIONS: usize = 512;
+/// Connections at a time, with two sockets each: a program may usually open 1024 files.
+const MOST_CONNECTIONS: usize = 450;
 /// Bytes of one way of one connection, and of all, that may be on their way.
 const MOST_OF_ONE: usize = 8 << 20;
 const MOST_OF_ALL: usize = 256 << 20;

@@ -19,8 +19,11 @@ use crate::pace::hurry;
 use crate::protocol::Asked;
 use crate::receive::{prepare, receive};
 
-/// Clients at a time. The one that has been silent for longest gives way to a new one.
-const MOST_CLIENTS: usize = 1024;
+/// Clients at a time: a program may usually open 1024 files. The one that has been silent for longest gives way to a new
+/// one.
+const MOST_CLIENTS: usize = 900;
+/// The longest datagram, in bytes.
+const LONGEST: usize = 65_535;
 /// Datagrams that are taken in before those that are due are handed out.
 const BATCH: usize = 64;
 /// The number of the socket at which clients come.
@@ -140,11 +143,16 @@ impl UdpRelay {
     pub(super) fn run(mut self, stop: &AtomicBool) -> io::Result<Relayed> {
         hurry();
         let mut ready = Vec::new();
+        let mut buffer = vec![0; LONGEST];
         while !stop.load(Ordering::Relaxed) {
             let next_ns = self.up.path.next_ns().into_iter().chain(self.down.path.next_ns()).min();
             self.poller.wait(next_ns, &mut ready)?;
             for (number, _) in ready.drain(..) {
-                if number == LISTENER { self.hear_clients()? } else { self.hear_server(number) }
+                if number == LISTENER {
+                    self.hear_clients(&mut buffer)?
+                } else {
+                    self.hear_server(number, &mut buffer)
+                }
             }
             self.hand_out();
         }
@@ -152,10 +160,9 @@ impl UdpRelay {
         Ok(Relayed { link, clients: self.last, turned_away: self.turned_away, sent_again: 0 })
     }
 
-    fn hear_clients(&mut self) -> io::Result<()> {
-        let mut buffer = [0; 65_536];
+    fn hear_clients(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         for _ in 0..BATCH {
-            let (length, from, came_ns) = match receive(&self.listener, &mut buffer) {
+            let (length, from, came_ns) = match receive(&self.listener, buffer) {
                 Ok(received) => received,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 // A client that is gone says so by an error of the next call.
@@ -170,12 +177,11 @@ impl UdpRelay {
         Ok(())
     }
 
-    fn hear_server(&mut self, number: u64) {
-        let mut buffer = [0; 65_536];
+    fn hear_server(&mut self, number: u64, buffer: &mut [u8]) {
         let Some(client) = self.clients.get(&number) else { return };
         for _ in 0..BATCH {
             // A server that is not there is as silent as one behind a link would be.
-            let Ok((length, _, came_ns)) = receive(&client.socket, &mut buffer) else { return };
+            let Ok((length, _, came_ns)) = receive(&client.socket, buffer) else { return };
             self.down.offer(number, &buffer[..length], came_ns);
         }
     }
