@@ -91,17 +91,17 @@ fn gather(
 ) -> Result<Collected, RecordError> {
     let mut failed = None;
     let mut watch = wanted.map(Watch::new);
-    for row in receiver.iter().flat_map(|batch| {
-        if watch.as_mut().is_some_and(|watch| watch.is_reached(&stream)) {
-            progress.enough.store(true, Ordering::Relaxed);
+    for batch in receiver {
+        for row in batch {
+            stream.add(&row);
+            if let (Some(writer), None) = (&mut writer, &failed)
+                && let Err(error) = writer.append(&row)
+            {
+                failed = Some(error);
+                progress.enough.store(true, Ordering::Relaxed);
+            }
         }
-        batch
-    }) {
-        stream.add(&row);
-        if let (Some(writer), None) = (&mut writer, &failed)
-            && let Err(error) = writer.append(&row)
-        {
-            failed = Some(error);
+        if watch.as_mut().is_some_and(|watch| watch.is_reached(&stream)) {
             progress.enough.store(true, Ordering::Relaxed);
         }
     }

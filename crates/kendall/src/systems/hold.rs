@@ -3,13 +3,14 @@
 use std::num::NonZeroUsize;
 
 use kendall_hold::{Config, HoldWorkload, How, Options};
-use kendall_lab::{Kind, Parameter, Serving, Settings, System, named_law};
+use kendall_lab::{Home, Kind, Parameter, Serving, Settings, System, named_law};
 use kendall_station::{Discipline, Law, Servers};
 
 pub(super) const HOLD: System = System {
     name: "hold",
     about: "holds each request for a time drawn from a law: a station A/S/c/K whose every part is known",
     default_port: 5010,
+    home: Home::Here,
     server: &[
         Parameter {
             name: "service",
