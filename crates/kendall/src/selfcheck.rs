@@ -128,8 +128,16 @@ fn line(station: &str, seed: &SeedResult) -> String {
     let interval = seed
         .interval_s
         .map_or_else(String::new, |(low_s, high_s)| format!(" ({} to {})", time(low_s), time(high_s)));
-    let named = if seed.right { "is named".to_owned() } else { format!("is taken for {}", seed.named) };
-    format!("{station} {named}; mean response {}{interval}, {} requests", time(seed.mean_s), seed.requests)
+    let named = match (seed.right, seed.right_laws) {
+        (true, true) => "is named".to_owned(),
+        _ => format!("is taken for {}", seed.named),
+    };
+    let disturbed = if seed.disturbed { ", disturbed" } else { "" };
+    format!(
+        "{station} {named}; mean response {}{interval}, {} requests{disturbed}",
+        time(seed.mean_s),
+        seed.requests
+    )
 }
 
 fn share(part: usize, of: usize) -> f64 {
@@ -144,16 +152,27 @@ fn passes(case: &CaseResult) -> bool {
 
 fn table(found: &[CaseResult]) -> String {
     let mut text = format!(
-        "{:<10} {:>12} {:>12} {:>10} {:>6} {:>10} {:>10} {:>10}\n",
-        "station", "named right", "covered", "service", "scv", "outside", "true mean", "mean"
+        "{:<10} {:>12} {:>12} {:>12} {:>10} {:>10} {:>6} {:>10} {:>10} {:>10}\n",
+        "station",
+        "named right",
+        "laws, too",
+        "covered",
+        "disturbed",
+        "service",
+        "scv",
+        "outside",
+        "true mean",
+        "mean"
     );
     for case in found {
         let runs = case.seeds.len();
         text += &format!(
-            "{:<10} {:>12} {:>12} {:>10} {:>6} {:>10} {:>10} {:>10}\n",
+            "{:<10} {:>12} {:>12} {:>12} {:>10} {:>10} {:>6} {:>10} {:>10} {:>10}\n",
             case.station,
             format!("{} of {runs}", case.named_right()),
+            format!("{} of {runs}", case.laws_right()),
             format!("{} of {runs}", case.covering()),
+            case.disturbed().to_string(),
             time(case.service_s),
             significant(case.service_scv, 2),
             time(case.delay_s),

@@ -1,14 +1,17 @@
 //! The laboratory checked against servers whose law is known: does it name the right station, and do its intervals hold?
 //!
 //! A case is a system whose station is known beforehand. It is served, loaded and stamped once for each seed. Of each run is
-//! asked what a user would ask. The first question is which station is behind it, from the rows alone: arrivals and service by
-//! the law that is closest, servers, order and room by the replay, which is told a wrong number of servers as the system's
-//! own so that it cannot lean on the truth. The second is its mean response time with a 95 % interval.
+//! asked what a user would ask. The first question is which station is behind it, from the rows alone: servers, order and room by
+//! the replay, which is told a wrong number of servers as the system's own so that it cannot lean on the truth; the laws of
+//! arrivals (as they were due) and service by the closest. The second is its mean response time with a 95 % interval.
 //!
 //! The true mean is that of the station: simulated, or by an exact formula, at the rate that was asked for and with the law of
 //! all service times that the server stamped in all runs of the case (drawn and held: a sleep that ends late is part of it).
 //! To it is added the mean delay outside the station over all runs, which is what responses were longer than the replay
 //! through the true station has them. So each interval is held against a number that its own run hardly moves.
+//!
+//! A run that the generator limited, or during which others used the machine, is repeated with another seed, as often in all
+//! as there are seeds; from then on it counts, and is counted.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,6 +26,7 @@ use kendall_station::random::{Purpose, derive};
 use kendall_station::{Arrivals, By, Discipline, Kind, Law, Notation, Servers};
 use serde::Serialize;
 
+use crate::disturbance::{BOUND, Disturbance};
 use crate::experiment::Combination;
 use crate::load::Load;
 use crate::model::thinned;
@@ -30,6 +34,7 @@ use crate::probe::Probing;
 use crate::schedule::Trial;
 use crate::system::{Settings, System};
 use crate::trial::{Bench, Task, TrialError};
+use crate::verdict::Trust;
 
 /// What the replay is told of the servers. No case has so many.
 const TOLD: Servers = Servers::new(3).expect("not zero");
@@ -57,8 +62,12 @@ pub struct SeedResult {
     pub seed: u64,
     /// The station that was named.
     pub named: String,
-    /// Whether it is the right one.
+    /// Whether the replay found the right servers, order and room.
     pub right: bool,
+    /// Whether both laws are right, too.
+    pub right_laws: bool,
+    /// Whether something else than the station had a part in it: other programs, or the generator.
+    pub disturbed: bool,
     /// The mean response time, in seconds.
     pub mean_s: f64,
     /// Its 95 % interval, if there is one.
@@ -89,7 +98,17 @@ pub struct CaseResult {
 }
 
 impl CaseResult {
-    /// How many runs named the right station.
+    /// How many runs named the right laws, too.
+    pub fn laws_right(&self) -> usize {
+        self.seeds.iter().filter(|seed| seed.right && seed.right_laws).count()
+    }
+
+    /// How many runs counted although they were disturbed.
+    pub fn disturbed(&self) -> usize {
+        self.seeds.iter().filter(|seed| seed.disturbed).count()
+    }
+
+    /// How many runs named the right servers, order and room.
     pub fn named_right(&self) -> usize {
         self.seeds.iter().filter(|seed| seed.right).count()
     }
@@ -171,9 +190,12 @@ impl Selfcheck<'_> {
             why,
         })?;
         let mut runs: Vec<(SeedResult, Seen)> = Vec::new();
-        for repeat in 0..self.seeds {
+        for repeat in 0..2 * self.seeds {
+            if runs.len() as u64 == self.seeds {
+                break;
+            }
             let seed = derive(self.seed, Purpose::Trial, repeat);
-            let rows = self.rows(case, &load, seed).map_err(|source| SelfcheckError::Trial {
+            let (rows, disturbed) = self.rows(case, &load, seed).map_err(|source| SelfcheckError::Trial {
                 station: station.clone(),
                 seed,
                 source: source.into(),
@@ -182,7 +204,10 @@ impl Selfcheck<'_> {
                 break;
             }
             let trial = SolveTrial { rows: &rows, warmup_ns: load.warmup.as_nanos() as i64 };
-            let run = judge(&trial, case, seed).map_err(|why| SelfcheckError::NoAnswer {
+            if disturbed && repeat < self.seeds + runs.len() as u64 {
+                continue;
+            }
+            let run = judge(&trial, case, seed, disturbed).map_err(|why| SelfcheckError::NoAnswer {
                 station: station.clone(),
                 seed,
                 why,
@@ -193,8 +218,13 @@ impl Selfcheck<'_> {
         conclude(case, &load, runs).map_err(|why| SelfcheckError::NoTruth { station, why })
     }
 
-    /// The rows of one run.
-    fn rows(&self, case: &KnownStation, load: &Load, seed: u64) -> Result<Vec<RequestRow>, TrialError> {
+    /// The rows of one run, and whether it was disturbed.
+    fn rows(
+        &self,
+        case: &KnownStation,
+        load: &Load,
+        seed: u64,
+    ) -> Result<(Vec<RequestRow>, bool), TrialError> {
         let combination = Combination {
             server: case.server.clone(),
             workload: Settings::defaults(self.system.workload),
@@ -216,11 +246,14 @@ impl Selfcheck<'_> {
         };
         let bench = Bench { program: self.program, system: self.system, bed: None, files: self.folder };
         // Cancelling is between runs, which are short.
-        bench.trial(&task, &Progress::default(), &AtomicBool::new(false))?;
+        let result = bench.trial_as_it_is(&task, &Progress::default(), &AtomicBool::new(false))?;
+        let foreign = |seen: &Disturbance| seen.share() > BOUND + seen.resolution_share;
+        let disturbed = result.verdict.trust == Trust::GeneratorLimited
+            || result.disturbance.as_ref().is_some_and(foreign);
         let rows = read_trial(&folder)?;
         // Left there it would be in nobody's way but the disk's.
         let _ = std::fs::remove_dir_all(&folder);
-        Ok(rows)
+        Ok((rows, disturbed))
     }
 }
 
@@ -232,11 +265,16 @@ struct Seen {
 }
 
 /// What a run says, and what it adds to the truth.
-fn judge(trial: &SolveTrial<'_>, case: &KnownStation, seed: u64) -> Result<(SeedResult, Seen), String> {
+fn judge(
+    trial: &SolveTrial<'_>,
+    case: &KnownStation,
+    seed: u64,
+    disturbed: bool,
+) -> Result<(SeedResult, Seen), String> {
     let Notation { servers, capacity, discipline, .. } = case.station;
     let discipline = discipline.unwrap_or(Discipline::Fifo);
     let answer = measured(&[*trial], servers, &[]).map_err(|why| why.to_string())?;
-    let named = named(trial)?;
+    let (named, sure) = named(trial)?;
     let mean_s = answer.response.mean_s;
     let By::Measurement { requests, .. } = answer.by else { unreachable!("it was measured") };
     let truth = Rules { capacity, ..Rules::new(servers, discipline, &[]) };
@@ -246,8 +284,10 @@ fn judge(trial: &SolveTrial<'_>, case: &KnownStation, seed: u64) -> Result<(Seed
     let services_s = trial.rows.iter().filter_map(|row| Some(row.service?.max(0) as f64 / 1e9)).collect();
     let result = SeedResult {
         seed,
-        right: named == case.station.to_string(),
-        named,
+        right: sure && same_but_laws(&named, &case.station),
+        right_laws: (named.arrivals, named.service) == (case.station.arrivals, case.station.service),
+        named: format!("{named}{}", if sure { "" } else { "?" }),
+        disturbed,
         mean_s: mean_s.value,
         interval_s: mean_s.interval,
         covers: None,
@@ -256,14 +296,18 @@ fn judge(trial: &SolveTrial<'_>, case: &KnownStation, seed: u64) -> Result<(Seed
     Ok((result, Seen { services_s, delays_s }))
 }
 
-/// The station that is behind a run, from its rows alone; with a question mark where others explain it as well.
-fn named(trial: &SolveTrial<'_>) -> Result<String, String> {
+fn same_but_laws(a: &Notation, b: &Notation) -> bool {
+    (a.servers, a.capacity, a.discipline) == (b.servers, b.capacity, b.discipline)
+}
+
+/// The station that is behind a run, from its rows alone, and whether no other explains it as well.
+fn named(trial: &SolveTrial<'_>) -> Result<(Notation, bool), String> {
     let found =
         candidates(&[*trial], &Rules::new(TOLD, Discipline::Fifo, &[])).map_err(|why| why.to_string())?;
     let best = &found.ranked[0];
-    let mut queued: Vec<i64> = trial.rows.iter().filter_map(|row| row.queued).collect();
-    queued.sort_unstable();
-    let gaps_s: Vec<f64> = queued.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e9).collect();
+    let mut due: Vec<i64> = trial.rows.iter().map(|row| row.scheduled).collect();
+    due.sort_unstable();
+    let gaps_s: Vec<f64> = due.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e9).collect();
     let services_s: Vec<f64> = trial.rows.iter().filter_map(|row| Some(row.service? as f64 / 1e9)).collect();
     let kind = |times_s: &[f64]| {
         let law = closest_law(times_s).map(|closest| closest.law);
@@ -277,8 +321,7 @@ fn named(trial: &SolveTrial<'_>) -> Result<String, String> {
         population: None,
         discipline: Some(best.discipline).filter(|&discipline| discipline != Discipline::Fifo),
     };
-    let doubt = if found.verdict == Verdict::Explained { "" } else { "?" };
-    Ok(format!("{notation}{doubt}"))
+    Ok((notation, found.verdict == Verdict::Explained))
 }
 
 /// The truth from all runs together, and each interval held against it.

@@ -18,6 +18,8 @@ use crate::metrics::{Fate, Levels, Meters};
 /// The work of a flight, which waits or is in the hands of a worker.
 pub(crate) struct Pending<T> {
     pub(crate) task: T,
+    /// When its first request was queued.
+    pub(crate) queued_ns: i64,
     /// When a worker first took it up.
     pub(crate) started_ns: Option<i64>,
     /// Its time in service so far.
@@ -295,7 +297,8 @@ impl<T> State<T> {
     }
 
     fn open_flight(&mut self, id: u64, job: Job, task: T, key: Option<Vec<u8>>, waiter: Waiter) {
-        let pending = Pending { task, started_ns: None, service_ns: 0, flight: id };
+        let queued_ns = waiter.queued_ns;
+        let pending = Pending { task, queued_ns, started_ns: None, service_ns: 0, flight: id };
         let ticket = self.queue.push(job, pending);
         if let Some(key) = &key {
             self.by_key.insert(key.clone(), id);
