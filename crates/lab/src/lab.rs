@@ -486,7 +486,7 @@ fn copy_files(experiment: &mut Experiment, folder: &Path) -> Result<(), RecordEr
         let Value::Word(file) = value else { continue };
         let from = experiment.folder.join(&*file);
         let name = from.file_name().unwrap_or_default().to_string_lossy();
-        let copy = format!("trace-{}-{name}", i + 1);
+        let copy = format!("file-{}-{name}", i + 1);
         fs::copy(&from, folder.join(&copy)).map_err(|source| RecordError::Read { path: from, source })?;
         *file = copy;
     }

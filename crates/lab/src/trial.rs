@@ -224,8 +224,8 @@ impl Bench<'_> {
         }
     }
 
-    /// What can be found out of a server that stamps nothing. What it can do at full load is known already, or, where it is
-    /// not somebody else's to use, is found now.
+    /// What can be found out of a server that stamps nothing. What it can do at full load is known already, or is found now if
+    /// it is ours to start: one that runs already may have other things to do.
     pub(crate) fn unstamped(
         &self,
         combination: &Combination,
@@ -236,11 +236,12 @@ impl Bench<'_> {
     ) -> Result<Unstamped, TrialError> {
         std::fs::create_dir_all(folder)
             .map_err(|source| RecordError::Write { path: folder.into(), source })?;
-        let server = self.serve(combination, folder, None)?;
-        let full_per_s = match (&server, full_per_s) {
-            (Serving::Started(..), None) => Some(self.capacity_per_s(combination, folder, seed, cancel)?),
+        let running = self.system.running(&combination.server, &combination.workload);
+        let full_per_s = match (running.map_err(TrialError::Nowhere)?, full_per_s) {
+            (None, None) => Some(self.capacity_per_s(combination, folder, seed, cancel)?),
             (_, known) => known,
         };
+        let server = self.serve(combination, folder, None)?;
         let lone_s = lone_s(&*self.workload(&server, combination, seed)?, seed, cancel)?;
         server.stop()?;
         Ok(Unstamped::new(&lone_s, full_per_s, (self.system.station)(&combination.server).0))

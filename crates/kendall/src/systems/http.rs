@@ -12,7 +12,7 @@ use kendall_station::{Discipline, Servers};
 pub(super) const HTTP: System = System {
     name: "http",
     about: "any HTTP server, which a command starts or which runs already",
-    default_port: 80,
+    default_port: 8080,
     home: Home::Anywhere {
         schemes: &["http", "https"],
         address: |url| kendall_http::address(url).map_err(|error| error.to_string()),
@@ -185,7 +185,10 @@ fn options(workload: &Settings) -> Result<Options, String> {
     })
 }
 
-fn serve(server: &Settings, Serving { listen, ready, .. }: Serving) -> Result<(), String> {
+fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -> Result<(), String> {
+    if metrics.is_some() || stamps.is_some() {
+        return Err("a server of somebody else's has neither metrics nor stamps of ours; leave them out".into());
+    }
     let command =
         server.word(COMMAND).ok_or("say what to start: --command 'python3 -m http.server {port}'")?;
     kendall_http::host(command, listen, ready).map_err(|error| error.to_string())
