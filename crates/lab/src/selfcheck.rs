@@ -83,9 +83,9 @@ pub struct SeedResult {
 pub struct CaseResult {
     /// The true station.
     pub station: String,
-    /// The mean of the service times that were stamped, in seconds, and their squared coefficient of variation.
+    /// The mean of the service times that were stamped, in seconds.
     pub service_s: f64,
-    /// The latter.
+    /// Their squared coefficient of variation.
     pub service_scv: f64,
     /// The mean delay outside the station, in seconds.
     pub delay_s: f64,
