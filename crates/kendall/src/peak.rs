@@ -9,7 +9,7 @@ use kendall_solve::fit::Slo;
 use kendall_solve::number::{significant, time, time_with_interval};
 use kendall_solve::peak::{Aim, Outcome, Probe, Why};
 
-use crate::target::Target;
+use crate::target::{Asked, Target};
 use crate::{INTERRUPTED, print};
 
 #[derive(Args)]
@@ -17,6 +17,9 @@ pub(crate) struct Options {
     /// The server and what to ask it, as a URL, as for kendall load
     #[arg(value_name = "URL")]
     target: String,
+
+    #[command(flatten)]
+    asked: Asked,
 
     /// What is to be met: the mean response time or a quantile below a limit, such as 'p99<50ms' or 'mean<0.2s'
     #[arg(long, value_name = "OBJECTIVE")]
@@ -64,7 +67,7 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn peak(options: &Options) -> anyhow::Result<ExitCode> {
-    let target = Target::read(&options.target)?;
+    let target = Target::read(&options.target, &options.asked)?;
     let plan = PeakPlan {
         aim: Aim { slo: options.slo, errors_at_most: options.errors },
         probe: options.probe,
