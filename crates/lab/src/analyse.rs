@@ -47,6 +47,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         let sample = Sample::read(&lab, index, &usual);
         trials.extend(sample.left_out.clone());
         doubts.extend(expectations::too_wide(&lab, index, &axis, &sample));
+        doubts.extend(expectations::warming(&lab, index, &axis, &sample));
         expected.extend(expectations::judged(&lab, index, &axis, &sample));
         if sample.trials.is_empty() {
             continue;

@@ -9,6 +9,7 @@ use kendall_record::{read_json, read_trial};
 use kendall_solve::Trial;
 use kendall_solve::compare::table::{self, NoRuns};
 use kendall_solve::compare::{Metric, Place, Run, Side};
+use kendall_solve::streamed::WarmupSeen;
 use serde::Deserialize;
 
 use crate::lab::{Lab, LabError};
@@ -230,9 +231,15 @@ fn read(path: &Path, systems: &'static [System]) -> Result<Found, CompareError> 
 /// What a recorded load says of itself, as far as it is needed here.
 #[derive(Deserialize)]
 struct LoadAnswer {
-    /// The end of its warm-up, in seconds since its start.
+    /// What its clients saw, if they saw anything.
     #[serde(default)]
-    warmup_s: f64,
+    seen: Option<LoadSeen>,
+}
+
+/// See [`LoadAnswer`].
+#[derive(Deserialize)]
+struct LoadSeen {
+    warmup: WarmupSeen,
 }
 
 /// The one run of a recorded load.
@@ -243,7 +250,8 @@ fn loaded(folder: &Path) -> Result<Found, CompareError> {
     }
     let answer: LoadAnswer = read_json(&file).map_err(LabError::from)?;
     let rows = read_trial(folder).map_err(LabError::from)?;
-    let run = Run::of(&Trial { rows: &rows, warmup_ns: (answer.warmup_s * 1e9) as i64 }, None);
+    let warmup_s = answer.seen.map_or(0.0, |seen| seen.warmup.used_s);
+    let run = Run::of(&Trial { rows: &rows, warmup_ns: (warmup_s * 1e9) as i64 }, None);
     Ok(Found { metrics: Metric::all(), runs: vec![(String::new(), vec![run])], doubts: Vec::new() })
 }
 

@@ -34,6 +34,7 @@ mod trial;
 mod unstamped;
 mod verdict;
 mod view;
+mod warmup;
 
 pub use analyse::{Points, analyse, observe};
 pub use compare::{CompareError, Sides, levels, sides};

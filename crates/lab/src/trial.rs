@@ -25,6 +25,7 @@ use crate::serving::Serving;
 use crate::system::{Home, Settings, System};
 use crate::unstamped::{Unstamped, lone_s};
 use crate::verdict::Verdict;
+use crate::warmup;
 
 /// How long the search for the capacity loads the server: at first, and at most where requests are few.
 const CALIBRATE: Duration = Duration::from_secs(2);
@@ -92,6 +93,9 @@ pub struct TrialResult {
     /// Whether the number of requests in the station grew through the trial: then it is unstable at this rate.
     #[serde(default)]
     pub grows: bool,
+    /// Where MSER-5 would end the warm-up, in seconds since the start.
+    #[serde(default)]
+    pub warmup_suggested_s: Option<f64>,
     /// What else the machine did meanwhile, where it tells.
     #[serde(default)]
     pub disturbance: Option<Disturbance>,
@@ -295,6 +299,7 @@ impl Bench<'_> {
                 .map_err(|source| RecordError::Write { path: path.clone(), source })?;
         }
         let (servers, _) = (self.system.station)(&combination.server);
+        let wall_ns = (run.wall_s * 1e9) as i64;
         let view = solve::Trial { rows: &rows, warmup_ns: load.warmup.as_nanos() as i64 };
         let classes = workload.classes();
         let classes_of_rows = row_classes(&classes);
@@ -327,6 +332,7 @@ impl Bench<'_> {
             measured,
             clients: solve::client_side(&[view]).ok(),
             grows: solve::trend(&rows, view.warmup_ns).is_some_and(|trend| trend.grows),
+            warmup_suggested_s: warmup::suggested_s(&rows, wall_ns),
             disturbance,
             hopeless: watch.why(),
             resources,

@@ -31,6 +31,12 @@ const LONGER: u32 = 4;
 const MOST_PROBES: usize = 40;
 /// How far beyond the guess the next rate lies, so that a right guess ends up within the bracket.
 const ASIDE: f64 = 0.008;
+/// What confirms what was found.
+const CONFIRM: [f64; 3] = [0.95, 1.0, 1.05];
+/// The search is taken up again no more often than this.
+const ROUNDS: u64 = 3;
+/// No system is asked for more.
+const MOST_PER_S: f64 = 1e9;
 /// Of a bracket, the ends of which are left alone by so much: a probe there would hardly close it.
 const KEEP_OFF: f64 = 0.2;
 
@@ -105,11 +111,15 @@ pub fn search<E>(
     probe: &mut dyn FnMut(&Ask) -> Result<Sighting, E>,
 ) -> Result<Found, E> {
     let mut search =
-        Search { aim: *aim, curve, light_per_s, low: None, high: None, probes: Vec::new(), probe };
-    while let Some(rate_per_s) = search.next() {
-        search.try_at(rate_per_s)?;
+        Search { aim: *aim, curve, light_per_s, low: None, high: None, streak: 0, probes: Vec::new(), probe };
+    for round in 0..ROUNDS {
+        while let Some(rate_per_s) = search.next() {
+            search.try_at(rate_per_s)?;
+        }
+        if search.confirm(seed.wrapping_add(round))? == Confirmed::Yes {
+            break;
+        }
     }
-    search.confirm(seed)?;
     Ok(search.found())
 }
 
@@ -120,8 +130,17 @@ struct Search<'p, E> {
     /// The highest rate that passed, and the lowest that did not.
     low: Option<f64>,
     high: Option<f64>,
+    /// How many probes one after the other moved the same end: the lower one above 0, the upper one below.
+    streak: i32,
     probes: Vec<Probe>,
     probe: &'p mut dyn FnMut(&Ask) -> Result<Sighting, E>,
+}
+
+/// Whether the confirmations bear out what was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Confirmed {
+    Yes,
+    No,
 }
 
 impl<E> Search<'_, E> {
@@ -131,11 +150,13 @@ impl<E> Search<'_, E> {
             return None;
         }
         let guess = self.curve.highest_per_s(self.aim.slo);
+        // A model that sends the search one way again and again is wrong there: then by steps that double, or to the middle.
+        let step = libm::pow(1.0 + PRECISION, libm::exp2(f64::from(self.streak.abs() - 1))).min(2.0);
         match (self.low, self.high) {
             (Some(low), Some(high)) if high <= low * (1.0 + PRECISION) => None,
             (Some(low), Some(high)) => {
-                let at = |share: f64| low * (high / low).powf(share);
-                let guess = guess.unwrap_or_else(|| at(0.5)).clamp(at(KEEP_OFF), at(1.0 - KEEP_OFF));
+                let at = |share: f64| low * libm::pow(high / low, share);
+                let guess = guess.filter(|_| self.streak.abs() < 2).unwrap_or_else(|| at(0.5));
                 // Towards the end that is further off, so that a right guess is bracketed at once.
                 let aside = if guess / low > high / guess { 1.0 - ASIDE } else { 1.0 + ASIDE };
                 Some((guess * aside).clamp(at(KEEP_OFF), at(1.0 - KEEP_OFF)))
@@ -144,14 +165,13 @@ impl<E> Search<'_, E> {
             // Open upwards: a little above the guess, but on, and no more than twice as far.
             (Some(low), None) => {
                 let guess = guess.unwrap_or(2.0 * low) * (1.0 + ASIDE);
-                (low < 1e12).then(|| guess.clamp(low * (1.0 + 0.9 * PRECISION), 2.0 * low))
+                (low < MOST_PER_S).then(|| guess.clamp(low * step, 2.0 * low))
             }
             // Open downwards, to the light load.
             (None, Some(high)) => {
                 let guess = guess.unwrap_or(0.5 * high) * (1.0 - ASIDE);
-                let least = self.light_per_s.min(0.5 * high);
-                let next = guess.clamp(0.5 * high, high / (1.0 + 0.9 * PRECISION)).max(self.light_per_s);
-                (high > least && next < high).then_some(next)
+                let next = guess.clamp(0.5 * high, high / step).max(self.light_per_s);
+                (next < high).then_some(next)
             }
         }
     }
@@ -162,16 +182,19 @@ impl<E> Search<'_, E> {
         if outcome == Outcome::Grey {
             outcome = self.ask(Ask { rate_per_s, length: LONGER, why: Why::Longer })?;
         }
-        let seen = self.probes.last().expect("one was asked").sighting.clone();
-        self.curve.correct(rate_per_s, &seen, self.aim.slo);
         match outcome {
-            Outcome::Pass => self.low = Some(rate_per_s.max(self.low.unwrap_or(0.0))),
+            Outcome::Pass => {
+                self.low = Some(rate_per_s.max(self.low.unwrap_or(0.0)));
+                self.streak = self.streak.max(0) + 1;
+            }
             Outcome::Fail => {
+                let seen = &self.probes.last().expect("one was asked").sighting;
                 // What it achieved is all that it can.
                 let achieved = seen.achieved_share * rate_per_s;
                 let bound = if seen.is_overloaded() { achieved.min(rate_per_s) } else { rate_per_s };
                 let bound = self.low.map_or(bound, |low| bound.max(low));
                 self.high = Some(bound.min(self.high.unwrap_or(f64::INFINITY)));
+                self.streak = self.streak.min(0) - 1;
             }
             // Nothing is to be told between here and there: this is the boundary.
             Outcome::Grey => {
@@ -187,20 +210,31 @@ impl<E> Search<'_, E> {
         let sighting = (self.probe)(&ask)?;
         let outcome = sighting.outcome(&self.aim);
         self.probes.push(Probe { ask, sighting, outcome });
+        self.curve.correct(&self.probes, self.aim.slo);
         Ok(outcome)
     }
 
-    /// Tries a little below, at and a little above what was found, in an order drawn by chance, so that what drifts does not look like
-    /// an answer.
-    fn confirm(&mut self, seed: u64) -> Result<(), E> {
-        let (Some(low), Some(high)) = (self.low, self.high) else { return Ok(()) };
+    /// Tries a little below, at and a little above what was found, in an order drawn by chance, so that what drifts does not
+    /// look like an answer. Where it passes above or fails below, a probe of the search was wrong by chance, and the bracket is
+    /// opened on that side.
+    fn confirm(&mut self, seed: u64) -> Result<Confirmed, E> {
+        let (Some(low), Some(high)) = (self.low, self.high) else { return Ok(Confirmed::Yes) };
         let found = (low * high).sqrt();
-        let mut factors = [0.95, 1.0, 1.05];
+        let mut factors = CONFIRM;
         factors.shuffle(&mut stream(seed, Purpose::Order, 0));
+        let (mut passes_above, mut fails_below) = (false, false);
         for factor in factors {
-            self.ask(Ask { rate_per_s: factor * found, length: 2, why: Why::Confirm })?;
+            let outcome = self.ask(Ask { rate_per_s: factor * found, length: 2, why: Why::Confirm })?;
+            passes_above |= factor > 1.0 && outcome == Outcome::Pass;
+            fails_below |= factor < 1.0 && outcome == Outcome::Fail;
         }
-        Ok(())
+        self.streak = 0;
+        match (fails_below, passes_above) {
+            (false, true) => (self.low, self.high) = (Some(CONFIRM[2] * found), None),
+            (true, false) => (self.low, self.high) = (None, Some(CONFIRM[0] * found)),
+            _ => return Ok(Confirmed::Yes),
+        }
+        Ok(Confirmed::No)
     }
 
     fn found(self) -> Found {

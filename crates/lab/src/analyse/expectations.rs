@@ -11,6 +11,7 @@ use super::Sample;
 use crate::axis::Axis;
 use crate::lab::Lab;
 use crate::precision::{Reached, reached};
+use crate::warmup;
 
 /// What is expected of a combination, judged by its trials.
 pub(super) fn judged(lab: &Lab, index: usize, axis: &Axis, sample: &Sample) -> Vec<ExpectedAt> {
@@ -74,11 +75,9 @@ pub(super) fn too_wide(lab: &Lab, index: usize, axis: &Axis, sample: &Sample) ->
     let precision = lab.experiment().precision.as_ref()?;
     let trials = sample.trials.iter().map(|trial| &trial.result);
     let Reached::More(more) = reached(trials, precision) else { return None };
-    let settings = axis.settings(&lab.combinations()[index]);
-    let place: Vec<String> = settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let place = place(lab, index, axis);
     let what = if precision.of == Measure::Mean { "mean".to_owned() } else { precision.of.to_string() };
-    let place = if place.is_empty() { String::new() } else { format!("At {} the", place.join(", ")) };
-    let the = if place.is_empty() { "The".to_owned() } else { place };
+    let the = if place.is_empty() { "The".to_owned() } else { format!("At {place} the") };
     let trials = if more == 1 { "trial".to_owned() } else { "trials".to_owned() };
     Some(format!(
         "{the} interval of the {what} is wider than the ± {} that were asked for, after {} trials; about {more} more {trials} \
@@ -86,4 +85,16 @@ pub(super) fn too_wide(lab: &Lab, index: usize, axis: &Axis, sample: &Sample) ->
         kendall_report::number::percent(precision.relative),
         sample.trials.len()
     ))
+}
+
+/// That more of the trials of a combination is warm-up than was left out.
+pub(super) fn warming(lab: &Lab, index: usize, axis: &Axis, sample: &Sample) -> Option<String> {
+    let trials: Vec<_> = sample.trials.iter().map(|trial| &trial.result).collect();
+    warmup::too_short(&place(lab, index, axis), &trials, sample.warmup_ns as f64 / 1e9)
+}
+
+/// A combination in words: "rate 20, workers 2".
+fn place(lab: &Lab, index: usize, axis: &Axis) -> String {
+    let settings = axis.settings(&lab.combinations()[index]);
+    settings.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }

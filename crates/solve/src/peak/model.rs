@@ -2,8 +2,13 @@
 
 use serde::Serialize;
 
-use super::Sighting;
+use super::{Probe, Sighting};
 use crate::fit::{Family, Load, Model, Served, Slo, SloMeasure, highest_rate, meets};
+
+/// How fast the weight of a probe falls with the distance of what it saw from the limit: at twice the limit to an eighth.
+const NEARNESS: f64 = 3.0;
+/// The distance that stands for overload, where there is none to be measured.
+const OVERLOADED: f64 = 2.0;
 
 /// A station that stands for the system: m servers under Poisson arrivals. It is corrected by every probe.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -45,21 +50,34 @@ impl Curve {
         f64::from(self.served.servers) / self.served.service_s
     }
 
-    /// Changes the service time so that the model says at a rate what was seen there.
-    pub(super) fn correct(&mut self, rate_per_s: f64, seen: &Sighting, slo: Slo) {
-        let servers = f64::from(self.served.servers);
-        if seen.is_overloaded() && seen.achieved_share > 0.0 {
-            // What it achieved is its capacity.
-            self.served.service_s = servers / (seen.achieved_share * rate_per_s);
-            return;
+    /// Changes the service time so that the model says what was seen: of each probe the service time with which it does, and
+    /// of these the geometric mean, in which long probes near the limit weigh most.
+    pub(super) fn correct(&mut self, probes: &[Probe], slo: Slo) {
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for Probe { ask, sighting, .. } in probes {
+            let Some((service_s, distance)) = self.implied(ask.rate_per_s, sighting, slo) else { continue };
+            let weight = f64::from(ask.length) * libm::exp(-NEARNESS * distance);
+            sum += weight * libm::log(service_s);
+            weights += weight;
         }
-        let Some(value_s) = seen.value_s.map(|found| found.value).filter(|value_s| value_s.is_finite())
-        else {
-            return;
-        };
-        // Nobody is served faster than in no time; what was seen below the delay leaves nothing to correct.
-        if value_s <= self.served.delay_s {
-            return;
+        if weights > 0.0 {
+            self.served.service_s = libm::exp(sum / weights);
+        }
+    }
+
+    /// The service time with which the model says at a rate what was seen there, and how far that is from the limit, as the
+    /// logarithm of their ratio.
+    fn implied(&self, rate_per_s: f64, seen: &Sighting, slo: Slo) -> Option<(f64, f64)> {
+        let servers = f64::from(self.served.servers);
+        if seen.is_overloaded() {
+            // What it achieved is its capacity.
+            let achieved_per_s = seen.achieved_share * rate_per_s;
+            return (achieved_per_s > 0.0).then_some((servers / achieved_per_s, OVERLOADED));
+        }
+        // Nobody is served in no time: what was seen below the delay tells nothing.
+        let value_s = seen.value_s?.value;
+        if !value_s.is_finite() || value_s <= self.served.delay_s {
+            return None;
         }
         let limit = Slo { at_most_s: value_s, ..slo };
         let says_less = |service_s: f64| {
@@ -72,9 +90,7 @@ impl Curve {
             let middle = f64::midpoint(low, high);
             if says_less(middle) { low = middle } else { high = middle }
         }
-        if low > 0.0 {
-            self.served.service_s = low;
-        }
+        (low > 0.0).then(|| (low, libm::log(value_s / slo.at_most_s).abs()))
     }
 
     /// The maximum of throughput over mean response time (Kleinrock 1979: power).

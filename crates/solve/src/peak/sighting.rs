@@ -15,7 +15,7 @@ use crate::statistics::{
 /// Below this share of what was due a system is overloaded; above the other it keeps up.
 const ACHIEVED: (f64, f64) = (0.97, 0.99);
 /// Into so many sections the requests of a probe are divided, at most and at least, for the interval of a quantile.
-const SECTIONS: (usize, usize) = (20, 5);
+const SECTIONS: (usize, usize) = (10, 5);
 
 /// What one probe saw.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -5,6 +5,7 @@ use kendall_station::random::derive;
 use kendall_station::{Arrivals, Law, Servers, Station};
 
 use super::*;
+use crate::fit::SloMeasure;
 use crate::measured::Trial;
 
 /// The rows of a station in order of arrival that begins empty, at any rate, overload included.
@@ -66,8 +67,6 @@ fn truth(law: &Law, servers: u32, slo: Slo) -> f64 {
     low
 }
 
-use crate::fit::SloMeasure;
-
 /// Twenty searches with a first guess that is a third off; nineteen are to be right within 5 %, and half the probes of
 /// doubling and halving are to be enough, with some to spare. Were one in forty wrong, two of twenty would be so less than
 /// once in ten runs; the seeds are fixed.
@@ -98,7 +97,7 @@ fn twenty(law: &Law, servers: u32, slo: &str) {
         used += found.probes.len() as u32;
         plain += found.plain_probes;
     }
-    eprintln!("{slo}: {right} of 20 right, {held} held, {used} probes instead of {plain}");
+    println!("{slo}: {right} of 20 right, {held} held, {used} probes instead of {plain}");
     assert!(right >= 19, "{right} of 20 within 5 % of {truth}");
     assert!(held >= 17, "{held}");
     assert!(f64::from(used) <= 0.7 * f64::from(plain), "{used} {plain}");
