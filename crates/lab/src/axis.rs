@@ -197,7 +197,7 @@ mod tests {
         let workers = factor("workers", Some(Section::System), &numbers);
         let difficulty = factor("difficulty", Some(Section::Workload), &numbers);
         let users = factor("users", Some(Section::Load), &numbers);
-        let cases = factor(CASE, None, &words);
+        let cases = factor(experiment::CASE, None, &words);
         assert_eq!(order(vec![discipline.clone(), difficulty.clone()]), ["difficulty", "discipline"]);
         assert_eq!(order(vec![cases, discipline.clone()]), ["case", "discipline"]);
         assert_eq!(order(vec![discipline, users]), ["users", "discipline"]);
