@@ -53,7 +53,8 @@ pub fn run(
             let before = Account::now();
             let stamped_by =
                 poll::drive(&mut ledger, &wire, dialogs, plan, cancel).map_err(LoadError::Setup)?;
-            Ok(close(ledger, &before, &standing, plan.timing, stamped_by))
+            let timing = if plan.is_fixed_in_advance() { plan.timing } else { Timing::Sleep };
+            Ok(close(ledger, &before, &standing, timing, stamped_by))
         }
         Way::Tasks(connect) => {
             let mut ledger = Ledger::new(plan, workload, sink, progress);

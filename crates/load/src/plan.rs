@@ -38,8 +38,8 @@ pub enum Timing {
     /// It sleeps until then, and is late by as long as the kernel takes to wake it.
     #[default]
     Sleep,
-    /// It sleeps until shortly before and spins for the rest, with real-time priority where that is permitted. Costs
-    /// up to a whole core, which the server should not need.
+    /// It sleeps until shortly before and spins for the rest. Costs up to a whole core, which the server should not
+    /// need. Only where the instants are fixed in advance, and over the generator's own sockets.
     Precise,
 }
 
@@ -58,5 +58,10 @@ impl Plan {
             timing: Timing::Sleep,
             core: None,
         }
+    }
+
+    /// Whether requests are due at instants fixed in advance, which nobody's answer moves.
+    pub(crate) fn is_fixed_in_advance(&self) -> bool {
+        self.arrivals.instants(self.seed).is_some()
     }
 }

@@ -12,6 +12,7 @@
 //! Where an answer decides when the next request is due, as in a closed population, it never waits deafly, and
 //! stamps are its own: a user has an answer when it is read.
 
+mod alarm;
 mod carrier;
 mod slots;
 mod socket;
@@ -25,14 +26,14 @@ use kendall_record::clock::now_ns;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::thread::clock_nanosleep_absolute;
-use rustix::time::{ClockId, Timespec};
+use rustix::time::Timespec;
 
 use crate::connection::Stamps;
 use crate::dialog::{Dialogs, Wire};
 use crate::generator::LOOK_EVERY;
 use crate::ledger::{Begin, Ended, Failure, Ledger};
 use crate::plan::{Plan, Timing};
+use crate::poll::alarm::Alarm;
 use crate::poll::carrier::{Carrier, Hangup, Out, Step};
 use crate::poll::slots::Slots;
 use crate::poll::socket::{Inbox, KernelClock, keep_stamping};
@@ -47,6 +48,8 @@ const DEAF: i64 = 150_000;
 const SPIN: i64 = 60_000;
 /// How long before a send it looks at no socket any more: longer than reading one answer takes.
 const HANDS_OFF: i64 = 10_000;
+/// What an event of a timer says in place of a connection's key.
+const NO_CONNECTION: u64 = u64::MAX;
 /// The most events taken from the kernel at once.
 const EVENTS: usize = 256;
 
@@ -61,8 +64,13 @@ pub(crate) fn drive<'a>(
     plan: &'a Plan,
     cancel: &AtomicBool,
 ) -> io::Result<StampedBy> {
-    let answers_decide = plan.arrivals.instants(plan.seed).is_none();
-    let stamping = if answers_decide { None } else { keep_stamping() };
+    let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+    let lead_ns = if plan.timing == Timing::Precise { SPIN } else { 0 };
+    let alarm = Alarm::new(&plan.arrivals, plan.seed, lead_ns)?;
+    if let Some(alarm) = &alarm {
+        alarm.register(&epoll, EventData::new_u64(NO_CONNECTION))?;
+    }
+    let stamping = alarm.as_ref().and_then(|_| keep_stamping());
     let stamped_by = if stamping.is_some() { StampedBy::Kernel } else { StampedBy::Generator };
     let mut driver = Driver {
         ledger,
@@ -70,7 +78,8 @@ pub(crate) fn drive<'a>(
         dialogs,
         plan,
         stamped_by,
-        epoll: epoll::create(CreateFlags::CLOEXEC)?,
+        epoll,
+        alarm,
         slots: Slots::default(),
         inbox: Inbox::new(),
         events: Vec::with_capacity(EVENTS),
@@ -88,6 +97,8 @@ struct Driver<'l, 'a> {
     plan: &'a Plan,
     stamped_by: StampedBy,
     epoll: OwnedFd,
+    /// There is one if the instants are fixed in advance.
+    alarm: Option<Alarm<'a>>,
     slots: Slots,
     inbox: Inbox,
     events: Vec<epoll::Event>,
@@ -101,7 +112,11 @@ impl Driver<'_, '_> {
     fn run(&mut self, cancel: &AtomicBool) -> io::Result<()> {
         let look_every = LOOK_EVERY.as_nanos() as i64;
         let (mut look_ns, mut drain_until_ns) = (0, i64::MAX);
-        self.ledger.start(now_ns());
+        let start_ns = now_ns();
+        self.ledger.start(start_ns);
+        if let Some(alarm) = &mut self.alarm {
+            alarm.start(start_ns);
+        }
         loop {
             self.begin_due();
             let now = now_ns();
@@ -142,17 +157,20 @@ impl Driver<'_, '_> {
         // All that is due is on its way by now, so making a request keeps none of them.
         self.ledger.prepare();
         let Some(due_ns) = self.ledger.next_ns() else { return self.listen(until_ns - now) };
-        let (soon_ns, left_ns) = (until_ns.min(due_ns), due_ns - now);
+        let Some(alarm) = &mut self.alarm else { return self.listen(until_ns.min(due_ns) - now) };
+        alarm.set(due_ns)?;
+        let left_ns = due_ns - now;
+        let can_be_deaf = self.urgent == 0 && self.stamped_by == StampedBy::Kernel;
         match self.plan.timing {
-            Timing::Sleep if left_ns > DEAF || self.urgent > 0 || self.stamped_by == StampedBy::Generator => {
-                self.listen(soon_ns - now)
-            }
+            Timing::Sleep if left_ns > DEAF || !can_be_deaf => self.listen(until_ns - now),
             Timing::Sleep => {
                 self.listen(0)?;
-                sleep_until(due_ns);
+                if let (Some(alarm), true) = (&self.alarm, self.urgent == 0) {
+                    alarm.sleep(due_ns)?;
+                }
                 Ok(())
             }
-            Timing::Precise if left_ns > SPIN => self.listen(until_ns.min(due_ns - SPIN) - now),
+            Timing::Precise if left_ns > SPIN => self.listen(until_ns - now),
             Timing::Precise if left_ns > HANDS_OFF => self.listen(0),
             Timing::Precise => {
                 while now_ns() < due_ns {
@@ -218,8 +236,12 @@ impl Driver<'_, '_> {
         let carrier = self.slots.get(key).expect("it was just put there");
         // Edges, so that one registration serves for connecting, writing and reading.
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        match epoll::add(&self.epoll, carrier, EventData::new_u64(key.to_bits()), flags) {
-            Ok(()) => Ok(key),
+        match epoll::add(&self.epoll, &*carrier, EventData::new_u64(key.to_bits()), flags) {
+            Ok(()) => {
+                // TLS has the first word to say from the beginning.
+                self.urgent += u32::from(carrier.is_urgent());
+                Ok(key)
+            }
             Err(error) => {
                 self.slots.remove(key);
                 Err(error.into())
@@ -238,6 +260,7 @@ impl Driver<'_, '_> {
 
     /// Lets a connection do something, and draws the conclusions.
     fn step(&mut self, key: Key, act: impl FnOnce(&mut Carrier, &mut Inbox) -> Step) {
+        // None where a timer has fired, or the connection was closed since.
         let Some(carrier) = self.slots.get(key) else { return };
         let was_urgent = carrier.is_urgent();
         let was_sent = carrier.sent_ns();
@@ -314,11 +337,4 @@ impl Driver<'_, '_> {
             self.close(key, Outcome::Unanswered, Failure::NotOurs);
         }
     }
-}
-
-/// Sleeps until an instant, or not at all if it is past.
-fn sleep_until(instant_ns: i64) {
-    let instant = Timespec { tv_sec: instant_ns / 1_000_000_000, tv_nsec: instant_ns % 1_000_000_000 };
-    // Woken early by a signal, the caller finds nothing due and waits again.
-    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &instant);
 }

@@ -39,7 +39,9 @@ impl Standing {
         let slack_before = current_timer_slack();
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let (core, cores_before) = keep_on(plan.core.or_else(isolated_core)).unzip();
-        let priority = if is_punctual(plan) && go_before_all() {
+        // Where answers decide when requests are due, nothing can be late, and a thread that is never idle must not go
+        // before all others.
+        let priority = if plan.is_fixed_in_advance() && go_before_all() {
             Priority::RealTime
         } else if goes_first {
             Priority::BeforeOthers
@@ -88,12 +90,6 @@ impl Drop for Standing {
             let _ = sched_setaffinity(None, cores);
         }
     }
-}
-
-/// Whether requests are due at instants that nobody's answer moves. Where answers move them, nothing can be late, and
-/// a thread that is never idle must not go before all others.
-fn is_punctual(plan: &Plan) -> bool {
-    plan.arrivals.instants(plan.seed).is_some()
 }
 
 /// Real-time priority, the lowest there is: before every thread of the usual kind, after those of the kernel.

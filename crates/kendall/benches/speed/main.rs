@@ -19,6 +19,7 @@ mod password;
 mod peers;
 mod server;
 mod simulator;
+mod wrk;
 
 const ROUNDS: usize = 3;
 
@@ -48,6 +49,7 @@ fn page() -> String {
     password::section(&mut page);
     server::section(&mut page);
     generator::section(&mut page);
+    wrk::section(&mut page);
     formulas::section(&mut page);
     simulator::section(&mut page);
     page
