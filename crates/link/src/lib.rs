@@ -14,6 +14,7 @@ mod hops;
 mod lateness;
 mod lay;
 mod leftovers;
+mod measured;
 mod namespace;
 mod netem;
 mod netlink;

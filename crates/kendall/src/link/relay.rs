@@ -12,7 +12,7 @@ use kendall_record::write_json;
 use serde::Serialize;
 
 use super::settings::LinkOptions;
-use super::summary::summary;
+use super::summary::{Did, summary};
 use crate::print;
 
 #[derive(Args)]
@@ -74,7 +74,8 @@ pub(crate) fn relay(options: &Options) -> anyhow::Result<ExitCode> {
         let [up, down] = [&asked.up, &asked.down].map(|hops| hops[0].to_string());
         write_json(file, &Kept { link: &link, seed, up, down, relayed: &relayed })?;
     }
-    print::note(&summary(&link, &asked, seed, &relayed.link));
+    let did = Did { link, seed, asked: (&asked).into(), measured: None, outcome: relayed.link };
+    print::note(&summary(&did));
     let Relayed { clients, turned_away, sent_again, .. } = relayed;
     let mut counts = vec![format!("{clients} clients")];
     let rare = [(turned_away, "turned away"), (sent_again, "pieces sent again")];

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use kendall_link::{Asked, BackEnd, EmulatedLink, Forward, Hop, Outcome, SERVER};
+use kendall_link::{Asked, BackEnd, EmulatedLink, Forward, Hop, SERVER};
 use kendall_linkmodel::Settings;
 use kendall_record::clock::now_ns;
 use kendall_record::write_json;
@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use super::process::{attend, serve};
 use super::settings::LinkOptions;
-use super::summary::summary;
+use super::summary::{Did, summary};
 use crate::{options::loopback, print};
 
 #[derive(Args)]
@@ -53,6 +53,10 @@ pub(crate) struct Options {
     /// Seed of all that chance decides; drawn by chance if left out, and printed
     #[arg(long)]
     seed: Option<u64>,
+
+    /// Measure the link before CMD starts, for some seconds
+    #[arg(long)]
+    measure: bool,
 
     /// Keep what happened in this new folder: link.json, and link.parquet with every flow every 10 ms
     #[arg(long, value_name = "FOLDER")]
@@ -101,14 +105,8 @@ fn forward(text: &str) -> Result<(u16, SocketAddr), String> {
 #[derive(Serialize)]
 struct Kept<'a> {
     command: &'a [String],
-    /// How the link was emulated.
-    link: String,
-    seed: u64,
-    /// The hops from client to server.
-    up: Vec<String>,
-    /// The hops from server to client.
-    down: Vec<String>,
-    outcome: &'a Outcome,
+    #[serde(flatten)]
+    did: &'a Did,
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
@@ -124,6 +122,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let cancel = crate::load::ctrl_c()?;
     let forwards: Vec<_> = options.forward.iter().map(|&(port, to)| (port, Forward::to(to))).collect();
     link.client().enter()?;
+    let measured = options.measure.then(|| link.measure(&asked, !seed)).transpose()?;
     let log = options.record.as_ref().map(|folder| folder.join("link.parquet"));
     link.start(&asked, seed, log.as_deref())?;
     let start_ns = now_ns();
@@ -141,11 +140,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let described = link.described();
     // Whatever the command has left behind ends before the summary, so that nothing is printed after that.
     drop(link);
+    let did = Did { link: described, seed, asked: (&asked).into(), measured, outcome };
     if let Some(folder) = &options.record {
-        keep(folder.join("link.json"), options, &asked, &described, seed, &outcome)?;
+        write_json(&folder.join("link.json"), &Kept { command: &options.command, did: &did })?;
     }
     if !options.quiet {
-        print::note(&summary(&described, &asked, seed, &outcome));
+        print::note(&summary(&did));
     }
     Ok(status)
 }
@@ -161,20 +161,6 @@ fn lay(options: &Options) -> anyhow::Result<EmulatedLink> {
         print::note(&format!("kendall: {note}"));
     }
     Ok(link)
-}
-
-fn keep(
-    file: PathBuf,
-    options: &Options,
-    asked: &Asked,
-    described: &str,
-    seed: u64,
-    outcome: &Outcome,
-) -> anyhow::Result<()> {
-    let written = |way: &[Settings]| way.iter().map(ToString::to_string).collect();
-    let (up, down) = (written(&asked.up), written(&asked.down));
-    let kept = Kept { command: &options.command, link: described.into(), seed, up, down, outcome };
-    Ok(write_json(&file, &kept)?)
 }
 
 /// The link that is asked for: its only hop by options, or each hop by a text.

@@ -1,24 +1,75 @@
-//! What a link did, in a few lines.
+//! What a link was asked to be, what was measured of it, and what it did: as data, and in a few lines.
 
+use kendall_link::calibrate::{Calibration, Measured, Quantity, Side};
 use kendall_link::{Asked, LatenessSummary, Outcome, Way};
 use kendall_linkmodel::Settings;
 use kendall_report::number;
+use serde::Serialize;
 
 /// What a link was asked to be and what it did.
-pub(crate) fn summary(described: &str, asked: &Asked, seed: u64, outcome: &Outcome) -> String {
-    let mut lines = vec![format!("link: {described}, seed {seed}")];
-    for (name, settings, way) in [("up", &asked.up, &outcome.up), ("down", &asked.down, &outcome.down)] {
-        lines.extend(way_lines(name, settings, way));
+#[derive(Serialize)]
+pub(crate) struct Did {
+    /// How it was emulated.
+    pub(crate) link: String,
+    pub(crate) seed: u64,
+    #[serde(flatten)]
+    pub(crate) asked: Hops,
+    /// What was measured of it before it was used.
+    pub(crate) measured: Option<Calibration>,
+    pub(crate) outcome: Outcome,
+}
+
+/// The hops as asked for, each way in the order in which packets cross them.
+#[derive(Serialize)]
+pub(crate) struct Hops {
+    up: Vec<String>,
+    down: Vec<String>,
+}
+
+impl From<&Asked> for Hops {
+    fn from(asked: &Asked) -> Self {
+        let written = |way: &[Settings]| way.iter().map(ToString::to_string).collect();
+        Self { up: written(&asked.up), down: written(&asked.down) }
+    }
+}
+
+/// What a link was asked to be and what it did, in words.
+pub(crate) fn summary(did: &Did) -> String {
+    let Did { link, seed, asked, measured, outcome } = did;
+    let mut lines = vec![format!("link: {link}, seed {seed}")];
+    let ways = [("up", Side::Up, &asked.up, &outcome.up), ("down", Side::Down, &asked.down, &outcome.down)];
+    for (name, side, asked, way) in ways {
+        lines.extend(hop_lines(name, asked, way));
+        lines.extend(
+            measured.as_ref().map(|measured| format!("    measured before: {}", found(measured, side))),
+        );
+        lines.extend(time_lines(way));
     }
     lines.join("\n")
 }
 
-fn way_lines(name: &str, settings: &[Settings], way: &Way) -> Vec<String> {
+fn found(measured: &Calibration, side: Side) -> String {
+    let rows = measured.rows.iter().filter(|row| row.side == side);
+    let words = rows.filter_map(|row| Some(words(row.quantity, row.measured?))).collect::<Vec<_>>();
+    if words.is_empty() { "nothing arrived".to_owned() } else { words.join(", ") }
+}
+
+fn words(quantity: Quantity, measured: Measured) -> String {
+    let value = measured.value;
+    match quantity {
+        Quantity::Delay => format!("delay {}", number::time(value)),
+        Quantity::Jitter => format!("jitter {}", number::time(value)),
+        Quantity::Rate => format!("rate {} Mbit/s", number::significant(value / 1e6, 4)),
+        Quantity::Loss => format!("loss {}", number::percent(value)),
+    }
+}
+
+fn hop_lines(name: &str, asked: &[String], way: &Way) -> Vec<String> {
     let mut lines = Vec::new();
-    for (at, (settings, hop)) in settings.iter().zip(&way.hops).enumerate() {
+    for (at, (asked, hop)) in asked.iter().zip(&way.hops).enumerate() {
         let name = if way.hops.len() > 1 { format!("{name}, hop {}", at + 1) } else { name.to_owned() };
-        let settings = Some(settings.to_string()).filter(|text| !text.is_empty());
-        lines.push(format!("  {name}: {}", settings.as_deref().unwrap_or("no delay, no limit, no loss")));
+        let asked = if asked.is_empty() { "no delay, no limit, no loss" } else { asked };
+        lines.push(format!("  {name}: {asked}"));
         let mut counts = vec![
             format!("{} in", packets(hop.offered)),
             format!("{} out ({})", packets(hop.delivered), bytes(hop.delivered_bytes)),
@@ -34,23 +85,21 @@ fn way_lines(name: &str, settings: &[Settings], way: &Way) -> Vec<String> {
             (hop.held_back, "held back"),
             (hop.inside, "left inside"),
         ];
-        counts.extend(
-            rare.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
-        );
+        let rare = rare.iter().filter(|(count, _)| *count > 0);
+        counts.extend(rare.map(|(count, what)| format!("{count} {what}")));
         lines.push(format!("    {}", counts.join(", ")));
     }
-    lines.extend(
-        way.waited
-            .as_ref()
-            .filter(|waited| waited.max_ns > 0)
-            .map(|waited| format!("    queue delay: {}", times(waited))),
-    );
+    lines
+}
+
+fn time_lines(way: &Way) -> Vec<String> {
+    let mut lines = Vec::new();
+    let waited = way.waited.as_ref().filter(|waited| waited.max_ns > 0);
+    lines.extend(waited.map(|waited| format!("    queue delay: {}", times(waited))));
     lines.extend(way.late.as_ref().map(|late| format!("    handed out late by: {}", times(late))));
     if way.unsent > 0 {
-        lines.push(format!(
-            "    {} were refused by the kernel: losses that nobody asked for",
-            packets(way.unsent)
-        ));
+        let refused = packets(way.unsent);
+        lines.push(format!("    refused by the kernel: {refused}, losses that nobody asked for"));
     }
     lines
 }

@@ -6,15 +6,13 @@
 
 use std::fmt;
 use std::fs;
-use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 
-use kendall_link::calibrate::{Calibration, measure, respond};
-use kendall_link::{Asked, BackEnd, CLIENT, EmulatedLink, End, LinkError, Outcome, SERVER};
+use kendall_link::calibrate::Calibration;
+use kendall_link::{Asked, BackEnd, EmulatedLink, End, LinkError, Outcome, SERVER};
 use kendall_linkmodel::Settings as Hop;
 use kendall_load::Progress;
 use kendall_record::RecordError;
@@ -90,22 +88,7 @@ impl Bed {
         if let Some((_, known)) = measured.iter().find(|(known, _)| known == asked) {
             return Ok(known.clone());
         }
-        let bind = |address| UdpSocket::bind((address, 0)).map_err(unmeasured);
-        let (server, client) = (self.at_server(|| bind(SERVER))??, bind(CLIENT)?);
-        let to = server.local_addr().map_err(unmeasured)?;
-        self.link().start(asked, seed, None)?;
-        let done = AtomicBool::new(false);
-        let found = thread::scope(|scope| {
-            let answering = scope.spawn(|| respond(&server, &done));
-            let found = measure(&client, to, asked);
-            done.store(true, Ordering::Relaxed);
-            let answered = answering.join().unwrap_or_else(|_| {
-                Err(LinkError::Refused("what answers the measurement of the link has failed".into()))
-            });
-            answered.and(found)
-        });
-        self.link().stop(None)?;
-        let found = found?;
+        let found = self.link().measure(asked, seed)?;
         measured.push((asked.clone(), found.clone()));
         Ok(found)
     }
@@ -121,10 +104,6 @@ impl Bed {
         // Whoever failed with it in hand has left it as it was: each call on it is whole.
         self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn unmeasured(source: io::Error) -> LinkError {
-    LinkError::Step { step: "open a socket to measure the link with".into(), source }
 }
 
 impl Bench<'_> {
