@@ -1,8 +1,7 @@
 //! One trial: a server is started, loaded, and stopped, and its record written.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
