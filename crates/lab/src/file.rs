@@ -136,7 +136,7 @@ impl Reader<'_> {
             folder,
         };
         (experiment.repeats, experiment.precision) =
-            self.repeats(whole("repeats", 1, 1000)?, whole("repeats-at-most", 1, 1000)?, &find)?;
+            self.repeats(whole("repeats", 1, 1000)?, whole("repeats-at-most", 1, 1000)?, find)?;
         if let Some(item) = find("expect") {
             experiment.expected = self.expected(item, &experiment)?;
         }

@@ -278,7 +278,7 @@ impl Lab {
             let result = view.watch(trial, &name(&combination.levels), &progress, || {
                 bench.trial(&task, &progress, cancel)
             });
-            let result = result.map_err(|source| self.failed(&folder, source))?;
+            let result = result.map_err(|source| self.failed(folder, source))?;
             if cancel.load(Ordering::Relaxed) {
                 return Ok(Ended::Interrupted);
             }

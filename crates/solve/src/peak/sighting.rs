@@ -113,10 +113,8 @@ fn value(responses_s: &[f64], slo: Slo) -> Option<Estimate> {
     let p = match slo.measure {
         SloMeasure::Mean => {
             let found = batch_means(responses_s)?;
-            return found
-                .mean
-                .is_finite()
-                .then(|| Estimate { value: found.mean, interval: Some(found.interval) });
+            let mean = Estimate { value: found.mean, interval: Some(found.interval) };
+            return found.mean.is_finite().then_some(mean);
         }
         SloMeasure::Quantile(p) => p,
     };
