@@ -217,7 +217,8 @@ fn run_queue(summary: &Summary, server: &Use) -> Candidate {
     // Its own threads are not in each other's way where it has not used up its cores.
     let others = foreign_cores > server.cpu_cores && server.cpu_cores < LIMITS * summary.cores;
     let waits = others && is_full(summary) && server.waiting_threads >= HELD_UP;
-    let share = if waits { server.waiting_threads.clamp(LIMITS, 1.0) } else { 0.0 };
+    // What the server itself waits for all the time stays its limit: more cores would not help it.
+    let share = if waits { LIMITS } else { 0.0 };
     let limit = Bottleneck::RunQueue {
         waiting_threads: server.waiting_threads,
         used_cores: server.cpu_cores,
