@@ -94,6 +94,10 @@ pub fn bottleneck(summary: &Summary, load: Option<&LoadSeen>) -> Option<Bottlene
         back_end(server),
         run_queue(summary, server),
     ];
+    if summary.generator.is_none() && load.is_none() {
+        // Nothing is known of who sends.
+        limits.remove(0);
+    }
     // Of several that are as busy, the first is the nearest to the cause.
     limits.sort_by(|a, b| b.share.total_cmp(&a.share));
     let most = limits.swap_remove(0);
@@ -125,7 +129,7 @@ fn generator(summary: &Summary, server: &Use, load: Option<&LoadSeen>) -> Candid
         return late.unwrap_or_else(|| candidate(0.0, nothing));
     };
     let used_cores = generator.cpu_cores;
-    let crowded = is_full(summary) && used_cores > server.cpu_cores;
+    let crowded = is_full(summary) && used_cores > server.cpu_cores && used_cores > foreign_cores(summary);
     let crowding = candidate(
         if crowded { 1.0 } else { 0.0 },
         GeneratorLimit::Crowding { used_cores, server_cores: server.cpu_cores },
@@ -213,7 +217,8 @@ fn run_queue(summary: &Summary, server: &Use) -> Candidate {
     // Its own threads are not in each other's way where it has not used up its cores.
     let others = foreign_cores > server.cpu_cores && server.cpu_cores < LIMITS * summary.cores;
     let waits = others && is_full(summary) && server.waiting_threads >= HELD_UP;
-    let share = if waits { server.waiting_threads.clamp(LIMITS, 1.0) } else { 0.0 };
+    // What the server itself waits for all the time stays its limit: more cores would not help it.
+    let share = if waits { LIMITS } else { 0.0 };
     let limit = Bottleneck::RunQueue {
         waiting_threads: server.waiting_threads,
         used_cores: server.cpu_cores,
@@ -455,6 +460,16 @@ mod tests {
         summary.server.as_mut().unwrap().cpu_cores = 1.5;
         let found = bottleneck(&summary, None).unwrap();
         assert!(matches!(found, Bottleneck::Generator { why: GeneratorLimit::Crowding { .. } }), "{found}");
+    }
+
+    #[test]
+    fn on_a_machine_that_others_fill_neither_server_nor_generator_is_blamed() {
+        let found = with(|summary, server| {
+            summary.machine.busy_cores = Some(4.0);
+            summary.generator.as_mut().unwrap().cpu_cores = 0.3;
+            (server.cpu_cores, server.waiting_threads) = (0.2, 0.9);
+        });
+        assert!(matches!(found, Bottleneck::RunQueue { .. }), "{found}");
     }
 
     #[test]

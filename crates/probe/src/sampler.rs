@@ -52,6 +52,9 @@ const SHARES: [(Source, f64); 9] = [
     (Source::Owners, 0.0003),
 ];
 
+/// The most that all of it may cost, waking and writing included.
+const WHOLE: f64 = 0.009;
+
 /// Processes that are watched; of a server with more, these.
 const MOST_PROCESSES: usize = 64;
 
@@ -162,9 +165,16 @@ impl Sampler {
         let mut buffer = [0; BUFFER_BYTES];
         let mut due_ns = now_ns();
         let mut tick = 0;
+        let mut whole = Pace::new(WHOLE, 1);
+        let mut spent_ns = cpu_before;
         loop {
             let last = stop.load(Ordering::Relaxed);
             self.read(tick, last || tick == 0, &mut buffer)?;
+            let cpu_ns = cpu_ns();
+            if tick > 0 {
+                whole.took(tick, (cpu_ns - spent_ns) as f64, every_ns as f64);
+            }
+            spent_ns = cpu_ns;
             self.samples += 1;
             if last {
                 break;
@@ -172,8 +182,9 @@ impl Sampler {
             // Instants that have passed by now are skipped, and counted.
             let behind = (now_ns() - due_ns) / every_ns;
             self.skipped += behind.max(0) as u64;
-            due_ns += (behind.max(0) + 1) * every_ns;
-            tick += behind.max(0) as u64 + 1;
+            let ticks = behind.max(0) as u64 + whole.every();
+            due_ns += ticks as i64 * every_ns;
+            tick += ticks;
             sleep_until(due_ns);
         }
         let cost = Cost {
@@ -183,6 +194,12 @@ impl Sampler {
             every_s: self.every.as_secs_f64(),
         };
         let cores = self.cores();
+        if whole.every() > 1 {
+            let every_ms = whole.every() as f64 * self.every.as_secs_f64() * 1e3;
+            self.missing.push(format!(
+                "what lies between readings {every_ms:.0} ms apart: more would cost over 1 % of a core here"
+            ));
+        }
         self.name_what_is_partial();
         let Self { tally, record, missing, .. } = self;
         Ok(Sampled { tally, record, cost, missing, cores })
@@ -370,8 +387,9 @@ impl Sampler {
         let slow = SHARES.iter().zip(&self.paces).find(|((source, _), _)| matches!(source, Source::Times));
         if let Some((_, pace)) = slow.filter(|(_, pace)| pace.every() > 1) {
             let every_ms = pace.every() as f64 * self.every.as_secs_f64() * 1e3;
-            self.missing
-                .push(format!("there are so many threads that each is read every {every_ms:.0} ms only"));
+            self.missing.push(format!(
+                "each thread more often than every {every_ms:.0} ms: it would cost too much here"
+            ));
         }
     }
 

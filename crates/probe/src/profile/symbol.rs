@@ -22,14 +22,12 @@ pub(super) fn folded(
         for frame in frames.iter().rev() {
             let place = match frame {
                 Frame::Kernel => None,
-                Frame::Address(address) => {
-                    Some((spaces.get(&pid).and_then(|space| space.place(*address)), address))
-                }
+                Frame::Address(address) => Some(spaces.get(&pid).and_then(|space| space.place(*address))),
             };
             let named: &[String] = match place {
                 None => &[KERNEL.to_owned()],
-                Some((Some((path, at)), _)) => names.of(path, at),
-                Some((None, address)) => &[format!("{address:#x}")],
+                Some(Some((path, at))) => names.of(path, at),
+                Some(None) => &[UNKNOWN.to_owned()],
             };
             named.iter().for_each(|name| line.extend([";", name]));
         }
@@ -39,6 +37,8 @@ pub(super) fn folded(
 }
 
 const KERNEL: &str = "[kernel]";
+/// Code of no file: made while the program runs, or a guess of the unwinder above assembly without unwind tables.
+const UNKNOWN: &str = "[unknown]";
 
 /// The name of a thread without its number, so that workers are one: "worker-3" is "worker".
 fn kind(name: &str) -> &str {

@@ -72,6 +72,9 @@ pub fn profile_text(profile: &Profile) -> String {
             time(*cost_s)
         );
     }
+    if profile.folded.is_empty() {
+        return text + "\nIt used no CPU of which a stack could be taken.\n";
+    }
     let all: u64 = profile.folded.iter().map(|(_, count)| count).sum();
     text += &format!("{:>8}  {:>10}  function\n", "itself", "with calls");
     for function in functions(&profile.folded).into_iter().take(MOST_FUNCTIONS) {
