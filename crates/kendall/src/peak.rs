@@ -199,13 +199,17 @@ fn answer(peak: &Peak) -> Vec<String> {
 
 fn no_rate(peak: &Peak) -> String {
     let probes = &peak.found.probes;
-    let passed = probes.iter().any(|probe| probe.outcome == Outcome::Pass);
+    let any = |outcome: Outcome| probes.iter().any(|probe| probe.outcome == outcome);
     let slowest = probes.iter().map(|probe| probe.ask.rate_per_s).fold(f64::INFINITY, f64::min);
-    match passed {
-        true => format!("{}: no rate was found that does not meet it", peak.aim.slo),
-        false => format!(
-            "{} is not met at any rate that was tried, not at {}/s either",
-            peak.aim.slo,
+    let slo = peak.aim.slo;
+    match (any(Outcome::Pass), any(Outcome::Fail)) {
+        (true, true) => format!(
+            "{slo}: the probes contradict each other, for low rates failed and higher ones passed; either the server or the \
+             machine is not steady"
+        ),
+        (true, false) => format!("{slo}: no rate was found that does not meet it"),
+        (false, _) => format!(
+            "{slo} is not met at any rate that was tried, not at {}/s either",
             significant(slowest, 3)
         ),
     }
