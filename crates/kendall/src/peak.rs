@@ -155,16 +155,18 @@ fn answer(peak: &Peak) -> Vec<String> {
     let rate = |value: f64| format!("{}/s", significant(value, 3));
     match peak.found.rate_per_s {
         Some(found) => {
-            let range = match found.interval {
-                Some((low, high)) if low > 0.0 && high.is_finite() => {
-                    format!(" [{}, {}]", significant(low, 3), significant(high, 3))
-                }
-                _ => String::new(),
+            let (low, high) = found.interval.unwrap_or((0.0, f64::INFINITY));
+            let sure = low > 0.0 && high.is_finite();
+            let range = match sure {
+                true => format!(" [{}, {}]", significant(low, 3), significant(high, 3)),
+                false => String::new(),
             };
             lines.push(format!("{slo} up to {}{range}", rate(found.value)));
-            lines.push(
-                "  up to the first of these every probe passed, from the second every one failed".into(),
-            );
+            lines.push(match sure {
+                true => "  up to the first in brackets every probe passed, from the second every one failed"
+                    .into(),
+                false => "  no range, for not every probe could tell; longer ones can: --probe".into(),
+            });
         }
         None => lines.push(no_rate(peak)),
     }
