@@ -155,16 +155,18 @@ fn answer(peak: &Peak) -> Vec<String> {
     let rate = |value: f64| format!("{}/s", significant(value, 3));
     match peak.found.rate_per_s {
         Some(found) => {
-            let range = match found.interval {
-                Some((low, high)) if low > 0.0 && high.is_finite() => {
-                    format!(" [{}, {}]", significant(low, 3), significant(high, 3))
-                }
-                _ => String::new(),
+            let (low, high) = found.interval.unwrap_or((0.0, f64::INFINITY));
+            let sure = low > 0.0 && high.is_finite();
+            let range = match sure {
+                true => format!(" [{}, {}]", significant(low, 3), significant(high, 3)),
+                false => String::new(),
             };
             lines.push(format!("{slo} up to {}{range}", rate(found.value)));
-            lines.push(
-                "  up to the first of these every probe passed, from the second every one failed".into(),
-            );
+            lines.push(match sure {
+                true => "  up to the first in brackets every probe passed, from the second every one failed"
+                    .into(),
+                false => "  no range, for not every probe could tell; longer ones can: --probe".into(),
+            });
         }
         None => lines.push(no_rate(peak)),
     }
@@ -199,13 +201,17 @@ fn answer(peak: &Peak) -> Vec<String> {
 
 fn no_rate(peak: &Peak) -> String {
     let probes = &peak.found.probes;
-    let passed = probes.iter().any(|probe| probe.outcome == Outcome::Pass);
+    let any = |outcome: Outcome| probes.iter().any(|probe| probe.outcome == outcome);
     let slowest = probes.iter().map(|probe| probe.ask.rate_per_s).fold(f64::INFINITY, f64::min);
-    match passed {
-        true => format!("{}: no rate was found that does not meet it", peak.aim.slo),
-        false => format!(
-            "{} is not met at any rate that was tried, not at {}/s either",
-            peak.aim.slo,
+    let slo = peak.aim.slo;
+    match (any(Outcome::Pass), any(Outcome::Fail)) {
+        (true, true) => format!(
+            "{slo}: the probes contradict each other, for low rates failed and higher ones passed; either the server or the \
+             machine is not steady"
+        ),
+        (true, false) => format!("{slo}: no rate was found that does not meet it"),
+        (false, _) => format!(
+            "{slo} is not met at any rate that was tried, not at {}/s either",
             significant(slowest, 3)
         ),
     }
