@@ -1,0 +1,57 @@
+//! Sessions in all three ways: measured on a synthetic server, by formula and by simulation.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use kendall_hold::{Config, HoldWorkload, How, Options, bind};
+use kendall_load::{Plan, Progress, run};
+use kendall_record::{Outcome, RequestRow, stamps};
+use kendall_solve::{StopRule, Trial, formula, measured, simulate};
+use kendall_station::{Arrivals, Batch, Law, Servers, Sessions, Station};
+
+/// Two servers at half of what they can do: one in three requests finds both busy (Erlang C). Of some 1,000 requests, less
+/// independent of each other than that, the share is known to some 3 %; what a busy machine adds to the service times is in the
+/// stamps, and so in the formula. Five times as much is allowed.
+#[test]
+fn the_share_that_waits_is_what_theory_and_simulation_say() {
+    const RATE_PER_S: f64 = 400.0;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stamps");
+    let usual = Config::new("127.0.0.1:0".parse().unwrap());
+    let service = Config { workers: NonZeroUsize::new(2).unwrap(), stamps: Some(path.clone()), ..usual };
+    let law = Law::Exponential { mean_s: 0.0025 };
+    let server = bind(Options { service, law, seed: 3, how: How::Sleeping }).unwrap();
+    let (address, handle) = (server.local_addr(), server.handle());
+    let serving = thread::spawn(move || server.run());
+    let sessions = Sessions {
+        gap: Law::Exponential { mean_s: 1.0 },
+        requests: Batch::Geometric { mean: 4.0 },
+        think: Law::Exponential { mean_s: 0.02 },
+    };
+    let arrivals = Arrivals::Sessions(sessions.at_rate(RATE_PER_S));
+    let plan = Plan::lasting(arrivals.clone(), Duration::from_millis(2500), 11);
+    let mut rows: Vec<RequestRow> = Vec::new();
+    let workload = HoldWorkload::new(address, 11);
+    let summary =
+        run(&plan, &workload, &mut |row| rows.push(row), &Progress::default(), &AtomicBool::new(false))
+            .unwrap();
+    handle.shut_down();
+    serving.join().unwrap().unwrap();
+    assert!(rows.iter().all(|row| row.outcome == Outcome::Answered));
+    // 250 sessions of 4 requests on average: the number of requests varies by 9 % of it.
+    let share = rows.len() as f64 / (2.5 * RATE_PER_S);
+    assert!((0.6..1.4).contains(&share), "{} requests", rows.len());
+    stamps::join(&mut rows, &stamps::read(&path).unwrap(), summary.start_ns);
+    let servers = Servers::new(2).unwrap();
+    let seen = measured(&[Trial { rows: &rows, warmup_ns: 200_000_000 }], servers, &[]).unwrap();
+    let services: Vec<f64> = rows.iter().map(|row| row.service.unwrap() as f64 / 1e9).collect();
+    let mean_s = services.iter().sum::<f64>() / services.len() as f64;
+    let at_rate = sessions.at_rate(seen.throughput_per_s.value);
+    let station = Station::new(Arrivals::Sessions(at_rate), Law::Exponential { mean_s }, servers);
+    let theory = formula(&station).unwrap().p_wait.value;
+    let simulated = simulate(&station, StopRule::customers(200_000), 1).unwrap().p_wait.value;
+    assert!((simulated - theory).abs() < 0.03, "{simulated}, by theory {theory}");
+    assert!((seen.p_wait.value - theory).abs() < 0.15, "{:?}, by theory {theory}", seen.p_wait);
+}
