@@ -1,5 +1,6 @@
 //! What a report says of the emulated links of its trials.
 
+#[expect(dead_code, reason = "other tests use the sample's other forms")]
 mod sample;
 
 use kendall_report::{LinkProperty, LinkQuantity, Report, TrialLink, findings, page, terminal};
