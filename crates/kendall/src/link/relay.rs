@@ -76,7 +76,7 @@ pub(crate) fn relay(options: &Options) -> anyhow::Result<ExitCode> {
     }
     print::note(&summary(&link, &asked, seed, &relayed.link));
     let Relayed { clients, turned_away, sent_again, .. } = relayed;
-    let mut counts = vec![format!("{clients} clients")];
+    let mut counts = vec![format!("{clients} client{}", if clients == 1 { "" } else { "s" })];
     let rare = [(turned_away, "turned away"), (sent_again, "pieces sent again")];
     counts.extend(rare.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
     print::note(&format!("  {}", counts.join(", ")));
