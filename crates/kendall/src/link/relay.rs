@@ -77,7 +77,7 @@ pub(crate) fn relay(options: &Options) -> anyhow::Result<ExitCode> {
     let did = Did { link, seed, asked: (&asked).into(), measured: None, outcome: relayed.link };
     print::note(&summary(&did));
     let Relayed { clients, turned_away, sent_again, .. } = relayed;
-    let mut counts = vec![format!("{clients} clients")];
+    let mut counts = vec![format!("{clients} client{}", if clients == 1 { "" } else { "s" })];
     let rare = [(turned_away, "turned away"), (sent_again, "pieces sent again")];
     counts.extend(rare.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
     print::note(&format!("  {}", counts.join(", ")));
