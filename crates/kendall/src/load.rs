@@ -133,7 +133,7 @@ impl Args for LoadOptions {
 impl FromArgMatches for LoadOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut settings = settings(LOAD, matches);
-        if settings.word("warmup") != Some(AUTO) {
+        if !matches!(settings.get("warmup"), Some(Value::Word(_))) {
             return Ok(Self { settings, warmup: WarmupOption::Given });
         }
         settings.set("warmup", Value::Time(Duration::ZERO));

@@ -314,8 +314,9 @@ impl Precision {
 /// The mean of what was seen in equal spans of time, with its interval by batch means.
 fn along(values: &[f64]) -> Option<Estimate> {
     let value = (!values.is_empty()).then(|| statistics::mean(values))?;
-    let interval = statistics::batch_means(values)
-        .map(|found| (value + found.interval.0 - found.mean, value + found.interval.1 - found.mean));
+    let interval = statistics::batch_means(values).map(|found| {
+        ((value + found.interval.0 - found.mean).max(0.0), value + found.interval.1 - found.mean)
+    });
     Some(Estimate { value, interval })
 }
 

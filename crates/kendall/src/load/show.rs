@@ -218,10 +218,16 @@ fn precision(found: &PrecisionFound) -> String {
             "Precision of the {of}: ± {}, not ± {}: about {} requests more would do",
             percent(*reached),
             percent(*wanted),
-            significant(*missing as f64, 2)
+            two_digits(*missing)
         ),
         _ => format!("Precision of the {of}: too few requests to say; ± {} was asked for", percent(*wanted)),
     }
+}
+
+/// A number that is known to no more than two digits.
+fn two_digits(count: u64) -> u64 {
+    let unit = 10u64.pow(count.max(1).ilog10().saturating_sub(1));
+    (count + unit / 2) / unit * unit
 }
 
 fn without_answer(found: &Found) -> Vec<String> {

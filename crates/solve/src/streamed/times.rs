@@ -234,7 +234,8 @@ fn whole<'a>(sections: &[&'a Section]) -> impl Iterator<Item = &'a Section> {
 
 /// The interval of batch means, moved to the mean over all.
 fn around(value: f64, found: &BatchMeans) -> (f64, f64) {
-    (value + found.interval.0 - found.mean, value + found.interval.1 - found.mean)
+    // No time is negative.
+    ((value + found.interval.0 - found.mean).max(0.0), value + found.interval.1 - found.mean)
 }
 
 /// Quantiles with their intervals, each the wider of two: that of order statistics, which is exact for independent
