@@ -221,7 +221,7 @@ impl Judge {
         let found = format!("{}/s of {}/s", significant(achieved, 4), significant(due, 4));
         let held = (ratio - 1.0).abs() <= RATE;
         let waited = run.waited_for_connection > 0;
-        let told = run.sends.count >= DUE_AT_LEAST && !(waited && !held);
+        let told = run.sends.count >= DUE_AT_LEAST && (held || !waited);
         self.check(Checked::Rate, "within 1 % of what was due", found, told.then_some(held));
         self.limit(held || !told, Limit::Rate { ratio });
     }

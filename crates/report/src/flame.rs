@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn hostile_names_and_no_samples_make_well_formed_drawings() {
-        let hostile = vec![("<a>&\"';</svg>;\u{0}x".to_owned(), 3), (String::new(), 1)];
+        let hostile = [("<a>&\"';</svg>;\u{0}x".to_owned(), 3), (String::new(), 1)];
         for folded in [&hostile[..], &[]] {
             for svg in [flame(folded, "<"), standalone(folded, "<")] {
                 roxmltree::Document::parse(&svg).expect("well-formed");

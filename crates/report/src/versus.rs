@@ -236,7 +236,7 @@ mod tests {
         );
         let cells = |line: &&str| line.replace("\\|", "").matches('|').count();
         let table: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
-        assert!(table.len() == 6 && table.iter().all(|line| cells(&line) == 7), "{markdown}");
+        assert!(table.len() == 6 && table.iter().all(|line| cells(line) == 7), "{markdown}");
     }
 
     #[test]

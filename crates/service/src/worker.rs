@@ -146,7 +146,6 @@ fn tell<H: Handler>(
 }
 
 /// Tells one client, and returns when it was told.
-
 fn tell_one<H: Handler>(
     shared: &Shared<H>,
     stamps: &StampLog,

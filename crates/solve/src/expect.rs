@@ -199,7 +199,7 @@ impl FromStr for Expectation {
             let at = text.find(['<', '>'])?;
             let (measure, rest) = text.split_at(at);
             let side = if rest.starts_with('<') { Side::Below } else { Side::Above };
-            let limit = rest[1..].strip_prefix('=').unwrap_or(&rest[1..]).trim();
+            let limit = rest[1..].strip_prefix('=').unwrap_or_else(|| &rest[1..]).trim();
             let measure: Measure = measure.trim().parse().ok()?;
             Some(Self { measure, side, limit: measure.limit(limit)? })
         };

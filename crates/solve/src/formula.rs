@@ -245,8 +245,8 @@ fn of_sessions(by: &By, odd: Option<&str>) -> By {
     let By::Formula { source, approximate } = by else { return by.clone() };
     let approximate: Vec<&str> = odd.into_iter().chain(approximate.as_deref()).collect();
     By::Formula {
-        source: format!("{}; {source}", sessions::SOURCE).into(),
-        approximate: (!approximate.is_empty()).then(|| approximate.join("; ").into()),
+        source: format!("{}; {source}", sessions::SOURCE),
+        approximate: (!approximate.is_empty()).then(|| approximate.join("; ")),
     }
 }
 

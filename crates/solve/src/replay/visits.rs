@@ -183,7 +183,7 @@ impl Stream {
         let arrival_ns =
             |row: &RequestRow| row.queued.unwrap_or_else(|| row.sent.unwrap_or(row.scheduled) + half_ns);
         let went_ns = |row: &RequestRow| {
-            row.finished.or(row.completed.map(|at| at - half_ns)).unwrap_or(i64::MAX).max(arrival_ns(row))
+            row.finished.or_else(|| Some(row.completed? - half_ns)).unwrap_or(i64::MAX).max(arrival_ns(row))
         };
         let mut rows: Vec<&RequestRow> = rows.collect();
         rows.sort_by_key(|row| (arrival_ns(row), row.index));

@@ -225,11 +225,11 @@ impl TimesSeen {
 }
 
 /// The sections without the last, if that is not full and there are others enough.
-fn whole<'a>(sections: &[&'a Section]) -> impl Iterator<Item = &'a Section> {
+fn whole<'a>(sections: &'a [&'a Section]) -> impl Iterator<Item = &'a Section> {
     let fullest = sections.iter().map(|section| section.rows()).max().unwrap_or(0);
     let partial = sections.last().is_some_and(|last| 10 * last.rows() < 9 * fullest);
     let count = sections.len() - usize::from(partial && sections.len() > 10);
-    sections[..count].to_vec().into_iter()
+    sections[..count].iter().copied()
 }
 
 /// The interval of batch means, moved to the mean over all.
