@@ -20,7 +20,6 @@ mod peers;
 mod server;
 mod simulator;
 mod tools;
-mod wrk;
 
 const ROUNDS: usize = 3;
 
@@ -51,7 +50,6 @@ fn page() -> String {
     server::section(&mut page);
     generator::section(&mut page);
     tools::section(&mut page);
-    wrk::section(&mut page);
     formulas::section(&mut page);
     simulator::section(&mut page);
     page

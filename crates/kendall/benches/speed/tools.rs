@@ -6,13 +6,15 @@ mod nginx;
 mod program;
 
 use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::{ROUNDS, median};
 use capture::{Capture, Sends};
 use nginx::Nginx;
-use program::{PROGRAMS, Program, Spent};
+use program::{PROGRAMS, Program, Spent, quantile_s, words};
 
 const CONNECTIONS: u32 = 50;
 const CLOSED: Duration = Duration::from_secs(4);
@@ -37,6 +39,7 @@ pub(crate) fn section(page: &mut String) {
     }
     page.push('\n');
     closed(page, &server, &there);
+    floor(page, &server, there[0]);
     open(page, &server, &there);
     stalled(page, &server, &there);
 }
@@ -87,6 +90,41 @@ fn closed(page: &mut String, server: &Nginx, programs: &[&Program]) {
     }
 }
 
+/// One connection, beside a loop that only writes and waits.
+fn floor(page: &mut String, server: &Nginx, ours: &Program) {
+    let mut floors = Vec::new();
+    for _ in 0..ROUNDS {
+        let bare_us = ping_pong_us(server.address());
+        let run =
+            format!("load {} --arrivals closed --users 1 --connections 1 --duration 3s --json", server.url());
+        let told = quantile_s(&ours.start(&words(&run)).finish().output, 0.5);
+        floors.push((bare_us, told.expect("there are answers enough for a median") * 1e6));
+    }
+    let _ = writeln!(
+        page,
+        "\n**One connection**: median response {:.1} µs; of a bare loop that writes and waits {:.1} µs; apart {:.1} µs in the \
+         median of the rounds.",
+        median(floors.iter().map(|floor| floor.1)),
+        median(floors.iter().map(|floor| floor.0)),
+        median(floors.iter().map(|floor| floor.1 - floor.0)),
+    );
+}
+
+/// The median of a loop that writes a request and waits for the answer, and does nothing else.
+fn ping_pong_us(server: SocketAddr) -> f64 {
+    let mut stream = TcpStream::connect(server).expect("nginx listens");
+    stream.set_nodelay(true).expect("it is a TCP connection");
+    let mut answer = [0; 4096];
+    let ask = |_| {
+        let before = Instant::now();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("nginx reads");
+        // An answer this short comes whole.
+        assert!(stream.read(&mut answer).expect("nginx answers") > 0);
+        before.elapsed().as_nanos() as f64 / 1e3
+    };
+    median((0..20_000).map(ask))
+}
+
 /// On schedule, as the packets have it.
 fn open(page: &mut String, server: &Nginx, programs: &[&Program]) {
     if !Capture::is_possible() {
@@ -133,6 +171,27 @@ fn open(page: &mut String, server: &Nginx, programs: &[&Program]) {
             );
         }
     }
+    poisson(page, server, programs[0]);
+}
+
+/// Whether Poisson arrivals are Poisson on the wire.
+fn poisson(page: &mut String, server: &Nginx, ours: &Program) {
+    let dispersions = RATES_PER_S.map(|rate_per_s| {
+        let capture = Capture::start(server.port());
+        let run = format!(
+            "load {} --rate {rate_per_s} --connections {CONNECTIONS} --duration {}s --json",
+            server.url(),
+            OPEN.as_secs()
+        );
+        ours.start(&words(&run)).finish();
+        let sends = Sends::of(&capture.finish(), f64::from(rate_per_s));
+        sends.map_or_else(|| "unknown".to_owned(), |sends| format!("{:.2}", sends.dispersion))
+    });
+    let _ = writeln!(
+        page,
+        "\nWith Poisson arrivals kendall's dispersion is {} at 5,000/s and {} at 20,000/s, where it should be 1.",
+        dispersions[0], dispersions[1]
+    );
 }
 
 /// A server that stands still for a second of eight.

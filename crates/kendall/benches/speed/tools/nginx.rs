@@ -50,6 +50,10 @@ impl Nginx {
         format!("http://{}/", self.address)
     }
 
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     pub(crate) fn port(&self) -> u16 {
         self.address.port()
     }

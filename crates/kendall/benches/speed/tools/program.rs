@@ -36,13 +36,13 @@ pub(crate) const PROGRAMS: &[Program] = &[
             ))
         }),
         open: Some(|url, connections, rate, time| ours(url, connections, rate, time, "")),
-        reported: Some(|output| quantiles(output, "/response/p99", "/response/p99.9", 1.0)),
+        reported: Some(|output| Some([quantile_s(output, 0.99)?, quantile_s(output, 0.999)?])),
     },
     Program {
-        name: "kendall --precise",
+        name: "kendall --timing precise",
         installed_as: "",
         closed: None,
-        open: Some(|url, connections, rate, time| ours(url, connections, rate, time, "--precise")),
+        open: Some(|url, connections, rate, time| ours(url, connections, rate, time, "--timing precise")),
         reported: None,
     },
     Program {
@@ -128,7 +128,15 @@ fn ours(url: &str, connections: u32, rate: u32, time: Duration, more: &str) -> V
     ))
 }
 
-fn words(text: &str) -> Vec<String> {
+/// A quantile of the response times in what ours printed.
+pub(crate) fn quantile_s(output: &str, p: f64) -> Option<f64> {
+    let json: Value = serde_json::from_str(output.trim()).ok()?;
+    let quantiles = json.pointer("/seen/response/quantiles")?.as_array()?;
+    let of = |quantile: &&Value| quantile["p"].as_f64().is_some_and(|at| (at - p).abs() < 1e-9);
+    quantiles.iter().find(of)?["value_s"].as_f64()
+}
+
+pub(crate) fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
