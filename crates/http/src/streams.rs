@@ -189,12 +189,13 @@ impl<L: Line> Stream<L> {
             if !matches!(failed, Failed::Stream(_)) {
                 self.place.0.spent.store(true, Ordering::Relaxed);
             }
-            if failed == Failed::Unseen && std::mem::take(&mut again) {
-                if let Ok((place, end)) = self.server.place().await {
-                    *stamps = Stamps::default();
-                    (self.place, self.end) = (place, end);
-                    continue;
-                }
+            if failed == Failed::Unseen
+                && std::mem::take(&mut again)
+                && let Ok((place, end)) = self.server.place().await
+            {
+                *stamps = Stamps::default();
+                (self.place, self.end) = (place, end);
+                continue;
             }
             return Exchange { outcome, reuse };
         }

@@ -42,7 +42,8 @@ fn an_experiment_starts_a_server_measures_it_and_leaves_nothing_running() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let requests = "{\"name\": \"a\", \"weight\": 3, \"path\": \"/a\"}\n{\"name\": \"b\", \"path\": \"/b\"}\n";
+    let requests =
+        "{\"name\": \"a\", \"weight\": 3, \"path\": \"/a\"}\n{\"name\": \"b\", \"path\": \"/b\"}\n";
     fs::write(folder.path().join("mix.jsonl"), requests).unwrap();
     let experiment = format!(
         "repeats = 2\nseed = 1\n[system]\nname = \"http\"\ncommand = '''{COMMAND}'''\n\
@@ -107,6 +108,8 @@ fn faults_on_the_command_line_say_what_to_write() {
     assert!(fault(&[url, "--http", "4"]).contains("1, 2 or 3"));
     assert!(fault(&[url, "--http", "3"]).contains("write https://"));
     assert!(fault(&["https://127.0.0.1:1/", "--ca", "x", "--insecure"]).contains("contradict"));
-    assert!(fault(&["reverse://127.0.0.1:1", "--method", "PUT"]).contains("--method means nothing to reverse"));
+    assert!(
+        fault(&["reverse://127.0.0.1:1", "--method", "PUT"]).contains("--method means nothing to reverse")
+    );
     assert!(fault(&["ftp://127.0.0.1:1"]).contains("unknown system"));
 }

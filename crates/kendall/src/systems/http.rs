@@ -187,7 +187,9 @@ fn options(workload: &Settings) -> Result<Options, String> {
 
 fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -> Result<(), String> {
     if metrics.is_some() || stamps.is_some() {
-        return Err("a server of somebody else's has neither metrics nor stamps of ours; leave them out".into());
+        return Err(
+            "a server of somebody else's has neither metrics nor stamps of ours; leave them out".into()
+        );
     }
     let command =
         server.word(COMMAND).ok_or("say what to start: --command 'python3 -m http.server {port}'")?;
