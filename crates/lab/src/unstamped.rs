@@ -44,7 +44,7 @@ pub(crate) fn lone_s(
     let plan = Plan { requests: Some(LONE), connections: 1, ..Plan::lasting(arrivals, LONE_FOR, seed) };
     let mut times_s = Vec::new();
     let mut keep = |row: RequestRow| {
-        let answered = row.response_ns().and(row.completed.zip(row.sent));
+        let answered = row.response_ns().and_then(|_| row.completed.zip(row.sent));
         times_s.extend(answered.map(|(completed, sent)| (completed - sent) as f64 / 1e9));
     };
     run(&plan, workload, &mut keep, &Progress::default(), cancel)?;
