@@ -46,7 +46,7 @@ fn says(text: impl Into<Vec<u8>>, then: Then) -> SocketAddr {
         match then {
             Then::Listen => Ok(()),
             Then::Close => {
-                stream.shutdown(std::net::Shutdown::Both).and(Err(std::io::ErrorKind::Other.into()))
+                stream.shutdown(std::net::Shutdown::Both).and_then(|()| Err(std::io::ErrorKind::Other.into()))
             }
         }
     })
