@@ -260,7 +260,8 @@ fn bars(values: &[Option<f64>]) -> String {
     let highest = values.iter().flatten().copied().fold(0.0, f64::max);
     let bar = |value: &Option<f64>| match value {
         Some(value) if highest > 0.0 => {
-            let height = (value / highest * BARS.len() as f64).ceil() as usize;
+            // Seven eighths may be a little more by rounding.
+            let height = (value / highest * BARS.len() as f64 - 1e-9).ceil() as usize;
             BARS[height.clamp(1, BARS.len()) - 1]
         }
         Some(_) => BARS[0],
