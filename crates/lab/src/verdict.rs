@@ -176,7 +176,7 @@ impl Verdict {
                     check.map(|check| say(&check.found))
                 };
                 let parts = [
-                    said(Checked::Lag, &|found| format!("sent on schedule ({found} late)")),
+                    said(Checked::Lag, &|found| format!("sent on schedule ({found})")),
                     said(Checked::Processor, &|found| format!("the generator used {found}")),
                     said(Checked::Gaps, &|_| "gaps as asked".to_owned()),
                     said(Checked::Little, &|_| "Little’s law holds".to_owned()),
@@ -476,7 +476,7 @@ mod tests {
         assert_eq!(verdict.trust, Trust::Trustworthy, "{verdict:?}");
         assert_eq!(
             verdict.headline(),
-            "Trustworthy: sent on schedule (99 % within 32.0 µs late), the generator used 6.0 % of a core, gaps as asked, \
+            "Trustworthy: sent on schedule (99 % within 32.0 µs), the generator used 6.0 % of a core, gaps as asked, \
              Little’s law holds."
         );
         assert!(verdict.checks.iter().all(|check| check.held == Some(true)), "{verdict:?}");
