@@ -15,6 +15,8 @@ name = "small"
 question = "How long do small searches take?"
 repeats = 2
 seed = 5
+# Other tests run beside this one.
+disturbed-over = "100%"
 
 [system]
 name = "reverse"
