@@ -144,7 +144,7 @@ fn a_faulty_file_names_its_line_and_runs_nothing() {
     let output = run(folder.path());
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        stderr(&output).contains("line 16") && stderr(&output).contains("did you mean \"rate\"?"),
+        stderr(&output).contains("line 18") && stderr(&output).contains("did you mean \"rate\"?"),
         "{}",
         stderr(&output)
     );
