@@ -24,7 +24,7 @@ pub enum NoRuns {
 }
 
 /// Reads runs. Columns are called as kendall calls its metrics ("mean", "p99", "throughput", "errors") or otherwise; a unit at
-/// the end of a name ("p99_ms", "mean [us]") is taken off. A column "block" tells which runs were made together. More is
+/// the end of a name ("p99_ms", "mean \[us\]") is taken off. A column "block" tells which runs were made together. More is
 /// better of what is called throughput, rate or rps, or ends in "/s".
 ///
 /// # Errors
