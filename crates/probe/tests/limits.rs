@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -20,12 +20,16 @@ use kendall_record::series::Series;
 const SERVER: &str = "KENDALL_PROBE_TEST_SERVER";
 const WATCHED: Duration = Duration::from_millis(1200);
 
-/// A child; it is killed when it is let go of.
-struct Server(Child);
+/// One server at a time: two that compute would be limited by each other.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A child, alone while it is there; it is killed when it is let go of.
+struct Server(Child, #[expect(dead_code, reason = "it is held")] MutexGuard<'static, ()>);
 
 impl Server {
     /// Starts this test again as a server, and waits until it works.
     fn start(what: &str, with: &str) -> (Self, String) {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let child = Command::new(env::current_exe().unwrap())
             .args(["be_a_server_if_asked_to", "--exact", "--nocapture"])
             .env(SERVER, format!("{what}|{with}"))
@@ -34,7 +38,7 @@ impl Server {
         let mut child = child.unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
         let said = lines.map_while(Some).find_map(|line| Some(line.split_once("ready")?.1.trim().to_owned()));
-        (Self(child), said.expect("the server says when it is ready"))
+        (Self(child, alone), said.expect("the server says when it is ready"))
     }
 
     fn watched(&self) -> Summary {
