@@ -89,7 +89,9 @@ fn the_room_is_told_by_whom_the_server_turned_away() {
     {
         let rows = rows(4_000, servers, utilisation, Refuses::Beyond(room), seed);
         let found = explained(&rows);
-        assert_eq!(found.verdict, Verdict::Explained, "{room}: {:?}", &found.ranked[..3]);
+        // Where nobody waits, every order of service is the same.
+        let verdict = if room == 1 { Verdict::CannotTell } else { Verdict::Explained };
+        assert_eq!(found.verdict, verdict, "{room}: {:?}", &found.ranked[..3]);
         assert_eq!(best(&found), (servers as u32, Discipline::Fifo, Some(room as u64)));
         let refused = rows.iter().filter(|row| row.outcome == Outcome::Refused).count() as u64;
         assert_eq!(found.best.left_out, refused);
