@@ -26,7 +26,7 @@ const COMMAND: &str = r#"
 echo {port} >> ports.txt
 cat > {folder}/nginx.conf <<END
 daemon off; worker_processes 1; pid {folder}/pid; error_log stderr error;
-events {}
+events { worker_connections 4096; }
 http {
   access_log off; client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
   fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;

@@ -146,7 +146,7 @@ pub const LOAD: &[Parameter] = &[
     },
     Parameter {
         name: "core",
-        help: "the one core for the generator to run on; the scheduler chooses if left out",
+        help: "the one core for the generator to run on; if left out an isolated one, or the idlest",
         kind: Kind::Whole { least: 0, most: 4095 },
         default: None,
     },
@@ -294,8 +294,6 @@ impl Load {
     /// What a run of this load is to do.
     pub fn plan(&self, capacity_per_s: Option<f64>, seed: u64) -> Plan {
         Plan {
-            arrivals: self.arrivals(capacity_per_s),
-            seed,
             requests: self.requests,
             duration: self.duration,
             timeout: self.timeout,
@@ -303,6 +301,7 @@ impl Load {
             connections: self.connections,
             timing: self.timing,
             core: self.core,
+            ..Plan::lasting(self.arrivals(capacity_per_s), Duration::ZERO, seed)
         }
     }
 

@@ -99,8 +99,9 @@ pub enum Limit {
     Late {
         /// 99 % left at most this late, in seconds.
         lag_p99_s: f64,
-        /// What would not have mattered, in seconds.
-        allowed_s: f64,
+        /// Its share of the mean, the median or the 99th percentile of the response times, whichever is largest.
+        #[serde(default)]
+        share: f64,
     },
     /// It had hardly any time to spare.
     Busy {
@@ -230,14 +231,14 @@ impl Judge {
     fn lag(&mut self, run: &RunSummary) {
         let lag_p99_s = run.lag.p99_ns as f64 / 1e9;
         let late = run.doubts.iter().find_map(|doubt| match doubt {
-            Doubt::Late { response_p50_ns, .. } => Some((*response_p50_ns as f64 / 20e9).max(50e-6)),
+            Doubt::Late { share, .. } => Some(*share),
             _ => None,
         });
         let found = format!("99 % within {}", time(lag_p99_s));
         let held = (run.sent > 0).then_some(late.is_none());
-        self.check(Checked::Lag, "p99 within 50 µs, or 5 % of the median response", found, held);
-        if let Some(allowed_s) = late {
-            self.limit(false, Limit::Late { lag_p99_s, allowed_s });
+        self.check(Checked::Lag, "p99 within 50 µs, or below 5 % of the response", found, held);
+        if let Some(share) = late {
+            self.limit(false, Limit::Late { lag_p99_s, share });
         }
     }
 
@@ -388,11 +389,11 @@ impl Checked {
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Late { lag_p99_s, allowed_s } => write!(
+            Self::Late { lag_p99_s, share } => write!(
                 f,
-                "requests left late, 1 % by over {} where {} would not matter",
+                "requests left late, 1 % by over {}, and that is up to {} of the response times",
                 time(lag_p99_s),
-                time(allowed_s)
+                percent(share)
             ),
             Self::Busy { core_share } => {
                 write!(f, "the generator was busy for {} of the time", percent(core_share))
@@ -491,7 +492,7 @@ mod tests {
         let faults: [(&str, Break); 7] = [
             ("left late", |run| {
                 run.lag.p99_ns = 900_000;
-                run.doubts.push(Doubt::Late { lag_p99_ns: 900_000, response_p50_ns: 400_000 });
+                run.doubts.push(Doubt::Late { lag_p99_ns: 900_000, share: 0.3 });
             }),
             ("busy for 93 %", |run| {
                 run.generator_cpu_s = 9.3;

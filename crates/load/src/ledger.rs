@@ -199,10 +199,13 @@ impl<'a, C> Ledger<'a, C> {
     }
 
     /// A request from [`next`](Self::next) is begun at this instant.
-    pub(crate) fn begun(&mut self, due: &Due, start: Start, at_ns: i64) {
+    pub(crate) fn begun(&mut self, due: &mut Due, start: Start, at_ns: i64) {
         let late_ns = at_ns - self.start_ns - due.at_ns;
         match start {
-            Start::AtOnce => self.tally.lag(late_ns),
+            Start::AtOnce => {
+                due.lag_ns = late_ns;
+                self.tally.lag(late_ns);
+            }
             Start::AfterWaiting => self.tally.wait(late_ns),
         }
     }
@@ -301,7 +304,7 @@ impl<'a, C> Ledger<'a, C> {
         if let Some(lag_ns) = row.send_lag_ns() {
             self.tally.send_lag(lag_ns);
         }
-        self.tally.end(outcome, due.at_ns, at_ns, response_ns);
+        self.tally.end(outcome, &due, at_ns, response_ns);
         self.progress.ended.fetch_add(1, Relaxed);
         self.progress.outcomes[outcome as usize].fetch_add(1, Relaxed);
         if let Some(response_ns) = response_ns {

@@ -26,9 +26,11 @@ pub struct Plan {
     pub connections: u32,
     /// How the generator waits for the instant at which the next request is due.
     pub timing: Timing,
-    /// The one core to run on. Without it, an isolated core if the kernel has one that this process may use; else
-    /// the scheduler chooses.
+    /// The one core to run on. Without it, an isolated core if the kernel has one that this process may use; else the
+    /// idlest one where it [goes first](Self::goes_first), which changes; else the scheduler chooses.
     pub core: Option<u32>,
+    /// Whether the generator's thread goes before all others (`SCHED_FIFO`), where that is permitted.
+    pub goes_first: bool,
 }
 
 /// How the generator waits for the instant at which the next request is due.
@@ -45,9 +47,11 @@ pub enum Timing {
 
 impl Plan {
     /// A run of the given arrivals that lasts this long, with the usual limits: 30 s for a request, 10 s to
-    /// drain, 1,000 connections.
+    /// drain, 1,000 connections. The generator goes first where the instants are fixed in advance: where answers decide
+    /// when requests are due, nothing can be late, and a thread that is never idle must not go before all others.
     pub fn lasting(arrivals: Arrivals, duration: Duration, seed: u64) -> Self {
         Self {
+            goes_first: arrivals.instants(seed).is_some(),
             arrivals,
             seed,
             requests: None,

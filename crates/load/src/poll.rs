@@ -4,9 +4,9 @@
 //! time:
 //!
 //! - With nothing due soon it waits for sockets and time alike, and every answer wakes it.
-//! - With a send due within [`DEAF`] it waits for that instant alone, and reads after the send what came meanwhile.
-//!   One waking a request instead of two is half the cost, and no answer's reading is in the way of a send. That
-//!   answers are read late does not show in their stamps, which are the kernel's.
+//! - With a send due within [`DEAF`] it waits for that instant alone, and reads after the send what came meanwhile:
+//!   fewer wakings, and no answer's reading is in the way of a send. That answers are read late does not show in
+//!   their stamps, which are the kernel's.
 //! - In precise mode it spins for the last [`SPIN`] instead, and looks after its sockets between.
 //!
 //! Where an answer decides when the next request is due, as in a closed population, it never waits deafly, and
@@ -211,11 +211,11 @@ impl Driver<'_, '_> {
     }
 
     /// Begins one request on its connection or a new one.
-    fn begin(&mut self, begin: Begin<Key>) {
-        let (due, start) = (begin.due, begin.start);
+    fn begin(&mut self, mut begin: Begin<Key>) {
         // A request goes to the kernel at once if its connection is open, so one reading of the clock does for both.
         let now = now_ns();
-        self.ledger.begun(&due, start, now);
+        let start = begin.start;
+        self.ledger.begun(&mut begin.due, start, now);
         let deadline_ns = now.saturating_add(i64::try_from(self.plan.timeout.as_nanos()).unwrap_or(i64::MAX));
         self.expiry_ns = self.expiry_ns.min(deadline_ns);
         let key = match begin.on.map_or_else(|| self.connect(), Ok) {

@@ -21,6 +21,8 @@ pub(crate) struct Due {
     pub(crate) at_ns: i64,
     /// Whose it is, in a closed population and in sessions.
     pub(crate) user: Option<usize>,
+    /// How late it was begun although a connection was free, in nanoseconds; 0 until then.
+    pub(crate) lag_ns: i64,
 }
 
 /// The source of due requests, in the order in which they are due.
@@ -90,7 +92,7 @@ impl<'a> Schedule<'a> {
             Source::Closed { due, .. } => due.pop().map(|Reverse((_, user))| user),
             Source::Sessions(crowd) => crowd.take().map(|(_, user)| user as usize),
         };
-        Some(Due { index, at_ns, user })
+        Some(Due { index, at_ns, user, lag_ns: 0 })
     }
 
     /// No request that has not come yet is to come any more.
@@ -154,7 +156,7 @@ mod tests {
         let constant = all(&plan(Arrivals::constant(500.0)));
         // Due at 2 ms, 4 ms, …, 998 ms.
         assert_eq!(constant.len(), 499);
-        assert_eq!(constant[0], Due { index: 0, at_ns: 2_000_000, user: None });
+        assert_eq!(constant[0], Due { index: 0, at_ns: 2_000_000, user: None, lag_ns: 0 });
     }
 
     #[test]
@@ -189,14 +191,14 @@ mod tests {
         let plan = plan(Arrivals::Sessions(sessions));
         let mut schedule = Schedule::new(&plan);
         let first = schedule.take().unwrap();
-        assert_eq!(first, Due { index: 0, at_ns: 400_000_000, user: Some(0) });
+        assert_eq!(first, Due { index: 0, at_ns: 400_000_000, user: Some(0), lag_ns: 0 });
         assert_eq!(schedule.next_ns(), Some(800_000_000), "the next session, for no answer has come");
         schedule.think(0, 450_000_000, 0);
-        assert_eq!(schedule.take(), Some(Due { index: 1, at_ns: 550_000_000, user: Some(0) }));
+        assert_eq!(schedule.take(), Some(Due { index: 1, at_ns: 550_000_000, user: Some(0), lag_ns: 0 }));
         schedule.think(0, 600_000_000, THINK_UNANSWERED_NS);
         assert_eq!(
             schedule.take(),
-            Some(Due { index: 2, at_ns: 800_000_000, user: Some(0) }),
+            Some(Due { index: 2, at_ns: 800_000_000, user: Some(0), lag_ns: 0 }),
             "another's place"
         );
         assert!(!schedule.is_over(900_000_000) && schedule.is_over(1_000_000_000));
@@ -211,7 +213,7 @@ mod tests {
         assert_eq!(schedule.take(), None);
         assert!(!schedule.is_over(0));
         schedule.think(first.user.unwrap(), 250_000_000, 0);
-        assert_eq!(schedule.take(), Some(Due { index: 2, at_ns: 350_000_000, user: first.user }));
+        assert_eq!(schedule.take(), Some(Due { index: 2, at_ns: 350_000_000, user: first.user, lag_ns: 0 }));
         assert!(schedule.is_over(1_000_000_000));
     }
 }

@@ -1,8 +1,10 @@
 //! What the generator's thread has of the machine while it runs: its turn before others, timers without slack, and
-//! a core of its own where there is one.
+//! a core of its own where there is one, or else the idlest.
 //!
 //! A server that computes would else keep it waiting for whole slices of time, and what is sent late is measured
 //! wrong. All of it is given back afterwards, because what the thread starts then would inherit it.
+
+mod seat;
 
 use std::fs;
 use std::num::NonZeroU64;
@@ -19,6 +21,7 @@ use thread_priority::unix::{
 };
 
 use crate::plan::{Plan, Timing};
+use crate::standing::seat::Seat;
 use crate::summary::{Priority, StampedBy, ThreadUse};
 
 /// Held while a run lasts.
@@ -28,6 +31,7 @@ pub(crate) struct Standing {
     cores_before: Option<CpuSet>,
     priority: Priority,
     core: Option<u32>,
+    _seat: Option<Seat>,
 }
 
 impl Standing {
@@ -38,17 +42,18 @@ impl Standing {
         let goes_first = nice_before.is_ok() && setpriority_process(None, -20).is_ok();
         let slack_before = current_timer_slack();
         let _ = set_current_timer_slack(NonZeroU64::new(1));
-        let (core, cores_before) = keep_on(plan.core.or_else(isolated_core)).unzip();
-        // Where answers decide when requests are due, nothing can be late, and a thread that is never idle must not go
-        // before all others.
-        let priority = if plan.is_fixed_in_advance() && go_before_all() {
+        let own_core = plan.core.or_else(isolated_core);
+        // Before the thread has its priority, which the one that watches over its place would inherit.
+        let seat = (plan.goes_first && own_core.is_none()).then(Seat::take).flatten();
+        let priority = if plan.goes_first && go_before_all() {
             Priority::RealTime
         } else if goes_first {
             Priority::BeforeOthers
         } else {
             Priority::Usual
         };
-        Self { nice_before, slack_before, cores_before, priority, core }
+        let (core, cores_before) = keep_on(own_core).unzip();
+        Self { nice_before, slack_before, cores_before, priority, core, _seat: seat }
     }
 
     /// How the thread fared between two accounts.

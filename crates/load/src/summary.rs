@@ -125,12 +125,13 @@ pub struct Lag {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
-    /// Requests were begun late: 99th percentile against the median response time, in nanoseconds.
+    /// Requests were begun late, by so much that it shows in the response times.
     Late {
         /// 99 % of the requests were at most this late.
         lag_p99_ns: u64,
-        /// The median response time.
-        response_p50_ns: u64,
+        /// Its share of the mean, the median or the 99th percentile of the response times, whichever is largest.
+        #[serde(default)]
+        share: f64,
     },
     /// The generator's thread had hardly any time to spare.
     Busy {
@@ -165,11 +166,11 @@ impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |ns: u64| ns as f64 / 1e6;
         match *self {
-            Self::Late { lag_p99_ns, response_p50_ns } => write!(
+            Self::Late { lag_p99_ns, share } => write!(
                 f,
-                "sent late: 1 % by over {:.2} ms, beside a median response of {:.2} ms",
+                "sent late: 1 % by over {:.2} ms, which is up to {:.0} % of the response times",
                 ms(lag_p99_ns),
-                ms(response_p50_ns)
+                share * 100.0
             ),
             Self::Busy { core_share } => {
                 write!(f, "the generator kept its core busy for {:.0} % of the time", core_share * 100.0)

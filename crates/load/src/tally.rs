@@ -4,11 +4,14 @@ use hdrhistogram::Histogram;
 use kendall_record::Outcome;
 
 use crate::plan::Timing;
+use crate::schedule::Due;
 use crate::sends::Meter;
 use crate::summary::{Doubt, Lag, Little, RunSummary, ThreadUse};
 
 /// Lags below this are no reason for doubt, in nanoseconds.
 const FINE_LAG_NS: u64 = 50_000;
+/// Nor are those that make up no more than this share of the response times.
+const LAG_SHARE: f64 = 0.05;
 
 /// What is counted while a run goes on. All instants are in nanoseconds since its start.
 pub(crate) struct Tally {
@@ -26,6 +29,8 @@ pub(crate) struct Tally {
     send_lag: Histogram<u64>,
     wait: Histogram<u64>,
     response: Histogram<u64>,
+    /// Response times less the lag of their own requests.
+    punctual: Histogram<u64>,
     in_system: InSystem,
     /// From due to end, of all requests.
     responses_ns: i128,
@@ -75,6 +80,7 @@ impl Tally {
             send_lag: histogram(),
             wait: histogram(),
             response: histogram(),
+            punctual: histogram(),
             in_system: InSystem::default(),
             responses_ns: 0,
         }
@@ -103,12 +109,13 @@ impl Tally {
     }
 
     /// A request that was due then has ended now. It has a response time if it has an answer.
-    pub(crate) fn end(&mut self, outcome: Outcome, due_ns: i64, at_ns: i64, response_ns: Option<i64>) {
+    pub(crate) fn end(&mut self, outcome: Outcome, due: &Due, at_ns: i64, response_ns: Option<i64>) {
         self.ended[outcome as usize] += 1;
         self.in_system.change(-1, at_ns);
-        self.responses_ns += i128::from(at_ns - due_ns);
+        self.responses_ns += i128::from(at_ns - due.at_ns);
         if let Some(response_ns) = response_ns {
             record(&mut self.response, response_ns);
+            record(&mut self.punctual, response_ns - due.lag_ns);
         }
     }
 
@@ -145,16 +152,25 @@ impl Tally {
         }
     }
 
+    /// How much of the response times is the generator's own lag: of their mean, median or 99th percentile, whichever has the
+    /// largest share of it.
+    fn lag_share(&self) -> f64 {
+        let figures = |times: &Histogram<u64>| {
+            [times.mean(), times.value_at_quantile(0.5) as f64, times.value_at_quantile(0.99) as f64]
+        };
+        let pairs = figures(&self.response).into_iter().zip(figures(&self.punctual));
+        pairs.map(|(all, punctual)| if all > 0.0 { 1.0 - punctual / all } else { 0.0 }).fold(0.0, f64::max)
+    }
+
     fn doubts(&self, span: &Span) -> Vec<Doubt> {
         let lag_p99_ns = self.lag.value_at_quantile(0.99);
-        let response_p50_ns = self.response.value_at_quantile(0.5);
+        let share = self.lag_share();
         let core_share = span.cpu_s / (span.end_ns as f64 / 1e9).max(1e-9);
         // In precise mode it keeps its core busy on purpose.
         let spins = span.thread.timing == Timing::Precise;
         let unanswered = self.ended[Outcome::Unanswered as usize];
         let doubts = [
-            (lag_p99_ns > FINE_LAG_NS.max(response_p50_ns / 20))
-                .then_some(Doubt::Late { lag_p99_ns, response_p50_ns }),
+            (lag_p99_ns > FINE_LAG_NS && share > LAG_SHARE).then_some(Doubt::Late { lag_p99_ns, share }),
             (core_share > 0.8 && !spins).then_some(Doubt::Busy { core_share }),
             (self.waited_for_connection > 0)
                 .then_some(Doubt::Connections { waited: self.waited_for_connection, sent: self.sent }),

@@ -100,11 +100,11 @@ impl<'g, 'a: 'g> Driver<'_, 'a, 'g> {
 
     /// Counts a request that has ended, and takes its connection back.
     fn settle(&mut self, attempt: Attempt) {
-        let Attempt { begin_ns, start, ended, reuse, connection, why } = attempt;
+        let Attempt { begin_ns, start, mut ended, reuse, connection, why } = attempt;
         if let Some(why) = why {
             self.ledger.refused(&why);
         }
-        self.ledger.begun(&ended.due, start, begin_ns);
+        self.ledger.begun(&mut ended.due, start, begin_ns);
         self.ledger.end(ended, connection.filter(|_| reuse == Reuse::Keep), now_ns());
     }
 }
