@@ -8,7 +8,7 @@
 //! The true mean is that of the station: simulated, or by an exact formula, at the rate that was asked for and with the law of
 //! all service times that the server stamped in all runs of the case (drawn and held: a sleep that ends late is part of it).
 //! To it is added the mean delay outside the station over all runs, which is what responses were longer than the replay
-//! through the true station has them. So each interval is held against a number that its own run hardly moves.
+//! through the true station has them, for those that were let in. So each interval is held against a number that its own run hardly moves.
 //!
 //! A run that the generator limited, or during which others used the machine, is repeated with another seed, as often in all
 //! as there are seeds; from then on it counts, and is counted.
@@ -271,13 +271,15 @@ fn judge(
     seed: u64,
     disturbed: bool,
 ) -> Result<(SeedResult, Seen), String> {
-    let Notation { servers, capacity, discipline, .. } = case.station;
+    let Notation { servers, discipline, .. } = case.station;
     let discipline = discipline.unwrap_or(Discipline::Fifo);
     let answer = measured(&[*trial], servers, &[]).map_err(|why| why.to_string())?;
     let (named, sure) = named(trial)?;
     let mean_s = answer.response.mean_s;
     let By::Measurement { requests, .. } = answer.by else { unreachable!("it was measured") };
-    let truth = Rules { capacity, ..Rules::new(servers, discipline, &[]) };
+    // Without its room, so that who was turned away is as it was: a replay that decides it anew may do so once otherwise,
+    // and has other neighbours in its queue from there on.
+    let truth = Rules::new(servers, discipline, &[]);
     let through = replay(&[*trial], &truth).map_err(|why| why.to_string())?;
     let delay_s = through.delay_s;
     let delays_s = through.pairs.iter().map(|pair| pair.measured_s - pair.predicted_s + delay_s).collect();

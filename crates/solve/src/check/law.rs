@@ -17,8 +17,8 @@ pub struct Closest {
 
 /// More values than this, in order and evenly thinned, say no more of the shape of a law.
 const MOST: usize = 2_000;
-/// Times that vary by less than 5 % are constant for every prediction.
-const CONSTANT_SCV: f64 = 0.0025;
+/// Times that vary by less than 10 % are constant for every prediction: a mean wait goes with 1 + scv.
+const CONSTANT_SCV: f64 = 0.01;
 /// Laws within 2 % of each other everywhere predict alike; the simpler one is taken.
 const ALIKE: f64 = 0.02;
 /// The most stages of an Erlang law that is tried.
