@@ -93,7 +93,8 @@ pub(crate) fn serve(served: Served) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn stop_when_stdin_ends() {
+/// Asks this process to stop once its standard input has ended.
+pub(crate) fn stop_when_stdin_ends() {
     thread::spawn(|| {
         // Ends at end of file, and as well where it cannot be read.
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());

@@ -379,6 +379,79 @@ fn an_experiment_crosses_its_link_and_its_record_says_so() {
     }
 }
 
+/// kendall where the kernel makes no network namespace for anybody, root or not; `None` where this cannot be arranged.
+fn without_namespaces() -> Option<Command> {
+    let none = "echo 0 > /proc/sys/user/max_net_namespaces && exec \"$@\"";
+    let arranged = |command: &str| {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--user", "--map-root-user", "sh", "-c", none, "sh", command]);
+        unshare
+    };
+    let tried = arranged("true").output();
+    if tried.as_ref().is_ok_and(|output| output.status.success()) {
+        return Some(arranged(env!("CARGO_BIN_EXE_kendall")));
+    }
+    eprintln!("skipped: namespaces cannot be forbidden here: {tried:?}");
+    None
+}
+
+#[test]
+fn an_experiment_crosses_a_relay_where_that_is_asked_for_and_where_nothing_else_works() {
+    let forced = ("back-end = \"relay\"", Some(User::Own.kendall()));
+    for (line, kendall) in [forced, ("", without_namespaces())] {
+        let Some(mut kendall) = kendall else { continue };
+        let folder = folder();
+        let text = EXPERIMENT.replace("measure = \"off\"", line).replace("[\"5ms\", \"25ms\"]", "\"15ms\"");
+        fs::write(folder.path().join("far.toml"), text).unwrap();
+        let output = {
+            kendall.current_dir(folder.path()).args(["run", "far.toml"]);
+            succeeded(kendall)
+        };
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.contains("relay of TCP") && said.contains("handshakes are not delayed"), "{said}");
+        let run = fs::read_dir(folder.path().join("results/far")).unwrap().next().unwrap().unwrap().path();
+        let manifest = fs::read_to_string(run.join("manifest.json")).unwrap();
+        assert!(manifest.contains("relay of TCP (handshakes are not delayed"), "{manifest}");
+        let trial = fs::read_dir(run.join("trials")).unwrap().next().unwrap().unwrap().path();
+        let rows = kendall_record::read_trial(&trial).unwrap();
+        assert_eq!(rows.len(), 30);
+        // The server's stamps find the client's rows: it sees the relay at the client's port.
+        assert!(rows.iter().all(|row| row.completed.is_some() && row.queued.is_some()), "{rows:?}");
+        // The way there and the way back are between the instants of the client and of the server.
+        let crossed = |row: &kendall_record::RequestRow| {
+            let (there, back) = (row.queued? - row.sent?, row.completed? - row.finished?);
+            Some(there.min(back))
+        };
+        assert!(rows.iter().filter_map(crossed).all(|ns| ns >= 15_000_000));
+        let answer: Value =
+            serde_json::from_str(&fs::read_to_string(trial.join("answer.json")).unwrap()).unwrap();
+        let link = &answer["link"];
+        assert_eq!((&link["emulated"], &link["up"][0]), (&"relay of TCP".into(), &"delay=15ms".into()));
+        assert!(link["differs"].as_str().unwrap().contains("handshakes"));
+        let hop = &link["outcome"]["up"]["hops"][0];
+        assert!(hop["delivered"].as_u64().unwrap() >= 30 && hop["offered"] == hop["delivered"], "{hop}");
+        let delay =
+            link["measured"]["rows"].as_array().unwrap().iter().find(|row| row["quantity"] == "delay");
+        assert!(delay.unwrap()["measured"]["value"].as_f64().unwrap() >= 0.0149, "{delay:?}");
+    }
+}
+
+#[test]
+fn what_a_relay_cannot_do_is_refused_before_the_first_trial() {
+    for (line, why) in [
+        ("aqm = \"codel\"", "a relay of TCP cannot do CoDel"),
+        ("congestion = \"reno\"", "a relay cannot choose the congestion control"),
+    ] {
+        let folder = folder();
+        let text = EXPERIMENT.replace("measure = \"off\"", &format!("back-end = \"relay\"\n{line}"));
+        fs::write(folder.path().join("far.toml"), text).unwrap();
+        let output =
+            User::Own.kendall().current_dir(folder.path()).args(["run", "far.toml"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(why), "{line}: {said}");
+    }
+}
+
 #[test]
 fn an_experiment_with_an_impossible_link_is_refused_at_its_line() {
     let folder = folder();

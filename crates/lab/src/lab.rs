@@ -217,6 +217,9 @@ impl Lab {
         };
         let began = Instant::now();
         let view = View::new();
+        if let Some(relay) = bed.as_ref().filter(|bed| bed.is_relay()) {
+            view.line(&format!("The link is a {}.", relay.described()));
+        }
         let mut left: Vec<Trial> = self.trials.iter().filter(|trial| !self.is_done(trial)).copied().collect();
         loop {
             if self.run_all(bench, &left, &view, cancel)? == Ended::Interrupted {
@@ -298,7 +301,10 @@ impl Lab {
         if !self.crosses_link() {
             return Ok(None);
         }
-        let bed = Bed::lay(program, &self.combinations[0].link)?;
+        let combinations = self.combinations.iter().zip(&self.links);
+        let transport = self.experiment.system.transport;
+        let asked = combinations.filter_map(|(of, link)| Some((transport(&of.workload), link.as_ref()?)));
+        let bed = Bed::lay(program, &self.combinations[0].link, &asked.collect::<Vec<_>>())?;
         let mut manifest = Manifest::read(&self.folder)?;
         manifest.link = bed.described();
         manifest.write(&self.folder)?;

@@ -1,12 +1,13 @@
 //! The link of an experiment: what `[link]` can say, and the emulated link that the trials of a run cross.
 
 mod bed;
+mod relay;
 
 use kendall_link::{Asked, BackEnd};
 use kendall_linkmodel::{Fault, Settings as Hop};
 
-pub(crate) use bed::Bed;
 pub use bed::LinkRecord;
+pub(crate) use bed::{Bed, Crossing};
 
 use crate::parameter::{Kind, Parameter};
 use crate::system::Settings;
@@ -64,9 +65,9 @@ pub const LINK: &[Parameter] = &[
     },
     Parameter {
         name: "back-end",
-        help: "how packets are brought to the link: \"veth\", \"tun\", \"netem\"; the first that works if left out; the same in \
-               all trials",
-        kind: Kind::Word(|text| back_end(text).map(drop)),
+        help: "how packets are brought to the link: \"veth\", \"tun\", \"netem\", or a \"relay\" of streams and datagrams \
+               between them; the first that works if left out; the same in all trials",
+        kind: Kind::Word(check_back_end),
         default: None,
     },
     Parameter {
@@ -81,10 +82,19 @@ fn said<T>(result: Result<T, Fault>) -> Result<(), String> {
     result.map(drop).map_err(|fault| format!("cannot be used: {fault}"))
 }
 
-fn back_end(text: &str) -> Result<BackEnd, String> {
-    let known = BackEnd::ALL.into_iter().find(|known| known.name() == text);
-    known
-        .ok_or_else(|| format!("must be one of {}, not {text:?}", BackEnd::ALL.map(BackEnd::name).join(", ")))
+/// The back end of sockets, which needs no namespaces.
+const RELAY: &str = "relay";
+
+/// The back end of packets that has this name.
+fn back_end(text: &str) -> Option<BackEnd> {
+    BackEnd::ALL.into_iter().find(|known| known.name() == text)
+}
+
+fn check_back_end(text: &str) -> Result<(), String> {
+    if text == RELAY || back_end(text).is_some() {
+        return Ok(());
+    }
+    Err(format!("must be one of {}, {RELAY}, not {text:?}", BackEnd::ALL.map(BackEnd::name).join(", ")))
 }
 
 fn check_measure(text: &str) -> Result<(), String> {

@@ -246,7 +246,7 @@ impl Selfcheck<'_> {
         };
         let bench = Bench { program: self.program, system: self.system, bed: None, files: self.folder };
         // Cancelling is between runs, which are short.
-        let result = bench.trial_as_it_is(&task, &Progress::default(), &AtomicBool::new(false))?;
+        let result = bench.trial_as_it_is(&task, None, &Progress::default(), &AtomicBool::new(false))?;
         let foreign = |seen: &Disturbance| seen.share() > BOUND + seen.resolution_share;
         let disturbed = result.verdict.trust == Trust::GeneratorLimited
             || result.disturbance.as_ref().is_some_and(foreign);

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use kendall_link::relay::Transport;
 use kendall_load::Workload;
 use kendall_station::{Discipline, Servers};
 
@@ -30,6 +31,8 @@ pub struct System {
     pub workload: &'static [Parameter],
     /// How many servers its station has, and their order of service.
     pub station: fn(&Settings) -> (Servers, Discipline),
+    /// What its clients speak over, by the settings of its workload.
+    pub transport: fn(&Settings) -> Transport,
     /// Makes its workload: the requests to send to a server, drawn from a seed.
     pub load: fn(SocketAddr, &Settings, u64) -> LoadResult,
     /// Serves it until a signal asks to stop, or says in words why it cannot.

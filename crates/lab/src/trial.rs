@@ -1,6 +1,7 @@
 //! One trial: a server is started, loaded, and stopped, and its record written.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::disturbance::{Disturbance, Look};
 use crate::experiment::Combination;
 use crate::hopeless;
-use crate::link::{Bed, LinkRecord};
+use crate::link::{Bed, Crossing, LinkRecord};
 use crate::load::{Load, Schedule};
 use crate::probe::{Probing, Seen};
 use crate::schedule::Trial;
@@ -48,6 +49,8 @@ pub enum TrialError {
     Probe(#[from] ProbeError),
     #[error(transparent)]
     Link(#[from] LinkError),
+    #[error("the relay that is the link: {0}")]
+    Relay(ServerError),
     #[error("the workload of {system} cannot be made: {why}")]
     Workload { system: &'static str, why: String },
     #[error("the server answered nothing in {seconds} s under full load, so its capacity cannot be found")]
@@ -161,7 +164,7 @@ impl Bench<'_> {
             return Ok(Serving::Running(address));
         }
         let stamps = folder.join("stamps.bin");
-        let listen = far.map_or_else(|| "127.0.0.1:0".to_owned(), |_| Bed::listen().to_string());
+        let listen = far.map_or_else(|| "127.0.0.1:0".to_owned(), |bed| bed.listen().to_string());
         let fixed = ["serve", self.system.name, "--listen", &listen, "--until-stdin-ends"];
         let mut arguments: Vec<OsString> = fixed.map(OsString::from).into();
         if let Home::Here = self.system.home {
@@ -177,12 +180,12 @@ impl Bench<'_> {
 
     fn workload(
         &self,
-        server: &Serving,
+        server: SocketAddr,
         combination: &Combination,
         seed: u64,
     ) -> Result<Box<dyn kendall_load::Workload>, TrialError> {
         let settings: Settings = combination.workload.rooted(self.system.workload, self.files);
-        (self.system.load)(server.address(), &settings, seed)
+        (self.system.load)(server, &settings, seed)
             .map_err(|why| TrialError::Workload { system: self.system.name, why })
     }
 
@@ -198,7 +201,7 @@ impl Bench<'_> {
         std::fs::create_dir_all(folder)
             .map_err(|source| RecordError::Write { path: folder.into(), source })?;
         let server = self.serve(combination, folder, None)?;
-        let workload = self.workload(&server, combination, seed)?;
+        let workload = self.workload(server.address(), combination, seed)?;
         let (servers, _) = (self.system.station)(&combination.server);
         let population = servers.get().saturating_mul(4);
         let arrivals = Arrivals::Closed { population, think: Law::Constant { mean_s: 0.0 } };
@@ -249,22 +252,24 @@ impl Bench<'_> {
             (_, known) => known,
         };
         let server = self.serve(combination, folder, None)?;
-        let lone_s = lone_s(&*self.workload(&server, combination, seed)?, seed, cancel)?;
+        let lone_s = lone_s(&*self.workload(server.address(), combination, seed)?, seed, cancel)?;
         server.stop()?;
         Ok(Unstamped::new(&lone_s, full_per_s, (self.system.station)(&combination.server).0))
     }
 
-    /// Runs one trial, over nothing but what is there, and writes its record, but for `answer.json`.
+    /// Runs one trial, over nothing but what is there and its link, and writes its record, but for `answer.json`.
     pub(crate) fn trial_as_it_is(
         &self,
         task: &Task<'_>,
+        crossing: Option<&mut Crossing<'_>>,
         progress: &Progress,
         cancel: &AtomicBool,
     ) -> Result<TrialResult, TrialError> {
         let &Task { trial, combination, load, link, capacity_per_s, unstamped, folder, probing, .. } = task;
         let mut writer = TrialWriter::create(folder)?;
         let mut server = self.serve(combination, folder, link.and(self.bed))?;
-        let workload = self.workload(&server, combination, trial.seed)?;
+        let reached = crossing.map_or(Ok(server.address()), |crossing| crossing.reach(server.address()))?;
+        let workload = self.workload(reached, combination, trial.seed)?;
         let plan = load.plan(capacity_per_s, trial.seed);
         let offered_per_s = plan.arrivals.rate_per_s();
         let before = server.usage()?;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kendall_lab::{Experiment, Home, Kind, Parameter, Probing, Settings, System, Value, parse};
+use kendall_link::relay::Transport;
 use kendall_station::{Discipline, Servers};
 
 static SYSTEMS: [System; 1] = [System {
@@ -26,6 +27,7 @@ static SYSTEMS: [System; 1] = [System {
     station: |settings: &Settings| {
         (Servers::new(settings.whole("workers").unwrap() as u32).unwrap(), Discipline::Fifo)
     },
+    transport: |_| Transport::Tcp,
     load: |_, _, _| Err("not loaded in these tests".into()),
     serve: |_, _| Err("not served in these tests".into()),
 }];

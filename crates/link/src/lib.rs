@@ -34,6 +34,7 @@ pub use forwarder::Forward;
 pub use frame::MTU_BYTES;
 pub use hops::Hop;
 pub use lateness::{Lateness, LatenessSummary};
+pub use measured::measure_relay;
 pub use namespace::Privilege;
 pub use outcome::{HopCounts, Outcome, Way};
 pub use protocol::Asked;

@@ -38,6 +38,14 @@ pub enum Transport {
 }
 
 impl Transport {
+    /// A relay of it, in words for the record.
+    pub fn relay(self) -> &'static str {
+        match self {
+            Self::Tcp => "relay of TCP",
+            Self::Udp => "relay of UDP",
+        }
+    }
+
     /// How what is relayed differs from what crosses the link itself.
     pub fn differs(self) -> &'static str {
         match self {

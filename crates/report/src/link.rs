@@ -1,5 +1,7 @@
 //! What an emulated link was asked to be beside what was measured of it before each trial.
 
+use std::collections::BTreeSet;
+
 use kendall_station::Estimate;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +20,9 @@ pub struct TrialLink {
     pub trial: String,
     /// How the link was emulated: "user-space over veth, namespaces as root".
     pub emulated: String,
+    /// How that differs from a link of packets, where it does.
+    #[serde(default)]
+    pub differs: Option<String>,
     /// Each of its properties, each way.
     pub properties: Vec<LinkProperty>,
     /// How much later than the model says packets left during the trial: half of them, 99 of 100, and the latest, in s.
@@ -198,5 +203,17 @@ pub(crate) fn doubts(report: &Report) -> Vec<Finding> {
             );
         }
     }
-    doubts.into_iter().map(|(what, trials)| Finding::Disturbed { what, trials }).collect()
+    let disturbed = doubts.into_iter().map(|(what, trials)| Finding::Disturbed { what, trials });
+    disturbed.chain(differences(report)).collect()
+}
+
+/// How the links differed from links of packets, each way once.
+fn differences(report: &Report) -> impl Iterator<Item = Finding> {
+    let said = |link: &TrialLink| Some((link.emulated.clone(), link.differs.clone()?));
+    let different: BTreeSet<(String, String)> = report.links.iter().filter_map(said).collect();
+    different.into_iter().map(|(emulated, differs)| Finding::Told {
+        sentence: format!(
+            "The link was a {emulated}, and no link of packets: {differs}; what was measured of it is a relay of datagrams"
+        ),
+    })
 }

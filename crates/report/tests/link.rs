@@ -19,6 +19,7 @@ fn over_a_link(rates: &[f64]) -> Report {
         .iter()
         .zip(&report.trials)
         .map(|(rate, trial)| TrialLink {
+            differs: None,
             trial: trial.id.clone(),
             emulated: "user-space over veth".to_owned(),
             properties: vec![

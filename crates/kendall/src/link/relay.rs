@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::settings::LinkOptions;
 use super::summary::{Did, summary};
 use crate::print;
+use crate::serve::stop_when_stdin_ends;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -39,6 +40,10 @@ pub(crate) struct Options {
     /// Write what the relay did to this file, as JSON
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+
+    /// Stop when standard input ends, so as not to outlive whoever started this relay
+    #[arg(long, hide = true)]
+    until_stdin_ends: bool,
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
@@ -66,10 +71,12 @@ pub(crate) fn relay(options: &Options) -> anyhow::Result<ExitCode> {
     let seed = options.seed.unwrap_or_else(kendall_lab::drawn_seed);
     let relay = Relay::bind(transport, options.listen, options.to, &asked, seed)?;
     let stop = crate::load::ctrl_c()?;
+    if options.until_stdin_ends {
+        stop_when_stdin_ends();
+    }
     print::out(&format!("{LISTENING}{}\n", relay.address()))?;
     let relayed = relay.run(&stop)?;
-    let name = if options.udp { "UDP" } else { "TCP" };
-    let link = format!("relay of {name} ({})", transport.differs());
+    let link = format!("{} ({})", transport.relay(), transport.differs());
     if let Some(file) = &options.record {
         let [up, down] = [&asked.up, &asked.down].map(|hops| hops[0].to_string());
         write_json(file, &Kept { link: &link, seed, up, down, relayed: &relayed })?;

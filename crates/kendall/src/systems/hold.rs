@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 
 use kendall_hold::{Config, HoldWorkload, How, Options};
 use kendall_lab::{Home, Kind, Parameter, Serving, Settings, System, named_law};
+use kendall_link::relay::Transport;
 use kendall_station::{Discipline, Law, Servers};
 
 pub(super) const HOLD: System = System {
@@ -65,6 +66,7 @@ pub(super) const HOLD: System = System {
             server.whole("workers").and_then(|workers| u32::try_from(workers).ok()).and_then(Servers::new);
         (servers.expect("between 1 and 1024 workers"), discipline(server))
     },
+    transport: |_| Transport::Tcp,
     load: |address, _, seed| Ok(Box::new(HoldWorkload::new(address, seed))),
     serve,
 };

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use kendall_http::{HttpWorkload, Options, Statuses, Sum, Text, Trust, Version, Written};
 use kendall_lab::{COMMAND, Home, Kind, Parameter, Serving, Settings, System, URL};
+use kendall_link::relay::Transport;
 use kendall_load::Reuse;
 use kendall_station::{Discipline, Servers};
 
@@ -135,6 +136,10 @@ pub(super) const HTTP: System = System {
         let servers = server.whole("servers").and_then(|servers| Servers::new(servers as u32));
         let discipline = server.word("discipline").and_then(|name| name.parse().ok());
         (servers.expect("at least one server"), discipline.expect("its kind checked discipline"))
+    },
+    transport: |workload| match workload.word("http") {
+        Some("3") => Transport::Udp,
+        _ => Transport::Tcp,
     },
     load: |address, workload, seed| {
         let workload = HttpWorkload::new(address, &options(workload)?, seed);

@@ -11,6 +11,7 @@ use std::time::Instant;
 use kendall_digest::Engine;
 use kendall_digest::gpu::Device;
 use kendall_lab::{Home, Kind, Parameter, Serving, Settings, System};
+use kendall_link::relay::Transport;
 use kendall_reverse::{
     Config, Execution, Memory, Options, Parameters, ReverseWorkload, Sharing, UnknownName,
 };
@@ -104,6 +105,7 @@ pub(super) const REVERSE: System = System {
         },
     ],
     station,
+    transport: |_| Transport::Tcp,
     load: |address, workload, seed| {
         let parameters = Parameters {
             difficulty: workload.whole("difficulty").expect("difficulty has a default"),

@@ -9,11 +9,12 @@ use crate::link::LinkRecord;
 
 /// What was asked of the link that a trial crossed, what was measured, and how late the emulator was.
 pub(super) fn link(trial: &str, record: &LinkRecord) -> TrialLink {
-    let LinkRecord { emulated, measured, outcome, .. } = record;
+    let LinkRecord { emulated, differs, measured, outcome, .. } = record;
     let rows = measured.iter().flat_map(|Calibration { rows, .. }| rows);
     TrialLink {
         trial: trial.to_owned(),
         emulated: emulated.clone(),
+        differs: differs.clone(),
         properties: rows.map(property).collect(),
         late_s: late_s(outcome),
     }

@@ -2,24 +2,27 @@
 //!
 //! A run over a link lives at the client's end of it: the whole process moves there before it has a second thread,
 //! because only then may an ordinary user. The system under test is started at the server's end. Trials that cross no
-//! link run at the server's end as a whole, over its loopback.
+//! link run at the server's end as a whole, over its loopback. Where no namespaces can be made, all is on the loopback of
+//! the machine, and a relay stands between clients and server.
 
 use std::fmt;
 use std::fs;
-use std::net::SocketAddr;
-use std::path::Path;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kendall_link::calibrate::Calibration;
-use kendall_link::{Asked, BackEnd, EmulatedLink, End, LinkError, Outcome, SERVER};
+use kendall_link::relay::Transport;
+use kendall_link::{Asked, BackEnd, EmulatedLink, End, LinkError, Outcome, SERVER, measure_relay};
 use kendall_linkmodel::Settings as Hop;
 use kendall_load::Progress;
 use kendall_record::RecordError;
 use kendall_station::random::{Purpose, derive};
 use serde::{Deserialize, Serialize};
 
-use super::back_end;
+use super::relay::{TrialRelay, check};
+use super::{RELAY, back_end};
 use crate::system::Settings;
 use crate::trial::{Bench, Task, TrialError, TrialResult};
 
@@ -31,6 +34,9 @@ const TABLE: &str = "link.parquet";
 pub struct LinkRecord {
     /// How the link was emulated.
     pub emulated: String,
+    /// How that differs from a link, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differs: Option<String>,
     /// The hops from client to server, as asked for.
     pub up: Vec<String>,
     /// The hops from server to client, as asked for.
@@ -41,12 +47,19 @@ pub struct LinkRecord {
     pub outcome: Outcome,
 }
 
-/// The emulated link of a run.
+/// What the trials of a run cross.
 pub(crate) struct Bed {
-    link: Mutex<EmulatedLink>,
-    server: End,
+    way: Way,
     /// What was measured so far, by what was asked for.
     measured: Mutex<Vec<(Asked, Calibration)>>,
+}
+
+/// How a link is emulated.
+enum Way {
+    /// Packets between two namespaces.
+    Packets { link: Mutex<EmulatedLink>, server: End },
+    /// A relay of what these transports carry, which this program becomes, for each trial.
+    Relay { program: PathBuf, transports: Vec<Transport> },
 }
 
 impl fmt::Debug for Bed {
@@ -56,54 +69,119 @@ impl fmt::Debug for Bed {
 }
 
 impl Bed {
-    /// Lays the link and moves this process, which must have one thread only, to the client's end of it.
-    pub(crate) fn lay(program: &Path, settings: &Settings) -> Result<Self, LinkError> {
-        let wanted = settings.word("back-end").and_then(|name| back_end(name).ok());
-        let back_ends = wanted.map_or_else(|| BackEnd::ALL.to_vec(), |one| vec![one]);
-        let mut link = EmulatedLink::lay(program, &back_ends, settings.word("congestion"))?;
-        link.join()?;
-        link.client().enter()?;
-        let server = link.server().share()?;
-        Ok(Self { link: Mutex::new(link), server, measured: Mutex::default() })
+    /// Lays the link of a run whose trials ask for all these, by the back end that its settings name or else the first that
+    /// works, the relay last. For a link of packets it moves this process, which must have one thread only, to the client's
+    /// end.
+    pub(crate) fn lay(
+        program: &Path,
+        settings: &Settings,
+        asked: &[(Transport, &Asked)],
+    ) -> Result<Self, LinkError> {
+        let congestion = settings.word("congestion");
+        let can_relay = || check(congestion, asked.iter().copied());
+        let way = match settings.word("back-end") {
+            Some(RELAY) => {
+                can_relay()?;
+                Way::relay(program, asked)
+            }
+            Some(name) => Way::packets(program, back_end(name).as_slice(), congestion)?,
+            None => match Way::packets(program, &BackEnd::ALL, congestion) {
+                Err(LinkError::Nowhere(refusals)) => {
+                    let also = |why| LinkError::Nowhere(format!("{refusals}\n  {RELAY}: {why}"));
+                    can_relay().map_err(also)?;
+                    Way::relay(program, asked)
+                }
+                laid => laid?,
+            },
+        };
+        Ok(Self { way, measured: Mutex::default() })
     }
 
-    /// How the link is emulated.
+    /// How the link is emulated, and how that differs from a link if it does.
     pub(crate) fn described(&self) -> String {
-        self.link().described()
+        match &self.way {
+            Way::Packets { link, .. } => lock(link).described(),
+            Way::Relay { transports, .. } => {
+                let relay = |of: &Transport| format!("{} ({})", of.relay(), of.differs());
+                transports.iter().map(relay).collect::<Vec<_>>().join("; ")
+            }
+        }
+    }
+
+    /// Whether it is a relay, and no link of packets.
+    pub(crate) fn is_relay(&self) -> bool {
+        matches!(self.way, Way::Relay { .. })
     }
 
     /// Does something at the server's end.
     pub(crate) fn at_server<T>(&self, what: impl FnOnce() -> T) -> Result<T, LinkError> {
-        self.server.visit(what)
+        match &self.way {
+            Way::Packets { server, .. } => server.visit(what),
+            Way::Relay { .. } => Ok(what()),
+        }
     }
 
     /// Where the system under test is to listen.
-    pub(crate) fn listen() -> SocketAddr {
-        (SERVER, 0).into()
+    pub(crate) fn listen(&self) -> SocketAddr {
+        match &self.way {
+            Way::Packets { .. } => (SERVER, 0).into(),
+            Way::Relay { .. } => (Ipv4Addr::LOCALHOST, 0).into(),
+        }
     }
 
     /// What was measured on a link like this; measured now, if it was not before.
     pub(crate) fn measured(&self, asked: &Asked, seed: u64) -> Result<Calibration, LinkError> {
-        let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut measured = lock(&self.measured);
         if let Some((_, known)) = measured.iter().find(|(known, _)| known == asked) {
             return Ok(known.clone());
         }
-        let found = self.link().measure(asked, seed)?;
+        let found = match &self.way {
+            Way::Packets { link, .. } => lock(link).measure(asked, seed)?,
+            Way::Relay { .. } => measure_relay(asked, seed)?,
+        };
         measured.push((asked.clone(), found.clone()));
         Ok(found)
     }
 
-    /// Lets the packets of a trial pass, and logs what they do in its folder.
-    pub(crate) fn cross(&self, asked: &Asked, seed: u64, folder: &Path) -> Result<Crossing<'_>, LinkError> {
-        let table = folder.join(TABLE);
-        self.link().start(asked, seed, Some(&table))?;
-        Ok(Crossing { bed: self, asked: asked.clone(), open: true })
+    /// Lets a trial of this transport cross a link, and logs what happens on it in the trial's folder.
+    pub(crate) fn cross<'a>(
+        &'a self,
+        asked: &'a Asked,
+        transport: Transport,
+        seed: u64,
+        folder: &'a Path,
+    ) -> Result<Crossing<'a>, LinkError> {
+        let over = match &self.way {
+            Way::Packets { link, .. } => {
+                lock(link).start(asked, seed, Some(&folder.join(TABLE)))?;
+                Over::Packets(Open(Some(link)))
+            }
+            Way::Relay { program, .. } => Over::Relay(TrialRelay { program, transport, seed, running: None }),
+        };
+        Ok(Crossing { asked, folder, over })
+    }
+}
+
+impl Way {
+    fn packets(program: &Path, back_ends: &[BackEnd], congestion: Option<&str>) -> Result<Self, LinkError> {
+        let mut link = EmulatedLink::lay(program, back_ends, congestion)?;
+        link.join()?;
+        link.client().enter()?;
+        let server = link.server().share()?;
+        Ok(Self::Packets { link: Mutex::new(link), server })
     }
 
-    fn link(&self) -> MutexGuard<'_, EmulatedLink> {
-        // Whoever failed with it in hand has left it as it was: each call on it is whole.
-        self.link.lock().unwrap_or_else(PoisonError::into_inner)
+    fn relay(program: &Path, asked: &[(Transport, &Asked)]) -> Self {
+        let mut transports: Vec<_> = asked.iter().map(|(transport, _)| *transport).collect();
+        transports.sort_unstable_by_key(|transport| transport.relay());
+        transports.dedup();
+        Self::Relay { program: program.into(), transports }
     }
+}
+
+/// Whoever failed with it in hand has left it as it was: each call on it is whole.
+fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Bench<'_> {
@@ -115,7 +193,7 @@ impl Bench<'_> {
         cancel: &AtomicBool,
     ) -> Result<TrialResult, TrialError> {
         let (Some(bed), Some(asked)) = (self.bed, task.link) else {
-            return self.off_link(|| self.trial_as_it_is(task, progress, cancel));
+            return self.off_link(|| self.trial_as_it_is(task, None, progress, cancel));
         };
         fs::create_dir_all(task.folder)
             .map_err(|source| RecordError::Write { path: task.folder.into(), source })?;
@@ -123,9 +201,10 @@ impl Bench<'_> {
         let seed = derive(task.trial.seed, Purpose::Trial, 0);
         let measures = task.combination.link.word("measure") != Some("off");
         let measured = measures.then(|| bed.measured(asked, !seed)).transpose()?;
-        let crossing = bed.cross(asked, seed, task.folder)?;
-        let mut result = self.trial_as_it_is(task, progress, cancel)?;
-        result.link = Some(crossing.finish(measured, task.folder, result.run.start_ns)?);
+        let transport = (self.system.transport)(&task.combination.workload);
+        let mut crossing = bed.cross(asked, transport, seed, task.folder)?;
+        let mut result = self.trial_as_it_is(task, Some(&mut crossing), progress, cancel)?;
+        result.link = Some(crossing.finish(measured, result.run.start_ns)?);
         Ok(result)
     }
 
@@ -139,34 +218,64 @@ impl Bench<'_> {
 }
 
 /// A trial that is crossing the link. Dropping it lets nothing pass any more.
-#[derive(Debug)]
 pub(crate) struct Crossing<'a> {
-    bed: &'a Bed,
-    asked: Asked,
-    open: bool,
+    asked: &'a Asked,
+    folder: &'a Path,
+    over: Over<'a>,
 }
 
+enum Over<'a> {
+    Packets(Open<'a>),
+    Relay(TrialRelay<'a>),
+}
+
+/// A link that packets pass, until it is stopped or this is dropped.
+struct Open<'a>(Option<&'a Mutex<EmulatedLink>>);
+
 impl Crossing<'_> {
-    /// Ends the crossing; what was logged becomes a table in the trial's folder, counted from its start.
+    /// Where clients reach the trial's server, over the link.
+    pub(crate) fn reach(&mut self, server: SocketAddr) -> Result<SocketAddr, TrialError> {
+        match &mut self.over {
+            Over::Packets(_) => Ok(server),
+            Over::Relay(relay) => relay.start(server, self.asked, self.folder),
+        }
+    }
+
+    /// Ends the crossing; what was logged of packets becomes a table in the trial's folder, counted from its start.
     pub(crate) fn finish(
-        mut self,
+        self,
         measured: Option<Calibration>,
-        folder: &Path,
         start_ns: i64,
-    ) -> Result<LinkRecord, LinkError> {
-        self.open = false;
-        let outcome = self.bed.link().stop(Some((&folder.join(TABLE), start_ns)))?;
+    ) -> Result<LinkRecord, TrialError> {
         let written = |way: &[Hop]| way.iter().map(ToString::to_string).collect();
         let (up, down) = (written(&self.asked.up), written(&self.asked.down));
-        Ok(LinkRecord { emulated: self.bed.described(), up, down, measured, outcome })
+        let (emulated, differs, outcome) = match self.over {
+            Over::Packets(open) => {
+                let (emulated, outcome) = open.close(&self.folder.join(TABLE), start_ns)?;
+                (emulated, None, outcome)
+            }
+            Over::Relay(relay) => {
+                let of = relay.transport;
+                (of.relay().to_owned(), Some(of.differs().to_owned()), relay.finish(self.folder)?)
+            }
+        };
+        Ok(LinkRecord { emulated, differs, up, down, measured, outcome })
     }
 }
 
-impl Drop for Crossing<'_> {
+impl Open<'_> {
+    /// How the link was emulated, and what it did.
+    fn close(mut self, table: &Path, start_ns: i64) -> Result<(String, Outcome), LinkError> {
+        let mut link = lock(self.0.take().expect("it is open until it is closed"));
+        Ok((link.described(), link.stop(Some((table, start_ns)))?))
+    }
+}
+
+impl Drop for Open<'_> {
     fn drop(&mut self) {
-        if self.open {
+        if let Some(link) = self.0.take() {
             // The trial has failed already, which is what there is to say.
-            let _ = self.bed.link().stop(None);
+            let _ = lock(link).stop(None);
         }
     }
 }

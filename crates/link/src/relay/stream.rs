@@ -2,11 +2,14 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 
 use rustix::io::Errno;
-use rustix::net::sockopt::set_socket_recv_buffer_size;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_reuseaddr};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
+
+/// Where the relay connects from on behalf of a client at 127.0.0.1: there, the client's own port is free.
+const BESIDE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// A part of a stream.
 #[derive(Debug)]
@@ -107,17 +110,12 @@ pub(super) struct Connection {
 impl Connection {
     /// Begins to connect to the server.
     pub(super) fn open(client: TcpStream, to: SocketAddr, receive_bytes: Option<usize>) -> io::Result<Self> {
-        let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let server = socket_with(family, SocketType::STREAM, flags, None)?;
-        if let Some(bytes) = receive_bytes {
-            set_socket_recv_buffer_size(&server, bytes)?;
-        }
-        match connect(&server, &to) {
-            Ok(()) | Err(Errno::INPROGRESS) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let server = TcpStream::from(server);
+        let kept = kept_port(client.peer_addr()?, to).map(|from| begin(to, Some(from), receive_bytes));
+        // Somebody else has that port, or had it just now.
+        let server = match kept {
+            Some(Ok(server)) => server,
+            Some(Err(_)) | None => begin(to, None, receive_bytes)?,
+        };
         // The link says when a piece arrives; the kernel is not to hold any back.
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
@@ -158,5 +156,31 @@ impl Connection {
     /// Whether anything has passed.
     pub(super) fn has_talked(&self) -> bool {
         self.talked
+    }
+}
+
+/// The address from which the server sees a client of the same machine at the client's own port, by which its stamps name
+/// requests.
+fn kept_port(client: SocketAddr, to: SocketAddr) -> Option<SocketAddr> {
+    let local =
+        client.ip() == Ipv4Addr::LOCALHOST && matches!(to, SocketAddr::V4(to) if to.ip().is_loopback());
+    local.then(|| (BESIDE, client.port()).into())
+}
+
+/// Begins to connect to the server, from an address if one is given.
+fn begin(to: SocketAddr, from: Option<SocketAddr>, receive_bytes: Option<usize>) -> io::Result<TcpStream> {
+    let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let server = socket_with(family, SocketType::STREAM, flags, None)?;
+    if let Some(bytes) = receive_bytes {
+        set_socket_recv_buffer_size(&server, bytes)?;
+    }
+    if let Some(from) = from {
+        set_socket_reuseaddr(&server, true)?;
+        bind(&server, &from)?;
+    }
+    match connect(&server, &to) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(server.into()),
+        Err(error) => Err(error.into()),
     }
 }

@@ -1,0 +1,92 @@
+//! The link of a run where no namespaces can be made: a relay between the clients of a trial and its server, in a process
+//! of its own, so that its processor time is neither the generator's nor the server's.
+
+use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+use kendall_link::relay::{Relay, Relayed, Transport};
+use kendall_link::{Asked, LinkError, Outcome};
+use kendall_linkmodel::Settings;
+use kendall_record::read_json;
+use serde::Deserialize;
+
+use crate::server::Server;
+use crate::trial::TrialError;
+
+/// What the relay did and what it printed, in a trial's folder.
+const RECORD: &str = "relay.json";
+const LOG: &str = "relay.log";
+/// The loopback, at any port.
+const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// Whether relays can be what all trials of a run ask for.
+pub(super) fn check<'a>(
+    congestion: Option<&str>,
+    mut asked: impl Iterator<Item = (Transport, &'a Asked)>,
+) -> Result<(), LinkError> {
+    if congestion.is_some() {
+        let why = "a relay cannot choose the congestion control of connections; leave congestion out";
+        return Err(LinkError::Refused(why.into()));
+    }
+    asked.try_for_each(|(transport, asked)| {
+        if asked.up.len() > 1 || asked.down.len() > 1 {
+            return Err(LinkError::Refused("a relay is one link, not several in a row".into()));
+        }
+        // It looks for its server only when a client comes.
+        Relay::bind(transport, LOOPBACK, LOOPBACK, asked, 0).map(drop)
+    })
+}
+
+/// What a relay's record says of the link.
+#[derive(Deserialize)]
+struct Told {
+    relayed: Relayed,
+}
+
+/// The relay of a trial.
+pub(super) struct TrialRelay<'a> {
+    /// kendall itself, which becomes the relay.
+    pub(super) program: &'a Path,
+    pub(super) transport: Transport,
+    pub(super) seed: u64,
+    pub(super) running: Option<Server>,
+}
+
+impl TrialRelay<'_> {
+    /// Starts it before a server; where clients reach that server from now on.
+    pub(super) fn start(
+        &mut self,
+        server: SocketAddr,
+        asked: &Asked,
+        folder: &Path,
+    ) -> Result<SocketAddr, TrialError> {
+        let written = |way: &[Settings]| way.first().map(ToString::to_string).unwrap_or_default();
+        let mut arguments: Vec<OsString> = ["link", "relay", "--until-stdin-ends"].map(OsString::from).into();
+        for (name, value) in [
+            ("listen", LOOPBACK.to_string()),
+            ("to", server.to_string()),
+            ("up", written(&asked.up)),
+            ("down", written(&asked.down)),
+            ("seed", self.seed.to_string()),
+        ] {
+            arguments.push(format!("--{name}={value}").into());
+        }
+        if self.transport == Transport::Udp {
+            arguments.push("--udp".into());
+        }
+        arguments.extend(["--record".into(), folder.join(RECORD).into()]);
+        let relay = Server::start(self.program, &arguments, &folder.join(LOG)).map_err(TrialError::Relay)?;
+        let address = relay.address();
+        self.running = Some(relay);
+        Ok(address)
+    }
+
+    /// Ends it; what the link did.
+    pub(super) fn finish(self, folder: &Path) -> Result<Outcome, TrialError> {
+        let Some(relay) = self.running else { return Ok(Outcome::default()) };
+        relay.stop().map_err(TrialError::Relay)?;
+        let told: Told = read_json(&folder.join(RECORD))?;
+        Ok(told.relayed.link)
+    }
+}
