@@ -4,6 +4,7 @@ mod collect;
 mod found;
 mod show;
 mod view;
+mod watched;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use kendall_lab::{LOAD, Load, Schedule, Settings, Value, Verdict};
+use kendall_lab::{LOAD, Load, Schedule, Seen, Settings, Value, Verdict};
 use kendall_load::{Plan, Progress, RunSummary, Workload};
 use kendall_record::{Manifest, TrialWriter, read_json, utc_now, write_json};
 use kendall_solve::expect::{Expectation, Measure};
@@ -29,6 +30,7 @@ use crate::{INTERRUPTED, print};
 use collect::{Collected, Wanted, collect};
 use found::{PrecisionFound, SCHEMA};
 use view::Goal;
+use watched::{ProbeOptions, Watched};
 
 /// How long a run lasts that is to end once it is precise enough, if nothing else says.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -63,6 +65,9 @@ pub(crate) struct Options {
     /// Seed of requests and arrivals; drawn by chance if left out, and printed with the command that repeats the run
     #[arg(long)]
     seed: Option<u64>,
+
+    #[command(flatten)]
+    probe: ProbeOptions,
 
     /// Keep the record in this new folder: requests.parquet, latency.hlog, answer.json, manifest.json, report.html;
     /// kendall report FOLDER prints it again
@@ -152,6 +157,7 @@ fn parameter(name: &str) -> &'static kendall_lab::Parameter {
 
 pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
     let target = Target::read(&options.target, &options.asked)?;
+    let process = options.probe.process(target.address)?;
     let mut settings = options.load.settings.clone();
     let endless = settings.get("duration").is_none() && settings.get("requests").is_none();
     if options.precision.is_some() && endless {
@@ -176,7 +182,7 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
     };
     let started_utc = utc_now();
     let cancel = ctrl_c()?;
-    let (run, collected) = options.run(&plan, &*workload, warmup, &cancel)?;
+    let (run, collected, watched) = options.run(&plan, &*workload, warmup, process, &cancel)?;
     let (seen, score) = options.answer(collected, &run, &*workload)?;
     let mut found = Found {
         schema: SCHEMA,
@@ -190,6 +196,7 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
         expectations: Vec::new(),
         seen: None,
         nothing_seen: None,
+        resources: None,
         score,
         run,
     };
@@ -201,9 +208,15 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
         }
         Err(why) => found.nothing_seen = Some(why),
     }
+    found.resources = process.zip(watched).map(|(process, watched)| {
+        let response_s = found.seen.as_ref().map(|seen| seen.response.mean_s.value);
+        Watched::new(process, watched, &found.run, response_s)
+    });
     if let Some(folder) = &options.record {
         Manifest { ended_utc: Some(utc_now()), ..Manifest::here(&options.target, seed) }.write(folder)?;
+        found.resources = found.resources.map(|watched| watched.keep(folder)).transpose()?;
         write_json(&folder.join("answer.json"), &found)?;
+        found.resources = found.resources.map(|watched| watched.kept(folder));
         write_page(&found, folder)?;
     }
     show(&found, Form::of(options.json))?;
@@ -222,9 +235,11 @@ impl Options {
         plan: &Plan,
         workload: &dyn Workload,
         warmup: Warmup,
+        process: Option<u32>,
         cancel: &AtomicBool,
-    ) -> anyhow::Result<(RunSummary, Collected)> {
+    ) -> anyhow::Result<(RunSummary, Collected, Option<Seen>)> {
         let writer = self.record.as_deref().map(TrialWriter::create).transpose()?;
+        let watching = self.probe.watch(process, self.record.as_deref())?;
         let wanted = self.precision.map(|relative| Wanted { relative, of: self.precision_of });
         let progress = Progress::default();
         let work = || {
@@ -235,7 +250,9 @@ impl Options {
         let goal = Goal { requests: plan.requests, duration: plan.duration };
         let (run, collected) =
             if self.quiet || self.json { work() } else { view::watch(goal, &progress, work) };
-        Ok((run?, collected?))
+        let (run, collected) = (run?, collected?);
+        let watched = watching.end(run.start_ns)?;
+        Ok((run, collected, watched))
     }
 
     /// Completes the record, and makes the answer.
@@ -276,7 +293,7 @@ impl Options {
         for expected in &self.expect {
             more += &format!(" --expect {}", quoted(&expected.to_string()));
         }
-        format!("{}{more} --seed {seed}", again(&self.target, &self.asked, settings))
+        format!("{}{more}{} --seed {seed}", again(&self.target, &self.asked, settings), self.probe)
     }
 }
 
@@ -292,7 +309,12 @@ pub(crate) fn show(found: &Found, form: Form) -> anyhow::Result<()> {
 pub(crate) fn recorded(folder: &Path) -> anyhow::Result<Option<Found>> {
     let holds = |file: &str| folder.join(file).exists();
     let is_load = holds("manifest.json") && holds("answer.json") && !holds("experiment.toml");
-    Ok(if is_load { Some(read_json(&folder.join("answer.json"))?) } else { None })
+    if !is_load {
+        return Ok(None);
+    }
+    let mut found: Found = read_json(&folder.join("answer.json"))?;
+    found.resources = found.resources.map(|watched| watched.kept(folder));
+    Ok(Some(found))
 }
 
 /// Writes the page of a recorded load.

@@ -178,12 +178,12 @@ impl Tried {
 impl Tried {
     /// What was used in it, if it was watched.
     fn resources(&self, lab: &Lab, point: Option<usize>) -> Option<Resources> {
-        let answer = match &self.result.measured {
-            Measured::Answer(answer) => Some(&**answer),
+        let response_s = match &self.result.measured {
+            Measured::Answer(answer) => Some(answer.response.mean_s.value),
             Measured::NoAnswer(_) => None,
         };
         let seen = self.result.resources.as_ref()?;
-        let limit = seen.limit(&self.result.run, answer);
+        let limit = seen.limit(&self.result.run, response_s);
         Some(seen.resources(&self.id, point, &lab.folder().join("trials").join(&self.id), limit))
     }
 }

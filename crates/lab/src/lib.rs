@@ -53,7 +53,7 @@ pub use machine::{Offer, inspect};
 pub use parameter::{Kind, Parameter, Value, nearest};
 pub use peak::{Event, LightLoad, Peak, PeakError, PeakPlan, peak};
 pub use precision::Precision;
-pub use probe::{Probing, Seen};
+pub use probe::{Probing, Seen, Watching};
 pub use selfcheck::{CaseResult, KnownStation, SeedResult, Selfcheck, SelfcheckError};
 pub use server::{LISTENING, ServerError, Usage};
 pub use system::{COMMAND, Home, LoadResult, Serving, Settings, System, URL};

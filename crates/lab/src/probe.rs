@@ -10,7 +10,6 @@ use kendall_probe::{
 };
 use kendall_record::RecordError;
 use kendall_report::Resources;
-use kendall_station::Answer;
 use serde::{Deserialize, Serialize};
 
 /// The readings of a trial, in its folder.
@@ -46,11 +45,15 @@ impl Probing {
         Self { every: Some(self.every.unwrap_or(EVERY)), profile_hz }
     }
 
-    /// Begins to watch a server, if it is one that this process started, and this process, which sends.
-    pub(crate) fn watch(&self, server: Option<u32>, folder: &Path) -> Result<Watching, ProbeError> {
+    /// Begins to watch a server, if one is known, and this process, which sends; keeps every reading in a folder, if one is
+    /// given.
+    ///
+    /// # Errors
+    /// Fails where the server is not there, or the readings cannot be written.
+    pub fn watch(&self, server: Option<u32>, folder: Option<&Path>) -> Result<Watching, ProbeError> {
         let Some(every) = self.every else { return Ok(Watching(None)) };
-        let record = folder.join(TABLE);
-        let config = Config { every, record: Some(&record), profile_hz: self.profile_hz };
+        let record = folder.map(|folder| folder.join(TABLE));
+        let config = Config { every, record: record.as_deref(), profile_hz: self.profile_hz };
         let server = server.map(|pid| Target { role: Role::Server, pid, children: Children::Watched });
         let own = Target { role: Role::Generator, pid: std::process::id(), children: Children::Left };
         let targets: Vec<Target> = server.into_iter().chain([own]).collect();
@@ -58,42 +61,58 @@ impl Probing {
     }
 }
 
-/// A watch over a trial, if it is watched.
-pub(crate) struct Watching(Option<Watch>);
+/// A watch over a run, if it is watched.
+#[derive(Debug)]
+pub struct Watching(Option<Watch>);
 
 impl Watching {
-    /// Ends it, and writes what it has for the record. `origin_ns` is the start of the trial.
-    pub(crate) fn end(self, origin_ns: i64, folder: &Path) -> Result<Option<Seen>, ProbeError> {
+    /// Ends it. `origin_ns` is the start of the run, from which its readings count.
+    ///
+    /// # Errors
+    /// Fails where the readings cannot be written.
+    pub fn end(self, origin_ns: i64) -> Result<Option<Seen>, ProbeError> {
         let Some(watch) = self.0 else { return Ok(None) };
         let watched = watch.end(origin_ns)?;
-        let profile = match watched.profile {
-            Some(profile) => {
-                let path = folder.join(STACKS);
-                let write = |source| RecordError::Write { path: path.clone(), source };
-                std::fs::write(&path, profile.to_text()).map_err(write)?;
-                Some(profile.without_stacks())
-            }
-            None => None,
-        };
-        Ok(Some(Seen { summary: watched.summary, profile }))
+        Ok(Some(Seen { summary: watched.summary, profile: watched.profile }))
     }
 }
 
-/// What a trial's `answer.json` says of the resources.
+/// What was seen of the resources in a run, as its `answer.json` has it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Seen {
     /// What server, generator and machine used.
     pub summary: Summary,
-    /// How stacks were sampled, if they were; they are beside it.
+    /// Stacks, if they were sampled; in a record they are beside it, and here is how they were.
     pub profile: Option<Profile>,
 }
 
 impl Seen {
-    /// What limited the server in a trial.
-    pub fn limit(&self, run: &RunSummary, answer: Option<&Answer>) -> Option<Bottleneck> {
+    /// The same with its stacks in a file of the record's folder.
+    ///
+    /// # Errors
+    /// Fails where that cannot be written.
+    pub fn keep(mut self, folder: &Path) -> Result<Self, RecordError> {
+        if let Some(profile) = &mut self.profile {
+            let path = folder.join(STACKS);
+            std::fs::write(&path, profile.to_text()).map_err(|source| RecordError::Write { path, source })?;
+            *profile = profile.without_stacks();
+        }
+        Ok(self)
+    }
+
+    /// The same with the stacks that lie in the record's folder.
+    #[must_use]
+    pub fn kept(mut self, folder: &Path) -> Self {
+        let stacks = || std::fs::read_to_string(folder.join(STACKS)).unwrap_or_default();
+        self.profile = self.profile.map(|profile| profile.with_stacks(&stacks()));
+        self
+    }
+
+    /// What limited the server in a run with this mean response time, in s, if any request was answered.
+    pub fn limit(&self, run: &RunSummary, response_s: Option<f64>) -> Option<Bottleneck> {
         let pacing = if run.thread.timing == Timing::Precise { Pacing::Spins } else { Pacing::Sleeps };
-        let load = answer.map(|answer| LoadSeen {
-            response_s: answer.response.mean_s.value,
+        let load = response_s.map(|response_s| LoadSeen {
+            response_s,
             send_lag_p99_s: run.lag.p99_ns as f64 / 1e9,
             pacing,
         });
@@ -108,13 +127,7 @@ impl Seen {
         folder: &Path,
         limit: Option<Bottleneck>,
     ) -> Resources {
-        let stacks = || std::fs::read_to_string(folder.join(STACKS)).unwrap_or_default();
-        Resources {
-            trial: trial.into(),
-            point,
-            summary: self.summary.clone(),
-            limit,
-            profile: self.profile.clone().map(|profile| profile.with_stacks(&stacks())),
-        }
+        let Self { summary, profile } = self.clone().kept(folder);
+        Resources { trial: trial.into(), point, summary, limit, profile }
     }
 }

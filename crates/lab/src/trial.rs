@@ -50,7 +50,7 @@ pub enum TrialError {
     #[error(transparent)]
     Link(#[from] LinkError),
     #[error("the relay that is the link: {0}")]
-    Relay(ServerError),
+    Relay(Box<ServerError>),
     #[error("the workload of {system} cannot be made: {why}")]
     Workload { system: &'static str, why: String },
     #[error("the server answered nothing in {seconds} s under full load, so its capacity cannot be found")]
@@ -268,7 +268,10 @@ impl Bench<'_> {
         let &Task { trial, combination, load, link, capacity_per_s, unstamped, folder, probing, .. } = task;
         let mut writer = TrialWriter::create(folder)?;
         let mut server = self.serve(combination, folder, link.and(self.bed))?;
-        let reached = crossing.map_or(Ok(server.address()), |crossing| crossing.reach(server.address()))?;
+        let reached = match crossing {
+            Some(crossing) => crossing.reach(server.address())?,
+            None => server.address(),
+        };
         let workload = self.workload(reached, combination, trial.seed)?;
         let plan = load.plan(capacity_per_s, trial.seed);
         let offered_per_s = plan.arrivals.rate_per_s();
@@ -278,7 +281,7 @@ impl Bench<'_> {
         let known = capacity_per_s.is_some() || !matches!(load.schedule, Schedule::Share(..));
         let length = if known { load.expected(capacity_per_s) } else { Duration::ZERO };
         let watch = hopeless::Watch::new(&task.expected, load.warmup, length);
-        let watching = probing.watch(server.pid(), folder)?;
+        let watching = probing.watch(server.pid(), Some(folder))?;
         let mut failed = None;
         let mut sink = |row: RequestRow| {
             if let (None, Err(error)) = (&failed, writer.append(&row)) {
@@ -292,7 +295,7 @@ impl Bench<'_> {
             return Err(error.into());
         }
         let disturbance = look.zip(Look::now()).and_then(|(before, after)| after.since(&before));
-        let resources = watching.end(run.start_ns, folder)?;
+        let resources = watching.end(run.start_ns)?.map(|seen| seen.keep(folder)).transpose()?;
         let after = server.usage()?;
         let stamped = match (&server, self.system.home) {
             (Serving::Started(_, path), Home::Here) => Some(path.clone()),

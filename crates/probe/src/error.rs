@@ -1,6 +1,7 @@
 //! Why processes cannot be watched.
 
 use std::io;
+use std::net::SocketAddr;
 
 use kendall_record::RecordError;
 
@@ -10,6 +11,22 @@ use kendall_record::RecordError;
 pub enum ProbeError {
     #[error("there is no process {pid} that can be watched: {source}")]
     NoProcess { pid: u32, source: io::Error },
+    #[error(
+        "{} is no address of this machine, so the server at {address} cannot be watched from here; run kendall probe where it runs",
+        address.ip()
+    )]
+    Elsewhere { address: SocketAddr },
+    #[error(
+        "nothing listens at {address} on this machine, so there is no server to watch; of one in a container or in another \
+         network namespace, give the number of the process"
+    )]
+    NobodyListens { address: SocketAddr },
+    #[error(
+        "the process that listens at {address} is not to be seen, as it is another user's; be that user or root"
+    )]
+    NotSeen { address: SocketAddr },
+    #[error("several processes listen at {address}: {pids}; say which one to watch")]
+    SeveralListen { address: SocketAddr, pids: String },
     #[error("cannot start the thread that watches: {0}")]
     Thread(io::Error),
     #[error("the thread that watches has failed")]

@@ -20,6 +20,7 @@
 
 mod bottleneck;
 mod error;
+mod listener;
 mod pace;
 mod proc;
 mod profile;
@@ -33,7 +34,8 @@ mod watch;
 
 pub use bottleneck::{Bottleneck, GeneratorLimit, LoadSeen, Pacing, bottleneck};
 pub use error::ProbeError;
-pub use profile::{DEFAULT_HZ, Profile};
+pub use listener::listener;
+pub use profile::{DEFAULT_HZ, Profile, try_profile};
 pub use row::{Column, Place, Reading, Role, layout};
 pub use sampler::{Children, Target};
 pub use summary::{Connections, Cost, Line, Lock, MachineUse, Places, Summary, ThreadUse, Timeline, Use};

@@ -8,6 +8,7 @@ use askama::Template;
 use kendall_solve::streamed::Streamed;
 
 use crate::figure::{Figure, Table};
+use crate::resources::{OneServer, Watched};
 
 /// What the page of a load shows.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct LoadPage<'a> {
     pub checks: Table,
     /// What clients saw; `None` where nothing was answered.
     pub seen: Option<&'a Streamed>,
+    /// What was seen of the server, if it was watched.
+    pub watched: Option<Watched<'a>>,
     /// The command that runs it again.
     pub command: String,
 }
@@ -39,7 +42,8 @@ pub fn load_page(page: &LoadPage<'_>) -> String {
     let figures = page.seen.map(|seen| (figures::along_time(seen), figures::quantiles(seen)));
     let (along_time, quantiles) = figures.unzip();
     let style = concat!(include_str!("../templates/page.css"), include_str!("../templates/figure.css"));
-    let view = View { page, style, along_time, quantiles };
+    let server = page.watched.as_ref().map(OneServer::of);
+    let view = View { page, style, along_time, quantiles, server };
     view.render().expect("rendering to a string fails only where a value's Display does")
 }
 
@@ -50,4 +54,5 @@ struct View<'a> {
     style: &'static str,
     along_time: Option<Figure>,
     quantiles: Option<Figure>,
+    server: Option<OneServer>,
 }

@@ -37,7 +37,7 @@ pub(crate) struct Section {
     pub(crate) note: String,
 }
 
-/// The stacks of one trial.
+/// The stacks of a server.
 pub(crate) struct Flame {
     pub(crate) title: String,
     pub(crate) svg: String,
@@ -54,19 +54,59 @@ impl Section {
     pub(crate) fn of(report: &Report) -> Option<Self> {
         let busiest = busiest(report)?;
         let point = busiest.point.and_then(|point| report.points.get(point));
-        let place = point.map_or_else(String::new, |point| report.place(point));
+        let place = point.map_or_else(String::new, |point| format!(" at {}", report.place(point)));
+        let Resources { trial, summary, .. } = busiest;
+        let title = format!("Cores used over time in trial {trial}{place}, in which the server used most");
         let flames = report.resources.iter().filter_map(|one| Some((one, one.profile.as_ref()?)));
         let mut flames: Vec<_> = flames.collect();
         flames.sort_by(|a, b| server_cores(b.0).total_cmp(&server_cores(a.0)));
         let flames = flames.into_iter().take(MOST_FLAMES);
         Some(Self {
             sentences: busiest.limit.iter().map(ToString::to_string).collect(),
-            over_time: figure::cores(busiest, &place),
+            over_time: figure::cores(summary, title),
             table: table(report),
-            threads: threads(&busiest.summary),
-            flames: flames.map(|(one, profile)| Flame::of(&one.trial, profile)).collect(),
-            note: note(report),
+            threads: threads(summary),
+            flames: flames
+                .map(|(one, profile)| Flame::of(&format!(" in trial {}", one.trial), profile))
+                .collect(),
+            note: note(report.resources.iter().map(|one| &one.summary)),
         })
+    }
+}
+
+/// What was seen of one server while it was loaded.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched<'a> {
+    /// What server, generator and machine used.
+    pub summary: &'a Summary,
+    /// What limited the server.
+    pub limit: Option<&'a Bottleneck>,
+    /// The stacks of the server, where they were sampled.
+    pub profile: Option<&'a Profile>,
+}
+
+/// The section of the page of one load.
+pub(crate) struct OneServer {
+    pub(crate) sentence: Option<String>,
+    pub(crate) over_time: Option<Figure>,
+    /// What it used: of what, and how much.
+    pub(crate) used: Vec<(&'static str, String)>,
+    pub(crate) threads: Table,
+    pub(crate) flame: Option<Flame>,
+    pub(crate) note: String,
+}
+
+impl OneServer {
+    pub(crate) fn of(watched: &Watched<'_>) -> Self {
+        let Watched { summary, limit, profile } = *watched;
+        Self {
+            sentence: limit.map(ToString::to_string),
+            over_time: figure::cores(summary, "Cores used over time".to_owned()),
+            used: text::used(summary),
+            threads: threads(summary),
+            flame: profile.map(|profile| Flame::of("", profile)),
+            note: note(std::iter::once(summary)),
+        }
     }
 }
 
@@ -116,7 +156,7 @@ fn table(report: &Report) -> Table {
     Table { head: HEAD.map(str::to_owned).to_vec(), rows: report.resources.iter().map(row).collect() }
 }
 
-/// The threads of one trial.
+/// The threads of a server.
 fn threads(summary: &Summary) -> Table {
     let head = ["thread", "cores", "waiting for a core", "where it was found"].map(str::to_owned).to_vec();
     let threads = summary.server.iter().flat_map(|server| &server.threads);
@@ -131,17 +171,17 @@ fn threads(summary: &Summary) -> Table {
 }
 
 /// What watching cost, and what it could not see.
-fn note(report: &Report) -> String {
-    let costs: Vec<&kendall_probe::Cost> = report.resources.iter().map(|one| &one.summary.cost).collect();
-    let cpu_s: f64 = costs.iter().map(|cost| cost.cpu_s).sum();
-    let samples: u64 = costs.iter().map(|cost| cost.samples).sum();
+fn note<'a>(summaries: impl Iterator<Item = &'a Summary> + Clone) -> String {
+    let costs = || summaries.clone().map(|summary| &summary.cost);
+    let cpu_s: f64 = costs().map(|cost| cost.cpu_s).sum();
+    let samples: u64 = costs().map(|cost| cost.samples).sum();
     let per_sample_s = cpu_s / samples.max(1) as f64;
     let mut note = format!(
         "A reading costs {} of CPU in the mean: {} of a core at 100 a second.",
         time(per_sample_s),
         percent(100.0 * per_sample_s)
     );
-    let mut missing: Vec<&String> = report.resources.iter().flat_map(|one| &one.summary.missing).collect();
+    let mut missing: Vec<&String> = summaries.flat_map(|summary| &summary.missing).collect();
     missing.sort();
     missing.dedup();
     for what in missing {
@@ -151,7 +191,7 @@ fn note(report: &Report) -> String {
 }
 
 impl Flame {
-    fn of(trial: &str, profile: &Profile) -> Self {
+    fn of(place: &str, profile: &Profile) -> Self {
         let all: u64 = profile.folded.iter().map(|(_, count)| count).sum();
         let head = ["function", "by itself", "with what it calls"].map(str::to_owned).to_vec();
         let row = |function: flame::Function| {
@@ -170,8 +210,8 @@ impl Flame {
             )
         };
         Self {
-            title: format!("Functions of the server in trial {trial}"),
-            svg: flame::flame(&profile.folded, &format!("Flame graph of trial {trial}")),
+            title: format!("Functions of the server{place}"),
+            svg: flame::flame(&profile.folded, &format!("Flame graph of the server{place}")),
             notes: cost + &profile.notes.join(" "),
             table: Table {
                 head,

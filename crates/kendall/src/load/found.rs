@@ -10,6 +10,7 @@ use kendall_solve::expect::{self, Expectation, Judged, Measure};
 use kendall_solve::streamed::Streamed;
 use serde::{Deserialize, Serialize};
 
+use super::watched::Watched;
 use crate::{INTERRUPTED, NOT_AS_EXPECTED};
 
 /// The version of the schema. Fields may be added; where one changes its meaning or goes, this goes up.
@@ -39,6 +40,9 @@ pub(crate) struct Found {
     /// What precision was asked for, and reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) precision: Option<PrecisionFound>,
+    /// What the server used, if it was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) resources: Option<Watched>,
     /// What the requests cost, by class and in all, if any was due after the warm-up.
     pub(crate) score: Option<Score>,
     /// The generator's own account.

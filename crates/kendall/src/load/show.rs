@@ -10,6 +10,7 @@ use kendall_solve::{ClassScore, Score};
 use kendall_station::Estimate;
 
 use super::found::{Found, PrecisionFound};
+use super::watched::Watched;
 use crate::print;
 
 /// The quantiles that are shown.
@@ -32,6 +33,10 @@ pub(super) fn lines(found: &Found) -> Vec<String> {
     lines.push(String::new());
     lines.extend(aligned(&checks(found), [28, 5, 50]));
     lines.push(String::new());
+    if let Some(watched) = &found.resources {
+        lines.extend(watched.text().lines().map(str::to_owned));
+        lines.push(String::new());
+    }
     lines.extend(asked(found));
     lines.extend(without_answer(found).iter().map(|doubt| format!("Doubt: {doubt}")));
     lines.push(format!("The same again: {}", found.again));
@@ -60,6 +65,7 @@ pub(super) fn page(found: &Found) -> LoadPage<'_> {
         rates,
         checks: checks(found),
         seen: found.seen.as_ref(),
+        watched: found.resources.as_ref().map(Watched::shown),
         command: found.again.clone(),
     }
 }

@@ -11,7 +11,7 @@ use kendall_linkmodel::Settings;
 use kendall_record::read_json;
 use serde::Deserialize;
 
-use crate::server::Server;
+use crate::server::{Server, ServerError};
 use crate::trial::TrialError;
 
 /// What the relay did and what it printed, in a trial's folder.
@@ -36,6 +36,10 @@ pub(super) fn check<'a>(
         // It looks for its server only when a client comes.
         Relay::bind(transport, LOOPBACK, LOOPBACK, asked, 0).map(drop)
     })
+}
+
+fn failed(error: ServerError) -> TrialError {
+    TrialError::Relay(Box::new(error))
 }
 
 /// What a relay's record says of the link.
@@ -76,7 +80,7 @@ impl TrialRelay<'_> {
             arguments.push("--udp".into());
         }
         arguments.extend(["--record".into(), folder.join(RECORD).into()]);
-        let relay = Server::start(self.program, &arguments, &folder.join(LOG)).map_err(TrialError::Relay)?;
+        let relay = Server::start(self.program, &arguments, &folder.join(LOG)).map_err(failed)?;
         let address = relay.address();
         self.running = Some(relay);
         Ok(address)
@@ -85,7 +89,7 @@ impl TrialRelay<'_> {
     /// Ends it; what the link did.
     pub(super) fn finish(self, folder: &Path) -> Result<Outcome, TrialError> {
         let Some(relay) = self.running else { return Ok(Outcome::default()) };
-        relay.stop().map_err(TrialError::Relay)?;
+        relay.stop().map_err(failed)?;
         let told: Told = read_json(&folder.join(RECORD))?;
         Ok(told.relayed.link)
     }

@@ -1,11 +1,10 @@
 //! Cores used over time in one trial, by thread, and threads that waited for one.
 
-use kendall_probe::{Line, Role};
+use kendall_probe::{Line, Role, Summary};
 
 use super::{Figure, Panel, Table, key};
 use crate::chart::{Frame, Quantity, Scale, ScaleLaw};
 use crate::number::significant;
-use crate::resources::Resources;
 use crate::svg::Svg;
 
 const SIZE: (f64, f64) = (560.0, 250.0);
@@ -14,8 +13,8 @@ const MOST_LINES: usize = 4;
 
 /// Cores used by server and generator over time, and by the server's busiest threads. `None` where there is no time to
 /// speak of.
-pub(crate) fn cores(resources: &Resources, place: &str) -> Option<Figure> {
-    let timeline = &resources.summary.timeline;
+pub(crate) fn cores(summary: &Summary, title: String) -> Option<Figure> {
+    let timeline = &summary.timeline;
     let bins = timeline.lines.first()?.cpu_cores.len();
     if bins < 3 {
         return None;
@@ -38,9 +37,8 @@ pub(crate) fn cores(resources: &Resources, place: &str) -> Option<Figure> {
         title: title.to_owned(),
         svg: draw(title, lines, of, timeline.bin_s),
     };
-    let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
     Some(Figure {
-        title: format!("Cores used over time in trial {}{at}, in which the server used most", resources.trial),
+        title,
         caption: "The mean over each interval. On the left the server's busiest threads; on the right the threads of the \
                   server and of the generator (dashed) that were ready to run and had no core."
             .to_owned(),

@@ -11,9 +11,31 @@ const MOST_FUNCTIONS: usize = 10;
 
 /// What was seen of a server, one thing a line, its threads, and what limits it.
 pub fn text(summary: &Summary, limit: Option<&Bottleneck>) -> String {
-    let mut text = String::new();
-    let mut line = |name: &str, words: Option<String>| {
-        text += &format!("{name:<12} {}\n", words.unwrap_or_else(|| NONE.to_owned()));
+    let lines = used(summary).into_iter().map(|(name, words)| format!("{name:<12} {words}\n"));
+    let mut text: String = lines.collect();
+    if let Some(server) = &summary.server {
+        text += &threads(server);
+    }
+    if let Some(limit) = limit {
+        text += &format!("\n{limit}\n");
+    }
+    let cost = &summary.cost;
+    text += &format!(
+        "\nWatching cost {} of CPU a reading, {} of a core at 100 a second.\n",
+        time(cost.per_sample_s()),
+        percent(cost.share_at_100_per_s())
+    );
+    for what in &summary.missing {
+        text += &format!("Not seen: {what}.\n");
+    }
+    text
+}
+
+/// What a server and the machine used: of what, and how much.
+pub(super) fn used(summary: &Summary) -> Vec<(&'static str, String)> {
+    let mut used = Vec::new();
+    let mut line = |name: &'static str, words: Option<String>| {
+        used.push((name, words.unwrap_or_else(|| NONE.to_owned())));
     };
     if let Some(server) = &summary.server {
         line("CPU", Some(cpu(summary, server)));
@@ -44,22 +66,7 @@ pub fn text(summary: &Summary, limit: Option<&Bottleneck>) -> String {
         }
     }
     line("machine", machine(summary));
-    if let Some(server) = &summary.server {
-        text += &threads(server);
-    }
-    if let Some(limit) = limit {
-        text += &format!("\n{limit}\n");
-    }
-    let cost = &summary.cost;
-    text += &format!(
-        "\nWatching cost {} of CPU a reading, {} of a core at 100 a second.\n",
-        time(cost.per_sample_s()),
-        percent(cost.share_at_100_per_s())
-    );
-    for what in &summary.missing {
-        text += &format!("Not seen: {what}.\n");
-    }
-    text
+    used
 }
 
 /// The functions of a profile that used most by themselves.

@@ -1,0 +1,124 @@
+//! `kendall load --probe`: what a server of this machine used while it was loaded, beside what the kernel says it used.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// `kendall serve reverse` on a free port, for as long as it is held.
+struct Served {
+    child: Child,
+    address: String,
+    /// Its end stops the server.
+    stdin: Option<ChildStdin>,
+}
+
+impl Served {
+    fn new() -> Self {
+        let mut child = kendall()
+            .args(["serve", "reverse", "--listen", "127.0.0.1:0", "--workers", "1", "--until-stdin-ends"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("listening on ").unwrap().to_owned();
+        let stdin = child.stdin.take();
+        Self { child, address, stdin }
+    }
+
+    fn load(&self, more: &[&str]) -> Output {
+        let url = format!("reverse://{}?difficulty=200000", self.address);
+        let fixed = ["--rate", "40", "--duration", "1500ms", "--seed", "3", "--quiet"];
+        kendall().arg("load").arg(url).args(fixed).args(more).output().unwrap()
+    }
+
+    /// The CPU time that the kernel says it has used, in s (proc(5), fields 14 and 15 of its stat).
+    fn cpu_s(&self) -> f64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let fields = stat.rsplit_once(')').unwrap().1.split_whitespace().skip(11).take(2);
+        fields.map(|field| field.parse::<f64>().unwrap()).sum::<f64>() / 100.0
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        self.child.wait().unwrap();
+    }
+}
+
+fn kendall() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_kendall"))
+}
+
+fn json(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn the_server_is_found_by_its_port_and_what_it_used_is_what_the_kernel_says() {
+    let (server, folder) = (Served::new(), tempfile::tempdir().unwrap());
+    let record = folder.path().join("record");
+    let before_s = server.cpu_s();
+    let found = json(&server.load(&["--json", "--profile", "--record", record.to_str().unwrap()]));
+    let used_s = server.cpu_s() - before_s;
+    let resources = &found["resources"];
+    assert_eq!(resources["process"], server.child.id());
+    assert!(found["again"].as_str().unwrap().contains(" --profile --seed 3"), "{}", found["again"]);
+    let summary = &resources["summary"];
+    let seen_s = summary["server"]["cpu_cores"].as_f64().unwrap() * summary["length_s"].as_f64().unwrap();
+    // The kernel counts in ticks of 10 ms, and a last search may end after the watch.
+    assert!((seen_s - used_s).abs() < 0.15 * used_s + 0.05, "{seen_s} s seen, {used_s} s used");
+    assert!(resources["limit"]["limit"].is_string(), "{}", resources["limit"]);
+    let profile = &resources["profile"];
+    assert!(profile["folded"].as_array().is_some_and(|stacks| !stacks.is_empty()), "{profile}");
+
+    let again = kendall().args(["report", "--json"]).arg(&record).output().unwrap();
+    assert_eq!(json(&again), found);
+    let page = fs::read_to_string(record.join("report.html")).unwrap();
+    for part in
+        ["The server meanwhile", "Functions of the server", "Threads of the server", "Cores used over time"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(fs::metadata(record.join("profile.folded")).unwrap().len() > 0);
+    assert!(fs::metadata(record.join("resources.parquet")).unwrap().len() > 0);
+    let shown = kendall().arg("report").arg(&record).output().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    for part in [&format!("Process {} while", server.child.id()), "run queue", "with calls", "Watching cost"]
+    {
+        assert!(shown.contains(part), "{part} is missing in:\n{shown}");
+    }
+}
+
+#[test]
+fn a_process_can_be_named_and_nothing_is_kept_without_a_record() {
+    let server = Served::new();
+    let pid = server.child.id();
+    let found = json(&server.load(&["--json", &format!("--probe={pid}")]));
+    assert_eq!(found["resources"]["process"], pid);
+    assert!(found["resources"]["profile"].is_null());
+    assert!(found["again"].as_str().unwrap().contains(&format!(" --probe={pid} ")));
+    assert!(json(&server.load(&["--json"]))["resources"].is_null(), "unasked, nothing is watched");
+}
+
+#[test]
+fn who_cannot_be_watched_is_said_before_any_load() {
+    let refused = |arguments: &[&str]| {
+        let output = kendall().arg("load").args(arguments).output().unwrap();
+        assert!(!output.status.success() && output.stdout.is_empty());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    // An address for documentation (RFC 5737), which no machine has.
+    let far = refused(&["http://192.0.2.1/", "--probe"]);
+    assert!(far.contains("192.0.2.1 is no address of this machine"), "{far}");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = refused(&[&format!("http://{free}/"), "--probe"]);
+    assert!(nobody.contains(&format!("nothing listens at {free}")), "{nobody}");
+    let word = refused(&[&format!("http://{free}/"), "--probe=nginx"]);
+    assert!(word.contains("the number of a process, or auto"), "{word}");
+}
