@@ -1,6 +1,8 @@
 //! `kendall doctor`.
 
 use std::env;
+use std::fs;
+use std::io;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -21,7 +23,7 @@ pub(crate) struct Options {
 
 pub(crate) fn doctor(options: &Options) -> anyhow::Result<ExitCode> {
     let mut offers = kendall_lab::inspect();
-    offers.extend([search_engine(), card(), links()]);
+    offers.extend([search_engine(), card(), stacks(), links()]);
     if options.json {
         print::json(&offers)?;
         return Ok(ExitCode::SUCCESS);
@@ -55,6 +57,35 @@ fn card() -> Offer {
         Err(absent) => format!("none: {absent}"),
     };
     Offer { name: "card", found, advice: None }
+}
+
+/// Whether stacks can be sampled, found out by sampling this process's own.
+fn stacks() -> Offer {
+    let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    let now = if level.is_empty() { String::new() } else { format!(" (it is {})", level.trim()) };
+    let (found, advice) = match kendall_probe::try_profile() {
+        Ok(missing) if missing.is_empty() => {
+            ("stacks can be sampled, within system calls as well".to_owned(), None)
+        }
+        Ok(missing) => {
+            let more = "run sysctl kernel.perf_event_paranoid=1";
+            let or = "or give kendall CAP_PERFMON, and system calls are seen as well";
+            (format!("stacks can be sampled. {}", missing.join(" ")), Some(format!("{more}{now}, {or}")))
+        }
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::Unsupported) => {
+            let advice =
+                "a profile shows the CPU time of threads instead; run where the kernel has perf events";
+            (format!("none: the kernel has no perf events ({error})"), Some(advice.to_owned()))
+        }
+        Err(error) => {
+            let advice = format!(
+                "a profile shows the CPU time of threads instead; run sysctl kernel.perf_event_paranoid=2{now}, or be root; \
+                 in a container --cap-add PERFMON, and let its seccomp profile pass perf_event_open"
+            );
+            (format!("none: the kernel refuses to sample stacks ({error})"), Some(advice))
+        }
+    };
+    Offer { name: "perf events", found, advice }
 }
 
 /// How links can be emulated here, found out by laying one each way.
