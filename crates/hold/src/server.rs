@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use kendall_service::{
     Config, Counter, Decoded, Handler, Malformed, Registry, Reply, Server, ServiceError, Step, Then,
-    signalled,
 };
 use kendall_station::random::{Purpose, stream};
 use kendall_station::{Discipline, GittinsTable, Job, Law, Size};
@@ -69,13 +68,7 @@ pub fn serve(options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Ser
         // Refused without CAP_SYS_NICE; the overshoot that this leaves is in the stamps. The threads to come inherit it.
         let _ = setpriority_process(None, -20);
     }
-    let server = bind(options)?;
-    let address = server.local_addr();
-    server.run_until(async move {
-        let signalled = signalled();
-        ready(address);
-        signalled.await;
-    })
+    bind(options)?.run_until_signalled(ready)
 }
 
 /// The synthetic server as the runtime sees it. The unit of work is a nanosecond; sizes are in seconds.

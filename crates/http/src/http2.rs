@@ -54,6 +54,35 @@ impl Http2 {
         tokio::spawn(async move { drop(connection.await) });
         Ok(Self { port, send })
     }
+}
+
+impl Line for Http2 {
+    type Dial = Dial;
+    type Error = Error;
+
+    async fn open(dial: &Dial, to: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(to).await?;
+        stream.set_nodelay(true)?;
+        let port = stream.local_addr()?.port();
+        match dial {
+            Dial::Clear => Self::over(stream, port).await,
+            Dial::Tls { config, name } => {
+                let stream = TlsConnector::from(config.clone()).connect(name.clone(), stream).await?;
+                match stream.get_ref().1.alpn_protocol() {
+                    Some(chosen) if chosen == alpn(Version::Http2) => Self::over(stream, port).await,
+                    chosen => Err(io::Error::other(not_chosen(chosen))),
+                }
+            }
+        }
+    }
+
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn most_streams(&self) -> usize {
+        self.send.current_max_send_streams()
+    }
 
     async fn exchange(
         &mut self,
@@ -84,44 +113,18 @@ impl Http2 {
         body.trailers().await?;
         Ok(seen.judge(expect))
     }
-}
 
-impl Line for Http2 {
-    type Dial = Dial;
-
-    async fn open(dial: &Dial, to: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect(to).await?;
-        stream.set_nodelay(true)?;
-        let port = stream.local_addr()?.port();
-        match dial {
-            Dial::Clear => Self::over(stream, port).await,
-            Dial::Tls { config, name } => {
-                let stream = TlsConnector::from(config.clone()).connect(name.clone(), stream).await?;
-                match stream.get_ref().1.alpn_protocol() {
-                    Some(chosen) if chosen == alpn(Version::Http2) => Self::over(stream, port).await,
-                    chosen => Err(io::Error::other(not_chosen(chosen))),
-                }
-            }
+    fn failed(error: &Error, stamps: &Stamps) -> Failed {
+        let in_good_order =
+            error.is_go_away() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR);
+        match error {
+            _ if in_good_order || stamps.sent.is_none() => Failed::Unseen,
+            _ if error.is_reset() && error.is_remote() => Failed::Stream(Outcome::Refused),
+            // What this side cannot read is no answer.
+            _ if error.is_reset() => Failed::Stream(Outcome::Wrong),
+            _ if error.is_library() => Failed::Line(Outcome::Wrong),
+            _ => Failed::Line(Outcome::Refused),
         }
-    }
-
-    fn port(&self) -> u16 {
-        self.port
-    }
-
-    fn most_streams(&self) -> usize {
-        self.send.current_max_send_streams()
-    }
-
-    async fn ask(
-        &mut self,
-        head: Head<()>,
-        body: Bytes,
-        expect: &Expect,
-        stamps: &mut Stamps,
-    ) -> Result<Outcome, Failed> {
-        let result = self.exchange(head, body, expect, stamps).await;
-        result.map_err(|error| failed(&error, stamps))
     }
 }
 
@@ -129,17 +132,5 @@ fn not_chosen(chosen: Option<&[u8]>) -> String {
     match chosen {
         Some(protocol) => format!("asked for HTTP/2, the server chose {}", String::from_utf8_lossy(protocol)),
         None => "asked for HTTP/2, the server chose nothing, so it speaks HTTP/1.1 at most".into(),
-    }
-}
-
-fn failed(error: &Error, stamps: &Stamps) -> Failed {
-    let in_good_order = error.is_go_away() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR);
-    match error {
-        _ if in_good_order || stamps.sent.is_none() => Failed::Unseen,
-        _ if error.is_reset() && error.is_remote() => Failed::Stream(Outcome::Refused),
-        // What this side cannot read is no answer.
-        _ if error.is_reset() => Failed::Stream(Outcome::Wrong),
-        _ if error.is_library() => Failed::Line(Outcome::Wrong),
-        _ => Failed::Line(Outcome::Refused),
     }
 }

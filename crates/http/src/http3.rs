@@ -44,7 +44,35 @@ impl Dial {
     }
 }
 
-impl Http3 {
+impl Line for Http3 {
+    type Dial = Dial;
+    type Error = StreamError;
+
+    async fn open(dial: &Dial, to: SocketAddr) -> io::Result<Self> {
+        let any = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        // A socket for each connection, so that a server whose workers share a port by flows gets them all to work.
+        let endpoint = Endpoint::client(SocketAddr::new(any, 0))?;
+        let port = endpoint.local_addr()?.port();
+        let connecting =
+            endpoint.connect_with(dial.config.clone(), to, &dial.name).map_err(io::Error::other)?;
+        let connection = h3_quinn::Connection::new(connecting.await?);
+        let mut builder = h3::client::builder();
+        builder.max_field_section_size(LONGEST_HEAD_BYTES).send_grease(false);
+        let (mut driver, send) = builder.build(connection).await.map_err(io::Error::other)?;
+        // Ends with the last stream; its errors come out at every stream.
+        tokio::spawn(async move { drop(driver.wait_idle().await) });
+        Ok(Self { port, send })
+    }
+
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// QUIC itself lets a stream wait until the server has credit for it.
+    fn most_streams(&self) -> usize {
+        usize::MAX
+    }
+
     async fn exchange(
         &mut self,
         head: Head<()>,
@@ -88,45 +116,23 @@ impl Http3 {
         }
         Ok(seen.judge(expect))
     }
-}
 
-impl Line for Http3 {
-    type Dial = Dial;
-
-    async fn open(dial: &Dial, to: SocketAddr) -> io::Result<Self> {
-        let any = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        // A socket for each connection, so that a server whose workers share a port by flows gets them all to work.
-        let endpoint = Endpoint::client(SocketAddr::new(any, 0))?;
-        let port = endpoint.local_addr()?.port();
-        let connecting =
-            endpoint.connect_with(dial.config.clone(), to, &dial.name).map_err(io::Error::other)?;
-        let connection = h3_quinn::Connection::new(connecting.await?);
-        let mut builder = h3::client::builder();
-        builder.max_field_section_size(LONGEST_HEAD_BYTES).send_grease(false);
-        let (mut driver, send) = builder.build(connection).await.map_err(io::Error::other)?;
-        // Ends with the last stream; its errors come out at every stream.
-        tokio::spawn(async move { drop(driver.wait_idle().await) });
-        Ok(Self { port, send })
-    }
-
-    fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// QUIC itself lets a stream wait until the server has credit for it.
-    fn most_streams(&self) -> usize {
-        usize::MAX
-    }
-
-    async fn ask(
-        &mut self,
-        head: Head<()>,
-        body: Bytes,
-        expect: &Expect,
-        stamps: &mut Stamps,
-    ) -> Result<Outcome, Failed> {
-        let result = self.exchange(head, body, expect, stamps).await;
-        result.map_err(|error| failed(&error, stamps))
+    fn failed(error: &StreamError, stamps: &Stamps) -> Failed {
+        match error {
+            _ if stamps.sent.is_none() => Failed::Unseen,
+            StreamError::RemoteClosing { .. } => Failed::Unseen,
+            // RFC 9114, 8.1: not looked at, so it may go out again.
+            StreamError::RemoteTerminate { code, .. } if *code == Code::H3_REQUEST_REJECTED => Failed::Unseen,
+            StreamError::RemoteTerminate { .. } => Failed::Stream(Outcome::Refused),
+            StreamError::ConnectionError { 0: ConnectionError::Local { .. }, .. } => {
+                Failed::Line(Outcome::Wrong)
+            }
+            StreamError::ConnectionError { .. } | StreamError::Undefined { .. } => {
+                Failed::Line(Outcome::Refused)
+            }
+            // What this side cannot read is no answer.
+            _ => Failed::Stream(Outcome::Wrong),
+        }
     }
 }
 
@@ -139,19 +145,5 @@ async fn final_answer<R: RecvStream>(
         if !answer.status().is_informational() {
             return Ok(answer);
         }
-    }
-}
-
-fn failed(error: &StreamError, stamps: &Stamps) -> Failed {
-    match error {
-        _ if stamps.sent.is_none() => Failed::Unseen,
-        StreamError::RemoteClosing { .. } => Failed::Unseen,
-        // RFC 9114, 8.1: not looked at, so it may go out again.
-        StreamError::RemoteTerminate { code, .. } if *code == Code::H3_REQUEST_REJECTED => Failed::Unseen,
-        StreamError::RemoteTerminate { .. } => Failed::Stream(Outcome::Refused),
-        StreamError::ConnectionError { 0: ConnectionError::Local { .. }, .. } => Failed::Line(Outcome::Wrong),
-        StreamError::ConnectionError { .. } | StreamError::Undefined { .. } => Failed::Line(Outcome::Refused),
-        // What this side cannot read is no answer.
-        _ => Failed::Stream(Outcome::Wrong),
     }
 }

@@ -23,6 +23,8 @@ use crate::requests::Requests;
 pub(crate) trait Line: Clone + Send + Sync + Sized + 'static {
     /// What it takes to open one.
     type Dial: Send + Sync + 'static;
+    /// Why an exchange may end without an answer.
+    type Error;
 
     fn open(dial: &Self::Dial, to: SocketAddr) -> impl Future<Output = io::Result<Self>>;
 
@@ -33,13 +35,16 @@ pub(crate) trait Line: Clone + Send + Sync + Sized + 'static {
     fn most_streams(&self) -> usize;
 
     /// Sends a request on a stream of its own and reads the answer.
-    fn ask(
+    fn exchange(
         &mut self,
         head: Head<()>,
         body: Bytes,
         expect: &Expect,
         stamps: &mut Stamps,
-    ) -> impl Future<Output = Result<Outcome, Failed>>;
+    ) -> impl Future<Output = Result<Outcome, Self::Error>>;
+
+    /// What an error in an exchange with these stamps means.
+    fn failed(error: &Self::Error, stamps: &Stamps) -> Failed;
 }
 
 /// Why there is no answer.
@@ -177,9 +182,9 @@ impl<L: Line> Stream<L> {
         let mut again = true;
         loop {
             let (head, body) = requests.filled(asked, index).into_request(requests.origin());
-            let failed = match self.end.ask(head, body, expect, stamps).await {
+            let failed = match self.end.exchange(head, body, expect, stamps).await {
                 Ok(outcome) => return Exchange { outcome, reuse: self.server.reuse },
-                Err(failed) => failed,
+                Err(error) => L::failed(&error, stamps),
             };
             let (outcome, reuse) = match failed {
                 Failed::Stream(outcome) => (outcome, self.server.reuse),

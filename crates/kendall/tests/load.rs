@@ -1,54 +1,21 @@
 //! `kendall load` and what it leaves, against a real server.
 
-use std::io::{BufRead, BufReader};
+mod served;
+
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use kendall_record::read_trial;
 use serde_json::Value;
+use served::{Served, kendall};
 
-/// `kendall serve reverse` on a free port, for as long as it is held.
-struct Served {
-    child: Child,
-    address: String,
-    /// Its end stops the server.
-    stdin: Option<ChildStdin>,
-}
-
-impl Served {
-    fn new() -> Self {
-        let mut child = kendall()
-            .args(["serve", "reverse", "--listen", "127.0.0.1:0", "--workers", "1", "--until-stdin-ends"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening on ").unwrap().to_owned();
-        let stdin = child.stdin.take();
-        Self { child, address, stdin }
-    }
-
-    fn url(&self, query: &str) -> String {
-        format!("reverse://{}?{query}", self.address)
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        drop(self.stdin.take());
-        self.child.wait().unwrap();
-    }
-}
-
-fn kendall() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_kendall"))
+fn url(server: &Served, query: &str) -> String {
+    format!("reverse://{}?{query}", server.address)
 }
 
 /// The scenario of the course's milestone, smaller and quicker, all arguments given.
 fn load(server: &Served, more: &[&str]) -> Output {
-    let url = server.url("difficulty=3000&repeat-percent=21&priority-lambda=1.5");
+    let url = url(server, "difficulty=3000&repeat-percent=21&priority-lambda=1.5");
     let fixed =
         ["--requests", "100", "--arrivals", "constant", "--gap", "2ms", "--timeout", "1h", "--drain", "1h"];
     kendall().arg("load").arg(url).args(fixed).args(more).output().unwrap()
@@ -116,7 +83,7 @@ fn the_seed_is_drawn_and_the_printed_command_repeats_the_requests() {
 #[test]
 fn requests_without_an_answer_make_the_score_a_lower_bound() {
     let server = Served::new();
-    let endless = server.url("difficulty=4611686018427387904");
+    let endless = url(&server, "difficulty=4611686018427387904");
     let arguments = ["--requests", "3", "--gap", "1us", "--timeout", "100ms"];
     let output = kendall().arg("load").arg(endless).args(arguments).output().unwrap();
     assert!(!output.status.success());
@@ -173,7 +140,7 @@ fn what_is_expected_decides_the_exit_status() {
 #[test]
 fn a_run_ends_once_it_is_as_precise_as_asked() {
     let server = Served::new();
-    let url = server.url("difficulty=3000");
+    let url = url(&server, "difficulty=3000");
     let arguments = ["--rate", "2000", "--precision", "60%", "--warmup", "auto", "--json", "--seed", "5"];
     let found = json(&kendall().arg("load").arg(url).args(arguments).output().unwrap());
     assert_eq!(found["precision"]["missing"], 0, "{}", found["precision"]);

@@ -1,57 +1,24 @@
 //! `kendall load --probe`: what a server of this machine used while it was loaded, beside what the kernel says it used.
 
+mod served;
+
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::process::Output;
 
 use serde_json::Value;
+use served::{Served, kendall};
 
-/// `kendall serve reverse` on a free port, for as long as it is held.
-struct Served {
-    child: Child,
-    address: String,
-    /// Its end stops the server.
-    stdin: Option<ChildStdin>,
+fn load(server: &Served, more: &[&str]) -> Output {
+    let url = format!("reverse://{}?difficulty=200000", server.address);
+    let fixed = ["--rate", "40", "--duration", "1500ms", "--seed", "3", "--quiet"];
+    kendall().arg("load").arg(url).args(fixed).args(more).output().unwrap()
 }
 
-impl Served {
-    fn new() -> Self {
-        let mut child = kendall()
-            .args(["serve", "reverse", "--listen", "127.0.0.1:0", "--workers", "1", "--until-stdin-ends"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening on ").unwrap().to_owned();
-        let stdin = child.stdin.take();
-        Self { child, address, stdin }
-    }
-
-    fn load(&self, more: &[&str]) -> Output {
-        let url = format!("reverse://{}?difficulty=200000", self.address);
-        let fixed = ["--rate", "40", "--duration", "1500ms", "--seed", "3", "--quiet"];
-        kendall().arg("load").arg(url).args(fixed).args(more).output().unwrap()
-    }
-
-    /// The CPU time that the kernel says it has used, in s (proc(5), fields 14 and 15 of its stat).
-    fn cpu_s(&self) -> f64 {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
-        let fields = stat.rsplit_once(')').unwrap().1.split_whitespace().skip(11).take(2);
-        fields.map(|field| field.parse::<f64>().unwrap()).sum::<f64>() / 100.0
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        drop(self.stdin.take());
-        self.child.wait().unwrap();
-    }
-}
-
-fn kendall() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_kendall"))
+/// The CPU time that the kernel says it has used, in s (proc(5), fields 14 and 15 of its stat).
+fn cpu_s(server: &Served) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", server.child.id())).unwrap();
+    let fields = stat.rsplit_once(')').unwrap().1.split_whitespace().skip(11).take(2);
+    fields.map(|field| field.parse::<f64>().unwrap()).sum::<f64>() / 100.0
 }
 
 fn json(output: &Output) -> Value {
@@ -63,9 +30,9 @@ fn json(output: &Output) -> Value {
 fn the_server_is_found_by_its_port_and_what_it_used_is_what_the_kernel_says() {
     let (server, folder) = (Served::new(), tempfile::tempdir().unwrap());
     let record = folder.path().join("record");
-    let before_s = server.cpu_s();
-    let found = json(&server.load(&["--json", "--profile", "--record", record.to_str().unwrap()]));
-    let used_s = server.cpu_s() - before_s;
+    let before_s = cpu_s(&server);
+    let found = json(&load(&server, &["--json", "--profile", "--record", record.to_str().unwrap()]));
+    let used_s = cpu_s(&server) - before_s;
     let resources = &found["resources"];
     assert_eq!(resources["process"], server.child.id());
     assert!(found["again"].as_str().unwrap().contains(" --profile --seed 3"), "{}", found["again"]);
@@ -99,11 +66,11 @@ fn the_server_is_found_by_its_port_and_what_it_used_is_what_the_kernel_says() {
 fn a_process_can_be_named_and_nothing_is_kept_without_a_record() {
     let server = Served::new();
     let pid = server.child.id();
-    let found = json(&server.load(&["--json", &format!("--probe={pid}")]));
+    let found = json(&load(&server, &["--json", &format!("--probe={pid}")]));
     assert_eq!(found["resources"]["process"], pid);
     assert!(found["resources"]["profile"].is_null());
     assert!(found["again"].as_str().unwrap().contains(&format!(" --probe={pid} ")));
-    assert!(json(&server.load(&["--json"]))["resources"].is_null(), "unasked, nothing is watched");
+    assert!(json(&load(&server, &["--json"]))["resources"].is_null(), "unasked, nothing is watched");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use kendall_digest::gpu::{Device, Gpu, Sums};
 use kendall_digest::sha256::{Outcome, Targets, scan};
 use kendall_digest::{Engine, Interrupt};
 use kendall_service::{
-    Counter, Decoded, Handler, Malformed, Registry, Reply, Server, ServiceError, Step, Then, signalled,
+    Counter, Decoded, Handler, Malformed, Registry, Reply, Server, ServiceError, Step, Then,
 };
 use kendall_station::{Job, Size};
 
@@ -40,13 +40,7 @@ pub fn bind(options: Options) -> Result<Server<Reverse>, ServiceError> {
 /// # Errors
 /// As [`bind`], and if the stamps cannot be written.
 pub fn serve(options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), ServiceError> {
-    let server = bind(options)?;
-    let address = server.local_addr();
-    server.run_until(async move {
-        let signalled = signalled();
-        ready(address);
-        signalled.await;
-    })
+    bind(options)?.run_until_signalled(ready)
 }
 
 /// Hash reversal as the runtime sees it. The unit of work is a candidate.

@@ -81,4 +81,4 @@ pub use error::ServiceError;
 pub use handler::{Decoded, Handler, Malformed, Reply, Step, Then};
 pub use prometheus_client::metrics::counter::Counter;
 pub use prometheus_client::registry::Registry;
-pub use server::{Handle, Server, signalled};
+pub use server::{Handle, Server};

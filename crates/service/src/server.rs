@@ -111,6 +111,20 @@ impl<H: Handler> Server<H> {
         self.run_until(pending())
     }
 
+    /// Serves until SIGINT or SIGTERM, as [`run_until`](Self::run_until). Calls `ready` with the address once connections are
+    /// accepted and signals are heard.
+    ///
+    /// # Errors
+    /// Fails if a thread cannot be started or the stamps cannot be written.
+    pub fn run_until_signalled(self, ready: impl FnOnce(SocketAddr)) -> Result<(), ServiceError> {
+        let address = self.local_addr;
+        self.run_until(async move {
+            let signalled = signalled();
+            ready(address);
+            signalled.await;
+        })
+    }
+
     /// Serves until `until` is ready or a handle asks for shutdown, and then shuts down: stops accepting,
     /// gives admitted requests the grace of the configuration, refuses the rest, and returns. It blocks the
     /// calling thread, which does all I/O. A handler that ignores the size of its chunks delays the return by
@@ -175,9 +189,8 @@ impl<H: Handler> Shared<H> {
     }
 }
 
-/// Ready on SIGINT or SIGTERM, which from this call on no longer end the process; to be handed to
-/// [`Server::run_until`], and to be called within it, for it needs the event loop.
-pub fn signalled() -> impl Future<Output = ()> {
+/// Ready on SIGINT or SIGTERM, which from this call on no longer end the process. To be called within the event loop.
+fn signalled() -> impl Future<Output = ()> {
     let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
     async {
         match signals {
