@@ -1,25 +1,25 @@
 //! From records to the data of a report: what was measured in each combination, and what its models say of it.
 
 mod checks;
+mod curves;
 mod expectations;
 mod links;
 mod observe;
+mod told;
 
 use std::path::Path;
 
 use kendall_record::{Manifest, RecordError, RequestRow, read_json, read_trial};
-use kendall_report::{
-    Counts, Curve, Expected, Growth, Point, Published, PublishedRow, Report, Resources, TrialLine, TrialLink,
-};
+use kendall_report::{Counts, Expected, Growth, Point, Report, Resources, TrialLine, TrialLink};
 use kendall_solve as solve;
 use kendall_station::random::{Purpose, derive};
-use kendall_station::{Answer, Arrivals, Class, Estimate, Notation};
+use kendall_station::{Answer, Arrivals, Class, Estimate};
 
 use crate::axis::Axis;
 use crate::disturbance::Usual;
-use crate::experiment::{self, Combination, Level};
+use crate::experiment::Combination;
 use crate::lab::{Capacity, Lab, LabError};
-use crate::model::{Observed, Order, Precision, label, stop, thinned};
+use crate::model::{Observed, Order, Precision, stop, thinned};
 use crate::replay;
 use crate::sequence::counted;
 use crate::system::System;
@@ -68,17 +68,17 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
     let mut report = Report {
         name: lab.experiment().name.clone(),
         question: lab.experiment().question.clone(),
-        notes: notes(&lab)?,
+        notes: told::notes(&lab)?,
         started_utc: manifest.started_utc.replace('T', " ").replace('Z', ""),
         command: format!("kendall run {}", folder.join("experiment.toml").display()),
-        machine: machine(&manifest),
+        machine: told::machine(&manifest),
         factors: axis.factors(&lab),
         points,
         trials: trials.into_iter().map(|(_, line)| line).collect(),
         links: links.into_iter().map(|(_, link)| link).collect(),
         planned_trials: lab.trials_planned(),
-        curves: curves(&lab, &axis, &measurements),
-        published: published(&lab, &axis),
+        curves: curves::curves(&lab, &axis, &measurements),
+        published: told::published(&lab, &axis),
         checks: Vec::new(),
         resources,
         expected,
@@ -88,46 +88,6 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
     report.checks = checks::placed(&report, checks);
     report.checks.extend(checks::between_loads(&report, &axis, &measurements));
     Ok(report)
-}
-
-/// What the experiment says of itself, and where its service times come from, if not from stamps.
-fn notes(lab: &Lab) -> Result<String, RecordError> {
-    let mut notes = vec![lab.experiment().notes.clone()];
-    for combination in lab.combinations() {
-        let (servers, _) = (lab.experiment().system.station)(&combination.server);
-        let note = lab.unstamped(combination)?.map(|known| known.note(servers));
-        notes.extend(note.filter(|note| !notes.contains(note)));
-    }
-    notes.retain(|note| !note.is_empty());
-    Ok(notes.join("\n\n"))
-}
-
-/// The published figures, with levels as the axis writes them.
-fn published(lab: &Lab, axis: &Axis) -> Vec<Published> {
-    let settings = |levels: &[Level]| with_levels(lab, levels).map(|combination| axis.settings(combination));
-    let row = |row: &experiment::PublishedRow| {
-        Some(PublishedRow { settings: settings(&row.levels)?, value: row.value })
-    };
-    let baseline = |levels: &[Level]| {
-        let named = |(name, _): &(String, String)| levels.iter().any(|level| level.0 == name);
-        settings(levels).unwrap_or_default().into_iter().filter(named).collect()
-    };
-    let table = |table: &experiment::Published| Published {
-        source: table.source.clone(),
-        measure: table.measure.clone(),
-        unit: table.unit.clone(),
-        baseline: baseline(&table.baseline),
-        rows: table.rows.iter().filter_map(row).collect(),
-    };
-    lab.experiment().published.iter().map(table).collect()
-}
-
-/// The first combination with these levels. A level of what does not vary is that of all.
-fn with_levels<'l>(lab: &'l Lab, levels: &[Level]) -> Option<&'l Combination> {
-    lab.combinations().iter().find(|combination| {
-        let varies = |name| combination.levels.iter().any(|(factor, _)| *factor == name);
-        levels.iter().all(|level| combination.levels.contains(level) || !varies(level.0))
-    })
 }
 
 /// A trial, read back.
@@ -447,57 +407,8 @@ fn order(lab: &Lab) -> Order {
     if all.all(|discipline| Some(discipline) == first) { Order::Same } else { Order::Varied }
 }
 
-/// The later factors' values, and the points that have them.
-type Group<'a> = (Vec<(String, String)>, Vec<&'a (&'a Combination, Measurement)>);
-
-/// The formulas' lines along the rate, up to where they have no answer. For a group of points whose service
-/// times differ a little, the line takes all of them together.
-fn curves(lab: &Lab, axis: &Axis, measured: &[(&Combination, Measurement)]) -> Vec<Curve> {
-    if !axis.is_rate() {
-        return Vec::new();
-    }
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    for point in measured {
-        let group = axis.settings(point.0).split_off(1);
-        match groups.iter_mut().find(|(known, _)| *known == group) {
-            Some((_, points)) => points.push(point),
-            None => groups.push((group, vec![point])),
-        }
-    }
-    let curves_of = |(group, points): &Group<'_>| {
-        let (combination, first) = points[0];
-        let services_s = sorted(points.iter().flat_map(|(_, point)| point.services_s.iter().copied()));
-        let delay_s = points.iter().map(|(_, point)| point.delay_s).sum::<f64>() / points.len() as f64;
-        let observed = Observed { services_s: &services_s, delay_s, ..first.observed(lab, combination) };
-        let rates = points.iter().filter_map(|(_, point)| point.arrivals.rate_per_s());
-        let most_per_s = 1.05 * rates.fold(0.0, f64::max);
-        let curve = |notation: &Notation| Curve {
-            notation: label(notation, observed.arrivals, order(lab)),
-            group: group.clone(),
-            mean_response_s: observed.curve(notation, most_per_s),
-        };
-        observed.notations(&lab.experiment().models).iter().map(curve).collect::<Vec<_>>()
-    };
-    groups.iter().flat_map(curves_of).filter(|curve| !curve.mean_response_s.is_empty()).collect()
-}
-
 fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values
-}
-
-fn machine(manifest: &Manifest) -> Vec<(String, String)> {
-    let Manifest { kendall, machine, git_revision, link, .. } = manifest;
-    let gib = machine.memory_bytes as f64 / f64::from(1 << 30);
-    let mut lines = vec![
-        ("processor", format!("{} × {}", machine.cores, machine.cpu)),
-        ("memory", format!("{gib:.1} GiB")),
-        ("system", format!("{}, kernel {}", machine.os, machine.kernel)),
-        ("link", link.clone()),
-        ("kendall", kendall.clone()),
-        ("seed", manifest.seed.to_string()),
-    ];
-    lines.extend(git_revision.clone().map(|revision| ("revision", revision)));
-    lines.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

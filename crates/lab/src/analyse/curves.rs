@@ -1,0 +1,44 @@
+//! The formulas' lines along the rate.
+
+use kendall_report::Curve;
+use kendall_station::Notation;
+
+use super::{Measurement, order, sorted};
+use crate::axis::Axis;
+use crate::experiment::Combination;
+use crate::lab::Lab;
+use crate::model::{Observed, label};
+
+/// The later factors' values, and the points that have them.
+type Group<'a> = (Vec<(String, String)>, Vec<&'a (&'a Combination, Measurement)>);
+
+/// The formulas' lines along the rate, up to where they have no answer. For a group of points whose service
+/// times differ a little, the line takes all of them together.
+pub(super) fn curves(lab: &Lab, axis: &Axis, measured: &[(&Combination, Measurement)]) -> Vec<Curve> {
+    if !axis.is_rate() {
+        return Vec::new();
+    }
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for point in measured {
+        let group = axis.settings(point.0).split_off(1);
+        match groups.iter_mut().find(|(known, _)| *known == group) {
+            Some((_, points)) => points.push(point),
+            None => groups.push((group, vec![point])),
+        }
+    }
+    let curves_of = |(group, points): &Group<'_>| {
+        let (combination, first) = points[0];
+        let services_s = sorted(points.iter().flat_map(|(_, point)| point.services_s.iter().copied()));
+        let delay_s = points.iter().map(|(_, point)| point.delay_s).sum::<f64>() / points.len() as f64;
+        let observed = Observed { services_s: &services_s, delay_s, ..first.observed(lab, combination) };
+        let rates = points.iter().filter_map(|(_, point)| point.arrivals.rate_per_s());
+        let most_per_s = 1.05 * rates.fold(0.0, f64::max);
+        let curve = |notation: &Notation| Curve {
+            notation: label(notation, observed.arrivals, order(lab)),
+            group: group.clone(),
+            mean_response_s: observed.curve(notation, most_per_s),
+        };
+        observed.notations(&lab.experiment().models).iter().map(curve).collect::<Vec<_>>()
+    };
+    groups.iter().flat_map(curves_of).filter(|curve| !curve.mean_response_s.is_empty()).collect()
+}
