@@ -7,10 +7,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use kendall_load::{Plan, Timing};
+use kendall_solve::streamed::Warmup;
 use kendall_station::{Arrivals, Batch, Kind as LawKind, Law, Sessions, Spacing};
 
 use crate::parameter::{Kind, Parameter, Value};
 use crate::system::Settings;
+
+/// The warm-up that is found and not set.
+const AUTO: &str = "auto";
 
 /// The parameters of `[load]`, which `kendall load` takes as options too.
 pub const LOAD: &[Parameter] = &[
@@ -116,8 +120,9 @@ pub const LOAD: &[Parameter] = &[
     Parameter { name: "duration", help: "stop after this time", kind: Kind::Time, default: None },
     Parameter {
         name: "warmup",
-        help: "requests due in this first part of a trial are sent but not counted in its answer",
-        kind: Kind::Time,
+        help: "requests due in this first part of a trial are sent but not counted in its answer; auto leaves out what \
+               MSER-5 finds",
+        kind: Kind::TimeOr(AUTO),
         default: Some("0s"),
     },
     Parameter {
@@ -162,7 +167,7 @@ pub struct Load {
     /// Stop after this time.
     pub duration: Option<Duration>,
     /// The first part of a trial, which its answer leaves out.
-    pub warmup: Duration,
+    pub warmup: Warmup,
     /// Give a request up after this time.
     pub timeout: Duration,
     /// Wait this long at the end.
@@ -255,12 +260,18 @@ impl Load {
         if requests.is_none() && duration.is_none() && !ends {
             return Err(("duration", "nothing says when to stop; set duration or requests".into()));
         }
-        let warmup = settings.time("warmup").expect("warmup has a default");
+        let warmup = warmup(settings);
         if duration.is_some_and(|duration| duration.is_zero()) {
             return Err(("duration", "must be longer than nothing".into()));
         }
-        if duration.is_some_and(|duration| warmup >= duration) {
+        if let (Warmup::Until(until_ns), Some(duration)) = (warmup, duration)
+            && until_ns as u128 >= duration.as_nanos()
+        {
             return Err(("warmup", "must be shorter than the duration".into()));
+        }
+        if warmup == Warmup::Auto && settings.get("stages").is_some() {
+            let why = "auto finds where a steady state begins, and stages have none; give a time";
+            return Err(("warmup", why.into()));
         }
         let time = |name| settings.time(name).expect("it has a default");
         Ok(Self {
@@ -319,6 +330,15 @@ impl Load {
             (Some(time), None) | (None, Some(time)) => time,
             (None, None) => Duration::ZERO,
         }
+    }
+}
+
+/// Nanoseconds beyond those that 64 bits can tell, which are 292 years, are as good as them.
+fn warmup(settings: &Settings) -> Warmup {
+    match settings.get("warmup") {
+        Some(Value::Word(_)) => Warmup::Auto,
+        Some(Value::Time(time)) => Warmup::Until(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)),
+        _ => Warmup::Until(0),
     }
 }
 
@@ -572,6 +592,16 @@ mod tests {
         assert_eq!(load(&odd).unwrap_err().0, "requests-per-session");
         let odd = [&odd[..], &[("requests-per-session", "2.5")]].concat();
         assert!(load(&odd).unwrap_err().1.contains("whole number"));
+    }
+
+    #[test]
+    fn a_warm_up_is_set_or_found() {
+        let with = |warmup| load(&[("rate", "5"), ("duration", "3s"), ("warmup", warmup)]);
+        assert_eq!(with("1s").unwrap().warmup, Warmup::Until(1_000_000_000));
+        assert_eq!(with("auto").unwrap().warmup, Warmup::Auto);
+        assert_eq!(with("3s").unwrap_err().0, "warmup");
+        let (name, why) = load(&[("stages", "2s: 5/s"), ("warmup", "auto")]).unwrap_err();
+        assert!(name == "warmup" && why.contains("steady state"), "{why}");
     }
 
     #[test]

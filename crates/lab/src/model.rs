@@ -1,6 +1,7 @@
 //! The stations that a measurement is laid beside, made from what was set and measured, and what they answer.
 
 use kendall_report::{Modelled, Modelling, ServiceSeen};
+use kendall_solve::streamed::Warmup;
 use kendall_solve::{StopRule, formula, simulate};
 use kendall_station::{Arrivals, Class, Discipline, Kind, Law, Notation, Profile, Servers, Station};
 
@@ -49,7 +50,10 @@ pub(crate) fn stop(load: &Load) -> StopRule {
     };
     match load.requests {
         Some(customers)
-            if open && load.warmup.is_zero() && load.duration.is_none() && customers <= LONGEST_RUN =>
+            if open
+                && load.warmup == Warmup::Until(0)
+                && load.duration.is_none()
+                && customers <= LONGEST_RUN =>
         {
             StopRule::Runs { customers, runs: (SIMULATED / customers).clamp(FEWEST_RUNS, MOST_RUNS) }
         }
@@ -334,11 +338,12 @@ mod tests {
 
     #[test]
     fn a_trial_of_so_many_requests_is_simulated_as_one() {
-        let load = |requests, warmup_s, schedule| Load {
+        const NONE: Warmup = Warmup::Until(0);
+        let load = |requests, warmup, schedule| Load {
             schedule,
             requests,
             duration: None,
-            warmup: Duration::from_secs(warmup_s),
+            warmup,
             timeout: Duration::MAX,
             drain: Duration::ZERO,
             connections: 1,
@@ -346,11 +351,17 @@ mod tests {
             core: None,
         };
         let open = || Schedule::Rate(5.0, Arrivals::constant(1.0));
-        assert_eq!(stop(&load(Some(500), 0, open())), StopRule::Runs { customers: 500, runs: 480 });
-        assert_eq!(stop(&load(Some(100_000), 0, open())), StopRule::Runs { customers: 100_000, runs: 30 });
+        assert_eq!(stop(&load(Some(500), NONE, open())), StopRule::Runs { customers: 500, runs: 480 });
+        assert_eq!(stop(&load(Some(100_000), NONE, open())), StopRule::Runs { customers: 100_000, runs: 30 });
         let closed =
             Schedule::Fixed(Arrivals::Closed { population: 1, think: Law::Constant { mean_s: 1.0 } });
-        for steady in [load(None, 0, open()), load(Some(500), 1, open()), load(Some(500), 0, closed)] {
+        let second = Warmup::Until(1_000_000_000);
+        for steady in [
+            load(None, NONE, open()),
+            load(Some(500), second, open()),
+            load(Some(500), Warmup::Auto, open()),
+            load(Some(500), NONE, closed),
+        ] {
             assert_eq!(stop(&steady), StopRule::default());
         }
     }
