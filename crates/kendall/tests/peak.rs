@@ -64,7 +64,6 @@ fn the_highest_rate_is_just_below_what_the_server_can_do() {
     let most_per_s = most_per_s.fold(0.0, f64::max);
     let found_per_s = number(&peak["found"]["rate_per_s"]["value"]);
     assert!((0.7..1.15).contains(&(found_per_s / most_per_s)), "{found_per_s} of {most_per_s}");
-    assert_eq!(peak["light"]["servers"], 1);
 
     // What it found is between rates that passed and rates that did not.
     let probes = peak["found"]["probes"].as_array().unwrap();
