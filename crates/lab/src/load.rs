@@ -52,7 +52,7 @@ pub const LOAD: &[Parameter] = &[
     Parameter {
         name: "stages",
         help: "rates over time instead of a rate, such as \"10s: 0→500/s, 30s: 500/s, 10s: 500→0/s\"; \
-               for poisson and constant arrivals",
+               for poisson and constant arrivals; or numbers of users for closed ones, \"10s: 5, 20s: 5→50\"",
         kind: Kind::Word(check_stages),
         default: None,
     },
@@ -201,12 +201,14 @@ enum Way {
     Stages,
     Trace,
     Closed,
+    ClosedStages,
     Sessions,
 }
 
 impl Way {
     fn of(arrivals: &str, settings: &Settings) -> Self {
         match arrivals {
+            "closed" if settings.get("stages").is_some() => Self::ClosedStages,
             "closed" => Self::Closed,
             "trace" => Self::Trace,
             "sessions" => Self::Sessions,
@@ -220,7 +222,7 @@ impl Way {
         match name {
             "rate" | "capacity" => matches!(self, Self::Gaps | Self::Sessions),
             "gap" | "arrivals-scv" => self == Self::Gaps,
-            "stages" => self == Self::Stages,
+            "stages" => matches!(self, Self::Stages | Self::ClosedStages),
             "trace" | "trace-column" | "trace-ties" | "speed" => self == Self::Trace,
             "users" => self == Self::Closed,
             "requests-per-session" | "session-law" => self == Self::Sessions,
@@ -238,12 +240,23 @@ impl Load {
         let arrivals = settings.word("arrivals").expect("arrivals has a default");
         let way = Way::of(arrivals, settings);
         if let Some((name, _)) = settings.iter().find(|(name, _)| !way.takes(name)) {
-            let beside =
-                if way == Way::Stages { "beside stages".into() } else { format!("with {arrivals} arrivals") };
+            let beside = if matches!(way, Way::Stages | Way::ClosedStages) {
+                "beside stages".into()
+            } else {
+                format!("with {arrivals} arrivals")
+            };
             return Err((name, format!("means nothing {beside}; leave it out")));
         }
         let schedule = match way {
             Way::Closed => Schedule::Fixed(closed(settings)?),
+            Way::ClosedStages => {
+                let text = settings.word("stages").expect("there are stages");
+                let users = stages::read_users(text, think(settings)).map_err(|why| ("stages", why))?;
+                let cut = |time: Duration| users.until(time.as_secs_f64());
+                Schedule::Fixed(Arrivals::Attended(
+                    settings.time("duration").map_or_else(|| users.clone(), cut),
+                ))
+            }
             Way::Trace => Schedule::Fixed(trace(settings, folder)?),
             Way::Sessions => sessions(settings)?,
             Way::Stages => Schedule::Fixed(staged(arrivals, settings)?),
@@ -503,7 +516,8 @@ fn check_ties(name: &str) -> Result<(), String> {
 }
 
 fn check_stages(text: &str) -> Result<(), String> {
-    stages::read(text, Spacing::default()).map(drop)
+    let users = stages::read_users(text, Law::Constant { mean_s: 0.0 });
+    users.map(drop).or_else(|_| stages::read(text, Spacing::default()).map(drop))
 }
 
 fn timing(name: &str) -> Option<Timing> {
@@ -614,8 +628,14 @@ mod tests {
         assert_eq!(load(&[("stages", "2s: 5/s"), ("arrivals", "uniform")]).unwrap_err().0, "arrivals");
         assert_eq!(
             load(&[("stages", "2s: 5/s"), ("arrivals", "closed"), ("users", "3")]).unwrap_err().0,
-            "stages"
+            "users"
         );
+        let users = load(&[("stages", "2s: 5, 3s: 8"), ("arrivals", "closed")]).unwrap();
+        assert_eq!(users.expected(None), Duration::from_secs(5));
+        assert!(matches!(users.arrivals(None), Arrivals::Attended(users) if users.most() == 8));
+        let short = load(&[("stages", "2s: 5, 3s: 8"), ("arrivals", "closed"), ("duration", "1s")]).unwrap();
+        assert!(matches!(short.arrivals(None), Arrivals::Attended(users) if users.most() == 5));
+        assert_eq!(load(&[("stages", "2s: 5/s"), ("arrivals", "closed")]).unwrap_err().0, "stages");
     }
 
     #[test]

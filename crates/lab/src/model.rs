@@ -3,7 +3,9 @@
 use kendall_report::{Modelled, Modelling, ServiceSeen};
 use kendall_solve::streamed::Warmup;
 use kendall_solve::{StopRule, formula, simulate};
-use kendall_station::{Arrivals, Class, Discipline, Kind, Law, Notation, Profile, Servers, Station};
+use kendall_station::{
+    Arrivals, Attendance, Class, Discipline, Kind, Law, Notation, Profile, Servers, Station,
+};
 
 use crate::experiment::Model;
 use crate::load::{Load, Schedule};
@@ -46,6 +48,10 @@ pub(crate) fn stop(load: &Load) -> StopRule {
             matches!(arrivals, Arrivals::Open { .. })
         }
         Schedule::Fixed(Arrivals::Varying(profile)) => return staged(load, profile),
+        Schedule::Fixed(Arrivals::Attended(_)) => {
+            let customers = load.requests.unwrap_or(SIMULATED).min(SIMULATED);
+            return StopRule::Runs { customers, runs: FEWEST_RUNS };
+        }
         Schedule::Fixed(_) => false,
     };
     match load.requests {
@@ -97,6 +103,7 @@ impl Observed<'_> {
     pub(crate) fn notations(&self, models: &[Model]) -> Vec<Notation> {
         let population = match self.arrivals {
             Arrivals::Closed { population, .. } => Some(*population),
+            Arrivals::Attended(users) => Some(users.most()),
             Arrivals::Open { .. } | Arrivals::Trace { .. } | Arrivals::Varying(_) | Arrivals::Sessions(_) => {
                 None
             }
@@ -143,13 +150,15 @@ impl Observed<'_> {
             }
             // Seen from the station, a user thinks until the next request arrives, the way there and back included.
             (Arrivals::Closed { population, think }, _) => {
-                let mean_s = think.mean_s() + self.delay_s;
-                let think = match think.mean_s() {
-                    0.0 => Law::Constant { mean_s },
-                    _ => think.with_mean(mean_s),
-                };
-                Ok(Arrivals::Closed { population: *population, think })
+                Ok(Arrivals::Closed { population: *population, think: self.thinking(think) })
             }
+            (Arrivals::Attended(users), Some(most)) if most != users.most() => {
+                Err(format!("the load was of up to {} users, not of {most}", users.most()))
+            }
+            (Arrivals::Attended(users), _) => Ok(Arrivals::Attended(Attendance {
+                think: self.thinking(&users.think),
+                points: users.points.clone(),
+            })),
             (_, Some(_)) => Err("it has a population, and the load was an open stream".into()),
             (_, None) if own => Ok(self.arrivals.clone()),
             (Arrivals::Open { gap }, None) => stream(gap.mean_s(), gap.scv()),
@@ -161,6 +170,15 @@ impl Observed<'_> {
             // Of the same mean rate, which then stays.
             (Arrivals::Varying(profile), None) => stream(1.0 / profile.mean_rate_per_s(), 1.0),
             (Arrivals::Sessions(sessions), None) => stream(1.0 / sessions.rate_per_s(), 1.0),
+        }
+    }
+
+    /// How a user thinks as the station sees it: until its next request arrives.
+    fn thinking(&self, think: &Law) -> Law {
+        let mean_s = think.mean_s() + self.delay_s;
+        match think.mean_s() {
+            0.0 => Law::Constant { mean_s },
+            _ => think.with_mean(mean_s),
         }
     }
 
@@ -207,7 +225,8 @@ pub(crate) fn label(notation: &Notation, arrivals: &Arrivals, order: Order) -> S
     let discipline = notation.discipline.filter(|_| order == Order::Same);
     let notation = Notation { discipline, ..notation.clone() };
     let mut parts: Vec<String> = notation.to_string().split('/').map(str::to_owned).collect();
-    if let (Arrivals::Closed { .. }, Some(population)) = (arrivals, parts.get_mut(4)) {
+    if let (Arrivals::Closed { .. } | Arrivals::Attended(_), Some(population)) = (arrivals, parts.get_mut(4))
+    {
         *population = "N".into();
     }
     parts.join("/")

@@ -223,7 +223,10 @@ impl Judge {
     /// The rate from the first send to the last. Sends that waited for a connection were not the generator's to make.
     fn rate(&mut self, run: &RunSummary, arrivals: &Arrivals) {
         let (achieved, due) = (run.sends.per_s, run.sends.due_per_s);
-        if matches!(arrivals, Arrivals::Closed { .. }) || due <= 0.0 || run.sends.count < 2 {
+        if matches!(arrivals, Arrivals::Closed { .. } | Arrivals::Attended(_))
+            || due <= 0.0
+            || run.sends.count < 2
+        {
             return;
         }
         let ratio = achieved / due;
