@@ -1,6 +1,6 @@
 # The four things one does here. Each installs what it needs on a fresh Debian or Ubuntu with a Rust toolchain.
 
-.PHONY: demo test lint bench
+.PHONY: demo test lint bench soak
 
 # The main job, from nothing to a report: serve, load at five rates, model, report.
 demo:
@@ -24,3 +24,9 @@ lint:
 bench:
 	@./tools/install bench
 	cargo bench --package kendall --bench speed --locked
+
+# An hour at 20,000 requests a second: the generator's memory must not grow. `make soak FOR=10m` for less.
+soak:
+	@./tools/install bench
+	cargo build --release --locked --package kendall
+	./tools/soak $(or $(FOR),1h)

@@ -99,35 +99,12 @@ fn response_measure(text: &str) -> Result<Measure, String> {
     }
 }
 
-/// The parameters of a load as options, from the same table as in experiment files, but that the warm-up may be found.
-struct LoadOptions {
-    settings: Settings,
-    warmup: WarmupOption,
-}
-
-/// How the warm-up is told.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum WarmupOption {
-    /// As the settings have it.
-    Given,
-    /// By what was measured.
-    Auto,
-}
-
-const AUTO: &str = "auto";
+/// The parameters of a load as options, from the same table as in experiment files.
+struct LoadOptions(Settings);
 
 impl Args for LoadOptions {
     fn augment_args(command: Command) -> Command {
-        let warmup = |text: &str| match text {
-            AUTO => Ok(Value::Word(AUTO.into())),
-            _ => parameter("warmup").kind.read(text),
-        };
-        command.args(options(LOAD)).mut_arg("warmup", |arg| {
-            arg.value_parser(warmup).help(
-                "Requests due in this first part are sent but not counted; auto leaves out what MSER-5 finds \
-                 [default: 0s]",
-            )
-        })
+        command.args(options(LOAD))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -137,12 +114,7 @@ impl Args for LoadOptions {
 
 impl FromArgMatches for LoadOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let mut settings = settings(LOAD, matches);
-        if !matches!(settings.get("warmup"), Some(Value::Word(_))) {
-            return Ok(Self { settings, warmup: WarmupOption::Given });
-        }
-        settings.set("warmup", Value::Time(Duration::ZERO));
-        Ok(Self { settings, warmup: WarmupOption::Auto })
+        Ok(Self(settings(LOAD, matches)))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -151,14 +123,10 @@ impl FromArgMatches for LoadOptions {
     }
 }
 
-fn parameter(name: &str) -> &'static kendall_lab::Parameter {
-    LOAD.iter().find(|parameter| parameter.name == name).expect("the table has it")
-}
-
 pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
     let target = Target::read(&options.target, &options.asked)?;
     let process = options.probe.process(target.address)?;
-    let mut settings = options.load.settings.clone();
+    let mut settings = options.load.0.clone();
     let endless = settings.get("duration").is_none() && settings.get("requests").is_none();
     if options.precision.is_some() && endless {
         settings.set("duration", Value::Time(LONGEST));
@@ -176,13 +144,9 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
     if let Some(folder) = options.record.as_deref().filter(|folder| folder.exists()) {
         bail!("{} is there already; name a new folder for the record", folder.display());
     }
-    let warmup = match options.load.warmup {
-        WarmupOption::Given => Warmup::Until(load.warmup.as_nanos() as i64),
-        WarmupOption::Auto => Warmup::Auto,
-    };
     let started_utc = utc_now();
     let cancel = ctrl_c()?;
-    let (run, collected, watched) = options.run(&plan, &*workload, warmup, process, &cancel)?;
+    let (run, collected, watched) = options.run(&plan, &*workload, load.warmup, process, &cancel)?;
     let (seen, score) = options.answer(collected, &run, &*workload)?;
     let mut found = Found {
         schema: SCHEMA,
@@ -284,9 +248,6 @@ impl Options {
     /// The command that makes the same run again.
     fn again(&self, settings: &Settings, seed: u64) -> String {
         let mut more = String::new();
-        if self.load.warmup == WarmupOption::Auto {
-            more += " --warmup auto";
-        }
         if let Some(precision) = self.precision {
             more += &format!(" --precision {precision} --precision-of {}", self.precision_of);
         }

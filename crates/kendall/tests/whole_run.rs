@@ -121,6 +121,98 @@ fn an_experiment_leaves_its_record_and_a_report() {
     assert_eq!(again["points"], report["points"]);
 }
 
+fn read(file: &Path) -> Value {
+    serde_json::from_slice(&fs::read(file).unwrap()).unwrap()
+}
+
+/// The disturbance of a finished trial is set to what no machine can have had, and that of all others to none; what follows is
+/// as after any disturbance, and depends on nothing else that this machine does meanwhile.
+#[test]
+fn a_disturbed_trial_is_marked_and_repeated_and_left_out_of_the_answer() {
+    let folder = folder_with(EXPERIMENT);
+    assert!(run(folder.path()).status.success());
+    let (results, first) = (results(folder.path()), trials(folder.path()));
+    assert_eq!(first.len(), 4);
+    for (place, trial) in first.iter().enumerate() {
+        let mut answer = read(&trial.join("answer.json"));
+        assert!(answer["disturbance"]["foreign_share"].is_number(), "{}", answer["disturbance"]);
+        let share = if place == 1 { 1.0 } else { 0.0 };
+        answer["disturbance"]["foreign_share"] = share.into();
+        answer["disturbance"]["steal_share"] = share.into();
+        answer["disturbance"]["resolution_share"] = 0.01.into();
+        fs::write(trial.join("answer.json"), answer.to_string()).unwrap();
+    }
+    let resumed = kendall().args(["run", "--json", "--resume"]).arg(&results).output().unwrap();
+    assert!(resumed.status.success(), "{}", stderr(&resumed));
+    assert!(stderr(&resumed).contains("1 trial was disturbed"), "{}", stderr(&resumed));
+
+    // Once more, and asked the same.
+    let disturbed = first[1].file_name().unwrap().to_string_lossy().into_owned();
+    let again = results.join("trials").join(format!("{disturbed}+again-1"));
+    assert_eq!(trials(folder.path()).len(), 5);
+    let (before, after) = (read(&first[1].join("answer.json")), read(&again.join("answer.json")));
+    assert_eq!((&before["seed"], &before["levels"]), (&after["seed"], &after["levels"]));
+
+    // Every attempt stands in the report; the disturbed one is in no point, and says why.
+    let report: Value = serde_json::from_slice(&resumed.stdout).unwrap();
+    let lines = report["trials"].as_array().unwrap();
+    let line = |id: &str| lines.iter().find(|line| line["id"] == id).unwrap();
+    assert_eq!(lines.len(), 5);
+    assert!(line(&disturbed)["point"].is_null());
+    let why = line(&disturbed)["doubts"][0].as_str().unwrap();
+    assert!(
+        why.contains("it was disturbed: other programs took 100.0 %") && why.contains("another attempt"),
+        "{why}"
+    );
+    let counted = line(&format!("{disturbed}+again-1"));
+    assert!(counted["point"].is_number() && counted["response_s"].is_number(), "{counted}");
+    for (place, point) in report["points"].as_array().unwrap().iter().enumerate() {
+        let of_point = lines.iter().filter(|line| line["point"] == place);
+        let sent: u64 = of_point.clone().map(|line| line["counts"]["sent"].as_u64().unwrap()).sum();
+        assert_eq!(of_point.count(), 2);
+        assert_eq!(point["measured"]["by"]["requests"], sent);
+    }
+}
+
+/// Whatever MSER-5 finds: what is left out is what was due before, and the answer is of the rest.
+#[test]
+fn a_warm_up_that_is_found_is_counted_and_left_out() {
+    let found = EXPERIMENT
+        .replace("rate = [50, 100]", "rate = 1000")
+        .replace("700ms\"", "700ms\"\nwarmup = \"auto\"");
+    let folder = folder_with(&found);
+    let output = run(folder.path());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut counted = 0;
+    for (trial, line) in trials(folder.path()).iter().zip(report["trials"].as_array().unwrap()) {
+        let answer = read(&trial.join("answer.json"));
+        let left_out = &answer["left_out"];
+        assert_eq!(&line["left_out"], left_out);
+        let until_ns = left_out["until_ns"].as_i64().unwrap();
+        let rows = kendall_record::read_trial(trial).unwrap();
+        let before = rows.iter().filter(|row| row.scheduled < until_ns).count();
+        assert_eq!(left_out["requests"], before);
+        counted += rows.len() - before;
+        match answer["warmup_suggested_s"].as_f64() {
+            // It lies in the first half, or there is not enough data.
+            Some(cut_s) => {
+                assert_eq!(left_out["by"], "found");
+                assert!((cut_s - until_ns as f64 / 1e9).abs() < 1e-9 && cut_s < 0.4, "{cut_s}");
+            }
+            None => {
+                assert_eq!((&left_out["by"], before), (&Value::from("untold"), 0));
+                let doubts = line["doubts"].to_string();
+                assert!(doubts.contains("not enough data to tell where the warm-up ends"), "{doubts}");
+            }
+        }
+    }
+    assert_eq!(report["points"][0]["measured"]["by"]["requests"], counted);
+    // What it was run with is enough to run it again.
+    let written = fs::read_to_string(results(folder.path()).join("experiment.toml")).unwrap();
+    assert!(written.contains("warmup = \"auto\""), "{written}");
+}
+
 #[test]
 fn an_overloaded_server_is_a_result_and_not_an_error() {
     // A range of ten million takes tens of milliseconds, and 300 come a second.

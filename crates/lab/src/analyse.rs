@@ -10,7 +10,7 @@ mod told;
 use std::path::Path;
 
 use kendall_record::{Manifest, RecordError, RequestRow, read_json, read_trial};
-use kendall_report::{Counts, Expected, Growth, Point, Report, Resources, TrialLine, TrialLink};
+use kendall_report::{Counts, Expected, Growth, Point, Report, Resources, TrialLine, TrialLink, WarmupBy};
 use kendall_solve as solve;
 use kendall_station::random::{Purpose, derive};
 use kendall_station::{Answer, Arrivals, Class, Estimate};
@@ -29,6 +29,10 @@ pub use observe::{Points, observe};
 
 /// Response times that a report draws for each point; more are thinned evenly.
 const DRAWN_RESPONSES: usize = 2_000;
+
+/// What is said of a trial whose warm-up was to be found and was not.
+const UNTOLD: &str = "not enough data to tell where the warm-up ends, for by MSER-5 what is steady begins in its second half at \
+                      the earliest; nothing of it was left out";
 
 /// Reads a run and lays measurement, formula and simulation side by side, for the trials that are done.
 ///
@@ -95,9 +99,21 @@ struct Tried {
     id: String,
     result: TrialResult,
     rows: Vec<RequestRow>,
+    /// Requests that were due before this are not in the answers.
+    warmup_ns: i64,
 }
 
 impl Tried {
+    /// Its rows with its warm-up.
+    fn view(&self) -> solve::Trial<'_> {
+        solve::Trial { rows: &self.rows, warmup_ns: self.warmup_ns }
+    }
+
+    /// The requests that are in the answers.
+    fn counted(&self) -> impl Iterator<Item = &RequestRow> {
+        self.rows.iter().filter(|row| row.scheduled >= self.warmup_ns)
+    }
+
     /// Its number and the emulated link that it crossed, if it did.
     fn link(&self) -> Option<(usize, TrialLink)> {
         Some((self.result.number, links::link(&self.id, self.result.link.as_ref()?)))
@@ -110,10 +126,12 @@ impl Tried {
 
     /// Its number and its line. `why` says why its combination has no answer, if it has none.
     fn line(&self, point: Option<usize>, why: Option<&String>) -> (usize, TrialLine) {
-        let Self { id, result, rows } = self;
+        let Self { id, result, rows, .. } = self;
         let mut counts = Counts::default();
         rows.iter().for_each(|row| counts.add(row.outcome));
         let doubts = result.verdict.doubts.iter().map(ToString::to_string);
+        let untold =
+            result.left_out.filter(|left_out| left_out.by == WarmupBy::Untold).map(|_| UNTOLD.to_owned());
         let answer = match &result.measured {
             Measured::Answer(answer) => Some(answer),
             Measured::NoAnswer(_) => None,
@@ -128,7 +146,8 @@ impl Tried {
             little_gap: solve::little(rows).map(|check| check.relative_gap),
             send_lag_p99_s: Some(result.run.lag.p99_ns as f64 / 1e9),
             server_cpu_cores: self.server_cpu_cores(),
-            doubts: doubts.chain(result.hopeless.clone()).chain(why.cloned()).collect(),
+            left_out: result.left_out,
+            doubts: doubts.chain(untold).chain(result.hopeless.clone()).chain(why.cloned()).collect(),
             limits: result.verdict.limits.iter().map(ToString::to_string).collect(),
         };
         (result.number, line)
@@ -168,6 +187,7 @@ fn cut_off(id: String, seed: u64, rows: &[RequestRow], doubt: String) -> TrialLi
         little_gap: None,
         send_lag_p99_s: None,
         server_cpu_cores: None,
+        left_out: None,
         doubts: vec![doubt],
         limits: Vec::new(),
     }
@@ -208,7 +228,6 @@ struct Sample {
     trials: Vec<Tried>,
     /// Number and line of those that were cut off or cannot be read.
     left_out: Vec<(usize, TrialLine)>,
-    warmup_ns: i64,
 }
 
 impl Sample {
@@ -218,7 +237,8 @@ impl Sample {
             let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let (rows, doubt) = match (read_trial(&folder), read_answer(&folder)) {
                 (Ok(rows), Ok(Some(result))) => {
-                    trials.push((trial.number, Tried { id, result, rows }));
+                    let warmup_ns = result.warmup_ns(lab.load(combination));
+                    trials.push((trial.number, Tried { id, result, rows, warmup_ns }));
                     continue;
                 }
                 (Ok(rows), Ok(None)) => {
@@ -231,7 +251,12 @@ impl Sample {
             left_out.push((trial.number, line));
         }
         let trials = undisturbed(trials, usual, &mut left_out);
-        Self { trials, left_out, warmup_ns: lab.load(combination).warmup.as_nanos() as i64 }
+        Self { trials, left_out }
+    }
+
+    /// The rows of each trial with its warm-up.
+    fn views(&self) -> Vec<solve::Trial<'_>> {
+        self.trials.iter().map(Tried::view).collect()
     }
 
     /// Processor time of the server per second over all trials, where it is known of all.
@@ -242,8 +267,7 @@ impl Sample {
 
     /// The rows after the warm-up.
     fn rows(&self) -> impl Iterator<Item = &RequestRow> {
-        let after = |row: &&RequestRow| row.scheduled >= self.warmup_ns;
-        self.trials.iter().flat_map(move |trial| trial.rows.iter().filter(after))
+        self.trials.iter().flat_map(Tried::counted)
     }
 
     /// Times of the rows after the warm-up, ascending, in seconds.
@@ -294,16 +318,15 @@ impl Sample {
     /// How response times grew after the warm-up, if they did in most trials.
     fn growth(&self) -> Option<Growth> {
         let grows =
-            |trial: &&Tried| solve::trend(&trial.rows, self.warmup_ns).is_some_and(|trend| trend.grows);
+            |trial: &&Tried| solve::trend(&trial.rows, trial.warmup_ns).is_some_and(|trend| trend.grows);
         if 2 * self.trials.iter().filter(grows).count() <= self.trials.len() {
             return None;
         }
         let mut halves = [(0.0, 0u64); 2];
         for trial in &self.trials {
             let last = trial.rows.iter().map(|row| row.scheduled).max().unwrap_or(0);
-            let counted = trial.rows.iter().filter(|row| row.scheduled >= self.warmup_ns);
-            for (row, response_ns) in counted.filter_map(|row| Some((row, row.response_ns()?))) {
-                let half = &mut halves[usize::from(row.scheduled > (self.warmup_ns + last) / 2)];
+            for (row, response_ns) in trial.counted().filter_map(|row| Some((row, row.response_ns()?))) {
+                let half = &mut halves[usize::from(row.scheduled > (trial.warmup_ns + last) / 2)];
                 *half = (half.0 + response_ns as f64 / 1e9, half.1 + 1);
             }
         }
@@ -328,9 +351,7 @@ impl Measurement {
     fn of(lab: &Lab, index: usize, capacities: &[Capacity], sample: &Sample) -> Result<Self, String> {
         let combination = &lab.combinations()[index];
         let (servers, discipline) = (lab.experiment().system.station)(&combination.server);
-        let trials = sample.trials.iter();
-        let views: Vec<solve::Trial<'_>> =
-            trials.map(|trial| solve::Trial { rows: &trial.rows, warmup_ns: sample.warmup_ns }).collect();
+        let views = sample.views();
         let classes = row_classes(&sample.trials[0].result.classes);
         if let Some(known) = lab.unstamped(combination).map_err(|why| why.to_string())? {
             let answer = solve::calibrated(&views, servers, &classes, known.calibrated());

@@ -272,7 +272,7 @@ fn tried(lab: &Lab) -> (Vec<Tried>, Vec<String>) {
         };
         match read() {
             Ok((result, rows)) => {
-                let warmup_ns = lab.load(trial.combination).warmup.as_nanos() as i64;
+                let warmup_ns = result.warmup_ns(lab.load(trial.combination));
                 let run =
                     Run::of(&Trial { rows: &rows, warmup_ns }, result.server.map(|server| server.cpu_s));
                 tried.push((result.levels, Run { block: Some(u64::from(trial.repeat)), ..run }));

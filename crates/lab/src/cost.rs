@@ -1,6 +1,9 @@
 //! What an experiment's combinations cost: how many requests a precision needs at each, beside those that are planned.
 
+use std::time::Duration;
+
 use kendall_solve::plan;
+use kendall_solve::streamed::Warmup;
 use kendall_station::{Law, Station};
 use serde::Serialize;
 
@@ -77,7 +80,7 @@ fn needs(
 
 /// The requests of one trial that count.
 fn planned(load: &Load, rate_per_s: f64, service_s: Option<f64>) -> Option<f64> {
-    let during = |time: std::time::Duration| service_s.map(|_| time.as_secs_f64() * rate_per_s);
+    let during = |time: Duration| service_s.map(|_| time.as_secs_f64() * rate_per_s);
     let sent = match (load.requests.map(|requests| requests as f64), load.duration.map(during)) {
         (Some(requests), Some(Some(within))) => requests.min(within),
         (Some(requests), None) => requests,
@@ -85,6 +88,10 @@ fn planned(load: &Load, rate_per_s: f64, service_s: Option<f64>) -> Option<f64> 
         // Which of the two ends a trial depends on the service time.
         (_, Some(None)) | (None, None) => return None,
     };
-    let warmup = if load.warmup.is_zero() { 0.0 } else { during(load.warmup)? };
+    let warmup = match load.warmup {
+        // How much is left out will be found; a good server has next to no warm-up.
+        Warmup::Until(0) | Warmup::Auto => 0.0,
+        Warmup::Until(until_ns) => during(Duration::from_nanos(until_ns.unsigned_abs()))?,
+    };
     Some(sent - warmup).filter(|&counted| counted > 0.0)
 }

@@ -192,6 +192,29 @@ mod tests {
         assert!(own_ticks().unwrap() >= before + 5.0);
     }
 
+    /// A program that nobody here started is foreign, with all that it used. It ends by itself.
+    #[test]
+    fn what_does_not_descend_from_us_is_foreign() {
+        let before = Look::now().unwrap();
+        // The shell that starts it ends at once, and leaves it to the machine's first process.
+        let script = "i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done >/dev/null & echo $!";
+        let started = Command::new("sh").args(["-c", script]).output().unwrap();
+        let id = String::from_utf8(started.stdout).unwrap().trim().to_owned();
+        let used = || {
+            let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+            parent_and_ticks(&stat).map(|(_, ticks)| ticks)
+        };
+        let (mut ticks, deadline) = (0.0, Instant::now() + Duration::from_secs(60));
+        while let (Some(now), true) = (used(), ticks < 30.0 && Instant::now() < deadline) {
+            ticks = now;
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let after = Look::now().unwrap();
+        let seen = after.since(&before).unwrap();
+        let foreign_ticks = seen.foreign_share * (after.total - before.total);
+        assert!(ticks >= 10.0 && foreign_ticks >= 0.5 * ticks, "{foreign_ticks} of {ticks}");
+    }
+
     #[test]
     fn disturbed_is_what_is_beyond_the_usual() {
         let seen = |share| Disturbance { foreign_share: share, ..Disturbance::default() };

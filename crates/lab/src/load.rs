@@ -7,10 +7,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use kendall_load::{Plan, Timing};
+use kendall_solve::streamed::Warmup;
 use kendall_station::{Arrivals, Batch, Kind as LawKind, Law, Sessions, Spacing};
 
 use crate::parameter::{Kind, Parameter, Value};
 use crate::system::Settings;
+
+/// The warm-up that is found and not set.
+const AUTO: &str = "auto";
 
 /// The parameters of `[load]`, which `kendall load` takes as options too.
 pub const LOAD: &[Parameter] = &[
@@ -48,7 +52,7 @@ pub const LOAD: &[Parameter] = &[
     Parameter {
         name: "stages",
         help: "rates over time instead of a rate, such as \"10s: 0→500/s, 30s: 500/s, 10s: 500→0/s\"; \
-               for poisson and constant arrivals",
+               for poisson and constant arrivals; or numbers of users for closed ones, \"10s: 5, 20s: 5→50\"",
         kind: Kind::Word(check_stages),
         default: None,
     },
@@ -116,8 +120,9 @@ pub const LOAD: &[Parameter] = &[
     Parameter { name: "duration", help: "stop after this time", kind: Kind::Time, default: None },
     Parameter {
         name: "warmup",
-        help: "requests due in this first part of a trial are sent but not counted in its answer",
-        kind: Kind::Time,
+        help: "requests due in this first part of a trial are sent but not counted in its answer; auto leaves out what \
+               MSER-5 finds",
+        kind: Kind::TimeOr(AUTO),
         default: Some("0s"),
     },
     Parameter {
@@ -162,7 +167,7 @@ pub struct Load {
     /// Stop after this time.
     pub duration: Option<Duration>,
     /// The first part of a trial, which its answer leaves out.
-    pub warmup: Duration,
+    pub warmup: Warmup,
     /// Give a request up after this time.
     pub timeout: Duration,
     /// Wait this long at the end.
@@ -196,12 +201,14 @@ enum Way {
     Stages,
     Trace,
     Closed,
+    ClosedStages,
     Sessions,
 }
 
 impl Way {
     fn of(arrivals: &str, settings: &Settings) -> Self {
         match arrivals {
+            "closed" if settings.get("stages").is_some() => Self::ClosedStages,
             "closed" => Self::Closed,
             "trace" => Self::Trace,
             "sessions" => Self::Sessions,
@@ -215,7 +222,7 @@ impl Way {
         match name {
             "rate" | "capacity" => matches!(self, Self::Gaps | Self::Sessions),
             "gap" | "arrivals-scv" => self == Self::Gaps,
-            "stages" => self == Self::Stages,
+            "stages" => matches!(self, Self::Stages | Self::ClosedStages),
             "trace" | "trace-column" | "trace-ties" | "speed" => self == Self::Trace,
             "users" => self == Self::Closed,
             "requests-per-session" | "session-law" => self == Self::Sessions,
@@ -233,12 +240,23 @@ impl Load {
         let arrivals = settings.word("arrivals").expect("arrivals has a default");
         let way = Way::of(arrivals, settings);
         if let Some((name, _)) = settings.iter().find(|(name, _)| !way.takes(name)) {
-            let beside =
-                if way == Way::Stages { "beside stages".into() } else { format!("with {arrivals} arrivals") };
+            let beside = if matches!(way, Way::Stages | Way::ClosedStages) {
+                "beside stages".into()
+            } else {
+                format!("with {arrivals} arrivals")
+            };
             return Err((name, format!("means nothing {beside}; leave it out")));
         }
         let schedule = match way {
             Way::Closed => Schedule::Fixed(closed(settings)?),
+            Way::ClosedStages => {
+                let text = settings.word("stages").expect("there are stages");
+                let users = stages::read_users(text, think(settings)).map_err(|why| ("stages", why))?;
+                let cut = |time: Duration| users.until(time.as_secs_f64());
+                Schedule::Fixed(Arrivals::Attended(
+                    settings.time("duration").map_or_else(|| users.clone(), cut),
+                ))
+            }
             Way::Trace => Schedule::Fixed(trace(settings, folder)?),
             Way::Sessions => sessions(settings)?,
             Way::Stages => Schedule::Fixed(staged(arrivals, settings)?),
@@ -255,12 +273,18 @@ impl Load {
         if requests.is_none() && duration.is_none() && !ends {
             return Err(("duration", "nothing says when to stop; set duration or requests".into()));
         }
-        let warmup = settings.time("warmup").expect("warmup has a default");
+        let warmup = warmup(settings);
         if duration.is_some_and(|duration| duration.is_zero()) {
             return Err(("duration", "must be longer than nothing".into()));
         }
-        if duration.is_some_and(|duration| warmup >= duration) {
+        if let (Warmup::Until(until_ns), Some(duration)) = (warmup, duration)
+            && until_ns as u128 >= duration.as_nanos()
+        {
             return Err(("warmup", "must be shorter than the duration".into()));
+        }
+        if warmup == Warmup::Auto && settings.get("stages").is_some() {
+            let why = "auto finds where a steady state begins, and stages have none; give a time";
+            return Err(("warmup", why.into()));
         }
         let time = |name| settings.time(name).expect("it has a default");
         Ok(Self {
@@ -319,6 +343,15 @@ impl Load {
             (Some(time), None) | (None, Some(time)) => time,
             (None, None) => Duration::ZERO,
         }
+    }
+}
+
+/// Nanoseconds beyond those that 64 bits can tell, which are 292 years, are as good as them.
+fn warmup(settings: &Settings) -> Warmup {
+    match settings.get("warmup") {
+        Some(Value::Word(_)) => Warmup::Auto,
+        Some(Value::Time(time)) => Warmup::Until(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)),
+        _ => Warmup::Until(0),
     }
 }
 
@@ -483,7 +516,8 @@ fn check_ties(name: &str) -> Result<(), String> {
 }
 
 fn check_stages(text: &str) -> Result<(), String> {
-    stages::read(text, Spacing::default()).map(drop)
+    let users = stages::read_users(text, Law::Constant { mean_s: 0.0 });
+    users.map(drop).or_else(|_| stages::read(text, Spacing::default()).map(drop))
 }
 
 fn timing(name: &str) -> Option<Timing> {
@@ -575,6 +609,16 @@ mod tests {
     }
 
     #[test]
+    fn a_warm_up_is_set_or_found() {
+        let with = |warmup| load(&[("rate", "5"), ("duration", "3s"), ("warmup", warmup)]);
+        assert_eq!(with("1s").unwrap().warmup, Warmup::Until(1_000_000_000));
+        assert_eq!(with("auto").unwrap().warmup, Warmup::Auto);
+        assert_eq!(with("3s").unwrap_err().0, "warmup");
+        let (name, why) = load(&[("stages", "2s: 5/s"), ("warmup", "auto")]).unwrap_err();
+        assert!(name == "warmup" && why.contains("steady state"), "{why}");
+    }
+
+    #[test]
     fn stages_say_themselves_when_they_end() {
         let ramp = load(&[("stages", "2s: 0→100/s, 8s: 100/s")]).unwrap();
         assert_eq!(ramp.expected(None), Duration::from_secs(10));
@@ -584,8 +628,14 @@ mod tests {
         assert_eq!(load(&[("stages", "2s: 5/s"), ("arrivals", "uniform")]).unwrap_err().0, "arrivals");
         assert_eq!(
             load(&[("stages", "2s: 5/s"), ("arrivals", "closed"), ("users", "3")]).unwrap_err().0,
-            "stages"
+            "users"
         );
+        let users = load(&[("stages", "2s: 5, 3s: 8"), ("arrivals", "closed")]).unwrap();
+        assert_eq!(users.expected(None), Duration::from_secs(5));
+        assert!(matches!(users.arrivals(None), Arrivals::Attended(users) if users.most() == 8));
+        let short = load(&[("stages", "2s: 5, 3s: 8"), ("arrivals", "closed"), ("duration", "1s")]).unwrap();
+        assert!(matches!(short.arrivals(None), Arrivals::Attended(users) if users.most() == 5));
+        assert_eq!(load(&[("stages", "2s: 5/s"), ("arrivals", "closed")]).unwrap_err().0, "stages");
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! The stations that a measurement is laid beside, made from what was set and measured, and what they answer.
 
 use kendall_report::{Modelled, Modelling, ServiceSeen};
+use kendall_solve::streamed::Warmup;
 use kendall_solve::{StopRule, formula, simulate};
-use kendall_station::{Arrivals, Class, Discipline, Kind, Law, Notation, Profile, Servers, Station};
+use kendall_station::{
+    Arrivals, Attendance, Class, Discipline, Kind, Law, Notation, Profile, Servers, Station,
+};
 
 use crate::experiment::Model;
 use crate::load::{Load, Schedule};
@@ -45,11 +48,18 @@ pub(crate) fn stop(load: &Load) -> StopRule {
             matches!(arrivals, Arrivals::Open { .. })
         }
         Schedule::Fixed(Arrivals::Varying(profile)) => return staged(load, profile),
+        Schedule::Fixed(Arrivals::Attended(_)) => {
+            let customers = load.requests.unwrap_or(SIMULATED).min(SIMULATED);
+            return StopRule::Runs { customers, runs: FEWEST_RUNS };
+        }
         Schedule::Fixed(_) => false,
     };
     match load.requests {
         Some(customers)
-            if open && load.warmup.is_zero() && load.duration.is_none() && customers <= LONGEST_RUN =>
+            if open
+                && load.warmup == Warmup::Until(0)
+                && load.duration.is_none()
+                && customers <= LONGEST_RUN =>
         {
             StopRule::Runs { customers, runs: (SIMULATED / customers).clamp(FEWEST_RUNS, MOST_RUNS) }
         }
@@ -93,6 +103,7 @@ impl Observed<'_> {
     pub(crate) fn notations(&self, models: &[Model]) -> Vec<Notation> {
         let population = match self.arrivals {
             Arrivals::Closed { population, .. } => Some(*population),
+            Arrivals::Attended(users) => Some(users.most()),
             Arrivals::Open { .. } | Arrivals::Trace { .. } | Arrivals::Varying(_) | Arrivals::Sessions(_) => {
                 None
             }
@@ -139,13 +150,15 @@ impl Observed<'_> {
             }
             // Seen from the station, a user thinks until the next request arrives, the way there and back included.
             (Arrivals::Closed { population, think }, _) => {
-                let mean_s = think.mean_s() + self.delay_s;
-                let think = match think.mean_s() {
-                    0.0 => Law::Constant { mean_s },
-                    _ => think.with_mean(mean_s),
-                };
-                Ok(Arrivals::Closed { population: *population, think })
+                Ok(Arrivals::Closed { population: *population, think: self.thinking(think) })
             }
+            (Arrivals::Attended(users), Some(most)) if most != users.most() => {
+                Err(format!("the load was of up to {} users, not of {most}", users.most()))
+            }
+            (Arrivals::Attended(users), _) => Ok(Arrivals::Attended(Attendance {
+                think: self.thinking(&users.think),
+                points: users.points.clone(),
+            })),
             (_, Some(_)) => Err("it has a population, and the load was an open stream".into()),
             (_, None) if own => Ok(self.arrivals.clone()),
             (Arrivals::Open { gap }, None) => stream(gap.mean_s(), gap.scv()),
@@ -157,6 +170,15 @@ impl Observed<'_> {
             // Of the same mean rate, which then stays.
             (Arrivals::Varying(profile), None) => stream(1.0 / profile.mean_rate_per_s(), 1.0),
             (Arrivals::Sessions(sessions), None) => stream(1.0 / sessions.rate_per_s(), 1.0),
+        }
+    }
+
+    /// How a user thinks as the station sees it: until its next request arrives.
+    fn thinking(&self, think: &Law) -> Law {
+        let mean_s = think.mean_s() + self.delay_s;
+        match think.mean_s() {
+            0.0 => Law::Constant { mean_s },
+            _ => think.with_mean(mean_s),
         }
     }
 
@@ -203,7 +225,8 @@ pub(crate) fn label(notation: &Notation, arrivals: &Arrivals, order: Order) -> S
     let discipline = notation.discipline.filter(|_| order == Order::Same);
     let notation = Notation { discipline, ..notation.clone() };
     let mut parts: Vec<String> = notation.to_string().split('/').map(str::to_owned).collect();
-    if let (Arrivals::Closed { .. }, Some(population)) = (arrivals, parts.get_mut(4)) {
+    if let (Arrivals::Closed { .. } | Arrivals::Attended(_), Some(population)) = (arrivals, parts.get_mut(4))
+    {
         *population = "N".into();
     }
     parts.join("/")
@@ -334,11 +357,12 @@ mod tests {
 
     #[test]
     fn a_trial_of_so_many_requests_is_simulated_as_one() {
-        let load = |requests, warmup_s, schedule| Load {
+        const NONE: Warmup = Warmup::Until(0);
+        let load = |requests, warmup, schedule| Load {
             schedule,
             requests,
             duration: None,
-            warmup: Duration::from_secs(warmup_s),
+            warmup,
             timeout: Duration::MAX,
             drain: Duration::ZERO,
             connections: 1,
@@ -346,11 +370,17 @@ mod tests {
             core: None,
         };
         let open = || Schedule::Rate(5.0, Arrivals::constant(1.0));
-        assert_eq!(stop(&load(Some(500), 0, open())), StopRule::Runs { customers: 500, runs: 480 });
-        assert_eq!(stop(&load(Some(100_000), 0, open())), StopRule::Runs { customers: 100_000, runs: 30 });
+        assert_eq!(stop(&load(Some(500), NONE, open())), StopRule::Runs { customers: 500, runs: 480 });
+        assert_eq!(stop(&load(Some(100_000), NONE, open())), StopRule::Runs { customers: 100_000, runs: 30 });
         let closed =
             Schedule::Fixed(Arrivals::Closed { population: 1, think: Law::Constant { mean_s: 1.0 } });
-        for steady in [load(None, 0, open()), load(Some(500), 1, open()), load(Some(500), 0, closed)] {
+        let second = Warmup::Until(1_000_000_000);
+        for steady in [
+            load(None, NONE, open()),
+            load(Some(500), second, open()),
+            load(Some(500), Warmup::Auto, open()),
+            load(Some(500), NONE, closed),
+        ] {
             assert_eq!(stop(&steady), StopRule::default());
         }
     }

@@ -35,6 +35,8 @@ pub enum Kind {
     },
     /// A time: "250ms", "1.5s", "2m".
     Time,
+    /// A time, or this word.
+    TimeOr(&'static str),
     /// A positive rate per second, or a share of the machine's capacity: 20, "20%".
     Rate,
     /// A word; the function says in words what is wrong with one.
@@ -84,6 +86,10 @@ impl Kind {
                 if (least..=most).contains(&value) { Ok(Value::Number(value)) } else { Err(refuse()) }
             }
             Self::Time => read_time(text).map(Value::Time),
+            Self::TimeOr(word) if text == word => Ok(Value::Word(word.into())),
+            Self::TimeOr(word) => {
+                read_time(text).map(Value::Time).map_err(|why| format!("{why}; {word:?} may stand for one"))
+            }
             Self::Rate => read_rate(text),
             Self::Word(check) | Self::Text(check) => check(text).map(|()| Value::Word(text.into())),
             Self::Lines(check) => text.lines().try_for_each(check).map(|()| Value::Word(text.into())),
@@ -169,6 +175,8 @@ mod tests {
             (whole, "18446744073709551615"),
             (Kind::Number { least: 0.0, most: 9.0 }, "1.5"),
             (Kind::Time, "250ms"),
+            (Kind::TimeOr("auto"), "auto"),
+            (Kind::TimeOr("auto"), "1500ms"),
             (Kind::Time, "90s"),
             (Kind::Time, "12.5us"),
             (Kind::Rate, "20"),
@@ -189,6 +197,7 @@ mod tests {
         }
         for text in ["5", "5 parsecs", "-1s", "s", "nans", "1e400s"] {
             assert!(Kind::Time.read(text).unwrap_err().contains("250ms"), "{text}");
+            assert!(Kind::TimeOr("auto").read(text).unwrap_err().contains("\"auto\""), "{text}");
         }
         for text in ["0", "-5%", "NaN", "inf", "", "%"] {
             assert!(Kind::Rate.read(text).is_err(), "{text}");

@@ -9,6 +9,7 @@ use kendall_probe::{
     Watch, bottleneck,
 };
 use kendall_record::RecordError;
+use kendall_record::series::Series;
 use kendall_report::Resources;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +60,11 @@ impl Probing {
         let targets: Vec<Target> = server.into_iter().chain([own]).collect();
         Watch::start(&config, &targets).map(|watch| Watching(Some(watch)))
     }
+}
+
+/// What was read in a trial, from its folder.
+pub(crate) fn readings(folder: &Path) -> Result<Series, RecordError> {
+    Series::read(&folder.join(TABLE))
 }
 
 /// A watch over a run, if it is watched.

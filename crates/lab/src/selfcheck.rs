@@ -195,15 +195,13 @@ impl Selfcheck<'_> {
                 break;
             }
             let seed = derive(self.seed, Purpose::Trial, repeat);
-            let (rows, disturbed) = self.rows(case, &load, seed).map_err(|source| SelfcheckError::Trial {
-                station: station.clone(),
-                seed,
-                source: source.into(),
+            let (rows, warmup_ns, disturbed) = self.rows(case, &load, seed).map_err(|source| {
+                SelfcheckError::Trial { station: station.clone(), seed, source: source.into() }
             })?;
             if cancel.load(Ordering::Relaxed) {
                 break;
             }
-            let trial = SolveTrial { rows: &rows, warmup_ns: load.warmup.as_nanos() as i64 };
+            let trial = SolveTrial { rows: &rows, warmup_ns };
             if disturbed && repeat < self.seeds + runs.len() as u64 {
                 continue;
             }
@@ -218,13 +216,13 @@ impl Selfcheck<'_> {
         conclude(case, &load, runs).map_err(|why| SelfcheckError::NoTruth { station, why })
     }
 
-    /// The rows of one run, and whether it was disturbed.
+    /// The rows of one run, where its warm-up ends, and whether it was disturbed.
     fn rows(
         &self,
         case: &KnownStation,
         load: &Load,
         seed: u64,
-    ) -> Result<(Vec<RequestRow>, bool), TrialError> {
+    ) -> Result<(Vec<RequestRow>, i64, bool), TrialError> {
         let combination = Combination {
             server: case.server.clone(),
             workload: Settings::defaults(self.system.workload),
@@ -253,7 +251,7 @@ impl Selfcheck<'_> {
         let rows = read_trial(&folder)?;
         // Left there it would be in nobody's way but the disk's.
         let _ = std::fs::remove_dir_all(&folder);
-        Ok((rows, disturbed))
+        Ok((rows, result.warmup_ns(load), disturbed))
     }
 }
 

@@ -10,7 +10,9 @@ use kendall_link::{Asked, LinkError};
 use kendall_load::{LoadError, Plan, Progress, RequestClass, RunSummary, run};
 use kendall_probe::ProbeError;
 use kendall_record::{RecordError, RequestRow, TrialWriter, stamps};
+use kendall_report::LeftOut;
 use kendall_solve as solve;
+use kendall_solve::streamed::Warmup;
 use kendall_station::{Answer, Arrivals, Law};
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +21,7 @@ use crate::experiment::Combination;
 use crate::hopeless;
 use crate::link::{Bed, Crossing, LinkRecord};
 use crate::load::{Load, Schedule};
-use crate::probe::{Probing, Seen};
+use crate::probe::{Probing, Seen, readings};
 use crate::schedule::Trial;
 use crate::server::{Server, ServerError, Usage};
 use crate::serving::Serving;
@@ -96,7 +98,10 @@ pub struct TrialResult {
     /// Whether the number of requests in the station grew through the trial: then it is unstable at this rate.
     #[serde(default)]
     pub grows: bool,
-    /// Where MSER-5 would end the warm-up, in seconds since the start.
+    /// What its answer leaves out at the front; not told in records of older versions, where it is as the load says.
+    #[serde(default)]
+    pub left_out: Option<LeftOut>,
+    /// Where MSER-5 ends the warm-up, in seconds since the start; `None` where there is not enough data to tell.
     #[serde(default)]
     pub warmup_suggested_s: Option<f64>,
     /// What else the machine did meanwhile, where it tells.
@@ -108,6 +113,17 @@ pub struct TrialResult {
     /// What server, generator and machine used, if it was watched.
     #[serde(default)]
     pub resources: Option<Seen>,
+}
+
+impl TrialResult {
+    /// Requests that were due before this are not in its answer, in nanoseconds since its start.
+    pub(crate) fn warmup_ns(&self, load: &Load) -> i64 {
+        match (self.left_out, load.warmup) {
+            (Some(left_out), _) => left_out.until_ns,
+            (None, Warmup::Until(until_ns)) => until_ns,
+            (None, Warmup::Auto) => 0,
+        }
+    }
 }
 
 /// What was measured in a trial.
@@ -280,7 +296,7 @@ impl Bench<'_> {
         let look = server.pid().and_then(|_| Look::now());
         let known = capacity_per_s.is_some() || !matches!(load.schedule, Schedule::Share(..));
         let length = if known { load.expected(capacity_per_s) } else { Duration::ZERO };
-        let watch = hopeless::Watch::new(&task.expected, load.warmup, length);
+        let watch = hopeless::Watch::new(&task.expected, warmup::at_most(load.warmup, length), length);
         let watching = probing.watch(server.pid(), Some(folder))?;
         let mut failed = None;
         let mut sink = |row: RequestRow| {
@@ -310,8 +326,10 @@ impl Bench<'_> {
                 .map_err(|source| RecordError::Write { path: path.clone(), source })?;
         }
         let (servers, _) = (self.system.station)(&combination.server);
-        let wall_ns = (run.wall_s * 1e9) as i64;
-        let view = solve::Trial { rows: &rows, warmup_ns: load.warmup.as_nanos() as i64 };
+        let readings = resources.is_some().then(|| readings(folder)).transpose()?;
+        let suggested_ns = warmup::suggested_ns(&rows, readings.as_ref());
+        let left_out = warmup::left_out(&rows, load.warmup, suggested_ns);
+        let view = solve::Trial { rows: &rows, warmup_ns: left_out.until_ns };
         let classes = workload.classes();
         let classes_of_rows = row_classes(&classes);
         let answer = match unstamped {
@@ -343,7 +361,8 @@ impl Bench<'_> {
             measured,
             clients: solve::client_side(&[view]).ok(),
             grows: solve::trend(&rows, view.warmup_ns).is_some_and(|trend| trend.grows),
-            warmup_suggested_s: warmup::suggested_s(&rows, wall_ns),
+            left_out: Some(left_out),
+            warmup_suggested_s: suggested_ns.map(|cut_ns| cut_ns as f64 / 1e9),
             disturbance,
             hopeless: watch.why(),
             resources,

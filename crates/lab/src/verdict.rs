@@ -2,8 +2,8 @@
 //! the pages and the records all show this verdict.
 //!
 //! A run is generator-limited where requests left late although a connection was free, where the generator had hardly any
-//! time to spare, where the sends were not what was asked for in rate or law, or where its books do not balance. What it
-//! measured then is partly itself. A wait for a connection is not its fault, but a doubt; a server that cannot follow is a
+//! time to spare, where it ran out of ports or files, where the sends were not what was asked for in rate or law, or where its
+//! books do not balance. What it measured then is partly itself. A wait for a connection is not its fault, but a doubt; a server that cannot follow is a
 //! result.
 
 use std::fmt;
@@ -132,6 +132,11 @@ pub enum Limit {
         /// That of the law.
         asked: f64,
     },
+    /// Connections failed for want of ports or files on its side, and with them requests.
+    OwnFailures {
+        /// How many.
+        count: u64,
+    },
     /// Its books do not balance.
     Little {
         /// Arrival rate × response over the number present, less 1.
@@ -149,8 +154,11 @@ impl Verdict {
         judge.law(run, arrivals);
         judge.little(run);
         judge.connections(run);
+        judge.limit(run.own_failures == 0, Limit::OwnFailures { count: run.own_failures });
         let Judge { checks, limits } = judge;
-        let own = |doubt: &&Doubt| matches!(doubt, Doubt::Late { .. } | Doubt::Busy { .. });
+        let own = |doubt: &&Doubt| {
+            matches!(doubt, Doubt::Late { .. } | Doubt::Busy { .. } | Doubt::OwnFailures { .. })
+        };
         let doubts: Vec<Doubt> = run.doubts.iter().filter(|doubt| !own(doubt)).copied().collect();
         let trust = match (limits.is_empty(), doubts.is_empty()) {
             (false, _) => Trust::GeneratorLimited,
@@ -215,7 +223,10 @@ impl Judge {
     /// The rate from the first send to the last. Sends that waited for a connection were not the generator's to make.
     fn rate(&mut self, run: &RunSummary, arrivals: &Arrivals) {
         let (achieved, due) = (run.sends.per_s, run.sends.due_per_s);
-        if matches!(arrivals, Arrivals::Closed { .. }) || due <= 0.0 || run.sends.count < 2 {
+        if matches!(arrivals, Arrivals::Closed { .. } | Arrivals::Attended(_))
+            || due <= 0.0
+            || run.sends.count < 2
+        {
             return;
         }
         let ratio = achieved / due;
@@ -414,6 +425,9 @@ impl fmt::Display for Limit {
                 significant(index, 2),
                 significant(asked, 1)
             ),
+            Self::OwnFailures { count } => {
+                write!(f, "{count} connections failed for want of ports or files on the generator’s side")
+            }
             Self::Little { gap } => {
                 write!(f, "its books do not balance: Little’s law is off by {}", percent(gap.abs()))
             }
@@ -515,6 +529,16 @@ mod tests {
             let text = serde_json::to_string(&verdict).unwrap();
             assert_eq!(serde_json::from_str::<Verdict>(&text).unwrap(), verdict);
         }
+    }
+
+    #[test]
+    fn ports_that_the_generator_lacks_are_its_fault() {
+        let mut run = clean(&exponential());
+        run.own_failures = 12;
+        run.doubts.push(Doubt::OwnFailures { count: 12 });
+        let verdict = Verdict::of(&run, &poisson());
+        assert_eq!((verdict.trust, verdict.doubts.len()), (Trust::GeneratorLimited, 0), "{verdict:?}");
+        assert!(verdict.headline().contains("12 connections failed"), "{}", verdict.headline());
     }
 
     /// A wait for a connection is the server's doing, or that of whoever allowed too few.

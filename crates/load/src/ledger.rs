@@ -132,6 +132,11 @@ impl<'a, C> Ledger<'a, C> {
         self.schedule.is_over(now_ns - self.start_ns)
     }
 
+    /// Whether requests wait for a connection.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// Whether every request that was due has ended.
     pub(crate) fn is_settled(&self) -> bool {
         self.in_flight == 0 && self.waiting.is_empty()

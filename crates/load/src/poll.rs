@@ -7,7 +7,8 @@
 //! - With a send due within [`DEAF`] it waits for that instant alone, and reads after the send what came meanwhile:
 //!   fewer wakings, and no answer's reading is in the way of a send. That answers are read late does not show in
 //!   their stamps, which are the kernel's.
-//! - In precise mode it spins for the last [`SPIN`] instead, and looks after its sockets between.
+//! - It is woken too early by about as much as waking takes, and spins for the rest. In precise mode that is as much as
+//!   it ever takes, and it looks after its sockets between.
 //!
 //! Where an answer decides when the next request is due, as in a closed population, it never waits deafly, and
 //! stamps are its own: a user has an answer when it is read.
@@ -44,10 +45,11 @@ pub(crate) use crate::poll::slots::Key;
 
 /// With a send due this soon, answers wait until it is out, in nanoseconds.
 const DEAF: i64 = 150_000;
-/// How long before a send it is awake in precise mode: longer than the kernel takes to wake a thread.
-const SPIN: i64 = 60_000;
 /// How long before a send it looks at no socket any more: longer than reading one answer takes.
-const HANDS_OFF: i64 = 10_000;
+const HANDS_OFF: i64 = 20_000;
+/// After so many sends it looks at its sockets, however soon the next is due: else a rate that leaves no time between two
+/// sends would leave all answers unread.
+const UNHEARD_AT_MOST: u32 = 4;
 /// What an event of a timer says in place of a connection's key.
 const NO_CONNECTION: u64 = u64::MAX;
 /// The most events taken from the kernel at once.
@@ -65,8 +67,7 @@ pub(crate) fn drive<'a>(
     cancel: &AtomicBool,
 ) -> io::Result<StampedBy> {
     let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-    let lead_ns = if plan.timing == Timing::Precise { SPIN } else { 0 };
-    let alarm = Alarm::new(&plan.arrivals, plan.seed, lead_ns)?;
+    let alarm = Alarm::new(&plan.arrivals, plan.seed, plan.timing)?;
     if let Some(alarm) = &alarm {
         alarm.register(&epoll, EventData::new_u64(NO_CONNECTION))?;
     }
@@ -85,6 +86,7 @@ pub(crate) fn drive<'a>(
         events: Vec::with_capacity(EVENTS),
         urgent: 0,
         expiry_ns: i64::MAX,
+        unheard: 0,
     };
     driver.run(cancel)?;
     Ok(stamped_by)
@@ -106,6 +108,8 @@ struct Driver<'l, 'a> {
     urgent: u32,
     /// No request is to be given up before this instant.
     expiry_ns: i64,
+    /// Sends since the sockets were last looked at.
+    unheard: u32,
 }
 
 impl Driver<'_, '_> {
@@ -158,31 +162,41 @@ impl Driver<'_, '_> {
         self.ledger.prepare();
         let Some(due_ns) = self.ledger.next_ns() else { return self.listen(until_ns - now) };
         let Some(alarm) = &mut self.alarm else { return self.listen(until_ns.min(due_ns) - now) };
-        alarm.set(due_ns)?;
+        let awake_ns = alarm.set(due_ns, now)?;
         let left_ns = due_ns - now;
         let can_be_deaf = self.urgent == 0 && self.stamped_by == StampedBy::Kernel;
+        if self.ledger.is_waiting() {
+            // Nothing can go out before an answer has come.
+            return self.listen(until_ns.min(due_ns) - now);
+        }
+        if self.unheard >= UNHEARD_AT_MOST {
+            return self.listen(0);
+        }
         match self.plan.timing {
-            Timing::Sleep if left_ns > DEAF || !can_be_deaf => self.listen(until_ns - now),
-            Timing::Sleep => {
+            Timing::Precise if now >= awake_ns && left_ns > HANDS_OFF => return self.listen(0),
+            _ if now >= awake_ns => {
+                while now_ns() < due_ns {
+                    std::hint::spin_loop();
+                }
+                return Ok(());
+            }
+            Timing::Sleep if left_ns <= DEAF && can_be_deaf => {
                 self.listen(0)?;
                 if let (Some(alarm), true) = (&self.alarm, self.urgent == 0) {
                     alarm.sleep(due_ns)?;
                 }
-                Ok(())
             }
-            Timing::Precise if left_ns > SPIN => self.listen(until_ns - now),
-            Timing::Precise if left_ns > HANDS_OFF => self.listen(0),
-            Timing::Precise => {
-                while now_ns() < due_ns {
-                    std::hint::spin_loop();
-                }
-                Ok(())
-            }
+            _ => self.listen(until_ns - now)?,
         }
+        if let Some(alarm) = &mut self.alarm {
+            alarm.woken(now);
+        }
+        Ok(())
     }
 
     /// Waits for at most so long until sockets have something, and sees to them.
     fn listen(&mut self, at_most_ns: i64) -> io::Result<()> {
+        self.unheard = 0;
         let at_most_ns = at_most_ns.max(0);
         let timeout = Timespec { tv_sec: at_most_ns / 1_000_000_000, tv_nsec: at_most_ns % 1_000_000_000 };
         self.events.clear();
@@ -215,6 +229,7 @@ impl Driver<'_, '_> {
         // A request goes to the kernel at once if its connection is open, so one reading of the clock does for both.
         let now = now_ns();
         let start = begin.start;
+        self.unheard += 1;
         self.ledger.begun(&mut begin.due, start, now);
         let deadline_ns = now.saturating_add(i64::try_from(self.plan.timeout.as_nanos()).unwrap_or(i64::MAX));
         self.expiry_ns = self.expiry_ns.min(deadline_ns);

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use kendall_station::random::{Purpose, Rng, stream};
-use kendall_station::{Arrivals, Crowd, Instants, Law};
+use kendall_station::{Arrivals, Attendance, Crowd, Instants, Law};
 
 use crate::plan::Plan;
 
@@ -36,6 +36,7 @@ pub(crate) struct Schedule<'a> {
 enum Source<'a> {
     Open { instants: Instants<'a>, next_ns: Option<i64> },
     Closed { think: &'a Law, users: Vec<Rng>, due: BinaryHeap<Reverse<(i64, usize)>> },
+    Attended { attendance: &'a Attendance, users: Vec<Rng>, due: BinaryHeap<Reverse<(i64, usize)>> },
     Sessions(Crowd<'a>),
 }
 
@@ -47,20 +48,30 @@ impl<'a> Schedule<'a> {
                 Source::Open { instants, next_ns }
             }
             (Arrivals::Closed { population, think }, None) => {
-                let user = |i: u32| stream(plan.seed, Purpose::Think, u64::from(i));
-                let mut users: Vec<Rng> = (0..*population).map(user).collect();
+                let mut users = users(*population, plan.seed);
                 let first = users.iter_mut().map(|rng| nanoseconds(think.sample(rng)));
                 let due = first.enumerate().map(|(i, at_ns)| Reverse((at_ns, i))).collect();
                 Source::Closed { think, users, due }
             }
+            (Arrivals::Attended(attendance), None) => {
+                let mut users = users(attendance.most(), plan.seed);
+                let first = |(i, rng): (usize, &mut Rng)| attended(attendance, (i, rng), 0, 0);
+                let due = users.iter_mut().enumerate().filter_map(first).collect();
+                Source::Attended { attendance, users, due }
+            }
             (Arrivals::Sessions(sessions), None) => Source::Sessions(Crowd::new(sessions, plan.seed)),
-            (_, None) => unreachable!("only a closed population and sessions have no instants"),
+            (_, None) => unreachable!("only users and sessions have no instants"),
+        };
+        let last_ns = plan.duration.map_or(i64::MAX, |time| time.as_nanos().try_into().unwrap_or(i64::MAX));
+        let leave_ns = match &plan.arrivals {
+            Arrivals::Attended(attendance) => nanoseconds(attendance.ends_s()),
+            _ => i64::MAX,
         };
         Self {
             source,
             next_index: 0,
             last_index: plan.requests.unwrap_or(u64::MAX),
-            last_ns: plan.duration.map_or(i64::MAX, |time| time.as_nanos().try_into().unwrap_or(i64::MAX)),
+            last_ns: last_ns.min(leave_ns),
         }
     }
 
@@ -68,7 +79,9 @@ impl<'a> Schedule<'a> {
     pub(crate) fn next_ns(&self) -> Option<i64> {
         let at_ns = match &self.source {
             Source::Open { next_ns, .. } => *next_ns,
-            Source::Closed { due, .. } => due.peek().map(|Reverse((at_ns, _))| *at_ns),
+            Source::Closed { due, .. } | Source::Attended { due, .. } => {
+                due.peek().map(|Reverse((at_ns, _))| *at_ns)
+            }
             Source::Sessions(crowd) => crowd.next_s().map(nanoseconds),
         };
         at_ns.filter(|&at_ns| self.next_index < self.last_index && at_ns < self.last_ns)
@@ -89,7 +102,9 @@ impl<'a> Schedule<'a> {
                 *next_ns = instants.next().map(nanoseconds);
                 None
             }
-            Source::Closed { due, .. } => due.pop().map(|Reverse((_, user))| user),
+            Source::Closed { due, .. } | Source::Attended { due, .. } => {
+                due.pop().map(|Reverse((_, user))| user)
+            }
             Source::Sessions(crowd) => crowd.take().map(|(_, user)| user as usize),
         };
         Some(Due { index, at_ns, user, lag_ns: 0 })
@@ -108,6 +123,9 @@ impl<'a> Schedule<'a> {
                 let think_ns = nanoseconds(think.sample(&mut users[user])).max(at_least_ns);
                 due.push(Reverse((now_ns.saturating_add(think_ns), user)));
             }
+            Source::Attended { attendance, users, due } => {
+                due.extend(attended(attendance, (user, &mut users[user]), now_ns, at_least_ns));
+            }
             Source::Sessions(crowd) => {
                 let user = u32::try_from(user).expect("a crowd numbers its users so");
                 crowd.answered(user, now_ns as f64 / NS_PER_S, at_least_ns as f64 / NS_PER_S);
@@ -119,11 +137,29 @@ impl<'a> Schedule<'a> {
     pub(crate) fn is_over(&self, now_ns: i64) -> bool {
         match &self.source {
             Source::Open { .. } => self.next_ns().is_none(),
-            Source::Closed { .. } | Source::Sessions(_) => {
+            Source::Closed { .. } | Source::Attended { .. } | Source::Sessions(_) => {
                 self.next_index >= self.last_index || now_ns >= self.last_ns
             }
         }
     }
+}
+
+/// The random numbers of so many users.
+fn users(count: u32, seed: u64) -> Vec<Rng> {
+    (0..count).map(|user| stream(seed, Purpose::Think, u64::from(user))).collect()
+}
+
+/// The next request of a user who begins to think, if it comes again.
+fn attended(
+    attendance: &Attendance,
+    (user, rng): (usize, &mut Rng),
+    now_ns: i64,
+    at_least_ns: i64,
+) -> Option<Reverse<(i64, usize)>> {
+    let number = u32::try_from(user).expect("there are no more users than that");
+    let think_s = || attendance.think.sample(rng).max(at_least_ns as f64 / NS_PER_S);
+    let due_s = attendance.due_s(number, now_ns as f64 / NS_PER_S, think_s)?;
+    Some(Reverse((nanoseconds(due_s), user)))
 }
 
 const NS_PER_S: f64 = 1e9;
@@ -202,6 +238,30 @@ mod tests {
             "another's place"
         );
         assert!(!schedule.is_over(900_000_000) && schedule.is_over(1_000_000_000));
+    }
+
+    /// One user all the time, a second one in the middle third.
+    #[test]
+    fn users_join_and_leave_after_their_answer() {
+        let points = vec![(0.0, 1.0), (0.3, 1.0), (0.3, 2.0), (0.6, 2.0), (0.6, 1.0), (0.9, 1.0)];
+        let attendance = Attendance { points, think: Law::Constant { mean_s: 0.1 } };
+        let plan = Plan { duration: None, ..plan(Arrivals::Attended(attendance)) };
+        let mut schedule = Schedule::new(&plan);
+        let due = |index, at_ms: i64, user| {
+            Some(Due { index, at_ns: at_ms * 1_000_000, user: Some(user), lag_ns: 0 })
+        };
+        assert_eq!((schedule.take(), schedule.next_ns()), (due(0, 100, 0), Some(400_000_000)));
+        schedule.think(0, 450_000_000, 0);
+        assert_eq!((schedule.take(), schedule.take()), (due(1, 400, 1), due(2, 550, 0)));
+        // Its answer comes while it is to be there, but its think time ends too late; the other's ends in time.
+        schedule.think(1, 550_000_000, 0);
+        assert_eq!(schedule.take(), None);
+        schedule.think(0, 700_000_000, 0);
+        assert_eq!(schedule.take(), due(3, 800, 0));
+        assert!(!schedule.is_over(800_000_000));
+        schedule.think(0, 850_000_000, 0);
+        assert_eq!(schedule.take(), None);
+        assert!(schedule.is_over(900_000_000));
     }
 
     #[test]

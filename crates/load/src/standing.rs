@@ -45,7 +45,7 @@ impl Standing {
         let own_core = plan.core.or_else(isolated_core);
         // Before the thread has its priority, which the one that watches over its place would inherit.
         let seat = (plan.goes_first && own_core.is_none()).then(Seat::take).flatten();
-        let priority = if plan.goes_first && go_before_all() {
+        let priority = if plan.goes_first && !never_sleeps(plan) && go_before_all() {
             Priority::RealTime
         } else if goes_first {
             Priority::BeforeOthers
@@ -95,6 +95,13 @@ impl Drop for Standing {
             let _ = sched_setaffinity(None, cores);
         }
     }
+}
+
+/// Whether it spins from one send to the next. What the kernel does not run for a second it runs for 50 ms then, in place
+/// even of real-time threads, and all sends of that time are late.
+fn never_sleeps(plan: &Plan) -> bool {
+    const MOST_PER_S: f64 = 10_000.0;
+    plan.timing == Timing::Precise && plan.arrivals.rate_per_s().is_some_and(|per_s| per_s > MOST_PER_S)
 }
 
 /// Real-time priority, the lowest there is: before every thread of the usual kind, after those of the kernel.

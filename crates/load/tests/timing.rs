@@ -50,3 +50,22 @@ fn a_closed_population_is_stamped_by_who_reads_and_goes_before_nobody_who_must_n
     assert_eq!((thread.timing, thread.stamped_by), (Timing::Sleep, StampedBy::Generator));
     assert_ne!(thread.priority, Priority::RealTime);
 }
+
+/// At a rate that leaves no time between two sends answers are read all the same: with one connection, whose answer
+/// must be read before the next request can go, every request is answered.
+#[test]
+fn answers_are_read_where_sends_leave_no_time_for_it() {
+    for timing in [Timing::Sleep, Timing::Precise] {
+        for connections in [1, 50] {
+            let flood = Plan {
+                timing,
+                connections,
+                requests: Some(3_000),
+                drain: Duration::from_secs(20),
+                ..plan(Arrivals::constant(300_000.0), 1000)
+            };
+            let (_, summary) = rows(&flood, &over(Driver::Poll, echo()));
+            assert_eq!((summary.sent, summary.count(Outcome::Answered)), (3_000, 3_000), "{timing:?}");
+        }
+    }
+}

@@ -111,6 +111,8 @@ pub enum Finding {
     NoInterval { places: Vec<String> },
     /// What the laboratory has to say of the run as a whole.
     Told { sentence: String },
+    /// The warm-ups that were found and left out: requests of how many, and the least, the median and the longest time.
+    LeftOut { trials: usize, left_out: u64, sent: u64, least_s: f64, median_s: f64, most_s: f64 },
     /// What limits the server where it used most.
     Limited { place: String, limit: Bottleneck },
     /// The experiment was interrupted.
@@ -180,6 +182,7 @@ impl Finding {
             Self::Limited { limit: Bottleneck::Generator { .. }, .. } => Severity::Doubt,
             Self::Limited { .. } => Severity::Note,
             Self::NearlyFull { .. }
+            | Self::LeftOut { .. }
             | Self::LoadDependent { .. }
             | Self::MostlyDelay { .. }
             | Self::NoFormula { .. }
@@ -347,6 +350,16 @@ impl Finding {
                     f,
                     "At {place} {delay} of {response} pass outside the station: the network decides, not the queue."
                 )
+            }
+            Self::LeftOut { trials, left_out, sent, least_s, median_s, most_s } => {
+                let (trials, share) =
+                    (plural(*trials, "trial"), percent(*left_out as f64 / (*sent).max(1) as f64));
+                write!(f, "MSER-5 left out {left_out} of {sent} requests ({share}) as warm-up: the first ")?;
+                let [least, median, most] = [least_s, median_s, most_s].map(|seconds| time(*seconds));
+                if least == most {
+                    return write!(f, "{median} of {trials}.");
+                }
+                write!(f, "{median} in the median of {trials}, from {least} to {most}.")
             }
             Self::NoFormula { model, why } => {
                 write!(f, "{model} has no formula: {}.", why.trim_end_matches('.'))

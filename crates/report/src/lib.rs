@@ -33,7 +33,8 @@ pub use finding::{Answers, AssumedLaw, Finding, Reason, Severity, Trend, Way, fi
 pub use link::{LinkProperty, LinkQuantity, TrialLink};
 pub use load::{LoadPage, load_page};
 pub use model::{
-    Counts, Curve, Factor, FactorKind, Growth, Modelled, Modelling, Point, Report, ServiceSeen, TrialLine,
+    Counts, Curve, Factor, FactorKind, Growth, LeftOut, Modelled, Modelling, Point, Report, ServiceSeen,
+    TrialLine, WarmupBy,
 };
 pub use page::page;
 pub use published::{Measure, Published, PublishedRow};

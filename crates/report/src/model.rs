@@ -219,11 +219,37 @@ pub struct TrialLine {
     pub send_lag_p99_s: Option<f64>,
     /// Processor time of the server per second of the trial, in cores.
     pub server_cpu_cores: Option<f64>,
+    /// What its answer leaves out at the front; `None` where there is none, or the record does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
     /// Why the generator or the run is not to be trusted, each as a clause: "a core was busy at 97 %".
     pub doubts: Vec<String>,
     /// Why the trial shows the generator as much as the server, each as a clause; empty where it does not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<String>,
+}
+
+/// The warm-up that the answer of a trial leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Requests that were due before this, in nanoseconds since the start of the trial.
+    pub until_ns: i64,
+    /// So many they are.
+    pub requests: u64,
+    /// Who says so.
+    pub by: WarmupBy,
+}
+
+/// What a warm-up is by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WarmupBy {
+    /// The experiment sets it.
+    Set,
+    /// MSER-5 found where it ends.
+    Found,
+    /// There was not enough data to find where it ends, and nothing is left out.
+    Untold,
 }
 
 /// How the requests of a trial ended, the warm-up included.

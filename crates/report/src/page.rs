@@ -12,7 +12,7 @@ use crate::comparison::{Comparison, comparisons};
 use crate::figure::{self, Figure, Table, time_cell};
 use crate::finding::{Finding, Severity, assumptions, findings};
 use crate::link;
-use crate::model::{Modelled, Modelling, Point, Report, TrialLine};
+use crate::model::{LeftOut, Modelled, Modelling, Point, Report, TrialLine, WarmupBy};
 use crate::number::{NONE, difference, list, percent, significant, time};
 use crate::relative::relative;
 use crate::replay;
@@ -243,14 +243,27 @@ fn reasons(point: &Point) -> Vec<String> {
     reasons.into_iter().map(|(why, models)| format!("No formula of {}: {why}.", list(&models))).collect()
 }
 
+/// How many requests a trial leaves out, and until when.
+fn warmup(left_out: LeftOut) -> String {
+    match (left_out.by, left_out.requests) {
+        (WarmupBy::Untold, _) => "not enough data".to_owned(),
+        (_, 0) => "0".to_owned(),
+        (_, requests) => format!("{requests}, {}", time(left_out.until_ns as f64 / 1e9)),
+    }
+}
+
 fn trials(report: &Report) -> Table {
     let mut head = vec!["trial".to_owned(), "seed".to_owned(), "sent".to_owned()];
     head.extend(Outcome::ALL.map(|outcome| outcome.name().replace('-', " ")));
-    head.extend(["Little’s law off by", "send lag p99", "server CPU [cores]"].map(str::to_owned));
+    head.extend(
+        ["left out as warm-up", "Little’s law off by", "send lag p99", "server CPU [cores]"]
+            .map(str::to_owned),
+    );
     let row = |trial: &TrialLine| {
         let mut row = vec![trial.id.clone(), trial.seed.to_string(), trial.counts.sent.to_string()];
         row.extend(Outcome::ALL.map(|outcome| trial.counts.of(outcome).to_string()));
         let known = |value: Option<f64>, text: fn(f64) -> String| value.map_or_else(|| NONE.to_owned(), text);
+        row.push(trial.left_out.map_or_else(|| NONE.to_owned(), warmup));
         row.push(known(trial.little_gap, |gap| percent(gap.abs())));
         row.push(known(trial.send_lag_p99_s, time));
         row.push(known(trial.server_cpu_cores, |cores| significant(cores, 2)));

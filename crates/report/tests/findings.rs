@@ -58,6 +58,7 @@ fn calm() -> Report {
         counts: Counts { sent: 1000, answered: 1000, ..Counts::default() },
         little_gap: Some(0.001),
         send_lag_p99_s: Some(1e-4),
+        left_out: None,
         server_cpu_cores: None,
         doubts: vec![],
         limits: Vec::new(),

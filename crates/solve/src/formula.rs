@@ -111,6 +111,10 @@ pub enum NoFormula {
         "the rate of the arrivals changes over time, and the formulas need it to stay; ask the simulation"
     )]
     Varying,
+    #[error(
+        "the number of users changes over time, and the formulas need it to stay; ask the simulation for runs"
+    )]
+    Attended,
     #[error("there is no formula here for a station with {0}; ask the simulation")]
     Conditions(&'static str),
     #[error("the station cannot be: {0}")]
@@ -256,6 +260,7 @@ fn open_rate(arrivals: &Arrivals) -> Result<(&Law, f64), NoFormula> {
         Arrivals::Open { gap } => Ok((gap, 1.0 / gap.mean_s())),
         Arrivals::Trace { .. } => Err(NoFormula::Trace),
         Arrivals::Varying(_) => Err(NoFormula::Varying),
+        Arrivals::Attended(_) => Err(NoFormula::Attended),
         Arrivals::Closed { .. } => Err(NoFormula::Closed),
         Arrivals::Sessions(_) => unreachable!("they are solved as an open stream"),
     }

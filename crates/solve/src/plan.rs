@@ -13,7 +13,7 @@ mod chain;
 mod pilot;
 mod single;
 
-use kendall_station::{Arrivals, Station, StationError};
+use kendall_station::{Arrivals, Attendance, Station, StationError};
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ChiSquared, ContinuousCDF as _};
 
@@ -275,7 +275,9 @@ fn relaxation_s(station: &Station, response_s: f64) -> f64 {
     let service = station.service_overall();
     let service_s = service.mean_s();
     let (rate_per_s, gap_scv) = match &station.arrivals {
-        Arrivals::Closed { think, .. } => return think.mean_s() + response_s,
+        Arrivals::Closed { think, .. } | Arrivals::Attended(Attendance { think, .. }) => {
+            return think.mean_s() + response_s;
+        }
         Arrivals::Open { gap } => (1.0 / gap.mean_s(), gap.scv()),
         Arrivals::Trace { .. } | Arrivals::Varying(_) | Arrivals::Sessions(_) => {
             (station.arrivals.rate_per_s().unwrap_or(0.0), 1.0)

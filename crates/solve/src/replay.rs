@@ -73,8 +73,8 @@ pub struct Replay {
     pub left_out: u64,
     /// Requests that were answered and for which the replay had no room.
     pub turned_away: u64,
-    /// Requests that the server turned away and for which the replay had no room either. A replay of unlimited room leaves
-    /// them out, as lost for another reason.
+    /// Requests that the server turned away and that found this room taken, as it was. A replay of unlimited room leaves them
+    /// out, as lost for another reason.
     #[serde(default)]
     pub refused_too: u64,
     /// How much likelier it is who was turned away if this room decides than if chance does, as a logarithm.

@@ -187,6 +187,11 @@ fn run(station: &Station, stop: StopRule, seed: u64, way: Way<'_>) -> Result<Ans
         return network::run(&Network::from(station), stop, seed, way).map(|answer| answer.overall);
     }
     let jobs = events::jobs(station);
+    if let (Arrivals::Attended(users), StopRule::Steady { .. } | StopRule::Quantile { .. }) =
+        (&station.arrivals, stop)
+    {
+        return Err(SimulationError::NoSteadyState { ends_s: users.ends_s() });
+    }
     match stop {
         StopRule::Steady { max_customers, relative_half_width } => {
             let mean = |relative_half_width| Precision { of: Figure::Mean, relative_half_width };

@@ -51,7 +51,7 @@ use serde::{Deserialize, Serialize};
 
 pub use series::{Series, SeriesBin};
 pub use times::{QuantileSeen, TimesSeen};
-pub use warmup::{Warmup, WarmupSeen};
+pub use warmup::{Warmup, WarmupSeen, cut_ns};
 
 use crate::expect::{Figure, Measure};
 use crate::measured::{SLICES, Tally, trend_of};
@@ -200,10 +200,16 @@ impl Stream {
         tally.score(classes)
     }
 
+    /// Where the warm-up ends by MSER-5, in nanoseconds since the start: the later of its cuts of response time and of
+    /// throughput. `None` where what was seen is too short, or too unsteady, to tell.
+    pub fn suggested_ns(&self) -> Option<i64> {
+        warmup::suggested_ns(&self.bins, self.last_due_ns)
+    }
+
     /// What the warm-up leaves. A fixed one was left out as it came; of an automatic one every section is that has a part in
     /// it.
     fn counted(&self) -> Counted<'_> {
-        let suggested_ns = warmup::suggested_ns(&self.bins, self.last_due_ns);
+        let suggested_ns = self.suggested_ns();
         let all = || self.sections.since(i64::MIN);
         let (from_ns, used_ns, sections) = match (self.warmup, suggested_ns) {
             (Warmup::Until(until_ns), _) => (until_ns, until_ns, all()),

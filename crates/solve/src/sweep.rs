@@ -51,7 +51,7 @@ pub fn sweep(station: &Station) -> Option<Line<Answer>> {
             let here = f64::from(*population);
             Some(Line { along: Along::Users, here, points: along(users(*population), at) })
         }
-        Arrivals::Trace { .. } | Arrivals::Varying(_) => None,
+        Arrivals::Trace { .. } | Arrivals::Varying(_) | Arrivals::Attended(_) => None,
     }
 }
 

@@ -5,9 +5,9 @@
 
 mod table;
 
-use kendall_solve::{SimulationError, StopRule, formula, simulate};
+use kendall_solve::{NoFormula, SimulationError, StopRule, formula, simulate, simulate_traced};
 use kendall_station::{
-    Answer, Arrivals, By, Class, Discipline, Estimate, Law, Part, Servers, Station, random,
+    Answer, Arrivals, Attendance, By, Class, Discipline, Estimate, Law, Part, Servers, Station, random,
 };
 use table::{Row, rows};
 
@@ -35,6 +35,37 @@ fn near(what: &str, found: Estimate, exact: f64) {
 
 fn hyperexponential() -> Law {
     Law::Hyperexponential { parts: vec![(0.9, 0.5), (0.1, 5.5)] }
+}
+
+/// Users who stay are a closed population. Those who come and go send while they are there.
+#[test]
+fn users_over_time_are_as_many_as_there_are_to_be() {
+    let attended = |points: &[(f64, f64)], think: Law, service: Law| {
+        station(Arrivals::Attended(Attendance { points: points.to_vec(), think }), service, 1)
+    };
+    let runs = StopRule::Runs { customers: 1_000_000, runs: 30 };
+    let exponential = |mean_s| Law::Exponential { mean_s };
+    let stay = attended(&[(0.0, 5.0), (2000.0, 5.0)], exponential(1.0), exponential(0.2));
+    let closed = Arrivals::Closed { population: 5, think: exponential(1.0) };
+    let exact = formula(&station(closed, exponential(0.2), 1)).unwrap();
+    near("the mean response", simulate(&stay, runs, 1).unwrap().response.mean_s, exact.response.mean_s.value);
+    assert_eq!(formula(&stay), Err(NoFormula::Attended));
+    assert_eq!(simulate(&stay, RUN, 1), Err(SimulationError::NoSteadyState { ends_s: 2000.0 }));
+
+    let constant = |mean_s| Law::Constant { mean_s };
+    let points = [(0.0, 1.0), (10.0, 1.0), (10.0, 3.0), (20.0, 3.0), (20.0, 1.0), (30.0, 1.0)];
+    let mut seen = Vec::new();
+    let come_and_go = attended(&points, constant(0.1), constant(0.05));
+    simulate_traced(&come_and_go, runs, 1, &mut |one| seen.push((one.arrival_s, one.departure_s))).unwrap();
+    let here = |at_s: f64| seen.iter().filter(|(from_s, to_s)| *from_s <= at_s && at_s < *to_s).count();
+    assert!(seen.iter().all(|(from_s, _)| *from_s < 30.0));
+    // All runs are alike, for nothing is by chance: in each of them so many are out at once.
+    let most = |from: u32, to: u32| (from..to).map(|i| here(f64::from(i) * 0.01 + 0.005)).max().unwrap() / 30;
+    assert_eq!((most(0, 1000), most(2020, 3000)), (1, 1));
+    assert!((2..=3).contains(&most(1000, 2000)));
+    // Alone a round takes 0.15 s.
+    let alone = seen.iter().filter(|(from_s, _)| *from_s < 10.0).count() / 30;
+    assert!((65..=67).contains(&alone), "{alone}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::attendance::Attendance;
 use crate::law::Law;
 use crate::profile::{Passing, Profile, Spacing};
 use crate::random::{Purpose, Rng, stream};
@@ -30,6 +31,8 @@ pub enum Arrivals {
         /// The time between an answer and the next request.
         think: Law,
     },
+    /// Users who do the same, and whose number changes over time.
+    Attended(Attendance),
     /// An open stream whose rate changes over time.
     Varying(Profile),
     /// Users who come, make some requests each, and leave: partly open.
@@ -87,8 +90,8 @@ impl Arrivals {
         }
     }
 
-    /// The mean rate of an open stream or of sessions in the long run, in 1/s; `None` for a closed population, whose rate
-    /// depends on the answers.
+    /// The mean rate of an open stream or of sessions in the long run, in 1/s; `None` for users, whose rate depends on the
+    /// answers.
     pub fn rate_per_s(&self) -> Option<f64> {
         match self {
             Self::Open { gap } => Some(1.0 / gap.mean_s()),
@@ -97,7 +100,7 @@ impl Arrivals {
             }
             Self::Varying(profile) => Some(profile.mean_rate_per_s()),
             Self::Sessions(sessions) => Some(sessions.rate_per_s()),
-            Self::Closed { .. } => None,
+            Self::Closed { .. } | Self::Attended(_) => None,
         }
     }
 
@@ -110,7 +113,7 @@ impl Arrivals {
             Self::Varying(profile) => {
                 Some(Self::Varying(profile.scaled(rate_per_s / profile.mean_rate_per_s())))
             }
-            Self::Trace { .. } | Self::Closed { .. } => None,
+            Self::Trace { .. } | Self::Closed { .. } | Self::Attended(_) => None,
         }
     }
 
@@ -119,7 +122,7 @@ impl Arrivals {
         match self {
             Self::Trace { instants_s } => Some(instants_s.len() as f64),
             Self::Varying(profile) => Some(profile.expected(profile.ends_s()?)),
-            Self::Open { .. } | Self::Closed { .. } | Self::Sessions(_) => None,
+            Self::Open { .. } | Self::Closed { .. } | Self::Attended(_) | Self::Sessions(_) => None,
         }
     }
 
@@ -128,6 +131,7 @@ impl Arrivals {
         match self {
             Self::Trace { instants_s } => instants_s.last().copied(),
             Self::Varying(profile) => profile.ends_s(),
+            Self::Attended(users) => Some(users.ends_s()),
             Self::Open { .. } | Self::Closed { .. } | Self::Sessions(_) => None,
         }
     }
@@ -146,7 +150,7 @@ impl Arrivals {
             Self::Varying(profile) => {
                 Source::Varying(profile.passing(), profile.spacing, stream(seed, Purpose::Arrivals, 0))
             }
-            Self::Closed { .. } | Self::Sessions(_) => return None,
+            Self::Closed { .. } | Self::Attended(_) | Self::Sessions(_) => return None,
         };
         Some(Instants { source, now_s: 0.0 })
     }
@@ -161,7 +165,7 @@ impl Arrivals {
                 Spacing::Even => "Dt".into(),
             },
             Self::Trace { .. } | Self::Sessions(_) => "G".into(),
-            Self::Closed { think, .. } => think.letter(),
+            Self::Closed { think, .. } | Self::Attended(Attendance { think, .. }) => think.letter(),
         }
     }
 }

@@ -9,6 +9,7 @@
 
 mod answer;
 mod arrivals;
+mod attendance;
 mod conditions;
 mod discipline;
 mod gittins;
@@ -23,6 +24,7 @@ mod station;
 
 pub use answer::{Answer, By, ClassAnswer, Estimate, QUANTILES, Quantile, Summary};
 pub use arrivals::{Arrivals, Instants, TraceError};
+pub use attendance::{Attendance, AttendanceError};
 pub use conditions::{
     Batch, Breakdown, Clock, ConditionError, Conditions, Delays, Interrupted, Retry, Setup,
 };

@@ -225,7 +225,10 @@ impl Network {
     }
 
     fn validate_node(&self, node: &Node) -> Result<(), NetworkError> {
-        if matches!(node.arrivals, Some(Arrivals::Closed { .. } | Arrivals::Sessions(_))) {
+        if matches!(
+            node.arrivals,
+            Some(Arrivals::Closed { .. } | Arrivals::Attended(_) | Arrivals::Sessions(_))
+        ) {
             return Err(NetworkError::UsersAtNode(node.name.clone()));
         }
         let known = |class: &String| self.classes.iter().any(|known| known.name == *class);

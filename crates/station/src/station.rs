@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Arrivals;
+use crate::attendance::AttendanceError;
 use crate::conditions::{Batch, ConditionError, Conditions};
 use crate::discipline::Discipline;
 use crate::law::{Law, LawError, Part, ServiceTime};
@@ -70,7 +71,7 @@ pub enum StationError {
     )]
     SessionRequests,
     #[error(
-        "sessions at a station with {0} are not modelled; leave the condition away, or make the arrivals an open stream"
+        "users who come and go at a station with {0} are not modelled; leave the condition away, or make the arrivals an open stream"
     )]
     SessionConditions(&'static str),
     #[error("the shares of the classes add up to {0}; they must be positive and add up to 1")]
@@ -79,6 +80,8 @@ pub enum StationError {
     Weight(String, f64),
     #[error("arrivals: {0}")]
     Profile(#[from] ProfileError),
+    #[error("arrivals: {0}")]
+    Attendance(#[from] AttendanceError),
     #[error("conditions: {0}")]
     Conditions(#[from] ConditionError),
 }
@@ -105,7 +108,9 @@ impl Station {
     pub fn validate(&self) -> Result<(), StationError> {
         validate_arrivals(&self.arrivals)?;
         self.conditions.validate(self.discipline, self.capacity)?;
-        if let (Arrivals::Sessions(_), Some(condition)) = (&self.arrivals, self.conditions.first()) {
+        if let (Arrivals::Sessions(_) | Arrivals::Attended(_), Some(condition)) =
+            (&self.arrivals, self.conditions.first())
+        {
             return Err(StationError::SessionConditions(condition));
         }
         if self.conditions.batch.is_some() && matches!(self.arrivals, Arrivals::Closed { .. }) {
@@ -174,6 +179,7 @@ pub(crate) fn validate_arrivals(arrivals: &Arrivals) -> Result<(), StationError>
         }
         Arrivals::Closed { population: 0, .. } => Err(StationError::NoUsers),
         Arrivals::Closed { think, .. } => think.validate().map_err(StationError::Arrivals),
+        Arrivals::Attended(users) => Ok(users.validate()?),
         Arrivals::Varying(profile) => Ok(profile.validate()?),
         Arrivals::Trace { .. } => Ok(()),
         Arrivals::Sessions(Sessions { gap, requests, think }) => {
@@ -190,6 +196,7 @@ impl fmt::Display for Station {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let population = match self.arrivals {
             Arrivals::Closed { population, .. } => Some(population),
+            Arrivals::Attended(ref users) => Some(users.most()),
             _ => None,
         };
         let service = self.service_overall().letter();

@@ -1,6 +1,6 @@
 //! Speed on this machine: how many digests a second each engine tests, how near the server of hash reversal comes to
-//! that and how soon it changes its mind, how late the generator sends and what a
-//! request costs it, and how many customers a second the simulator serves. Prints, and writes
+//! that and how soon it changes its mind, how late the generator sends, what a request
+//! costs it and whether what it says is so, how true an emulated link is, and how many customers a second the simulator serves. Prints, and writes
 //! `docs/benchmarks.md`.
 //!
 //! Everything is compared within one run, because the machine may be shared: medians of several rounds, and
@@ -14,12 +14,14 @@ use kendall_record::{Machine, utc_now};
 mod digest;
 mod formulas;
 mod generator;
+mod link;
 mod measure;
 mod password;
 mod peers;
 mod server;
 mod simulator;
 mod tools;
+mod truth;
 
 const ROUNDS: usize = 3;
 
@@ -50,6 +52,8 @@ fn page() -> String {
     server::section(&mut page);
     generator::section(&mut page);
     tools::section(&mut page);
+    truth::section(&mut page);
+    link::section(&mut page);
     formulas::section(&mut page);
     simulator::section(&mut page);
     page

@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 use crate::{ROUNDS, median};
 use capture::{Capture, Sends};
 use nginx::Nginx;
-use program::{PROGRAMS, Program, Spent, quantile_s, words};
+use program::{PROGRAMS, Program, Spent};
+
+pub(crate) use program::{quantile_s, words};
 
 const CONNECTIONS: u32 = 50;
 const CLOSED: Duration = Duration::from_secs(4);

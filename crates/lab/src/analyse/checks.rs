@@ -1,7 +1,6 @@
 //! Which assumptions of the models hold in the trials.
 
 use kendall_report::{Point, Report};
-use kendall_solve as solve;
 use kendall_solve::check::{Finding, Hosts, Load, Setting, check, check_loads};
 use kendall_station::{Law, Station};
 
@@ -17,12 +16,9 @@ impl Measurement {
         // The law matters only where the server told no service times; exponential is what a model would take.
         let service = Law::Exponential { mean_s: self.answer.response.mean_s.value };
         let station = Station { discipline, ..Station::new(self.arrivals.clone(), service, servers) };
-        let trials = sample.trials.iter();
-        let views: Vec<solve::Trial<'_>> =
-            trials.map(|trial| solve::Trial { rows: &trial.rows, warmup_ns: sample.warmup_ns }).collect();
         let cpu_cores = sample.server_cpu_cores();
         // The laboratory starts its servers on the machine that loads them.
-        check(&views, &station, &Setting { place: String::new(), cpu_cores, hosts: Hosts::Same })
+        check(&sample.views(), &station, &Setting { place: String::new(), cpu_cores, hosts: Hosts::Same })
     }
 }
 

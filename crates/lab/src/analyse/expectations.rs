@@ -17,12 +17,7 @@ use crate::warmup;
 pub(super) fn judged(lab: &Lab, index: usize, axis: &Axis, sample: &Sample) -> Vec<ExpectedAt> {
     let combination = &lab.combinations()[index];
     let wanted = lab.experiment().expected.iter().filter(|expected| expected.holds_for(combination));
-    let views: Vec<solve::Trial<'_>> = sample
-        .trials
-        .iter()
-        .map(|trial| solve::Trial { rows: &trial.rows, warmup_ns: sample.warmup_ns })
-        .collect();
-    let clients = solve::client_side(&views).map_err(|why| why.to_string());
+    let clients = solve::client_side(&sample.views()).map_err(|why| why.to_string());
     let (mut due, mut failed, mut refused) = (0, 0, 0);
     for row in sample.rows() {
         due += 1;
@@ -90,7 +85,7 @@ pub(super) fn too_wide(lab: &Lab, index: usize, axis: &Axis, sample: &Sample) ->
 /// That more of the trials of a combination is warm-up than was left out.
 pub(super) fn warming(lab: &Lab, index: usize, axis: &Axis, sample: &Sample) -> Option<String> {
     let trials: Vec<_> = sample.trials.iter().map(|trial| &trial.result).collect();
-    warmup::too_short(&place(lab, index, axis), &trials, sample.warmup_ns as f64 / 1e9)
+    warmup::too_short(&place(lab, index, axis), &trials, lab.load(index).warmup)
 }
 
 /// A combination in words: "rate 20, workers 2".

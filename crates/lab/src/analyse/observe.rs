@@ -109,6 +109,7 @@ fn doubt(arrivals: &Arrivals) -> Option<String> {
         Arrivals::Open { gap: Law::Exponential { .. } } | Arrivals::Closed { .. } => return None,
         Arrivals::Open { gap } => gap.name(),
         Arrivals::Sessions(_) => "those of sessions",
+        Arrivals::Attended(_) => "those of users who come and go",
         _ => "recorded, or of a rate that changes",
     };
     Some(format!("the gaps between arrivals are {other}; the models take them as exponential"))

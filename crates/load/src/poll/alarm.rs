@@ -1,4 +1,5 @@
-//! The timers that wake the generator for its sends: always one more than the next is armed.
+//! The timers that wake the generator for its sends: always one more than the next is armed, and each for an instant
+//! as much too early as waking takes.
 //!
 //! Arming the timer that comes first makes the processor's own be set anew, which on a virtual machine costs several
 //! microseconds, as much as sending the request. One that is armed while an earlier one is still to fire costs next
@@ -7,6 +8,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use kendall_record::clock::now_ns;
 use kendall_station::{Arrivals, Instants};
 use rustix::event::{PollFd, PollFlags, epoll, poll};
 use rustix::io::Errno;
@@ -14,11 +16,13 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
+use crate::plan::Timing;
+
 /// A request due so soon after another is mostly due before the generator can sleep again, and its timer would only
 /// interrupt.
 const WORTH_IT_NS: i64 = 30_000;
 
-/// Wakes the generator a fixed time before each of the instants of an open stream.
+/// Wakes the generator shortly before each of the instants of an open stream.
 pub(crate) struct Alarm<'a> {
     timers: [Timer; 2],
     /// The instants of the schedule once more, one ahead of it.
@@ -26,26 +30,61 @@ pub(crate) struct Alarm<'a> {
     start_ns: i64,
     /// The instant that it has got to; `None` after the last.
     ahead_ns: Option<i64>,
-    lead_ns: i64,
+    lead: Lead,
 }
 
 struct Timer {
     fd: OwnedFd,
     /// For which request's instant it is armed.
     due_ns: i64,
+    /// When it fires.
+    at_ns: i64,
+}
+
+/// How long before a send to wake. It is a quantile of the time that waking takes, learned from each waking by a small
+/// step towards it (Robbins and Monro 1951).
+struct Lead {
+    ns: f64,
+    /// The share of wakings that are to come in time; the generator spins for what is left then.
+    in_time: f64,
+    step_ns: f64,
+    /// Of the time between two sends, it may take so much.
+    of_gap: f64,
+}
+
+impl Lead {
+    /// Longer than waking takes on a machine that is not stopped as a whole.
+    const MOST_NS: f64 = 200_000.0;
+
+    fn of(timing: Timing) -> Self {
+        match timing {
+            // Most of what waking always takes, and hardly anything to spin for.
+            Timing::Sleep => Self { ns: 0.0, in_time: 0.25, step_ns: 4_000.0, of_gap: 0.25 },
+            Timing::Precise => Self { ns: 60_000.0, in_time: 0.995, step_ns: 20_000.0, of_gap: 1.0 },
+        }
+    }
+
+    fn learn(&mut self, took_ns: i64) {
+        let by = if (took_ns as f64) > self.ns { self.in_time } else { self.in_time - 1.0 };
+        self.ns = (self.ns + by * self.step_ns).clamp(0.0, Self::MOST_NS);
+    }
+
+    fn within(&self, gap_ns: i64) -> i64 {
+        self.ns.min(self.of_gap * gap_ns.max(0) as f64) as i64
+    }
 }
 
 impl<'a> Alarm<'a> {
     /// `None` where the instants are not fixed in advance.
-    pub(crate) fn new(arrivals: &'a Arrivals, seed: u64, lead_ns: i64) -> io::Result<Option<Self>> {
+    pub(crate) fn new(arrivals: &'a Arrivals, seed: u64, timing: Timing) -> io::Result<Option<Self>> {
         let Some(instants) = arrivals.instants(seed) else { return Ok(None) };
         let timer = || {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
             let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-            Ok::<_, Errno>(Timer { fd, due_ns: i64::MIN })
+            Ok::<_, Errno>(Timer { fd, due_ns: i64::MIN, at_ns: i64::MIN })
         };
         let timers = [timer()?, timer()?];
-        Ok(Some(Self { timers, instants, start_ns: 0, ahead_ns: Some(0), lead_ns }))
+        Ok(Some(Self { timers, instants, start_ns: 0, ahead_ns: Some(0), lead: Lead::of(timing) }))
     }
 
     /// Lets the timers wake whoever waits for events.
@@ -61,19 +100,26 @@ impl<'a> Alarm<'a> {
         (self.start_ns, self.ahead_ns) = (now_ns, Some(now_ns));
     }
 
-    /// Arms a timer for the next request, unless one is, and the other for the request after it.
-    pub(crate) fn set(&mut self, due_ns: i64) -> io::Result<()> {
+    /// Arms a timer for the next request, unless one is, and the other for the request after it. Returns when the first
+    /// fires.
+    pub(crate) fn set(&mut self, due_ns: i64, now_ns: i64) -> io::Result<i64> {
         while self.ahead_ns.is_some_and(|ahead_ns| ahead_ns <= due_ns) {
             let next_s = self.instants.next();
             self.ahead_ns = next_s.map(|at_s| self.start_ns.saturating_add((at_s * 1e9).round() as i64));
         }
         let next = usize::from(self.timers[0].due_ns != due_ns);
-        self.timers[next].arm(due_ns, self.lead_ns)?;
-        match self.ahead_ns {
-            Some(ahead_ns) if ahead_ns - due_ns > WORTH_IT_NS => {
-                self.timers[1 - next].arm(ahead_ns, self.lead_ns)
-            }
-            _ => Ok(()),
+        self.timers[next].arm(due_ns, self.lead.within(due_ns - now_ns))?;
+        if let Some(ahead_ns) = self.ahead_ns.filter(|ahead_ns| ahead_ns - due_ns > WORTH_IT_NS) {
+            self.timers[1 - next].arm(ahead_ns, self.lead.within(ahead_ns - due_ns))?;
+        }
+        Ok(self.timers[next].at_ns)
+    }
+
+    /// The generator has slept from an instant until now, at which a timer may have woken it.
+    pub(crate) fn woken(&mut self, from_ns: i64) {
+        let now_ns = now_ns();
+        if let Some(timer) = self.timers.iter().find(|timer| (from_ns + 1..=now_ns).contains(&timer.at_ns)) {
+            self.lead.learn(now_ns - timer.at_ns);
         }
     }
 
@@ -97,7 +143,7 @@ impl Timer {
         let it_value = Timespec { tv_sec: at_ns / 1_000_000_000, tv_nsec: at_ns % 1_000_000_000 };
         let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
         timerfd_settime(&self.fd, TimerfdTimerFlags::ABSTIME, &once)?;
-        self.due_ns = due_ns;
+        (self.due_ns, self.at_ns) = (due_ns, at_ns);
         Ok(())
     }
 }

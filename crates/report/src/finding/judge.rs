@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use kendall_solve::statistics::median;
 use kendall_station::{Answer, By, Estimate, Kind, Notation};
 
 use super::{Answers, AssumedLaw, Finding, Reason, Trend, Way, assumption};
-use crate::model::{Modelled, Modelling, Point, Report, ServiceSeen, TrialLine, is_of_runs};
+use crate::model::{Modelled, Modelling, Point, Report, ServiceSeen, TrialLine, WarmupBy, is_of_runs};
 use crate::{replay, resources};
 
 /// A prediction this near the measurement serves for planning, however narrow the interval is.
@@ -38,12 +39,32 @@ pub fn findings(report: &Report) -> Vec<Finding> {
     found.extend(unstable(report));
     found.extend(capacities(report));
     found.extend(notes(report));
+    found.extend(left_out(report));
     found.extend(doubts_of_points(report));
     found.extend(doubts_of_trials(report));
     found.extend(assumption::broken(&report.checks));
     found.extend(limited(report));
     found.sort_by_key(Finding::severity);
     found
+}
+
+/// The warm-ups that were found and not set.
+fn left_out(report: &Report) -> Option<Finding> {
+    let found = |trial: &TrialLine| {
+        let left_out = trial.left_out.filter(|left_out| left_out.by == WarmupBy::Found)?;
+        Some((left_out, trial.counts.sent))
+    };
+    let found: Vec<_> = report.trials.iter().filter_map(found).collect();
+    let mut until_s: Vec<f64> = found.iter().map(|(left_out, _)| left_out.until_ns as f64 / 1e9).collect();
+    until_s.sort_by(f64::total_cmp);
+    Some(Finding::LeftOut {
+        trials: found.len(),
+        left_out: found.iter().map(|(left_out, _)| left_out.requests).sum(),
+        sent: found.iter().map(|(_, sent)| sent).sum(),
+        least_s: *until_s.first()?,
+        median_s: median(&until_s),
+        most_s: *until_s.last()?,
+    })
 }
 
 /// What limits the server, in the trial in which it used most.

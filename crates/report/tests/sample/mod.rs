@@ -280,6 +280,7 @@ fn trials(rates: &[f64], runs: &[Vec<Run>]) -> Vec<TrialLine> {
                 counts: Counts { sent, answered: sent, ..Counts::default() },
                 little_gap: Some(1e-4),
                 send_lag_p99_s: Some(0.2e-3),
+                left_out: None,
                 server_cpu_cores: Some(run.service_s.iter().sum::<f64>() / run.length_s),
                 doubts: vec![],
                 limits: Vec::new(),

@@ -196,8 +196,9 @@ fn lower(words: &str) -> String {
 /// Are requests sent when answers come? Counts how many leave within a twentieth of a mean gap after an answer; in an open
 /// stream that is the share of time that lies so near behind answers.
 pub(super) fn open_loop(seen: &Seen<'_>) -> Option<Finding> {
-    // Sessions send when answers have come, as they are meant to.
-    if matches!(seen.station.arrivals, Arrivals::Closed { .. } | Arrivals::Sessions(_)) {
+    // Users send when answers have come, as they are meant to.
+    let users = &seen.station.arrivals;
+    if matches!(users, Arrivals::Closed { .. } | Arrivals::Attended(_) | Arrivals::Sessions(_)) {
         return None;
     }
     let (sent, answered) = (seen.instants_ns(|row| row.sent), seen.instants_ns(|row| row.completed));

@@ -150,7 +150,7 @@ pub(super) fn precision(seen: &Seen<'_>) -> Option<Finding> {
 /// Whether classes came in the shares that the model has: chi-squared (Pearson 1900).
 pub(super) fn shares(seen: &Seen<'_>) -> Option<Finding> {
     let classes = &seen.station.classes;
-    if classes.len() < 2 || matches!(seen.station.arrivals, Arrivals::Closed { .. }) {
+    if classes.len() < 2 || matches!(seen.station.arrivals, Arrivals::Closed { .. } | Arrivals::Attended(_)) {
         return None;
     }
     let mut counts = vec![0usize; classes.len()];

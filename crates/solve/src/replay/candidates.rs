@@ -90,8 +90,8 @@ pub fn candidates(trials: &[Trial<'_>], own: &Rules<'_>) -> Result<Candidates, N
     let is_own = |replay: &Replay| replay.servers == own.servers && replay.discipline == own.discipline;
     tried.sort_by(|a, b| a.fit.relative_error.total_cmp(&b.fit.relative_error));
     let least_error = tried[0].fit.relative_error;
-    // By responses, servers and order are told apart with the run's own refusals. A replay that turns one request away too
-    // many or too few is another from there on, and that alone says little against its room: who was turned away says more.
+    // By responses, servers and order are told apart with the run's own refusals, and the room by who was turned away. A
+    // replay that turns one request away too many or too few is another from there on, and that says little against its room.
     let unlimited = |replay: &Replay| {
         let same = |other: &&Replay| {
             other.capacity.is_none()
@@ -103,7 +103,7 @@ pub fn candidates(trials: &[Trial<'_>], own: &Rules<'_>) -> Result<Candidates, N
     let apart = |replay: &Replay| {
         let unlimited = unlimited(replay);
         let worse = replay.fit.relative_error - unlimited.fit.relative_error;
-        worse > UNEXPLAINED || differ(&best.pairs, &unlimited.pairs)
+        (worse > UNEXPLAINED && replay.refusal_evidence <= SURE) || differ(&best.pairs, &unlimited.pairs)
     };
     let mut told_apart: Vec<bool> = tried.iter().map(apart).collect();
     tell_apart_by_refusals(&tried, &mut told_apart);

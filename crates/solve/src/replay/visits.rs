@@ -71,7 +71,9 @@ impl Visits {
     /// How many requests those that were turned away found at the server: the middle one of these numbers. `None` if none
     /// was turned away.
     pub(super) fn found_by_refused(&self) -> Option<u64> {
-        let mut found: Vec<u64> = self.runs.iter().flat_map(Run::found_by_refused).collect();
+        let full =
+            |run: &Run| run.found().into_iter().filter_map(|(found, refused)| refused.then_some(found));
+        let mut found: Vec<u64> = self.runs.iter().flat_map(full).collect();
         found.sort_unstable();
         found.get(found.len() / 2).copied()
     }
@@ -82,8 +84,9 @@ impl Visits {
         for run in &self.runs {
             let stream = rules.capacity.and(run.everybody.as_ref()).unwrap_or(&run.served);
             let ends_s = departures(&stream.visits, rules);
-            let known = stream.refused.iter().zip(&ends_s);
-            known.for_each(|(&refused, end_s)| agreement.add(refused, end_s.is_none()));
+            if let Some(room) = rules.capacity {
+                run.found().into_iter().for_each(|(found, refused)| agreement.add(refused, found >= room));
+            }
             let measured = stream.measured_s.iter().zip(&stream.late_s);
             for ((visit, end_s), (measured_s, late_s)) in stream.visits.iter().zip(ends_s).zip(measured) {
                 match (end_s, *measured_s) {
@@ -117,34 +120,34 @@ impl Visits {
     }
 }
 
-/// Who was turned away, by the server and by a replay.
+/// Who was turned away by the server, and who found no room.
 #[derive(Default)]
 struct Agreement {
-    /// By whether the server turned them away, and whether the replay did.
+    /// By whether the server turned them away, and whether they found no room.
     counts: [[u64; 2]; 2],
 }
 
 impl Agreement {
-    fn add(&mut self, by_server: bool, by_replay: bool) {
-        self.counts[usize::from(by_server)][usize::from(by_replay)] += 1;
+    fn add(&mut self, by_server: bool, by_room: bool) {
+        self.counts[usize::from(by_server)][usize::from(by_room)] += 1;
     }
 
-    /// The logarithm of the likelihood ratio of "who the replay turns away tells whom the server does" to "it does not", with the
+    /// The logarithm of the likelihood ratio of "who finds no room tells whom the server turns away" to "it does not", with the
     /// shares that were found: half the statistic G (Sokal and Rohlf 1981, section 17.1). Nothing where the one goes against the
     /// other.
     fn evidence(&self) -> f64 {
-        let [[neither, replay], [server, both]] = self.counts.map(|row| row.map(|count| count as f64));
-        let all = neither + replay + server + both;
+        let [[neither, room], [server, both]] = self.counts.map(|row| row.map(|count| count as f64));
+        let all = neither + room + server + both;
         let term = |here: f64, row: f64, column: f64| {
             if here > 0.0 { here * libm::log(here * all / (row * column)) } else { 0.0 }
         };
-        if both * neither <= replay * server {
+        if both * neither <= room * server {
             return 0.0;
         }
-        let (kept, refused) = (neither + replay, server + both);
-        let (admits, turns) = (neither + server, replay + both);
+        let (kept, refused) = (neither + room, server + both);
+        let (admits, turns) = (neither + server, room + both);
         term(neither, kept, admits)
-            + term(replay, kept, turns)
+            + term(room, kept, turns)
             + term(server, refused, admits)
             + term(both, refused, turns)
     }
@@ -161,19 +164,22 @@ impl Run {
         Self { served: Stream::of(trial, delay_ns, trial.rows.iter().filter(served)), everybody }
     }
 
-    /// What each request that was turned away found: those that had come and not gone.
-    fn found_by_refused(&self) -> Vec<u64> {
+    /// Of each request, how many were there when it came, as it was: those that had come and not gone. And whether it was
+    /// turned away. A replay that decides that anew is another from its first other decision on, and tells no more of what
+    /// the server found.
+    fn found(&self) -> Vec<(u64, bool)> {
         let Some(Stream { visits, refused, went_s, .. }) = &self.everybody else { return Vec::new() };
         let there = || visits.iter().zip(refused).zip(went_s).filter(|((_, refused), _)| !**refused);
         let came_s: Vec<f64> = there().map(|((visit, _), _)| visit.arrival_s).collect();
         let mut gone_s: Vec<f64> = there().map(|(_, went_s)| *went_s).collect();
         gone_s.sort_by(f64::total_cmp);
-        let at = |(visit, refused): (&Visit, &bool)| {
-            let before =
-                |instants_s: &[f64]| instants_s.partition_point(|&at_s| at_s <= visit.arrival_s) as u64;
-            refused.then(|| before(&came_s).saturating_sub(before(&gone_s)))
+        let at = |(visit, &refused): (&Visit, &bool)| {
+            let until = |instants_s: &[f64]| instants_s.partition_point(|&at_s| at_s <= visit.arrival_s);
+            // Who was let in has come by then, too.
+            let others = until(&came_s) - usize::from(!refused);
+            (others.saturating_sub(until(&gone_s)) as u64, refused)
         };
-        visits.iter().zip(refused).filter_map(at).collect()
+        visits.iter().zip(refused).map(at).collect()
     }
 }
 

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use kendall_station::random::{Purpose, Rng, stream, unit};
-use kendall_station::{Arrivals, Crowd, Instants, Law, Station};
+use kendall_station::{Arrivals, Attendance, Crowd, Instants, Law, Station};
 
 use super::Instant;
 use super::trace::{Fate, Traced};
@@ -23,7 +23,7 @@ pub(super) struct Customer {
     pub(super) arrival_s: f64,
     pub(super) service_s: f64,
     pub(super) class: u32,
-    /// Whose request it is, where a session makes several.
+    /// Whose request it is, of a session or among users who come and go.
     user: u32,
 }
 
@@ -84,6 +84,12 @@ enum Source<'a> {
         rng: Rng,
         due: BinaryHeap<Reverse<Instant>>,
     },
+    /// Each user is due at its own instant, if it comes again at all.
+    Attended {
+        users: &'a Attendance,
+        rng: Rng,
+        due: BinaryHeap<Reverse<(Instant, u32)>>,
+    },
     Sessions(Crowd<'a>),
 }
 
@@ -100,6 +106,15 @@ impl<'a> Arriving<'a> {
                 let mut rng = stream(seed, Purpose::Think, 0);
                 let due = (0..*population).map(|_| Reverse(Instant(think.sample(&mut rng)))).collect();
                 Source::Closed { think, rng, due }
+            }
+            Arrivals::Attended(users) => {
+                let mut rng = stream(seed, Purpose::Think, 0);
+                let mut first = |user| {
+                    let due_s = users.due_s(user, 0.0, || users.think.sample(&mut rng))?;
+                    Some(Reverse((Instant(due_s), user)))
+                };
+                let due = (0..users.most()).filter_map(&mut first).collect();
+                Source::Attended { users, rng, due }
             }
             Arrivals::Sessions(sessions) => Source::Sessions(Crowd::new(sessions, seed)),
             open => {
@@ -170,6 +185,7 @@ impl<'a> Arriving<'a> {
             _ if self.left == 0 => None,
             Source::Open { arrival_s, .. } => arrival_s.get(self.at).copied(),
             Source::Closed { due, .. } => due.peek().map(|due| due.0.0),
+            Source::Attended { due, .. } => due.peek().map(|due| due.0.0.0),
             Source::Sessions(crowd) => crowd.next_s(),
         }
     }
@@ -182,6 +198,7 @@ impl<'a> Arriving<'a> {
         match &mut self.source {
             Source::Open { .. } => {}
             Source::Closed { due, .. } => drop(due.pop()),
+            Source::Attended { due, .. } => user = due.pop()?.0.1,
             Source::Sessions(crowd) => user = crowd.take()?.1,
         }
         let customer = Customer {
@@ -221,13 +238,17 @@ impl<'a> Arriving<'a> {
         }
     }
 
-    /// A customer has left, served or turned away: a user of a closed population thinks again, one of a session thinks
-    /// or is gone.
+    /// A customer has left, served or turned away: a user of a closed population thinks again, one who is to leave or has made
+    /// the last request of its session is gone.
     #[inline]
     pub(super) fn left(&mut self, customer: &Customer, now_s: f64) {
         match &mut self.source {
             Source::Open { .. } => {}
             Source::Closed { think, rng, due } => due.push(Reverse(Instant(now_s + think.sample(rng)))),
+            Source::Attended { users, rng, due } => {
+                let due_s = users.due_s(customer.user, now_s, || users.think.sample(rng));
+                due.extend(due_s.map(|due_s| Reverse((Instant(due_s), customer.user))));
+            }
             Source::Sessions(crowd) => crowd.answered(customer.user, now_s, 0.0),
         }
     }

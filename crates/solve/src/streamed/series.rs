@@ -185,9 +185,13 @@ impl Bins {
         Series { width_s, bins: bins.iter().enumerate().zip(present).map(bin).collect() }
     }
 
-    /// When each of the bins that are shown begins, and itself.
+    /// When each bin begins, and itself: as many as may be shown, however narrow. Of few bins a part is steady by chance.
     pub(super) fn starts(&self) -> Vec<(i64, Bin)> {
-        let (bins, width_ns) = self.shown();
+        let (mut bins, mut width_ns) = (self.bins.clone(), self.width_ns);
+        while bins.len() > SHOWN_AT_MOST {
+            bins = doubled(bins, seconds(width_ns));
+            width_ns *= 2;
+        }
         bins.into_iter().enumerate().map(|(place, bin)| (place as i64 * width_ns, bin)).collect()
     }
 }

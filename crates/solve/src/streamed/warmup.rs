@@ -40,13 +40,15 @@ pub(super) fn suggested_ns(bins: &Bins, last_due_ns: i64) -> Option<i64> {
         loaded.iter().filter_map(|(start, bin)| Some((*start, bin.mean_s()?))).collect();
     let throughput: Vec<(i64, f64)> =
         loaded.iter().map(|(start, bin)| (*start, bin.completed() as f64)).collect();
-    let cuts = [response, throughput].map(|series| {
-        let values: Vec<f64> = series.iter().map(|(_, value)| *value).collect();
-        let cut = mser(&values, BATCH).filter(|cut| !cut.at_limit)?;
-        series.get(cut.batches * BATCH).map(|(start, _)| *start)
-    });
-    let [response, throughput] = cuts;
-    Some(response?.max(throughput?))
+    Some(cut_ns(&response)?.max(cut_ns(&throughput)?))
+}
+
+/// Where MSER-5 cuts what was seen in equal spans of time, each given with the instant at which it begins. `None` where the
+/// least standard error lies in the second half, or there are too few spans: then there is not enough data to tell.
+pub fn cut_ns(series: &[(i64, f64)]) -> Option<i64> {
+    let values: Vec<f64> = series.iter().map(|(_, value)| *value).collect();
+    let cut = mser(&values, BATCH).filter(|cut| !cut.too_short)?;
+    series.get(cut.batches * BATCH).map(|(start, _)| *start)
 }
 
 impl WarmupSeen {
