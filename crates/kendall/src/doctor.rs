@@ -104,6 +104,8 @@ fn links() -> Offer {
     };
     let found = tried.iter().map(words).collect::<Vec<_>>().join("; ");
     let none = tried.iter().all(|(_, result)| result.is_err());
-    let advice = none.then(|| "trials with [link] cross a relay then, which needs no right; for other programs there is kendall link relay".to_owned());
+    let advice =
+        "trials with [link] cross a relay then, which needs no right; for others there is kendall link relay";
+    let advice = none.then(|| advice.to_owned());
     Offer { name: "link", found, advice }
 }
