@@ -89,7 +89,7 @@ fn lateness_p99_ns(record: &Value) -> Option<f64> {
 fn iperf(link: &str, seconds: u32) -> Option<f64> {
     let seconds = seconds.to_string();
     let client = ["--", "iperf3", "-c", "10.0.0.2", "-J", "-O", "3", "-t", &seconds];
-    let more = [&["--server", "iperf3 -s -1"], &client[..]].concat();
+    let more = [&["--server", "iperf3 -s -1 >/dev/null"], &client[..]].concat();
     let told: Value = serde_json::from_str(&kendall(&format!("link run {link} --quiet"), &more)?).ok()?;
     Some(told.pointer("/end/sum_received/bits_per_second")?.as_f64()? / 1e6)
 }

@@ -25,18 +25,36 @@ mod truth;
 
 const ROUNDS: usize = 3;
 
+type Section = fn(&mut String);
+const SECTIONS: [(&str, Section); 9] = [
+    ("digest", digest::section),
+    ("password", password::section),
+    ("server", server::section),
+    ("generator", generator::section),
+    ("tools", tools::section),
+    ("truth", truth::section),
+    ("link", link::section),
+    ("formulas", formulas::section),
+    ("simulator", simulator::section),
+];
+
 fn main() {
     // `cargo test --benches` asks for a list of tests; there are none.
     if std::env::args().any(|argument| argument == "--list" || argument == "--test") {
         return;
     }
-    let page = page();
+    // With names of sections, as in `cargo bench --bench speed -- tools link`, only those are measured, and nothing is written.
+    let names: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let page = page(&names);
     print!("{page}");
+    if !names.is_empty() {
+        return;
+    }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.md");
     fs::write(&path, page).expect("docs/benchmarks.md can be written");
 }
 
-fn page() -> String {
+fn page(names: &[String]) -> String {
     let machine = Machine::here();
     let mut page = format!(
         "# Benchmarks\n\nWritten by `make bench` on {}.\n\n{} × {}, kernel {}, kendall {}. \
@@ -47,15 +65,10 @@ fn page() -> String {
         machine.kernel,
         env!("CARGO_PKG_VERSION"),
     );
-    digest::section(&mut page);
-    password::section(&mut page);
-    server::section(&mut page);
-    generator::section(&mut page);
-    tools::section(&mut page);
-    truth::section(&mut page);
-    link::section(&mut page);
-    formulas::section(&mut page);
-    simulator::section(&mut page);
+    let wanted = |name: &str| names.is_empty() || names.iter().any(|one| one == name);
+    for (_, section) in SECTIONS.iter().filter(|(name, _)| wanted(name)) {
+        section(&mut page);
+    }
     page
 }
 

@@ -19,6 +19,8 @@ use program::{PROGRAMS, Program, Spent};
 pub(crate) use program::{quantile_s, words};
 
 const CONNECTIONS: u32 = 50;
+/// On schedule, so many that none has to be waited for while the server pauses for some milliseconds.
+const OPEN_CONNECTIONS: u32 = 200;
 const CLOSED: Duration = Duration::from_secs(4);
 const OPEN: Duration = Duration::from_secs(5);
 const RATES_PER_S: [u32; 2] = [5_000, 20_000];
@@ -135,7 +137,7 @@ fn open(page: &mut String, server: &Nginx, programs: &[&Program]) {
     }
     let _ = write!(
         page,
-        "\n**Open loop**, constant rate, at most {CONNECTIONS} connections, {} s. When each request left is told by the packets, \
+        "\n**Open loop**, constant rate, at most {OPEN_CONNECTIONS} connections, {} s. When each request left is told by the packets, \
          stamped in nanoseconds as the sender hands them over: how late it was on a line of that rate which no send precedes. \
          Dispersion is that of counts per 1 ms: 0 for even sends, 1 for Poisson.\n\n\
          | | rate, 1/s | late p50, µs | p99, µs | kendall's p99 is 1 : | gaps' variation | dispersion | CPU per request, µs | sent |\n\
@@ -148,7 +150,8 @@ fn open(page: &mut String, server: &Nginx, programs: &[&Program]) {
         for _ in 0..ROUNDS {
             for (program, seen) in able.iter().zip(&mut seen) {
                 let capture = Capture::start(server.port());
-                let command = program.open.expect("it is able")(&server.url(), CONNECTIONS, rate_per_s, OPEN);
+                let command =
+                    program.open.expect("it is able")(&server.url(), OPEN_CONNECTIONS, rate_per_s, OPEN);
                 let Spent { cpu_s, .. } = program.start(&command).finish();
                 let instants_ns = capture.finish();
                 let cpu_us = cpu_s * 1e6 / instants_ns.len().max(1) as f64;
@@ -181,7 +184,7 @@ fn poisson(page: &mut String, server: &Nginx, ours: &Program) {
     let dispersions = RATES_PER_S.map(|rate_per_s| {
         let capture = Capture::start(server.port());
         let run = format!(
-            "load {} --rate {rate_per_s} --connections {CONNECTIONS} --duration {}s --json",
+            "load {} --rate {rate_per_s} --connections {OPEN_CONNECTIONS} --duration {}s --json",
             server.url(),
             OPEN.as_secs()
         );

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, sleep};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -137,9 +137,18 @@ fn answer(mut stream: TcpStream, count: &AtomicU64) -> io::Result<()> {
         }
         // The empty line ends a request without a body.
         if line == "\r\n" {
-            sleep(Duration::from_millis(delay_ms(count.fetch_add(1, Ordering::Relaxed))));
+            hold(Duration::from_millis(delay_ms(count.fetch_add(1, Ordering::Relaxed))));
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")?;
         }
+    }
+}
+
+/// Sleeps for most of a time and computes for the rest, for a sleeper may be woken half a millisecond late.
+fn hold(time: Duration) {
+    let until = Instant::now() + time;
+    sleep(time - Duration::from_millis(1));
+    while Instant::now() < until {
+        std::hint::spin_loop();
     }
 }
 
