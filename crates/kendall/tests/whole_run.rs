@@ -443,7 +443,7 @@ fn a_profiled_run_says_where_the_time_goes_and_what_limits() {
         );
     }
     let page = fs::read_to_string(results(folder.path()).join("report.html")).unwrap();
-    for part in ["<h2>Resources</h2>", "Flame graph of trial", "of a core at 100 a second"] {
+    for part in ["<h2>Resources</h2>", "Flame graph of the server in trial", "of a core at 100 a second"] {
         assert!(page.contains(part), "{part}");
     }
 }
