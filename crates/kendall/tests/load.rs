@@ -40,7 +40,7 @@ fn score_us(record: &Path) -> u64 {
 
 #[test]
 fn the_score_and_the_classes_are_those_of_the_record() {
-    let (server, folder) = (Served::new(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Served::new(&["reverse", "--workers", "1"]), tempfile::tempdir().unwrap());
     let record = folder.path().join("record");
     let found = json(&load(&server, &["--seed", "3435245", "--json", "--record", record.to_str().unwrap()]));
     let score = &found["score"];
@@ -63,7 +63,7 @@ fn the_score_and_the_classes_are_those_of_the_record() {
 /// Run by a shell as it was printed, the command makes the same requests: its classes are as often each.
 #[test]
 fn the_seed_is_drawn_and_the_printed_command_repeats_the_requests() {
-    let server = Served::new();
+    let server = Served::new(&["reverse", "--workers", "1"]);
     let first = json(&load(&server, &["--json"]));
     let seeds = [&first, &json(&load(&server, &["--json"]))].map(|found| found["seed"].as_u64().unwrap());
     assert_ne!(seeds[0], seeds[1]);
@@ -82,7 +82,7 @@ fn the_seed_is_drawn_and_the_printed_command_repeats_the_requests() {
 
 #[test]
 fn requests_without_an_answer_make_the_score_a_lower_bound() {
-    let server = Served::new();
+    let server = Served::new(&["reverse", "--workers", "1"]);
     let endless = url(&server, "difficulty=4611686018427387904");
     let arguments = ["--requests", "3", "--gap", "1us", "--timeout", "100ms"];
     let output = kendall().arg("load").arg(endless).args(arguments).output().unwrap();
@@ -99,7 +99,7 @@ fn requests_without_an_answer_make_the_score_a_lower_bound() {
 
 #[test]
 fn the_first_line_says_whether_the_run_can_be_trusted_and_the_record_has_a_page() {
-    let (server, folder) = (Served::new(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Served::new(&["reverse", "--workers", "1"]), tempfile::tempdir().unwrap());
     let record = folder.path().join("record");
     let shown = text(&load(&server, &["--record", record.to_str().unwrap()]));
     let first = shown.lines().next().unwrap();
@@ -122,7 +122,7 @@ fn the_first_line_says_whether_the_run_can_be_trusted_and_the_record_has_a_page(
 
 #[test]
 fn what_is_expected_decides_the_exit_status() {
-    let server = Served::new();
+    let server = Served::new(&["reverse", "--workers", "1"]);
     let met = load(&server, &["--expect", "p50<10s", "--expect", "errors<50%"]);
     assert!(text(&met).contains("Expected p50 < 10 s: met"));
     let failed = load(&server, &["--expect", "mean<1ns", "--expect", "p50<10s"]);
@@ -139,7 +139,7 @@ fn what_is_expected_decides_the_exit_status() {
 /// It would go on for ten minutes.
 #[test]
 fn a_run_ends_once_it_is_as_precise_as_asked() {
-    let server = Served::new();
+    let server = Served::new(&["reverse", "--workers", "1"]);
     let url = url(&server, "difficulty=3000");
     let arguments = ["--rate", "2000", "--precision", "60%", "--warmup", "auto", "--json", "--seed", "5"];
     let found = json(&kendall().arg("load").arg(url).args(arguments).output().unwrap());

@@ -28,7 +28,7 @@ fn json(output: &Output) -> Value {
 
 #[test]
 fn the_server_is_found_by_its_port_and_what_it_used_is_what_the_kernel_says() {
-    let (server, folder) = (Served::new(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Served::new(&["reverse", "--workers", "1"]), tempfile::tempdir().unwrap());
     let record = folder.path().join("record");
     let before_s = cpu_s(&server);
     let found = json(&load(&server, &["--json", "--profile", "--record", record.to_str().unwrap()]));
@@ -64,7 +64,7 @@ fn the_server_is_found_by_its_port_and_what_it_used_is_what_the_kernel_says() {
 
 #[test]
 fn a_process_can_be_named_and_nothing_is_kept_without_a_record() {
-    let server = Served::new();
+    let server = Served::new(&["reverse", "--workers", "1"]);
     let pid = server.child.id();
     let found = json(&load(&server, &["--json", &format!("--probe={pid}")]));
     assert_eq!(found["resources"]["process"], pid);

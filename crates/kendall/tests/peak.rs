@@ -1,60 +1,29 @@
 //! `kendall peak` against a server whose capacity is known.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Output, Stdio};
+mod served;
+
+use std::process::Output;
 
 use serde_json::Value;
+use served::{Served, kendall};
 
-/// `kendall serve hold`, one worker that holds each request for a millisecond, on a free port.
-struct Held {
-    child: Child,
-    address: String,
-}
-
-impl Held {
-    fn new() -> Self {
-        let mut child = kendall()
-            .args(["serve", "hold", "--listen", "127.0.0.1:0", "--until-stdin-ends"])
-            .args(["--workers", "1", "--service", "constant", "--mean", "1ms"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Self { child, address: line.trim().strip_prefix("listening on ").unwrap().to_owned() }
-    }
-
-    fn peak(&self) -> Output {
-        kendall()
-            .args(["peak", &format!("hold://{}", self.address), "--slo", "mean<50ms", "--probe", "500ms"])
-            .args(["--seed", "7", "--json"])
-            .output()
-            .unwrap()
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        // Its end stops the server.
-        drop(self.child.stdin.take());
-        self.child.wait().unwrap();
-    }
-}
-
-fn kendall() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_kendall"))
+fn peak(server: &Served) -> Output {
+    kendall()
+        .args(["peak", &format!("hold://{}", server.address), "--slo", "mean<50ms", "--probe", "500ms"])
+        .args(["--seed", "7", "--json"])
+        .output()
+        .unwrap()
 }
 
 /// Constant service in a millisecond: the mean response exceeds 50 ms at 99 % of what the server can do. What that is, its
 /// closed populations say in the same run, so nothing here depends on how exactly this machine keeps a millisecond.
 #[test]
 fn the_highest_rate_is_just_below_what_the_server_can_do() {
-    let server = Held::new();
-    let mut output = server.peak();
+    let server = Served::new(&["hold", "--workers", "1", "--service", "constant", "--mean", "1ms"]);
+    let mut output = peak(&server);
     // Another program may have had the generator's core.
     if String::from_utf8_lossy(&output.stderr).contains("the generator is the limit") {
-        output = server.peak();
+        output = peak(&server);
     }
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let peak: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// `kendall serve reverse` on a free port, for as long as it is held.
+/// `kendall serve` on a free port, for as long as it is held.
 pub(crate) struct Served {
     pub(crate) child: Child,
     pub(crate) address: String,
@@ -12,9 +12,12 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    pub(crate) fn new() -> Self {
+    /// A system with its options.
+    pub(crate) fn new(system: &[&str]) -> Self {
         let mut child = kendall()
-            .args(["serve", "reverse", "--listen", "127.0.0.1:0", "--workers", "1", "--until-stdin-ends"])
+            .arg("serve")
+            .args(system)
+            .args(["--listen", "127.0.0.1:0", "--until-stdin-ends"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

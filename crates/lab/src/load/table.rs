@@ -1,0 +1,238 @@
+//! The parameters of a load, and the words that they take.
+
+use kendall_load::Timing;
+use kendall_station::{Kind as LawKind, Law, Spacing};
+
+use super::stages;
+use crate::parameter::{Kind, Parameter};
+
+/// The warm-up that is found and not set.
+const AUTO: &str = "auto";
+
+/// The parameters of `[load]`, which `kendall load` takes as options too.
+pub const LOAD: &[Parameter] = &[
+    Parameter {
+        name: "arrivals",
+        help: "law of the gaps between requests: poisson, constant, erlang-2 (any number of stages), \
+               hyperexponential, uniform, log-normal, pareto; or trace, closed, or sessions",
+        kind: Kind::Word(check_arrivals),
+        default: Some("poisson"),
+    },
+    Parameter {
+        name: "arrivals-scv",
+        help: "squared coefficient of variation of the gaps, for hyperexponential, log-normal and pareto",
+        kind: Kind::Number { least: 0.0, most: 1e6 },
+        default: None,
+    },
+    Parameter {
+        name: "rate",
+        help: "requests per second, or a share of what the machine can do, such as \"80%\"",
+        kind: Kind::Rate,
+        default: None,
+    },
+    Parameter {
+        name: "gap",
+        help: "mean time between two requests, such as \"600ms\", instead of a rate",
+        kind: Kind::Time,
+        default: None,
+    },
+    Parameter {
+        name: "capacity",
+        help: "requests per second that 100% stands for; found by calibration if left out",
+        kind: Kind::Number { least: 1e-6, most: 1e9 },
+        default: None,
+    },
+    Parameter {
+        name: "stages",
+        help: "rates over time instead of a rate, such as \"10s: 0→500/s, 30s: 500/s, 10s: 500→0/s\"; \
+               for poisson and constant arrivals; or numbers of users for closed ones, \"10s: 5, 20s: 5→50\"",
+        kind: Kind::Word(check_stages),
+        default: None,
+    },
+    Parameter {
+        name: "trace",
+        help: "file of instants, for arrivals = \"trace\": seconds, one a line; an access log of nginx or Apache; \
+               or a table with trace-column",
+        kind: Kind::Word(any_word),
+        default: None,
+    },
+    Parameter {
+        name: "trace-column",
+        help: "the trace is a table, CSV with a line of names or JSON lines, and this column holds the instants",
+        kind: Kind::Word(any_word),
+        default: None,
+    },
+    Parameter {
+        name: "trace-ties",
+        help: "where within a second requests lie of a trace in whole seconds: even, if left out, or random",
+        kind: Kind::Word(check_ties),
+        default: None,
+    },
+    Parameter {
+        name: "speed",
+        help: "the trace is replayed so many times as fast as it was",
+        kind: Kind::Number { least: 1e-6, most: 1e6 },
+        default: None,
+    },
+    Parameter {
+        name: "users",
+        help: "how many users, for arrivals = \"closed\"",
+        kind: Kind::Whole { least: 1, most: 100_000 },
+        default: None,
+    },
+    Parameter {
+        name: "think",
+        help: "mean time between an answer and the same user's next request",
+        kind: Kind::Time,
+        default: Some("0s"),
+    },
+    Parameter {
+        name: "think-law",
+        help: "law of the think time: exponential or constant",
+        kind: Kind::Word(check_think),
+        default: Some("exponential"),
+    },
+    Parameter {
+        name: "requests-per-session",
+        help: "mean number of requests that a session makes, for arrivals = \"sessions\"",
+        kind: Kind::Number { least: 1.0, most: 1e6 },
+        default: None,
+    },
+    Parameter {
+        name: "session-law",
+        help: "law of the number of requests of a session: geometric, if left out, or constant",
+        kind: Kind::Word(check_session_law),
+        default: None,
+    },
+    Parameter {
+        name: "requests",
+        help: "stop after this many requests",
+        kind: Kind::Whole { least: 1, most: 1_000_000_000 },
+        default: None,
+    },
+    Parameter { name: "duration", help: "stop after this time", kind: Kind::Time, default: None },
+    Parameter {
+        name: "warmup",
+        help: "requests due in this first part of a trial are sent but not counted in its answer; auto leaves out what \
+               MSER-5 finds",
+        kind: Kind::TimeOr(AUTO),
+        default: Some("0s"),
+    },
+    Parameter {
+        name: "timeout",
+        help: "give a request up after this time",
+        kind: Kind::Time,
+        default: Some("30s"),
+    },
+    Parameter {
+        name: "drain",
+        help: "after the last request, wait this long for what is still out",
+        kind: Kind::Time,
+        default: Some("10s"),
+    },
+    Parameter {
+        name: "connections",
+        help: "at most this many connections; further requests wait in the generator, and that is counted",
+        kind: Kind::Whole { least: 1, most: 60_000 },
+        default: Some("1000"),
+    },
+    Parameter {
+        name: "timing",
+        help: "how to wait for the next send: sleep, or precise, which spins for the last tens of µs and costs up to a core",
+        kind: Kind::Word(check_timing),
+        default: Some("sleep"),
+    },
+    Parameter {
+        name: "core",
+        help: "the one core for the generator to run on; if left out an isolated one, or the idlest",
+        kind: Kind::Whole { least: 0, most: 4095 },
+        default: None,
+    },
+];
+
+/// A law by its name in files and options, with the mean and, where its kind has room for one, the squared coefficient of
+/// variation that are given.
+///
+/// # Errors
+/// Says in words what is wrong, to stand after the name of the parameter.
+pub fn named_law(name: &str, mean_s: f64, scv: Option<f64>) -> Result<Law, String> {
+    let kind = law_kind(name).ok_or_else(|| {
+        format!(
+            "must be exponential, constant, erlang-2 (any number of stages), hyperexponential, uniform, log-normal or \
+             pareto, not {name:?}"
+        )
+    })?;
+    kind.law(mean_s, scv.filter(|_| kind.takes_scv())).map_err(|error| error.to_string())
+}
+
+/// The kind of law that a name of arrivals stands for.
+pub(super) fn gap_kind(name: &str) -> Result<LawKind, String> {
+    let named = if name == "poisson" { Some(LawKind::Exponential) } else { law_kind(name) };
+    named.filter(|_| name != "exponential").ok_or_else(|| {
+        format!(
+            "must be poisson, constant, erlang-2 (any number of stages), hyperexponential, uniform, \
+             log-normal, pareto, trace, closed or sessions, not {name:?}"
+        )
+    })
+}
+
+fn law_kind(name: &str) -> Option<LawKind> {
+    Some(match name {
+        "exponential" => LawKind::Exponential,
+        "constant" => LawKind::Constant,
+        "hyperexponential" => LawKind::Hyperexponential,
+        "uniform" => LawKind::Uniform,
+        "log-normal" => LawKind::LogNormal,
+        "pareto" => LawKind::Pareto,
+        _ => match name.strip_prefix("erlang-")?.parse().ok()? {
+            stages @ 1..=10_000 => LawKind::Erlang(stages),
+            _ => return None,
+        },
+    })
+}
+
+fn check_arrivals(name: &str) -> Result<(), String> {
+    if matches!(name, "closed" | "trace" | "sessions") { Ok(()) } else { gap_kind(name).map(drop) }
+}
+
+fn check_think(name: &str) -> Result<(), String> {
+    match name {
+        "exponential" | "constant" => Ok(()),
+        _ => Err(format!("must be exponential or constant, not {name:?}")),
+    }
+}
+
+fn check_session_law(name: &str) -> Result<(), String> {
+    match name {
+        "geometric" | "constant" => Ok(()),
+        _ => Err(format!("must be geometric or constant, not {name:?}")),
+    }
+}
+
+fn check_ties(name: &str) -> Result<(), String> {
+    match name {
+        "even" | "random" => Ok(()),
+        _ => Err(format!("must be even or random, not {name:?}")),
+    }
+}
+
+fn check_stages(text: &str) -> Result<(), String> {
+    let users = stages::read_users(text, Law::Constant { mean_s: 0.0 });
+    users.map(drop).or_else(|_| stages::read(text, Spacing::default()).map(drop))
+}
+
+pub(super) fn timing(name: &str) -> Option<Timing> {
+    match name {
+        "sleep" => Some(Timing::Sleep),
+        "precise" => Some(Timing::Precise),
+        _ => None,
+    }
+}
+
+fn check_timing(name: &str) -> Result<(), String> {
+    timing(name).map(drop).ok_or_else(|| format!("must be sleep or precise, not {name:?}"))
+}
+
+fn any_word(word: &str) -> Result<(), String> {
+    if word.is_empty() { Err("must not be empty".into()) } else { Ok(()) }
+}
