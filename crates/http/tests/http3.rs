@@ -4,12 +4,15 @@ mod run;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 
 use bytes::{Buf, Bytes};
 use http::Response;
 use kendall_http::{Options, Version};
+use kendall_link::relay::{Relay, Transport};
+use kendall_link::{Asked, HopCounts, Way};
 use kendall_load::Reuse;
 use kendall_record::Outcome;
 use quinn::crypto::rustls::QuicServerConfig;
@@ -106,4 +109,25 @@ fn a_server_that_is_not_trusted_is_refused() {
     let address = server();
     let options = Options { trust: kendall_http::Trust::Machine, ..get(address, "/") };
     all_end(address, &options, 1, 2, Outcome::Refused);
+}
+
+#[test]
+fn a_relay_of_datagrams_delays_each_request_and_handshake_and_what_it_loses_comes_again() {
+    let server = server();
+    let asked = Asked::read_row("delay=10ms loss=2%").unwrap();
+    let relay = Relay::bind(Transport::Udp, ([127, 0, 0, 1], 0).into(), server, &asked, 5).unwrap();
+    let (address, stop) = (relay.address(), Arc::new(AtomicBool::new(false)));
+    let stopped = Arc::clone(&stop);
+    let relaying = thread::spawn(move || relay.run(&stopped).unwrap());
+
+    let (summary, rows) = closed(address, &get(address, "/a"), 4, 200);
+    assert_eq!(summary.count(Outcome::Answered), 200, "{:?}", summary.refused_because);
+    let response_ns = |row: &kendall_record::RequestRow| row.completed.unwrap() - row.scheduled;
+    assert!(rows.iter().all(|row| response_ns(row) >= 20_000_000), "each goes there and back");
+    // The first of a connection waits for its handshake: a round trip more.
+    assert!(rows.iter().filter(|row| response_ns(row) >= 40_000_000).count() >= 4);
+    stop.store(true, Ordering::Relaxed);
+    let relayed = relaying.join().unwrap();
+    let dropped = |way: &Way| way.hops.iter().map(HopCounts::dropped).sum::<u64>();
+    assert!(dropped(&relayed.link.up) + dropped(&relayed.link.down) > 0, "{:?}", relayed.link);
 }

@@ -3,7 +3,8 @@
 mod served;
 
 use std::fs;
-use std::process::Output;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use served::{Served, kendall};
@@ -60,6 +61,45 @@ fn the_server_is_found_by_its_port_and_what_it_used_is_what_the_kernel_says() {
     {
         assert!(shown.contains(part), "{part} is missing in:\n{shown}");
     }
+}
+
+/// A master that only watches over its workers, as servers of others are.
+#[test]
+fn of_a_master_and_its_workers_all_are_watched() {
+    let found = Command::new("nginx").arg("-v").stderr(Stdio::null()).status().is_ok();
+    assert!(found || std::env::var_os("CI").is_none(), "nginx is not installed; run tools/install test");
+    if !found {
+        eprintln!("left out: nginx is not installed; run tools/install test");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display();
+    // Workers need not be who the master is.
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let configuration = format!(
+        "daemon off; worker_processes 2; pid {path}/pid; error_log stderr error;\n\
+         events {{ worker_connections 1024; }}\n\
+         http {{ access_log off; client_body_temp_path {path}/a; proxy_temp_path {path}/b; fastcgi_temp_path {path}/c;\n\
+           uwsgi_temp_path {path}/d; scgi_temp_path {path}/e; gzip on; gzip_comp_level 9; gzip_types *;\n\
+           server {{ listen 127.0.0.1:PORT reuseport; location / {{ root {path}; }} }} }}\n"
+    );
+    let page: String =
+        (0..20_000).map(|line| format!("{} bytes to compress\n", line * 7919 % 10_007)).collect();
+    fs::write(folder.path().join("page"), page).unwrap();
+    fs::write(folder.path().join("PORT.conf"), configuration).unwrap();
+    let command = format!(
+        "sed s/PORT/{{port}}/ {path}/PORT.conf > {path}/conf; exec nginx -p {path} -e stderr -c {path}/conf"
+    );
+    let server = Served::new(&["http", "--command", &command]);
+    let master: u64 = fs::read_to_string(folder.path().join("pid")).unwrap().trim().parse().unwrap();
+    let url = format!("http://{}/page", server.address);
+    let fixed =
+        ["--rate", "60", "--duration", "1500ms", "--header", "accept-encoding: gzip", "--probe", "--json"];
+    let found = json(&kendall().arg("load").arg(url).args(fixed).output().unwrap());
+    assert_eq!(found["resources"]["process"], master);
+    let server = &found["resources"]["summary"]["server"];
+    assert!(server["cpu_cores"].as_f64().unwrap() > 0.01, "the workers are seen at work: {server}");
+    assert!(server["threads"].as_array().unwrap().len() >= 2, "{server}");
 }
 
 #[test]

@@ -214,6 +214,44 @@ fn a_warm_up_that_is_found_is_counted_and_left_out() {
 }
 
 #[test]
+fn users_come_and_go_as_their_stages_say() {
+    let stages = EXPERIMENT.replace(
+        "rate = [50, 100]\nduration = \"700ms\"",
+        "arrivals = \"closed\"\nstages = \"300ms: 2, 600ms: 2→8, 300ms: 1\"\nthink = \"1ms\"",
+    );
+    let folder = folder_with(&stages);
+    let output = run(folder.path());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for model in report["points"][0]["models"].as_array().unwrap() {
+        assert!(model["formula"]["no_answer"].is_string(), "{model}");
+        assert!(model["simulation"]["answer"].is_object(), "{model}");
+    }
+    for trial in trials(folder.path()) {
+        let rows = kendall_record::read_trial(&trial).unwrap();
+        // Never more requests at a time than users; and all users of the ramp's end are seen at some time.
+        let most = |from_ns: i64, to_ns: i64| {
+            let in_flight = |at: i64| {
+                let underway = |row: &&kendall_record::RequestRow| {
+                    row.scheduled <= at && row.completed.is_none_or(|completed| completed > at)
+                };
+                rows.iter().filter(underway).count()
+            };
+            rows.iter()
+                .map(|row| row.scheduled)
+                .filter(|at| (from_ns..to_ns).contains(at))
+                .map(in_flight)
+                .max()
+                .unwrap()
+        };
+        assert!(most(0, 300_000_000) <= 2);
+        assert!((5..=8).contains(&most(700_000_000, 900_000_000)), "{}", most(700_000_000, 900_000_000));
+        // Those who leave still wait for their last answer.
+        assert_eq!(most(1_000_000_000, 1_200_000_000), 1);
+    }
+}
+
+#[test]
 fn an_overloaded_server_is_a_result_and_not_an_error() {
     // A range of ten million takes tens of milliseconds, and 300 come a second.
     let overload = EXPERIMENT
