@@ -135,16 +135,52 @@ fn shade(name: &str) -> u32 {
     name.bytes().fold(7u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte))) >> 8 & 3
 }
 
-/// As many characters of a name as there is room for: of a path its end, which tells most.
+/// As many characters of a name as there is room for: without what stands in angle brackets, then of a path its end, which tells
+/// most.
 fn shortened(name: &str, characters: usize) -> String {
-    if name.chars().count() <= characters {
+    let fits = |text: &str| text.chars().count() <= characters;
+    if fits(name) {
         return name.to_owned();
     }
-    let last = name.rsplit("::").next().unwrap_or(name);
-    if last.chars().count() <= characters {
-        return last.to_owned();
+    let plain = without_generics(name).unwrap_or_else(|| name.to_owned());
+    let segments: Vec<&str> = plain.split("::").collect();
+    let ends = (0..segments.len()).map(|from| segments[from..].join("::"));
+    ends.clone().find(|end| fits(end)).unwrap_or_else(|| {
+        let last = segments.last().copied().unwrap_or_default();
+        last.chars().take(characters - 1).chain(['…']).collect()
+    })
+}
+
+/// A name without its parameters: `poll` of `poll<A, B>`, and `Vec::push` of `<Vec<u8> as Sink>::push`. `None` where the brackets
+/// do not pair, as in the names of C++'s operators.
+fn without_generics(name: &str) -> Option<String> {
+    let mut plain = String::new();
+    let mut depth = 0u32;
+    let mut before = ' ';
+    // Of a qualified path, the type is kept and the trait is not.
+    let mut is_type = name.starts_with('<');
+    let mut rest = name;
+    while let Some(next) = rest.chars().next() {
+        match next {
+            '<' => depth += 1,
+            // Not the arrow of a function's type.
+            '>' if before != '-' => {
+                depth = depth.checked_sub(1)?;
+                is_type = is_type && depth > 0;
+            }
+            _ if depth == 0 => plain.push(next),
+            _ if depth == 1 && is_type => {
+                is_type = !rest.starts_with(" as ");
+                plain.extend(is_type.then_some(next));
+            }
+            _ => {}
+        }
+        before = next;
+        rest = &rest[next.len_utf8()..];
     }
-    last.chars().take(characters - 1).chain(['…']).collect()
+    let plain = plain.replace("::::", "::");
+    let plain = plain.trim_end_matches("::");
+    (depth == 0 && !plain.is_empty()).then(|| plain.to_owned())
 }
 
 #[cfg(test)]
@@ -171,6 +207,24 @@ mod tests {
         assert_eq!((of("serve").own, of("serve").all), (4, 99));
         assert_eq!(of("main").all, 100);
         assert_eq!(functions.iter().map(|function| function.own).sum::<u64>(), 100);
+    }
+
+    #[test]
+    fn short_names_are_of_the_function_and_not_of_its_parameters() {
+        for (name, plain) in [
+            ("poll<tokio::Task<T>, alloc::Global>", "poll"),
+            ("<alloc::vec::Vec<u8> as std::io::Write>::flush", "alloc::vec::Vec::flush"),
+            ("<std::thread::Thread>::new::start", "std::thread::Thread::new::start"),
+            ("catch::do_call::<fn() -> Result<A, B>, i32>", "catch::do_call"),
+            ("core::FnOnce<(), Output = ()>::call", "core::FnOnce::call"),
+        ] {
+            assert_eq!(without_generics(name).as_deref(), Some(plain), "{name}");
+        }
+        assert_eq!(without_generics("Point::operator<"), None);
+        assert_eq!(without_generics("Point::operator>"), None);
+        assert_eq!(shortened("serve::run<A, B<C>>", 12), "serve::run");
+        assert_eq!(shortened("serve::run<A, B<C>>", 5), "run");
+        assert_eq!(shortened("serve::long_name_of_it", 6), "long_…");
     }
 
     #[test]
