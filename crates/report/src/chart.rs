@@ -2,6 +2,8 @@
 //!
 //! It knows nothing of reports; figures are in [`crate::figure`].
 
+use serde::Serialize;
+
 use crate::number::{TimeUnit, significant};
 use crate::svg::{Anchor, Svg};
 
@@ -14,12 +16,15 @@ pub(crate) struct Scale {
 }
 
 /// How values are spread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum ScaleLaw {
     /// Equal differences are equal lengths.
     Linear,
     /// Equal ratios are equal lengths. Values must be positive.
     Log,
+    /// Shares p below 1, by equal ratios of 1 − p: 0.9, 0.99 and 0.999 are equally far apart.
+    Tail,
 }
 
 /// A mark on an axis; one without a label is shorter.
@@ -30,7 +35,8 @@ pub(crate) struct Tick {
 }
 
 /// What the numbers on an axis are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Quantity {
     /// Times in seconds, shown in the unit that fits.
     Time,
@@ -46,6 +52,7 @@ impl Scale {
             _ if high > low => values,
             ScaleLaw::Linear => (low - 0.5 * low.abs().max(1.0), low + 0.5 * low.abs().max(1.0)),
             ScaleLaw::Log => (low / 2.0, low * 2.0),
+            ScaleLaw::Tail => (0.0, 0.999),
         };
         Self { law, values, pixels }
     }
@@ -55,6 +62,10 @@ impl Scale {
         let along = match self.law {
             ScaleLaw::Linear => (value - self.values.0) / (self.values.1 - self.values.0),
             ScaleLaw::Log => (value / self.values.0).ln() / (self.values.1 / self.values.0).ln(),
+            ScaleLaw::Tail => {
+                let nines = |share: f64| ((1.0 - self.values.0) / (1.0 - share)).ln();
+                nines(value) / nines(self.values.1)
+            }
         };
         self.pixels.0 + along * (self.pixels.1 - self.pixels.0)
     }
@@ -85,6 +96,7 @@ impl Scale {
         match self.law {
             ScaleLaw::Linear => self.linear_ticks(self.unit(quantity).map_or(1.0, TimeUnit::per_s)),
             ScaleLaw::Log => self.log_ticks(quantity),
+            ScaleLaw::Tail => self.tail_ticks(),
         }
     }
 
@@ -104,6 +116,16 @@ impl Scale {
             Tick { value: shown / per_unit, label: Some(format!("{shown:.decimals$}")) }
         };
         (first..=last).map(tick).collect()
+    }
+
+    /// The quantiles that people name.
+    fn tail_ticks(&self) -> Vec<Tick> {
+        let named = ["0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999"];
+        let tick = |name: &str| {
+            let value = name.parse::<f64>().expect("a number") / 100.0;
+            Tick { value, label: Some(format!("p{name}")) }
+        };
+        named.into_iter().map(tick).filter(|tick| self.contains(tick.value)).collect()
     }
 
     /// Every power of ten labelled, and 2 and 5 times it where there is room; marks between.

@@ -17,6 +17,7 @@ mod load;
 mod model;
 mod page;
 pub mod picture;
+mod plot;
 mod published;
 mod ratio;
 mod relative;

@@ -5,6 +5,8 @@
 
 use std::fmt::{Display, Write};
 
+use serde::Serialize;
+
 /// An SVG element with its children, being written.
 pub(crate) struct Svg {
     out: String,
@@ -19,7 +21,8 @@ pub(crate) enum Anchor {
 }
 
 /// The shape of a marker; each is told from the others without colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Marker {
     Disc,
     Ring,
