@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
+use kendall_report::figure::{self, Named};
+use kendall_report::{Painter, Report};
 use kendall_solve::expect::Verdict;
 
 use crate::systems::SYSTEMS;
@@ -19,6 +21,10 @@ pub(crate) struct Options {
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
+
+    /// Write each figure into this folder as well, as SVG and PNG for a paper
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
 }
 
 /// How a report is printed.
@@ -36,12 +42,20 @@ impl Form {
 
 pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
     let form = Form::of(options.json);
-    match load::recorded(&options.results)? {
+    let figures = match load::recorded(&options.results)? {
         Some(found) => {
             load::show(&found, form)?;
             load::write_page(&found, &options.results)?;
+            options.figures.as_ref().map(|_| load::figures(&found)).unwrap_or_default()
         }
-        None => drop(show(&options.results, form)?),
+        None => {
+            let report = kendall_lab::analyse(&options.results, SYSTEMS)?;
+            print_and_write(&report, &options.results, form)?;
+            options.figures.as_ref().map(|_| figure::of_page(&report)).unwrap_or_default()
+        }
+    };
+    if let Some(folder) = &options.figures {
+        write_figures(&figures, folder)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -49,13 +63,37 @@ pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
 /// Analyses a run, prints it, writes its page, and returns the page's path and whether what was expected is met.
 pub(crate) fn show(folder: &Path, form: Form) -> anyhow::Result<(PathBuf, Option<Verdict>)> {
     let report = kendall_lab::analyse(folder, SYSTEMS)?;
+    let page = print_and_write(&report, folder, form)?;
+    Ok((page, report.verdict()))
+}
+
+fn print_and_write(report: &Report, folder: &Path, form: Form) -> anyhow::Result<PathBuf> {
     match form {
-        Form::Table => print::report(&report)?,
+        Form::Table => print::report(report)?,
         Form::Json => print::out(&(report.to_json() + "\n"))?,
     }
     let page = folder.join("report.html");
-    fs::write(&page, kendall_report::page(&report))
-        .with_context(|| format!("cannot write {}", page.display()))?;
+    write(&page, kendall_report::page(report).as_bytes())?;
     print::note(&format!("Report: {}", page.display()));
-    Ok((page, report.verdict()))
+    Ok(page)
+}
+
+/// Writes each figure as SVG and, with fonts to draw its text, as PNG.
+fn write_figures(figures: &[Named], folder: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let drawings: Vec<(&Named, String)> =
+        figures.iter().map(|named| (named, kendall_report::paper(&named.figure))).collect();
+    for (named, svg) in &drawings {
+        write(&folder.join(format!("{}.svg", named.name)), svg.as_bytes())?;
+    }
+    let painter = Painter::new()?;
+    for (named, svg) in &drawings {
+        write(&folder.join(format!("{}.png", named.name)), &painter.png(svg)?)?;
+    }
+    print::note(&format!("Figures: {} in {}", figures.len(), folder.display()));
+    Ok(())
+}
+
+fn write(file: &Path, content: &[u8]) -> anyhow::Result<()> {
+    fs::write(file, content).with_context(|| format!("cannot write {}", file.display()))
 }
