@@ -33,8 +33,10 @@ function ticksOf(axis, range, pixels) {
     return linearTicks(range, 100, pixels).map(({ value, shown }) => ({ value, label: `p${shown}` }));
   }
   if (axis.law === "log") {
-    const ticks = logTicks(axis, range, pixels);
-    if (ticks.filter(({ label }) => label).length > 1) return ticks;
+    for (const digits of [[1], [1, 2, 5]]) {
+      const ticks = logTicks(axis, range, pixels, digits);
+      if (ticks.filter(({ label }) => label).length > 1) return ticks;
+    }
     const suffix = axis.quantity === "share" ? " %" : per[0] && ` ${per[0]}`;
     return linearTicks(range, axis.quantity === "share" ? 100 : per[1], pixels)
       .map(({ value, shown }) => ({ value, label: shown + suffix }));
@@ -47,14 +49,16 @@ function ticksOf(axis, range, pixels) {
 function namedTicks({ names, isUpright }, range, pixels) {
   const inside = names.filter(([value]) => value >= range[0] && value <= range[1]).sort(([a], [b]) => a - b);
   const longest = inside.reduce((most, [, name]) => Math.max(most, name.length), 0);
-  const room = isUpright ? 14 : LETTER * longest + 6;
+  const room = isUpright ? 16 : LETTER * longest + 6;
+  const isDense = inside.length * 5 > pixels;
   let last = -Infinity;
-  return inside.map(([value, name]) => {
+  const ticks = inside.map(([value, name]) => {
     const at = (value - range[0]) / (range[1] - range[0]) * pixels;
     if (at - last < room) return { value, label: null };
     last = at;
     return { value, label: name };
   });
+  return isDense ? ticks.filter(({ label }) => label) : ticks;
 }
 
 /** About one tick every 70 pixels, at 1, 2 or 5 times a power of ten. */
@@ -73,10 +77,10 @@ function linearTicks(range, per, pixels) {
   return ticks;
 }
 
-/** Every power of ten, and 2 and 5 times it where there is room; marks between. */
-function logTicks({ quantity }, [low, high], pixels) {
+/** Every power of ten, or these digits of it, and 2 and 5 times it where there is room; marks between. */
+function logTicks({ quantity }, [low, high], pixels, digits) {
   const decade = pixels / Math.log10(high / low);
-  const labelled = decade > 150 ? [1, 2, 5] : [1];
+  const labelled = decade > 150 ? [1, 2, 5] : digits;
   const every = Math.ceil(Math.max(34 / decade, 1));
   const ticks = [];
   for (let exponent = Math.floor(Math.log10(low)); exponent <= Math.ceil(Math.log10(high)); exponent++) {

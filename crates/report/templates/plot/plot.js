@@ -73,7 +73,8 @@ class Plot {
     new uPlot(this.#options(), [[...this.view.x], [null, null]], this.root);
     this.root.append(this.#readout, this.#said);
     listen(this);
-    new ResizeObserver(() => this.#resize()).observe(this.root);
+    // Not within the observer's own turn: a plot that grows would be observed again.
+    new ResizeObserver(() => requestAnimationFrame(() => this.#resize())).observe(this.root);
   }
 
   #options() {
@@ -102,7 +103,7 @@ class Plot {
     return {
       ...this.#measure(),
       legend: { show: false },
-      padding: [10, 16, 0, 0],
+      padding: [10, () => this.#overhang(), 0, 0],
       series: [{}, { paths: () => null, points: { show: false } }],
       scales: { x: scale("x"), y: scale("y") },
       axes: [
@@ -138,6 +139,16 @@ class Plot {
     const widths = values.map((label) => (label ? context.measureText(label).width : 0));
     context.restore();
     return Math.min(Math.max(30, ...widths), 0.45 * this.u.width);
+  }
+
+  /** What of the label at the right end stands beyond the plotting area. */
+  #overhang() {
+    const last = this.ticks.x.findLast(({ label }) => label);
+    if (!last) return 16;
+    const { to } = LAWS[this.axes.x.law];
+    const [low, high] = this.view.x.map(to);
+    const beyond = LETTER * last.label.length / 2 - (high - to(last.value)) / (high - low) * this.u.bbox.width / devicePixelRatio;
+    return Math.min(Math.max(Math.ceil(beyond) + 2, 16), 60);
   }
 
   /** As wide as there is room; not as low as a shrunken drawing would be. */
