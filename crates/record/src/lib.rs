@@ -11,6 +11,7 @@
 pub mod clock;
 mod error;
 mod folder;
+mod hgrm;
 mod hlog;
 mod journal;
 mod manifest;
@@ -22,6 +23,8 @@ mod trial;
 
 pub use error::RecordError;
 pub use folder::{folder_stamp, read_json, trial_folder, utc_now, write_json};
+pub use hgrm::hgrm;
 pub use manifest::{Machine, Manifest};
 pub use row::{Outcome, RequestRow};
+pub use table::MergedTable;
 pub use trial::{TrialWriter, read_trial};
