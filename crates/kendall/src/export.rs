@@ -74,7 +74,9 @@ pub(crate) fn of_load(folder: &Path, found: &Found, wanted: &[Wanted]) -> anyhow
     let trial = Source { name, folder: folder.into(), warmup_ns: found.warmup_ns() };
     for Wanted { format, to } in wanted {
         if *format == Format::OpenMetrics {
-            bail!("openmetrics is written of the runs of an experiment; of a load there are csv, json, parquet and hdr");
+            bail!(
+                "openmetrics is written of the runs of an experiment; of a load there are csv, json, parquet and hdr"
+            );
         }
         let written = kendall_lab::place(folder, *format, to.as_deref())?;
         match format {

@@ -69,7 +69,9 @@ impl FromStr for Format {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let known = Self::ALL.into_iter().find(|format| format.name() == text);
-        known.ok_or_else(|| format!("{text:?} is no format; there are {}", Self::ALL.map(Self::name).join(", ")))
+        known.ok_or_else(|| {
+            format!("{text:?} is no format; there are {}", Self::ALL.map(Self::name).join(", "))
+        })
     }
 }
 
@@ -120,7 +122,12 @@ impl Source {
 ///
 /// # Errors
 /// Fails where a record cannot be read or the file cannot be written.
-pub fn export(run: &Path, report: &Report, format: Format, to: Option<&Path>) -> Result<PathBuf, ExportError> {
+pub fn export(
+    run: &Path,
+    report: &Report,
+    format: Format,
+    to: Option<&Path>,
+) -> Result<PathBuf, ExportError> {
     let to = place(run, format, to)?;
     let trials = Source::of(run, report);
     if trials.is_empty() {
@@ -145,7 +152,9 @@ pub fn place(run: &Path, format: Format, to: Option<&Path>) -> Result<PathBuf, E
     let to = to.map_or_else(|| run.join("export").join(format.file()), Path::to_path_buf);
     let folder = if format == Format::Hdr { Some(to.as_path()) } else { to.parent() };
     let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
-    folder.map_or(Ok(()), fs::create_dir_all).map_err(|source| ExportError::Write { path: to.clone(), source })?;
+    folder
+        .map_or(Ok(()), fs::create_dir_all)
+        .map_err(|source| ExportError::Write { path: to.clone(), source })?;
     Ok(to)
 }
 
@@ -175,7 +184,9 @@ fn histograms(trial: &Source, to: &Path) -> Result<(), ExportError> {
     let (from, log) = (trial.folder.join("latency.hlog"), to.join(format!("{}.hlog", trial.name)));
     // A trial that was cut off has none.
     match fs::copy(&from, &log) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(ExportError::Write { path: log, source }),
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(ExportError::Write { path: log, source })
+        }
         _ => Ok(()),
     }
 }

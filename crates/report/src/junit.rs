@@ -23,7 +23,8 @@ impl<'a> Suite<'a> {
     /// What was expected of an experiment.
     pub fn of(report: &'a Report) -> Self {
         let place = |settings: &[(String, String)]| -> String {
-            let settings: Vec<String> = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let settings: Vec<String> =
+                settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
             settings.join(",")
         };
         let cases = report.expected.iter().map(|expected| (place(&expected.settings), &expected.judged));
@@ -41,7 +42,8 @@ impl<'a> Suite<'a> {
     /// As XML. An expectation that failed is a failure; one that cannot be decided is skipped, with the reason; reasons to
     /// doubt the run are its system-out.
     pub fn to_xml(&self) -> String {
-        let count = |verdict: Verdict| self.cases.iter().filter(|(_, judged)| judged.verdict == verdict).count();
+        let count =
+            |verdict: Verdict| self.cases.iter().filter(|(_, judged)| judged.verdict == verdict).count();
         let counts = format!(
             "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"",
             self.cases.len(),
@@ -58,7 +60,9 @@ impl<'a> Suite<'a> {
             let class = if place.is_empty() { name.clone() } else { format!("{name}.{}", escaped(place)) };
             let outcome = match judged.verdict {
                 Verdict::Met => String::new(),
-                Verdict::Failed => format!("<failure type=\"expectation\" message=\"{}\"/>", escaped(&judged.to_string())),
+                Verdict::Failed => {
+                    format!("<failure type=\"expectation\" message=\"{}\"/>", escaped(&judged.to_string()))
+                }
                 Verdict::Undecided => format!("<skipped message=\"{}\"/>", escaped(&judged.to_string())),
             };
             let expected = escaped(&judged.expected.to_string());

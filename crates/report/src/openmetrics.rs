@@ -21,8 +21,8 @@ pub struct ResponseCounts {
 
 /// The upper bounds of the buckets, in seconds.
 const BOUNDS_S: [f64; 22] = [
-    1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0,
-    100.0,
+    1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0,
+    10.0, 20.0, 50.0, 100.0,
 ];
 
 impl ResponseCounts {
@@ -71,22 +71,36 @@ type Of = fn(&Answer) -> Option<Estimate>;
 
 /// The families of one number an answer: name, unit, help.
 const MEANS: [(&str, &str, &str, Of); 6] = [
-    ("kendall_response_mean_seconds", "seconds", "The mean response time, from when a request was due.", |answer| {
-        Some(answer.response.mean_s)
-    }),
-    ("kendall_waiting_mean_seconds", "seconds", "The mean time between the server's having a request and taking it up.", |answer| {
-        Some(answer.waiting.mean_s)
-    }),
+    (
+        "kendall_response_mean_seconds",
+        "seconds",
+        "The mean response time, from when a request was due.",
+        |answer| Some(answer.response.mean_s),
+    ),
+    (
+        "kendall_waiting_mean_seconds",
+        "seconds",
+        "The mean time between the server's having a request and taking it up.",
+        |answer| Some(answer.waiting.mean_s),
+    ),
     ("kendall_throughput_requests_per_second", "requests_per_second", "Completed requests.", |answer| {
         Some(answer.throughput_per_s)
     }),
     ("kendall_utilisation_ratio", "ratio", "The share of the servers' time that is in service.", |answer| {
         Some(answer.utilisation)
     }),
-    ("kendall_in_system_requests", "requests", "The mean number of requests that are due and not over.", |answer| {
-        Some(answer.in_system)
-    }),
-    ("kendall_lost_ratio", "ratio", "The share of requests that is turned away or never answered.", |answer| Some(answer.lost)),
+    (
+        "kendall_in_system_requests",
+        "requests",
+        "The mean number of requests that are due and not over.",
+        |answer| Some(answer.in_system),
+    ),
+    (
+        "kendall_lost_ratio",
+        "ratio",
+        "The share of requests that is turned away or never answered.",
+        |answer| Some(answer.lost),
+    ),
 ];
 
 /// The unit stays at the end of the name, as the format wants it.
@@ -114,20 +128,35 @@ fn answers<'r>(report: &'r Report, experiment: &(String, String)) -> Vec<(Label,
 }
 
 fn outcomes(text: &mut Text, report: &Report, experiment: &(String, String)) {
-    text.family("kendall_requests", "counter", "", "Requests that were due in a trial, by how they ended; warm-up included.");
+    text.family(
+        "kendall_requests",
+        "counter",
+        "",
+        "Requests that were due in a trial, by how they ended; warm-up included.",
+    );
     for trial in &report.trials {
         let place = trial.point.and_then(|point| report.points.get(point));
-        let place = place.map_or_else(|| Label(vec![experiment.clone()]), |point| self::place(point, experiment));
+        let place =
+            place.map_or_else(|| Label(vec![experiment.clone()]), |point| self::place(point, experiment));
         let place = place.with("trial", &trial.id);
         for outcome in Outcome::ALL {
-            text.sample("kendall_requests_total", &place.with("outcome", outcome.name()), trial.counts.of(outcome) as f64);
+            text.sample(
+                "kendall_requests_total",
+                &place.with("outcome", outcome.name()),
+                trial.counts.of(outcome) as f64,
+            );
         }
     }
 }
 
 fn histograms(text: &mut Text, report: &Report, experiment: &(String, String), responses: &[ResponseCounts]) {
     let name = "kendall_response_seconds";
-    text.family(name, "histogram", "seconds", "Measured response times after the warm-up, over all trials of a point.");
+    text.family(
+        name,
+        "histogram",
+        "seconds",
+        "Measured response times after the warm-up, over all trials of a point.",
+    );
     for (point, responses) in report.points.iter().zip(responses) {
         let place = place(point, experiment);
         let mut below = 0;

@@ -12,7 +12,7 @@ mod section;
 
 use kendall_record::Outcome;
 
-pub(crate) use section::{Section, Shown};
+pub(crate) use section::Section;
 
 /// What happened in one trial. Times are in seconds since its start.
 #[derive(Clone, Debug, PartialEq)]

@@ -27,7 +27,8 @@ fn parse(text: &str) -> BTreeMap<String, Family> {
     for line in body.lines() {
         if let Some(rest) = line.strip_prefix("# ") {
             let mut words = rest.splitn(3, ' ');
-            let (what, name, value) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap_or(""));
+            let (what, name, value) =
+                (words.next().unwrap(), words.next().unwrap(), words.next().unwrap_or(""));
             if what == "TYPE" {
                 assert!(!families.contains_key(name), "{name} is one family");
                 current = name.to_owned();
@@ -58,7 +59,11 @@ fn parse(text: &str) -> BTreeMap<String, Family> {
         family.samples.push((name.to_owned(), labels, value.parse().expect("a number")));
     }
     for (name, family) in &families {
-        assert!(family.unit.is_empty() || name.ends_with(&format!("_{}", family.unit)), "{name} [{}]", family.unit);
+        assert!(
+            family.unit.is_empty() || name.ends_with(&format!("_{}", family.unit)),
+            "{name} [{}]",
+            family.unit
+        );
         assert!(!family.help.is_empty(), "{name}");
         let different: BTreeSet<_> = family.samples.iter().map(|(name, labels, _)| (name, labels)).collect();
         assert_eq!(different.len(), family.samples.len(), "{name} has a sample twice");
@@ -75,7 +80,10 @@ fn labels(text: &str) -> (BTreeMap<String, String>, &str) {
             break;
         }
         let name = name.trim_start_matches(',');
-        assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.starts_with(|c: char| c.is_ascii_digit()));
+        assert!(
+            name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+                && !name.starts_with(|c: char| c.is_ascii_digit())
+        );
         let (mut value, mut letters) = (String::new(), after.char_indices());
         let end = loop {
             match letters.next().expect("a value ends") {
@@ -104,7 +112,9 @@ fn metrics_read_back_as_the_numbers_of_the_report() {
     }
     let families = parse(&openmetrics(&report, &responses));
     let at = |family: &str, name: &str, wanted: &[(&str, &str)]| {
-        let has = |labels: &BTreeMap<String, String>| wanted.iter().all(|(name, value)| labels.get(*name).is_some_and(|own| own == value));
+        let has = |labels: &BTreeMap<String, String>| {
+            wanted.iter().all(|(name, value)| labels.get(*name).is_some_and(|own| own == value))
+        };
         let found: Vec<f64> = families[family]
             .samples
             .iter()
@@ -121,7 +131,10 @@ fn metrics_read_back_as_the_numbers_of_the_report() {
         assert_eq!(at(mean, mean, &measured), point.measured.response.mean_s.value);
         let low = [&measured[..], &[("bound", "low")]].concat();
         let interval = "kendall_response_mean_interval_seconds";
-        assert_eq!(Some(at(interval, interval, &low)), point.measured.response.mean_s.interval.map(|interval| interval.0));
+        assert_eq!(
+            Some(at(interval, interval, &low)),
+            point.measured.response.mean_s.interval.map(|interval| interval.0)
+        );
         for model in &point.models {
             if let Some(answer) = model.formula.answer() {
                 let by = [&place[..], &[("by", "formula"), ("model", &model.notation)]].concat();
@@ -131,9 +144,15 @@ fn metrics_read_back_as_the_numbers_of_the_report() {
         let histogram = "kendall_response_seconds";
         let n = point.responses_s.len() as f64;
         assert_eq!(at(histogram, "kendall_response_seconds_count", &place), n);
-        assert_eq!(at(histogram, "kendall_response_seconds_bucket", &[&place[..], &[("le", "+Inf")]].concat()), n);
+        assert_eq!(
+            at(histogram, "kendall_response_seconds_bucket", &[&place[..], &[("le", "+Inf")]].concat()),
+            n
+        );
         let within = point.responses_s.iter().filter(|time_s| **time_s <= 0.02).count() as f64;
-        assert_eq!(at(histogram, "kendall_response_seconds_bucket", &[&place[..], &[("le", "0.02")]].concat()), within);
+        assert_eq!(
+            at(histogram, "kendall_response_seconds_bucket", &[&place[..], &[("le", "0.02")]].concat()),
+            within
+        );
     }
     for trial in &report.trials {
         let labels = [("trial", trial.id.as_str()), ("outcome", "answered")];
@@ -166,7 +185,8 @@ fn junit_has_a_case_an_expectation_and_every_doubt() {
     assert_eq!(["tests", "failures", "errors", "skipped"].map(number), [3, 1, 0, 1]);
     let cases: Vec<_> = suite.children().filter(|node| node.has_tag_name("testcase")).collect();
     assert_eq!(cases.len(), 3);
-    let child = |case: &roxmltree::Node<'_, '_>, name: &str| case.children().any(|node| node.has_tag_name(name));
+    let child =
+        |case: &roxmltree::Node<'_, '_>, name: &str| case.children().any(|node| node.has_tag_name(name));
     assert_eq!(cases.iter().map(|case| child(case, "failure")).collect::<Vec<_>>(), [false, true, false]);
     assert_eq!(cases.iter().map(|case| child(case, "skipped")).collect::<Vec<_>>(), [false, false, true]);
     for (case, expected) in cases.iter().zip(&report.expected) {

@@ -146,8 +146,8 @@ fn seconds(ns: i64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use kendall_station::random::{Purpose, stream};
     use kendall_station::Law;
+    use kendall_station::random::{Purpose, stream};
 
     use super::*;
 
@@ -186,7 +186,11 @@ mod tests {
 
     pub(super) fn rows(all: &[RequestRow]) -> Rows<'_> {
         let last = |row: &RequestRow| row.completed.unwrap_or(0).max(row.scheduled);
-        Rows { by_due: all.iter().collect(), warmup_ns: 0, length_ns: all.iter().map(last).max().unwrap_or(1) }
+        Rows {
+            by_due: all.iter().collect(),
+            warmup_ns: 0,
+            length_ns: all.iter().map(last).max().unwrap_or(1),
+        }
     }
 
     #[test]

@@ -9,8 +9,22 @@ use super::{ExportError, Source};
 /// The heads of the columns. Instants are in nanoseconds since the start of the trial, and empty where they never came;
 /// service is in nanoseconds.
 const HEAD: [&str; 16] = [
-    "trial", "warmup", "index", "class", "scheduled", "sent", "first_byte", "completed", "queued", "started", "finished",
-    "outcome", "bytes_out", "bytes_in", "port", "service",
+    "trial",
+    "warmup",
+    "index",
+    "class",
+    "scheduled",
+    "sent",
+    "first_byte",
+    "completed",
+    "queued",
+    "started",
+    "finished",
+    "outcome",
+    "bytes_out",
+    "bytes_in",
+    "port",
+    "service",
 ];
 
 /// Writes the rows of trials as text.

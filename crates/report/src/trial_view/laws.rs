@@ -12,8 +12,14 @@ const SIZE: (f64, f64) = (370.0, 330.0);
 /// `None` where there is nothing of it.
 pub(super) fn figure(view: &TrialView) -> Option<Figure> {
     let mut plots = Vec::new();
-    plots.extend(view.service.as_ref().map(|against| (format!("Service times: {}", against.law), quantiles(against, "service times"))));
-    plots.extend(view.gaps.as_ref().map(|against| (format!("Gaps between sends: {}", against.law), quantiles(against, "gaps between sends"))));
+    plots.extend(
+        view.service
+            .as_ref()
+            .map(|against| (format!("Service times: {}", against.law), quantiles(against, "service times"))),
+    );
+    plots.extend(view.gaps.as_ref().map(|against| {
+        (format!("Gaps between sends: {}", against.law), quantiles(against, "gaps between sends"))
+    }));
     if !view.dispersion.is_empty() {
         plots.push(("Dispersion of sends".to_owned(), dispersion(view)));
     }
@@ -32,7 +38,12 @@ pub(super) fn figure(view: &TrialView) -> Option<Figure> {
 }
 
 fn quantiles(against: &AgainstLaw, what: &str) -> Plot {
-    let most = against.pairs_s.iter().map(|pair| pair.0.max(pair.1)).filter(|time_s| time_s.is_finite()).fold(0.0, f64::max);
+    let most = against
+        .pairs_s
+        .iter()
+        .map(|pair| pair.0.max(pair.1))
+        .filter(|time_s| time_s.is_finite())
+        .fold(0.0, f64::max);
     let range = (0.0, if most > 0.0 { 1.05 * most } else { 1.0 });
     let bands = || against.expected_s.iter();
     let layers = vec![
@@ -65,13 +76,25 @@ fn dispersion(view: &TrialView) -> Plot {
         Layer::new(
             "95 % of Poisson streams",
             "band",
-            Marks::Band { x: numbers(|one| one.span_s), low: numbers(|one| one.poisson.0), high: numbers(|one| one.poisson.1) },
+            Marks::Band {
+                x: numbers(|one| one.span_s),
+                low: numbers(|one| one.poisson.0),
+                high: numbers(|one| one.poisson.1),
+            },
         ),
-        Layer::new("measured", "measured", Marks::points(Marker::Disc, all().map(|one| (one.span_s, one.index)))),
+        Layer::new(
+            "measured",
+            "measured",
+            Marks::points(Marker::Disc, all().map(|one| (one.span_s, one.index))),
+        ),
     ];
     let scv = view.gaps.as_ref().map_or(1.0, |gaps| gaps.law_scv);
     if scv.is_finite() {
-        let note = if (scv - 1.0).abs() < 1e-9 { "Poisson".to_owned() } else { format!("asked for: tends to {}", significant(scv, 2)) };
+        let note = if (scv - 1.0).abs() < 1e-9 {
+            "Poisson".to_owned()
+        } else {
+            format!("asked for: tends to {}", significant(scv, 2))
+        };
         layers.push(Layer::unnamed("diagonal", Marks::Rule { axis: Which::Y, at: scv, note }));
     }
     let ends = (view.dispersion[0].span_s, view.dispersion[view.dispersion.len() - 1].span_s);

@@ -34,7 +34,8 @@ pub(super) fn figure(view: &TrialView, cores: Option<&Timeline>) -> Figure {
     ];
     let cores = cores.filter(|timeline| timeline.lines.first().is_some_and(|line| line.cpu_cores.len() > 2));
     plots.extend(cores.map(|timeline| ("Cores used".to_owned(), used(view, timeline))));
-    let left_out = if view.left_out_s > 0.0 { " The shaded part is the warm-up, which is in no answer." } else { "" };
+    let left_out =
+        if view.left_out_s > 0.0 { " The shaded part is the warm-up, which is in no answer." } else { "" };
     Figure::of(
         "Along time",
         format!(
@@ -53,7 +54,8 @@ pub(super) fn figure(view: &TrialView, cores: Option<&Timeline>) -> Figure {
 impl TrialView {
     /// From when to when an interval is.
     fn bounds_s(&self, at: usize) -> (f64, f64) {
-        let end_s = if at + 1 == self.intervals.len() { self.length_s } else { (at + 1) as f64 * self.interval_s };
+        let end_s =
+            if at + 1 == self.intervals.len() { self.length_s } else { (at + 1) as f64 * self.interval_s };
         (at as f64 * self.interval_s, end_s)
     }
 
@@ -138,7 +140,13 @@ fn responses(view: &TrialView) -> Plot {
     ];
     let told = |layer: &Layer| matches!(&layer.marks, Marks::Line { y, .. } if y.0.iter().any(|value| value.is_finite()));
     let layers: Vec<Layer> = all.into_iter().filter(told).collect();
-    let times = || view.intervals.iter().flat_map(|one| [one.p50_s, one.longest_s]).flatten().filter(|time_s| *time_s > 0.0);
+    let times = || {
+        view.intervals
+            .iter()
+            .flat_map(|one| [one.p50_s, one.longest_s])
+            .flatten()
+            .filter(|time_s| *time_s > 0.0)
+    };
     let (low, high) = (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max));
     let y = match high > 20.0 * low {
         true => Axis::times("response time", ScaleLaw::Log, (low / 1.15, high * 1.15)),
@@ -203,7 +211,17 @@ fn name(outcome: Outcome) -> String {
 
 fn table(view: &TrialView) -> Table {
     let head = [
-        "from", "due", "sent", "completed", "without a right answer", "in flight", "queued", "p50", "p90", "p99", "longest",
+        "from",
+        "due",
+        "sent",
+        "completed",
+        "without a right answer",
+        "in flight",
+        "queued",
+        "p50",
+        "p90",
+        "p99",
+        "longest",
     ];
     let every = view.intervals.len().div_ceil(ROWS).max(1);
     let known = |value: Option<f64>| value.map_or_else(|| NONE.to_owned(), time);

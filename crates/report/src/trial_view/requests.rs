@@ -6,7 +6,7 @@ use super::{Stages, TrialView, Window, WindowOf};
 use crate::chart::ScaleLaw;
 use crate::figure::{Figure, Table};
 use crate::number::{NONE, time};
-use crate::plot::{Axis, Layer, Marks, Numbers, Plot};
+use crate::plot::{Axis, Layer, Marks, Plot};
 use crate::svg::Marker;
 
 const WIDTH: f64 = 760.0;
@@ -177,8 +177,19 @@ fn span_s(requests: &[Stages]) -> (f64, f64) {
 
 /// The slowest requests that are shown.
 fn table(view: &TrialView) -> Table {
-    let head = ["request", "due", "until sent", "until queued", "in the queue", "in service", "until over", "in all", "outcome"];
-    let mut requests: Vec<&Stages> = view.windows.first().map_or(Vec::new(), |window| window.requests.iter().collect());
+    let head = [
+        "request",
+        "due",
+        "until sent",
+        "until queued",
+        "in the queue",
+        "in service",
+        "until over",
+        "in all",
+        "outcome",
+    ];
+    let mut requests: Vec<&Stages> =
+        view.windows.first().map_or(Vec::new(), |window| window.requests.iter().collect());
     requests.sort_by(|a, b| b.out_s().total_cmp(&a.out_s()));
     let row = |request: &&Stages| {
         let between = |from: Option<f64>, to: Option<f64>| {

@@ -119,7 +119,8 @@ fn by_weight(report: &Report) -> Vec<usize> {
         let of = |at: usize| response_s(&report.trial_views[at]).unwrap_or((false, 0.0));
         of(a).0.cmp(&of(b).0).then(of(a).1.total_cmp(&of(b).1))
     });
-    let mut points: Vec<usize> = longest.and_then(|at| line(&report.trial_views[at])?.point).into_iter().collect();
+    let mut points: Vec<usize> =
+        longest.and_then(|at| line(&report.trial_views[at])?.point).into_iter().collect();
     let mut rank = |(at, view): (usize, &TrialView)| {
         let line = line(view);
         let doubted = line.is_some_and(|line| !line.doubts.is_empty() || !line.limits.is_empty());

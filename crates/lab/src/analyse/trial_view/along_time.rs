@@ -94,12 +94,17 @@ fn levels(
         let mut spread = Spread { least: level(begun, ended), mean: 0.0, most: level(begun, ended) };
         loop {
             // What begins and ends at the same instant has begun first.
-            let begins_next = begins.get(begun).is_some_and(|begin| ends.get(ended).is_none_or(|end| begin <= end));
+            let begins_next =
+                begins.get(begun).is_some_and(|begin| ends.get(ended).is_none_or(|end| begin <= end));
             let next = if begins_next { begins.get(begun) } else { ends.get(ended) };
             let Some(&next_ns) = next.filter(|next_ns| **next_ns < to_ns) else { break };
             spread.mean += level(begun, ended) * (next_ns - now_ns).max(0) as f64;
             now_ns = now_ns.max(next_ns);
-            if begins_next { begun += 1 } else { ended += 1 }
+            if begins_next {
+                begun += 1
+            } else {
+                ended += 1
+            }
             spread.least = spread.least.min(level(begun, ended));
             spread.most = spread.most.max(level(begun, ended));
         }
@@ -112,8 +117,8 @@ fn levels(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use super::super::tests::{random_rows, rows};
+    use super::*;
 
     #[test]
     fn every_request_is_counted_once_and_the_mean_levels_add_up_to_the_time_out() {

@@ -119,8 +119,8 @@ fn chi_squared_over_freedom(freedom: f64, z: f64) -> f64 {
 mod tests {
     use kendall_record::RequestRow;
 
-    use super::*;
     use super::super::tests::{random_rows, rows};
+    use super::*;
 
     #[test]
     fn quantiles_of_the_right_law_lie_on_the_diagonal() {
@@ -134,7 +134,8 @@ mod tests {
         for against in [&service, &gaps] {
             // Each band leaves out 5 %, and neighbours go together; a wrong law is outside of nearly all.
             let inside = |&(law_s, (low_s, high_s)): &(f64, (f64, f64))| {
-                let near = against.pairs_s.iter().min_by(|a, b| (a.0 - law_s).abs().total_cmp(&(b.0 - law_s).abs()));
+                let near =
+                    against.pairs_s.iter().min_by(|a, b| (a.0 - law_s).abs().total_cmp(&(b.0 - law_s).abs()));
                 near.is_some_and(|pair| (low_s * 0.98..=high_s * 1.02).contains(&(pair.1 * law_s / pair.0)))
             };
             let held = against.expected_s.iter().filter(|expected| inside(expected)).count();
@@ -142,7 +143,10 @@ mod tests {
         }
         let wrong = super::gaps(&rows, &Arrivals::poisson(2000.0)).expect("a law was asked for");
         assert!(wrong.expected_s.iter().all(|(law_s, (_, high_s))| 1.5 * law_s > *high_s || law_s < &1e-5));
-        assert!(super::gaps(&rows, &Arrivals::Closed { population: 1, think: Law::exponential_rate(1.0) }).is_none());
+        assert!(
+            super::gaps(&rows, &Arrivals::Closed { population: 1, think: Law::exponential_rate(1.0) })
+                .is_none()
+        );
     }
 
     #[test]

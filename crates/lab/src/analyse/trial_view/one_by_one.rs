@@ -65,8 +65,8 @@ fn stages(rows: &Rows<'_>, row: &RequestRow) -> Stages {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use super::super::tests::{random_rows, rows};
+    use super::*;
 
     #[test]
     fn the_slowest_request_is_always_shown_and_details_leave_nothing_out() {
