@@ -16,6 +16,7 @@ mod file;
 mod hopeless;
 mod lab;
 mod link;
+mod live;
 mod load;
 mod machine;
 mod model;
