@@ -17,6 +17,7 @@ mod file;
 mod hopeless;
 mod lab;
 mod link;
+mod live;
 mod load;
 mod machine;
 mod model;
