@@ -31,12 +31,12 @@ pub(crate) struct Options {
 
 /// A format, and perhaps where it is to be written: "csv" or "csv=requests.csv".
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct Export {
     format: Format,
     to: Option<PathBuf>,
 }
 
-impl FromStr for Wanted {
+impl FromStr for Export {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -50,8 +50,8 @@ impl FromStr for Wanted {
 
 pub(crate) fn export(options: &Options) -> anyhow::Result<ExitCode> {
     let to = |format: Format| options.out.as_ref().map(|folder| folder.join(format.file()));
-    let wanted: Vec<Wanted> =
-        options.format.iter().map(|&format| Wanted { format, to: to(format) }).collect();
+    let wanted: Vec<Export> =
+        options.format.iter().map(|&format| Export { format, to: to(format) }).collect();
     match load::recorded(&options.results)? {
         Some(found) => of_load(&options.results, &found, &wanted)?,
         None => of_run(&options.results, &kendall_lab::analyse(&options.results, SYSTEMS)?, &wanted)?,
@@ -60,8 +60,8 @@ pub(crate) fn export(options: &Options) -> anyhow::Result<ExitCode> {
 }
 
 /// Writes a run of which a report was made.
-pub(crate) fn of_run(folder: &Path, report: &Report, wanted: &[Wanted]) -> anyhow::Result<()> {
-    for Wanted { format, to } in wanted {
+pub(crate) fn of_run(folder: &Path, report: &Report, wanted: &[Export]) -> anyhow::Result<()> {
+    for Export { format, to } in wanted {
         let written = kendall_lab::export(folder, report, *format, to.as_deref())?;
         print::note(&format!("Exported {format}: {}", written.display()));
     }
@@ -69,10 +69,10 @@ pub(crate) fn of_run(folder: &Path, report: &Report, wanted: &[Wanted]) -> anyho
 }
 
 /// Writes a recorded load.
-pub(crate) fn of_load(folder: &Path, found: &Found, wanted: &[Wanted]) -> anyhow::Result<()> {
+pub(crate) fn of_load(folder: &Path, found: &Found, wanted: &[Export]) -> anyhow::Result<()> {
     let name = folder.file_name().map_or_else(|| "load".into(), |name| name.to_string_lossy().into_owned());
     let trial = Source { name, folder: folder.into(), warmup_ns: found.warmup_ns() };
-    for Wanted { format, to } in wanted {
+    for Export { format, to } in wanted {
         if *format == Format::OpenMetrics {
             bail!(
                 "openmetrics is written of the runs of an experiment; of a load there are csv, json, parquet and hdr"

@@ -23,7 +23,7 @@ use kendall_solve::streamed::{Stream, Warmup};
 
 pub(crate) use found::Found;
 
-use crate::export::Wanted;
+use crate::export::Export;
 use crate::options::{options, settings};
 use crate::report::Form;
 use crate::target::{Asked, Target};
@@ -78,7 +78,7 @@ pub(crate) struct Options {
     /// Write the record in a format of other tools as well, which may be given several times: csv, json, parquet or hdr, or with
     /// a place as in csv=requests.csv
     #[arg(long, value_name = "FORMAT[=PATH]", requires = "record")]
-    export: Vec<Wanted>,
+    export: Vec<Export>,
 
     /// Write what was expected as JUnit XML: a test case an expectation
     #[arg(long, value_name = "FILE")]

@@ -14,6 +14,7 @@ mod plan;
 mod predict;
 mod print;
 mod probe;
+mod push;
 mod report;
 mod run;
 mod selfcheck;

@@ -10,9 +10,9 @@ use kendall_lab::{Ended, Lab};
 use kendall_report::junit::Suite;
 use kendall_solve::expect::Verdict;
 
-use crate::export::Wanted;
+use crate::export::Export;
 use crate::systems::SYSTEMS;
-use crate::{INTERRUPTED, NOT_AS_EXPECTED, export, print, report};
+use crate::{INTERRUPTED, NOT_AS_EXPECTED, export, print, push, report};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -39,11 +39,14 @@ pub(crate) struct Options {
     /// Write the results in a format of other tools as well, which may be given several times: csv, json, parquet, hdr or
     /// openmetrics, or with a place as in csv=requests.csv
     #[arg(long, value_name = "FORMAT[=PATH]")]
-    export: Vec<Wanted>,
+    export: Vec<Export>,
 
     /// Write what was expected as JUnit XML: a test case an expectation
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+
+    #[command(flatten)]
+    push: push::Options,
 
     /// Open the report in a browser when done
     #[arg(long)]
@@ -70,7 +73,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     };
     print::note(&format!("Results go to {}", lab.folder().display()));
     let cancel = crate::load::ctrl_c()?;
-    let ended = lab.run(&program, &cancel)?;
+    let pushing = options.push.start(&lab)?;
+    let ended = lab.run(&program, &cancel);
+    pushing.end();
+    let ended = ended?;
     if ended == Ended::Interrupted {
         print::note(&format!("Interrupted; go on with: kendall run --resume {}", lab.folder().display()));
         if lab.trials_done() == 0 {

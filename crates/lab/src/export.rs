@@ -14,7 +14,7 @@ use kendall_record::{MergedTable, RecordError, RequestRow, hgrm, read_trial};
 use kendall_report::openmetrics::{ResponseCounts, openmetrics};
 use kendall_report::{Report, TrialLine};
 
-pub use rows::write_csv;
+use rows::write_csv;
 
 /// A format of other tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -65,7 +65,9 @@ fn view(trial: &str, intervals: usize, requests: usize) -> TrialView {
         dispersion: (1..6)
             .map(|at| Dispersion { span_s: 1e-3 * f64::from(at), spans: 40, index: 1.1, poisson: (0.6, 1.5) })
             .collect(),
-        quantiles_s: (0..20).map(|step| (1.0 - 10f64.powf(-f64::from(step) / 10.0), 1e-3 * f64::from(step + 1))).collect(),
+        quantiles_s: (0..20)
+            .map(|step| (1.0 - 10f64.powf(-f64::from(step) / 10.0), 1e-3 * f64::from(step + 1)))
+            .collect(),
     }
 }
 
@@ -88,13 +90,15 @@ fn a_page_shows_the_slowest_steady_trial_first_and_all_where_there_is_room() {
     for (at, trial) in report.trials.iter_mut().enumerate() {
         trial.response_s = Some(1e-3 * (at + 1) as f64);
     }
-    let steady = |trial: &&kendall_report::TrialLine| report.points[trial.point.expect("a point")].is_steady();
+    let steady =
+        |trial: &&kendall_report::TrialLine| report.points[trial.point.expect("a point")].is_steady();
     let slowest = report.trials.iter().rfind(steady).expect("some are steady").id.clone();
     assert_ne!(slowest, report.trials.last().expect("there are trials").id);
     let page = page(&report);
     let names = shown(&page);
     assert_eq!((names.len(), names[0]), (report.trials.len(), slowest.as_str()));
-    let others: Vec<&str> = report.trials.iter().map(|trial| trial.id.as_str()).filter(|id| *id != slowest).collect();
+    let others: Vec<&str> =
+        report.trials.iter().map(|trial| trial.id.as_str()).filter(|id| *id != slowest).collect();
     assert_eq!(names[1..], others);
     assert!(!page.contains("kendall report FOLDER --trial"), "all trials are there");
 }
@@ -108,7 +112,11 @@ fn what_has_no_room_is_left_out_and_the_page_says_so() {
     let note = format!("{} of {} trials are here", names.len(), report.trials.len());
     assert!(page.contains(&note) && page.contains("kendall report FOLDER --trial"), "{note}");
     // What a page may take for trials, and what all else of it takes.
-    assert!(page.len() < 2_000_000 + kendall_report::page(&sample::report()).len() + 10_000, "{} bytes", page.len());
+    assert!(
+        page.len() < 2_000_000 + kendall_report::page(&sample::report()).len() + 10_000,
+        "{} bytes",
+        page.len()
+    );
 }
 
 #[test]
@@ -137,7 +145,14 @@ fn every_drawing_of_a_trial_is_sound_and_every_plot_has_its_data() {
         let plot: serde_json::Value = serde_json::from_str(json).expect("it is JSON");
         assert!(!plot["layers"].as_array().expect("layers").is_empty(), "{plot}");
     }
-    for words in ["due and not sent", "in the queue", "in service", "no right answer", "warm-up", "Around the slowest request"] {
+    for words in [
+        "due and not sent",
+        "in the queue",
+        "in service",
+        "no right answer",
+        "warm-up",
+        "Around the slowest request",
+    ] {
         assert!(trial.contains(words), "{words}");
     }
 }

@@ -31,7 +31,7 @@ const HEAD: [&str; 16] = [
 ///
 /// # Errors
 /// Fails where a record cannot be read or the file cannot be written.
-pub fn write_csv(trials: &[Source], to: &Path) -> Result<(), ExportError> {
+pub(super) fn write_csv(trials: &[Source], to: &Path) -> Result<(), ExportError> {
     let failed = |error: csv::Error| ExportError::Write { path: to.into(), source: error.into() };
     let mut out = csv::Writer::from_path(to).map_err(failed)?;
     out.write_record(HEAD).map_err(failed)?;
