@@ -25,6 +25,7 @@ mod ratio;
 mod relative;
 mod replay;
 pub mod resources;
+pub mod script;
 mod svg;
 pub mod terminal;
 mod trial_view;
