@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
-use kendall_solve::expect::Verdict;
+use kendall_report::Report;
 
 use crate::systems::SYSTEMS;
 use crate::{load, print};
@@ -15,6 +15,10 @@ use crate::{load, print};
 pub(crate) struct Options {
     /// The folder of a run, results/EXPERIMENT/INSTANT, or one that kendall load --record wrote
     results: PathBuf,
+
+    /// Show these trials one by one on the page, and no others; may be given several times
+    #[arg(long, value_name = "NAME")]
+    trial: Vec<String>,
 
     /// Print the report as JSON
     #[arg(long)]
@@ -41,14 +45,25 @@ pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
             load::show(&found, form)?;
             load::write_page(&found, &options.results)?;
         }
-        None => drop(show(&options.results, form)?),
+        None => drop(show(&options.results, form, &options.trial)?),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Analyses a run, prints it, writes its page, and returns the page's path and whether what was expected is met.
-pub(crate) fn show(folder: &Path, form: Form) -> anyhow::Result<(PathBuf, Option<Verdict>)> {
-    let report = kendall_lab::analyse(folder, SYSTEMS)?;
+/// Analyses a run, prints it and writes its page, with the trials of these names one by one, or as many as there is room for
+/// where none is named. Returns the page's path and the report.
+pub(crate) fn show(folder: &Path, form: Form, trials: &[String]) -> anyhow::Result<(PathBuf, Report)> {
+    let mut report = kendall_lab::analyse(folder, SYSTEMS)?;
+    let known = |trial: &&String| !report.trial_views.iter().any(|view| view.trial == **trial);
+    if let Some(unknown) = trials.iter().find(known) {
+        bail!(
+            "no trial {unknown:?} is in the answers of {}; its folder trials has their names",
+            folder.display()
+        );
+    }
+    if !trials.is_empty() {
+        report.trial_views.retain(|view| trials.contains(&view.trial));
+    }
     match form {
         Form::Table => print::report(&report)?,
         Form::Json => print::out(&(report.to_json() + "\n"))?,
@@ -57,5 +72,5 @@ pub(crate) fn show(folder: &Path, form: Form) -> anyhow::Result<(PathBuf, Option
     fs::write(&page, kendall_report::page(&report))
         .with_context(|| format!("cannot write {}", page.display()))?;
     print::note(&format!("Report: {}", page.display()));
-    Ok((page, report.verdict()))
+    Ok((page, report))
 }

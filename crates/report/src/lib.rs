@@ -12,9 +12,11 @@ mod expected;
 pub mod figure;
 mod finding;
 pub mod flame;
+pub mod junit;
 mod link;
 mod load;
 mod model;
+pub mod openmetrics;
 mod page;
 pub mod picture;
 mod plot;
@@ -26,6 +28,7 @@ pub mod resources;
 pub mod script;
 mod svg;
 pub mod terminal;
+mod trial_view;
 pub mod versus;
 
 pub use kendall_solve::number;
@@ -42,3 +45,6 @@ pub use page::page;
 pub use published::{Measure, Published, PublishedRow};
 pub use replay::{Expected, Replayed};
 pub use resources::Resources;
+pub use trial_view::{
+    AgainstLaw, Dispersion, Ended, Heat, Interval, Spread, Stages, TrialView, Window, WindowOf,
+};

@@ -18,6 +18,7 @@ use crate::relative::relative;
 use crate::replay;
 use crate::replay::Expected;
 use crate::resources::Section;
+use crate::trial_view;
 
 /// How many sentences answer the question on the first screen.
 const ANSWER_SENTENCES: usize = 3;
@@ -49,6 +50,7 @@ pub fn page(report: &Report) -> String {
         links: link::table(report),
         link_lateness: link::lateness(report),
         trials: trials(report),
+        trial_views: trial_view::Section::of(report),
         resources: Section::of(report),
     };
     view.render().expect("rendering to a string fails only where a value's Display does")
@@ -78,6 +80,7 @@ struct View<'a> {
     links: Table,
     link_lateness: Option<String>,
     trials: Table,
+    trial_views: Option<String>,
     resources: Option<Section>,
 }
 

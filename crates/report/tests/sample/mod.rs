@@ -43,6 +43,7 @@ pub(crate) fn report() -> Report {
         }],
         points: rates.iter().zip(&runs).map(|(&rate, runs)| point(rate, runs)).collect(),
         trials: trials(&rates, &runs),
+        trial_views: vec![],
         links: vec![],
         planned_trials: rates.len() * TRIALS as usize,
         curves: vec![curve("M/M/2", 1.0), curve("M/G/2", 1.0 / 3.0)],
