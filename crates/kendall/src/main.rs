@@ -3,6 +3,7 @@
 mod check;
 mod compare;
 mod doctor;
+mod export;
 mod figure;
 mod fit;
 mod link;
@@ -13,6 +14,7 @@ mod plan;
 mod predict;
 mod print;
 mod probe;
+mod push;
 mod report;
 mod run;
 mod selfcheck;
@@ -60,6 +62,8 @@ enum Command {
     Run(run::Options),
     /// Print an experiment's results again and write its report.html anew
     Report(report::Options),
+    /// Write a run in the formats of other tools: CSV, JSON, Parquet, HdrHistogram, OpenMetrics
+    Export(export::Options),
     /// Find the station behind measured points: kendall fit results/EXPERIMENT/INSTANT, or a CSV table of any tool
     Fit(fit::Options),
     /// Predict from measured points: kendall predict table.csv --rate 500 --slo 'p99<50ms'
@@ -102,6 +106,7 @@ fn main() -> ExitCode {
         Command::Plan(options) => plan::plan(&options),
         Command::Run(options) => run::run(&options),
         Command::Report(options) => report::report(&options),
+        Command::Export(options) => export::export(&options),
         Command::Fit(options) => fit::fit(&options),
         Command::Predict(options) => predict::predict(&options),
         Command::Check(options) => check::check(&options),

@@ -4,11 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use kendall_report::figure::{self, Named};
 use kendall_report::{Painter, Report};
-use kendall_solve::expect::Verdict;
 
 use crate::systems::SYSTEMS;
 use crate::{load, print};
@@ -17,6 +16,10 @@ use crate::{load, print};
 pub(crate) struct Options {
     /// The folder of a run, results/EXPERIMENT/INSTANT, or one that kendall load --record wrote
     results: PathBuf,
+
+    /// Show these trials one by one on the page, and no others; may be given several times
+    #[arg(long, value_name = "NAME")]
+    trial: Vec<String>,
 
     /// Print the report as JSON
     #[arg(long)]
@@ -49,8 +52,7 @@ pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
             options.figures.as_ref().map(|_| load::figures(&found)).unwrap_or_default()
         }
         None => {
-            let report = kendall_lab::analyse(&options.results, SYSTEMS)?;
-            print_and_write(&report, &options.results, form)?;
+            let (_, report) = show(&options.results, form, &options.trial)?;
             options.figures.as_ref().map(|_| figure::of_page(&report)).unwrap_or_default()
         }
     };
@@ -60,14 +62,20 @@ pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Analyses a run, prints it, writes its page, and returns the page's path and whether what was expected is met.
-pub(crate) fn show(folder: &Path, form: Form) -> anyhow::Result<(PathBuf, Option<Verdict>)> {
-    let report = kendall_lab::analyse(folder, SYSTEMS)?;
-    let page = print_and_write(&report, folder, form)?;
-    Ok((page, report.verdict()))
-}
-
-fn print_and_write(report: &Report, folder: &Path, form: Form) -> anyhow::Result<PathBuf> {
+/// Analyses a run, prints it and writes its page, with the trials of these names one by one, or as many as there is room for
+/// where none is named. Returns the page's path and the report.
+pub(crate) fn show(folder: &Path, form: Form, trials: &[String]) -> anyhow::Result<(PathBuf, Report)> {
+    let mut report = kendall_lab::analyse(folder, SYSTEMS)?;
+    let known = |trial: &&String| !report.trial_views.iter().any(|view| view.trial == **trial);
+    if let Some(unknown) = trials.iter().find(known) {
+        bail!(
+            "no trial {unknown:?} is in the answers of {}; its folder trials has their names",
+            folder.display()
+        );
+    }
+    if !trials.is_empty() {
+        report.trial_views.retain(|view| trials.contains(&view.trial));
+    }
     match form {
         Form::Table => print::report(report)?,
         Form::Json => print::out(&(report.to_json() + "\n"))?,
@@ -75,7 +83,7 @@ fn print_and_write(report: &Report, folder: &Path, form: Form) -> anyhow::Result
     let page = folder.join("report.html");
     write(&page, kendall_report::page(report).as_bytes())?;
     print::note(&format!("Report: {}", page.display()));
-    Ok(page)
+    Ok((page, report))
 }
 
 /// Writes each figure as SVG and, with fonts to draw its text, as PNG.

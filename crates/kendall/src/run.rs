@@ -7,10 +7,12 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::Context;
 use clap::{Args, value_parser};
 use kendall_lab::{Ended, Lab};
+use kendall_report::junit::Suite;
 use kendall_solve::expect::Verdict;
 
+use crate::export::Export;
 use crate::systems::SYSTEMS;
-use crate::{INTERRUPTED, NOT_AS_EXPECTED, print, report};
+use crate::{INTERRUPTED, NOT_AS_EXPECTED, export, print, push, report};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -33,6 +35,18 @@ pub(crate) struct Options {
     /// Sample the stacks of the server while it is loaded; the report shows in which functions its time goes
     #[arg(long, conflicts_with = "resume")]
     profile: bool,
+
+    /// Write the results in a format of other tools as well, which may be given several times: csv, json, parquet, hdr or
+    /// openmetrics, or with a place as in csv=requests.csv
+    #[arg(long, value_name = "FORMAT[=PATH]")]
+    export: Vec<Export>,
+
+    /// Write what was expected as JUnit XML: a test case an expectation
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+
+    #[command(flatten)]
+    push: push::Options,
 
     /// Open the report in a browser when done
     #[arg(long)]
@@ -59,19 +73,26 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     };
     print::note(&format!("Results go to {}", lab.folder().display()));
     let cancel = crate::load::ctrl_c()?;
-    let ended = lab.run(&program, &cancel)?;
+    let pushing = options.push.start(&lab)?;
+    let ended = lab.run(&program, &cancel);
+    pushing.end();
+    let ended = ended?;
     if ended == Ended::Interrupted {
         print::note(&format!("Interrupted; go on with: kendall run --resume {}", lab.folder().display()));
         if lab.trials_done() == 0 {
             return Ok(ExitCode::from(INTERRUPTED));
         }
     }
-    let (page, verdict) = report::show(lab.folder(), report::Form::of(options.json))?;
+    let (page, report) = report::show(lab.folder(), report::Form::of(options.json), &[])?;
+    export::of_run(lab.folder(), &report, &options.export)?;
+    if let Some(file) = &options.junit {
+        export::junit(file, &Suite::of(&report))?;
+    }
     // Over a link, this process has moved to one end of it, from where no browser reaches the screen.
     if options.open && !lab.crosses_link() {
         open(&page);
     }
-    Ok(ExitCode::from(match (ended, verdict) {
+    Ok(ExitCode::from(match (ended, report.verdict()) {
         (Ended::Interrupted, _) => INTERRUPTED,
         (Ended::Complete, Some(Verdict::Failed)) => NOT_AS_EXPECTED,
         (Ended::Complete, _) => 0,

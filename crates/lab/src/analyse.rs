@@ -9,6 +9,7 @@ mod observe;
 mod scaling;
 mod spread;
 mod told;
+mod trial_view;
 
 use std::path::Path;
 
@@ -50,6 +51,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
     let (mut expected, mut doubts) = (Vec::new(), Vec::from_iter(usual.doubt()));
     let (mut points, mut trials, mut measurements) = (Vec::new(), Vec::new(), Vec::new());
     let (mut checks, mut resources, mut links) = (Vec::new(), Vec::new(), Vec::new());
+    let mut trial_views = Vec::new();
     for (index, combination) in axis.in_order(&lab) {
         let sample = Sample::read(&lab, index, &usual);
         trials.extend(sample.left_out.clone());
@@ -59,6 +61,9 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         if sample.trials.is_empty() {
             continue;
         }
+        let arrivals = lab.load(index).arrivals(lab.capacity_of(combination, &capacities));
+        let view = |trial: &Tried| (trial.result.number, trial_view::view(trial, &arrivals));
+        trial_views.extend(sample.trials.iter().map(view));
         let measurement = Measurement::of(&lab, index, &capacities, &sample);
         let point = measurement.as_ref().ok().map(|_| points.len());
         links.extend(sample.trials.iter().filter_map(Tried::link));
@@ -73,6 +78,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
     trials.sort_by_key(|(number, _)| *number);
     links.sort_by_key(|(number, _)| *number);
     let curves = curves::curves(&lab, &axis, &measurements);
+    trial_views.sort_by_key(|(number, _)| *number);
     let mut report = Report {
         name: lab.experiment().name.clone(),
         question: lab.experiment().question.clone(),
@@ -83,6 +89,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         factors: axis.factors(&lab),
         points,
         trials: trials.into_iter().map(|(_, line)| line).collect(),
+        trial_views: trial_views.into_iter().map(|(_, view)| view).collect(),
         links: links.into_iter().map(|(_, link)| link).collect(),
         planned_trials: lab.trials_planned(),
         scaling: scaling::scalings(&axis, &curves, &measurements),

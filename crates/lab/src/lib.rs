@@ -11,11 +11,13 @@ mod compare;
 mod cost;
 mod disturbance;
 mod experiment;
+mod export;
 mod fault;
 mod file;
 mod hopeless;
 mod lab;
 mod link;
+mod live;
 mod load;
 mod machine;
 mod model;
@@ -44,6 +46,7 @@ pub use experiment::{
     CASE, Calibration, Case, Combination, ExpectedAt, Experiment, Factor, Level, Model, Published,
     PublishedRow, Section, Variable,
 };
+pub use export::{ExportError, Format, Source, export, place, requests};
 pub use fault::Fault;
 pub use file::{ExperimentError, parse, read};
 pub use lab::{Ended, Lab, LabError, drawn_seed};

@@ -13,9 +13,11 @@ mod expected;
 pub mod figure;
 mod finding;
 pub mod flame;
+pub mod junit;
 mod link;
 mod load;
 mod model;
+pub mod openmetrics;
 mod page;
 mod paper;
 pub mod picture;
@@ -26,8 +28,10 @@ mod relative;
 mod replay;
 pub mod resources;
 mod scaling;
+pub mod script;
 mod svg;
 pub mod terminal;
+mod trial_view;
 pub mod versus;
 
 pub use kendall_solve::number;
@@ -49,3 +53,6 @@ pub use published::{Measure, Published, PublishedRow};
 pub use replay::{Expected, Replayed};
 pub use resources::Resources;
 pub use scaling::{Knee, Scaling, UslSeen};
+pub use trial_view::{
+    AgainstLaw, Dispersion, Ended, Heat, Interval, Spread, Stages, TrialView, Window, WindowOf,
+};

@@ -15,6 +15,7 @@ use crate::published::Published;
 use crate::replay::Expected;
 use crate::resources::Resources;
 use crate::scaling::Scaling;
+use crate::trial_view::TrialView;
 
 /// Everything a report shows of one experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +39,10 @@ pub struct Report {
     pub points: Vec<Point>,
     /// Each trial, in the order in which they were run.
     pub trials: Vec<TrialLine>,
+    /// What happened in each trial that counts, in the order of `trials`. It is not in the JSON of the report: the rows are in
+    /// the record, and `kendall export` writes them.
+    #[serde(skip)]
+    pub trial_views: Vec<TrialView>,
     /// What was measured of the emulated link before each trial; empty where there was none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<TrialLink>,

@@ -18,6 +18,7 @@ use crate::relative::relative;
 use crate::replay;
 use crate::replay::Expected;
 use crate::resources::Section;
+use crate::trial_view;
 
 /// How many sentences answer the question on the first screen.
 const ANSWER_SENTENCES: usize = 3;
@@ -61,6 +62,7 @@ pub fn page(report: &Report) -> String {
         link_lateness: link::lateness(report),
         trials_head: trials_head(),
         trials: report.trials.iter().map(Tried::of).collect(),
+        trial_views: trial_view::Section::of(report),
         resources: Section::of(report),
     };
     view.render().expect("rendering to a string fails only where a value's Display does")
@@ -91,6 +93,7 @@ struct View<'a> {
     link_lateness: Option<String>,
     trials_head: Vec<String>,
     trials: Vec<Tried>,
+    trial_views: Option<String>,
     resources: Option<Section>,
 }
 

@@ -81,6 +81,7 @@ fn calm() -> Report {
         }],
         points: [(40.0, 6.25e-3), (80.0, 8.3e-3), (120.0, 12.5e-3)].map(point).to_vec(),
         trials: (0..3).map(trial).collect(),
+        trial_views: vec![],
         links: vec![],
         scaling: vec![],
         effects: vec![],

@@ -44,6 +44,7 @@ pub(crate) fn report() -> Report {
         }],
         points: rates.iter().zip(&runs).map(|(&rate, runs)| point(rate, runs)).collect(),
         trials: trials(&rates, &runs),
+        trial_views: vec![],
         links: vec![],
         scaling: vec![],
         effects: vec![],
