@@ -12,9 +12,11 @@ const TRIALS: u64 = 3;
 const DELAY_S: f64 = 0.4e-3;
 const MEAN_S: f64 = 9.5e-3;
 
-/// A page without the data of its plots, which are no text that anybody reads.
+/// A page without its script and without the data of its plots, which are no text that anybody reads.
 #[allow(dead_code, reason = "not every test reads pages")]
-pub(crate) fn without_data(page: &str) -> String {
+pub(crate) fn without_script(page: &str) -> String {
+    let script = format!("<script>\n{}</script>", kendall_report::script::SCRIPT);
+    let page = page.replacen(&script, "", 1);
     let mut parts = page.split("<script type=\"application/json\" class=\"plot\">");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| text + part.split_once("</script>").expect("data ends").1)
