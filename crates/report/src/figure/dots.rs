@@ -14,7 +14,7 @@ use crate::svg::Marker;
 const WIDTH: f64 = 720.0;
 const ROW: f64 = 24.0;
 /// Room for the axis below the rows, and above them.
-const AXIS: f64 = 70.0;
+const AXIS: f64 = 66.0;
 /// A formula is a stroke of so much of a row, upwards and downwards.
 const STROKE: f64 = 0.38;
 

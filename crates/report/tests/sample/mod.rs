@@ -64,6 +64,7 @@ pub(crate) fn report() -> Report {
 }
 
 /// The sample with a second factor.
+#[allow(dead_code, reason = "not every test compares groups")]
 pub(crate) fn grouped() -> Report {
     let mut report = report();
     report.factors.push(Factor {
@@ -86,6 +87,7 @@ pub(crate) fn grouped() -> Report {
 }
 
 /// The sample as categories: two cases, and under each three ways to serve, of weighted requests.
+#[allow(dead_code, reason = "not every test compares categories")]
 pub(crate) fn categories() -> Report {
     let mut report = report();
     let factor = |name: &str, values: &[&str]| Factor {
