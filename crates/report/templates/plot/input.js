@@ -79,8 +79,7 @@ function listenToFingers(plot) {
     const after = middle();
     if (fingers.size === 2) {
       const { left, top } = over.getBoundingClientRect();
-      plot.pan(after[0] - before[0], after[1] - before[1]);
-      plot.zoom(width / apart(), [after[0] - left, after[1] - top]);
+      plot.zoom(width / apart(), [before[0] - left, before[1] - top], [after[0] - left, after[1] - top]);
     } else if (plot.isZoomed()) {
       plot.pan(after[0] - before[0], 0);
     }

@@ -293,15 +293,19 @@ class Plot {
     this.show(home, false);
   }
 
-  /** Ranges `factor` times as large about a place in pixels; by default about the middle. */
-  zoom(factor, [px, py] = [this.space.width / 2, this.space.height / 2]) {
+  /** Ranges `factor` times as large; what is at the pixels `from` comes to be at `to`. By default about the middle. */
+  zoom(factor, from = [this.space.width / 2, this.space.height / 2], to = from) {
     const { space } = this;
-    const about = (axis, place, value, length) => {
-      const { to, from } = LAWS[this.axes[axis].law];
-      const at = to(value(place));
-      return this.view[axis].map((end) => from(at + (to(end) - at) * factor));
+    const range = (axis, value, share) => {
+      const law = LAWS[this.axes[axis].law];
+      const [low, high] = this.view[axis].map(law.to);
+      const start = law.to(value) - share * (high - low) * factor;
+      return [start, start + (high - low) * factor].map(law.from);
     };
-    this.show({ x: about("x", px, space.valueX), y: about("y", py, space.valueY) });
+    this.show({
+      x: range("x", space.valueX(from[0]), to[0] / space.width),
+      y: range("y", space.valueY(from[1]), 1 - to[1] / space.height),
+    });
   }
 
   /** Moves what is seen by so many pixels. */
