@@ -193,6 +193,9 @@ pub struct Curve {
     /// First factor and mean response time, delay included, in ascending order of the factor. It ends where the
     /// formula has no answer.
     pub mean_response_s: Vec<(f64, f64)>,
+    /// First factor and mean waiting time, likewise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mean_waiting_s: Vec<(f64, f64)>,
 }
 
 /// One trial: what was sent, what became of it, and how far it can be trusted.

@@ -26,6 +26,10 @@ pub(crate) enum Anchor {
 pub(crate) enum Marker {
     Disc,
     Ring,
+    /// A ring with an arrow upwards: what was measured, and would have been more in a longer run.
+    Rising,
+    /// A small dot, of which there may be thousands.
+    Dot,
     Square,
     Triangle,
     Diamond,
@@ -137,6 +141,12 @@ impl Svg {
             return;
         }
         let path = match shape {
+            Marker::Dot => return self.dots(class, &[(x, y)]),
+            Marker::Rising => {
+                self.line("rising-arrow", (x, y - 4.0), (x, y - 18.0));
+                self.polyline("rising-arrow", &[(x - 3.5, y - 13.0), (x, y - 18.0), (x + 3.5, y - 13.0)]);
+                return self.marker(class, Marker::Ring, (x, y));
+            }
             Marker::Disc | Marker::Ring => {
                 return self.element(format_args!(
                     "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.6\"/>"
@@ -161,9 +171,46 @@ impl Svg {
         }
     }
 
+    /// A path; nothing for an empty one.
+    pub(crate) fn path(&mut self, class: &str, path: &Path) {
+        if !path.0.is_empty() {
+            self.element(format_args!("<path class=\"{class}\" d=\"{}\"/>", path.0));
+        }
+    }
+
     fn element(&mut self, element: std::fmt::Arguments<'_>) {
         write_to(&mut self.out, element);
         self.out.push('\n');
+    }
+}
+
+/// Closed shapes that are drawn as one element.
+#[derive(Debug, Default)]
+pub(crate) struct Path(String);
+
+impl Path {
+    /// A rectangle: its left, its top, its width and its height. Both sides are rounded, not the width, so that
+    /// neighbours touch.
+    pub(crate) fn rectangle(&mut self, (x, y, width, height): (f64, f64, f64, f64)) {
+        if !is_finite(&[x, y, width, height]) {
+            return;
+        }
+        let tenth = |at: f64| (10.0 * at).round() / 10.0;
+        let (left, top) = (tenth(x), tenth(y));
+        let (width, height) = (tenth(x + width) - left, tenth(y + height) - top);
+        write_to(&mut self.0, format_args!("M{left:.1},{top:.1}h{width:.1}v{height:.1}h-{width:.1}z"));
+    }
+
+    /// A polygon by its corners; nothing for fewer than three.
+    pub(crate) fn polygon(&mut self, corners: &[(f64, f64)]) {
+        if corners.len() < 3 || !corners.iter().all(|&(x, y)| is_finite(&[x, y])) {
+            return;
+        }
+        for (place, (x, y)) in corners.iter().enumerate() {
+            let command = if place == 0 { 'M' } else { 'L' };
+            write_to(&mut self.0, format_args!("{command}{x:.1},{y:.1}"));
+        }
+        self.0.push('z');
     }
 }
 

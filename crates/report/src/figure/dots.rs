@@ -1,10 +1,8 @@
 //! Categories one below the other, each with its times: measured, by formula, by simulation. Names of any length have
 //! room on the left, and what is to be compared stands in neighbouring rows.
 
-use kendall_station::{Answer, Estimate};
-
-use super::response::{RISING_CAPTION, as_run_caption, is_over, legend, table};
-use super::{Figure, LOG_FROM, Panel, answer, line_class, marker_class, shape};
+use super::response::{MEASURED, RISING_CAPTION, as_run_caption, is_over, table};
+use super::{Figure, Key, LOG_FROM, Panel, Shown, answer, line_class, marker_class, shape};
 use crate::chart::{Quantity, Scale, ScaleLaw};
 use crate::finding::Way;
 use crate::model::{Point, Report, with_unit};
@@ -16,35 +14,9 @@ const HEADING: f64 = 30.0;
 /// A letter of a label is about so wide.
 const LETTER: f64 = 6.7;
 
-/// The time that a figure shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
-    /// The mean response time.
-    Response,
-    /// The mean of weight × response time.
-    Weighted,
-}
-
-impl Shown {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Response => "mean response time",
-            Self::Weighted => "weighted response",
-        }
-    }
-
-    fn of(self, answer: &Answer) -> Option<Estimate> {
-        match self {
-            Self::Response => Some(answer.response.mean_s),
-            Self::Weighted => answer.weighted_response_s,
-        }
-    }
-}
-
 /// One time for every point, under headings that differ in the last factor only.
 pub(super) fn dots(report: &Report, shown: Shown) -> Figure {
     let factor = report.factors.last().map_or("", |factor| &factor.name);
-    let name = shown.name();
     let mut caption = "Discs are measured, with bars for their 95 % intervals.".to_owned();
     if !report.notations().is_empty() {
         caption.push_str(" Upright strokes are formulas; hollow markers are simulations.");
@@ -59,12 +31,45 @@ pub(super) fn dots(report: &Report, shown: Shown) -> Figure {
     }
     caption.push_str(as_run_caption(report));
     Figure {
-        title: format!("{}{} by {factor}", name[..1].to_uppercase(), &name[1..]),
+        title: format!("{} by {factor}", shown.title()),
         caption,
-        legend: legend(report, |answer| shown.of(answer).is_some()),
-        panels: vec![Panel { title: String::new(), svg: draw(report, shown) }],
+        legend: legend(report, shown),
+        panels: vec![Panel::drawn("", draw(report, shown))],
         table: table(report, |answer| shown.of(answer)),
     }
+}
+
+fn legend(report: &Report, shown: Shown) -> Vec<Key> {
+    let mut keys = vec![key(MEASURED, |svg| {
+        svg.line("interval", (3.0, 8.0), (31.0, 8.0));
+        svg.marker("measured", Marker::Disc, (17.0, 8.0));
+    })];
+    for (model, notation) in report.notations().into_iter().enumerate() {
+        let has = |way| {
+            let shows =
+                |point: &Point| answer(point, notation, way).and_then(|answer| shown.of(answer)).is_some();
+            report.points.iter().any(shows)
+        };
+        if has(Way::Formula) {
+            let class = line_class(model);
+            keys.push(key(format!("{notation} formula"), |svg| svg.line(&class, (17.0, 1.0), (17.0, 15.0))));
+        }
+        if has(Way::Simulation) {
+            let class = marker_class(model);
+            keys.push(key(format!("{notation} simulation"), |svg| {
+                svg.marker(&class, shape(model), (17.0, 8.0));
+            }));
+        }
+    }
+    keys
+}
+
+/// A small drawing of one mark.
+fn key(label: impl Into<String>, draw: impl Fn(&mut Svg)) -> Key {
+    let label = label.into();
+    let mut svg = Svg::new(34.0, 16.0, &label);
+    draw(&mut svg);
+    Key { svg: svg.finish(), label }
 }
 
 fn draw(report: &Report, shown: Shown) -> String {
