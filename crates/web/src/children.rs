@@ -28,7 +28,6 @@ const LINES_SHOWN: usize = 8;
 
 /// Why a run is not stopped or taken up.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "each variant's message says what it is")]
 pub(crate) enum ActionError {
     #[error("this run does not go on, so there is nothing to stop")]
     NotRunning,

@@ -52,12 +52,9 @@ impl Door {
                 "this page is reached as 127.0.0.1 or localhost only",
             );
         }
-        let known = match self.admits(query, headers) {
-            Some(known) => known,
-            None => {
-                let why = "open the address that kendall printed, with its token";
-                return Entry::Refused(StatusCode::UNAUTHORIZED, why);
-            }
+        let Some(known) = self.admits(query, headers) else {
+            let why = "open the address that kendall printed, with its token";
+            return Entry::Refused(StatusCode::UNAUTHORIZED, why);
         };
         let changes = !matches!(*method, Method::GET | Method::HEAD);
         if changes && !text(headers, header::ORIGIN.as_str()).is_some_and(|origin| is_origin(origin, host)) {

@@ -13,7 +13,6 @@ const MOST_WAITING: usize = 8;
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "each variant's message says what it is")]
 pub(crate) enum HeavyError {
     #[error("others have asked for so much that this has to wait; come again")]
     Busy,

@@ -51,10 +51,13 @@ pub struct Site {
     /// The program that takes up runs: `PROGRAM run --resume FOLDER`.
     pub program: PathBuf,
     /// Writes `report.html` of the run in a folder, or says why not.
-    pub write_report: Box<dyn Fn(&Path) -> Result<(), String> + Send + Sync>,
+    pub write_report: Box<WriteReport>,
     /// Compares runs, each with a name and its folder, or says why not.
     pub compare: Box<CompareRuns>,
 }
+
+/// Writes the report of the run in a folder.
+pub type WriteReport = dyn Fn(&Path) -> Result<(), String> + Send + Sync;
 
 /// Compares runs, the first with all others.
 pub type CompareRuns = dyn Fn(&[(String, PathBuf)]) -> Result<Compared, String> + Send + Sync;

@@ -1,9 +1,11 @@
 //! What the templates read. All text is escaped by them; the frame and the style are those of the report.
 
+use std::borrow::Borrow;
+
 use askama::Template;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use kendall_report::number::time;
+use kendall_report::number::{NONE, significant, time};
 use kendall_report::versus::{self, Tabled};
 
 use crate::Compared;
@@ -68,6 +70,14 @@ impl RunPage<'_> {
         }
     }
 
+    /// Which part of its trials is done.
+    fn share_done(&self) -> f64 {
+        self.run
+            .trials_planned
+            .filter(|&planned| planned > 0)
+            .map_or(0.0, |planned| self.run.trials_done as f64 / planned as f64)
+    }
+
     fn is_running(&self) -> bool {
         self.seen.state == crate::run::State::Running
     }
@@ -129,6 +139,11 @@ pub(crate) struct Message<'a> {
 }
 
 /// A time for a table, where it is known.
-fn shown_s(time_s: &Option<f64>) -> String {
-    time_s.map_or_else(|| kendall_report::number::NONE.to_owned(), time)
+fn shown_s(time_s: impl Borrow<Option<f64>>) -> String {
+    time_s.borrow().map_or_else(|| NONE.to_owned(), time)
+}
+
+/// A rate for a table, where it is known.
+fn shown_per_s(rate_per_s: impl Borrow<Option<f64>>) -> String {
+    rate_per_s.borrow().map_or_else(|| NONE.to_owned(), |rate| format!("{}/s", significant(rate, 3)))
 }

@@ -19,6 +19,8 @@ const MOST_CONNECTIONS: usize = 512;
 const HEAD_WITHIN: Duration = Duration::from_secs(15);
 /// A longer head is refused.
 const LONGEST_HEAD_BYTES: usize = 16 * 1024;
+/// Who takes nothing of what is sent for so long is cut off by the kernel.
+const TAKEN_WITHIN: Duration = Duration::from_secs(30);
 /// A connection lasts no longer; who watches comes again.
 const LONGEST: Duration = Duration::from_secs(3600);
 /// What is being answered when the server stops has so long to come to its end.
@@ -65,6 +67,7 @@ pub(crate) async fn serve(
 async fn attend(stream: TcpStream, pages: Router, mut leaving: watch::Receiver<bool>) {
     // Events are small, and are to be there at once.
     let _ = stream.set_nodelay(true);
+    let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, TAKEN_WITHIN.as_millis() as u32);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WITHIN)

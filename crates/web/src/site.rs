@@ -14,6 +14,7 @@ use kendall_report::{STYLE, UPLOT_CSS, UPLOT_JS};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_blocking;
 
+use crate::Site;
 use crate::children::{ActionError, Children, stop};
 use crate::door::{Door, Entry};
 use crate::events::{MOST_WATCHERS, events};
@@ -25,7 +26,6 @@ use crate::picture::Pictures;
 use crate::run::{Changed, Run, changed, experiment};
 use crate::runs::Runs;
 use crate::watch::{Seen, Watchers};
-use crate::Site;
 
 /// What a page of this site may do: what is here, and nothing from elsewhere.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
@@ -264,17 +264,23 @@ async fn nothing(Shared(house): Here) -> Refusal {
 }
 
 /// An answer that is not what was asked for.
-struct Refusal(Response);
+struct Refusal(Box<Response>);
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        self.0
+        *self.0
+    }
+}
+
+impl Refusal {
+    fn of(response: impl IntoResponse) -> Self {
+        Self(Box::new(response.into_response()))
     }
 }
 
 /// Does what reads files, beside what serves.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
-    let lost = |_| Refusal(StatusCode::INTERNAL_SERVER_ERROR.into_response());
+    let lost = |_| Refusal::of(StatusCode::INTERNAL_SERVER_ERROR);
     spawn_blocking(work).await.map_err(lost)
 }
 
@@ -321,7 +327,7 @@ impl House {
     }
 
     fn html(&self, page: &impl Template) -> Result<Response, Refusal> {
-        let lost = |_| Refusal(StatusCode::INTERNAL_SERVER_ERROR.into_response());
+        let lost = |_| Refusal::of(StatusCode::INTERNAL_SERVER_ERROR);
         Ok(Html(page.render().map_err(lost)?).into_response())
     }
 
@@ -331,7 +337,7 @@ impl House {
 
     fn refusal(&self, status: StatusCode, title: &str, text: &str) -> Refusal {
         let page = self.html(&Message { build: &self.build, title, text });
-        Refusal((status, page.map_err(|Refusal(response)| response)).into_response())
+        Refusal::of((status, page))
     }
 }
 

@@ -141,7 +141,7 @@ impl Watchers {
             let folder = folder.clone();
             let looked = tokio::task::spawn_blocking(move || {
                 let seen = Seen::look(&folder, Some(&before), note);
-                (!seen.is_like(&before)).then_some(seen).ok_or(before.state.clone())
+                (!seen.is_like(&before)).then_some(seen).ok_or_else(|| before.state.clone())
             });
             let state = match looked.await {
                 Ok(Ok(seen)) => {
