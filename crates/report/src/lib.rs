@@ -23,6 +23,7 @@ mod ratio;
 mod relative;
 mod replay;
 pub mod resources;
+pub mod script;
 mod style;
 mod svg;
 pub mod terminal;
