@@ -68,9 +68,25 @@ pub(crate) fn show(folder: &Path, form: Form, trials: &[String]) -> anyhow::Resu
         Form::Table => print::report(&report)?,
         Form::Json => print::out(&(report.to_json() + "\n"))?,
     }
-    let page = folder.join("report.html");
-    fs::write(&page, kendall_report::page(&report))
-        .with_context(|| format!("cannot write {}", page.display()))?;
+    let page = write_page(folder, &report)?;
     print::note(&format!("Report: {}", page.display()));
     Ok((page, report))
+}
+
+/// Analyses a run, or a load that was recorded, and writes its page.
+pub(crate) fn write(folder: &Path) -> anyhow::Result<()> {
+    match load::recorded(folder)? {
+        Some(found) => load::write_page(&found, folder).map(drop),
+        None => write_page(folder, &kendall_lab::analyse(folder, SYSTEMS)?).map(drop),
+    }
+}
+
+/// Writes the page of a run; whoever reads it meanwhile gets the old one or the new one.
+fn write_page(folder: &Path, report: &Report) -> anyhow::Result<PathBuf> {
+    let page = folder.join("report.html");
+    let beside = folder.join("report.html.tmp");
+    fs::write(&beside, kendall_report::page(report))
+        .and_then(|()| fs::rename(&beside, &page))
+        .with_context(|| format!("cannot write {}", page.display()))?;
+    Ok(page)
 }

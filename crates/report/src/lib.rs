@@ -26,6 +26,7 @@ mod relative;
 mod replay;
 pub mod resources;
 pub mod script;
+mod style;
 mod svg;
 pub mod terminal;
 mod trial_view;
@@ -45,6 +46,7 @@ pub use page::page;
 pub use published::{Measure, Published, PublishedRow};
 pub use replay::{Expected, Replayed};
 pub use resources::Resources;
+pub use style::{STYLE, UPLOT_CSS, UPLOT_JS};
 pub use trial_view::{
     AgainstLaw, Dispersion, Ended, Heat, Interval, Spread, Stages, TrialView, Window, WindowOf,
 };

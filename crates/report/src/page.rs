@@ -31,7 +31,7 @@ pub fn page(report: &Report) -> String {
     }
     let view = View {
         report,
-        style: concat!(include_str!("../templates/page.css"), include_str!("../templates/figure.css")),
+        style: crate::style::STYLE,
         sentences,
         response: figure::response(report),
         waiting: figure::waiting(report),
