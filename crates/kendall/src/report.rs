@@ -54,8 +54,8 @@ pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
 /// where none is named. Returns the page's path and the report.
 pub(crate) fn show(folder: &Path, form: Form, trials: &[String]) -> anyhow::Result<(PathBuf, Report)> {
     let mut report = kendall_lab::analyse(folder, SYSTEMS)?;
-    let known = |trial: &&String| !report.trial_views.iter().any(|view| view.trial == **trial);
-    if let Some(unknown) = trials.iter().find(known) {
+    let is_unknown = |trial: &&String| !report.trial_views.iter().any(|view| view.trial == **trial);
+    if let Some(unknown) = trials.iter().find(is_unknown) {
         bail!(
             "no trial {unknown:?} is in the answers of {}; its folder trials has their names",
             folder.display()
