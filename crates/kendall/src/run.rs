@@ -15,9 +15,10 @@ use kendall_solve::expect::Verdict;
 
 use crate::export::Export;
 use crate::open::open;
+use crate::push::PushOptions;
 use crate::systems::SYSTEMS;
 use crate::web::Beside;
-use crate::{INTERRUPTED, NOT_AS_EXPECTED, export, print, push, report};
+use crate::{INTERRUPTED, NOT_AS_EXPECTED, export, print, report};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -51,7 +52,7 @@ pub(crate) struct Options {
     junit: Option<PathBuf>,
 
     #[command(flatten)]
-    push: push::Options,
+    push: PushOptions,
 
     /// Open the report in a browser when done
     #[arg(long)]
