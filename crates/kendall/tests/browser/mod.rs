@@ -210,6 +210,19 @@ impl Page {
         STANDARD.decode(picture["data"].as_str().expect("a picture")).expect("base64")
     }
 
+    /// An element, the first that a selector finds, as a PNG file, and nothing else of the page.
+    pub(crate) fn png_of(&self, selector: &str) -> Vec<u8> {
+        let place = self.eval(&format!(
+            "{{ const {{ x, y, width, height }} = document.querySelector({selector:?}).getBoundingClientRect();
+                ({{ x: x + scrollX, y: y + scrollY, width, height, scale: 1 }}) }}"
+        ));
+        let picture = self.call(
+            "Page.captureScreenshot",
+            json!({"format": "png", "clip": place, "captureBeyondViewport": true}),
+        );
+        STANDARD.decode(picture["data"].as_str().expect("a picture")).expect("base64")
+    }
+
     /// The page in print.
     pub(crate) fn pdf(&self) -> Vec<u8> {
         let printed = self.call("Page.printToPDF", json!({"printBackground": false}));

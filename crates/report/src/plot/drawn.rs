@@ -93,18 +93,22 @@ fn widest(ticks: &[Tick]) -> f64 {
     letters.max().unwrap_or(0) as f64 * LETTER
 }
 
-/// Labels that would touch are left out, every second or every third alike.
-fn thin_labels(ticks: &mut [Tick], scale: &Scale, room: f64) {
+/// Labels that would touch are left out, every second or every third alike; of marks that would run together, only those
+/// with labels stay.
+fn thin_labels(ticks: &mut Vec<Tick>, scale: &Scale, room: f64) {
     let labelled: Vec<f64> =
         ticks.iter().filter(|tick| tick.label.is_some()).map(|tick| scale.at(tick.value)).collect();
     let nearest = labelled.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(f64::INFINITY, f64::min);
     if nearest >= room {
         return;
     }
-    let every = (room / nearest.max(1.0)).ceil().max(2.0) as usize;
+    let every = (room / nearest.max(1e-3)).ceil().max(2.0) as usize;
     let labelled = ticks.iter_mut().filter(|tick| tick.label.is_some());
     for (_, tick) in labelled.enumerate().filter(|(place, _)| place % every != 0) {
         tick.label = None;
+    }
+    if nearest < 4.0 {
+        ticks.retain(|tick| tick.label.is_some());
     }
 }
 

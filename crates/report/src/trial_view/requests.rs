@@ -15,7 +15,7 @@ const LANE: f64 = 9.0;
 const WHOLE_HEIGHT: f64 = 420.0;
 /// Room for the axes.
 const AXES: f64 = 90.0;
-/// Lanes that are named, at most.
+/// Lanes of a whole trial that are named, at most.
 const NAMES: usize = 8;
 /// The table has so many of the slowest requests.
 const ROWS: usize = 10;
@@ -152,7 +152,8 @@ fn plot(window: &Window, view: &TrialView) -> Plot {
     }
     let is_whole = matches!(window.of, WindowOf::Whole { .. });
     let range = if is_whole { (0.0, view.length_s) } else { span_s(requests) };
-    let every = lanes.div_ceil(NAMES).max(1);
+    // In a detail each is named, so that the script of the page can say which one it is.
+    let every = if is_whole { lanes.div_ceil(NAMES).max(1) } else { 1 };
     let named = requests.iter().enumerate().step_by(every);
     let names = named.map(|(place, request)| (lane(place) + 0.5, request.index.to_string())).collect();
     let mut y = Axis::numbers("request number", ScaleLaw::Linear, (0.0, lanes as f64));

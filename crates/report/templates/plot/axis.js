@@ -116,5 +116,5 @@ function valueOf(axis, value, pixel) {
   if (axis.quantity === "share") return percent(value, digits);
   const unit = /\[([^\]]+)\]$/.exec(axis.title)?.[1];
   const text = Number.isInteger(value) && Math.abs(value) < 1e9 ? String(value) : significant(value, digits);
-  return unit ? `${text} ${unit}` : text;
+  return unit ? text + (unit.startsWith("1/") ? unit.slice(1) : ` ${unit}`) : text;
 }

@@ -33,7 +33,8 @@ class Panel {
     const { plot } = this;
     if (!twin) {
       if (!before || !plot) return;
-      plot.peers.delete(before.plot);
+      plot.peers.delete(plot.twin);
+      plot.twin = null;
       plot.startFrom(plot.own);
       return;
     }
@@ -41,7 +42,8 @@ class Panel {
     const both = [plot, twin.plot];
     const home = { x: union(both, "x"), y: union(both, "y") };
     both.forEach((one, at) => {
-      one.peers.add(both[1 - at]);
+      one.twin = both[1 - at];
+      one.peers.add(one.twin);
       one.startFrom(home);
     });
   }

@@ -91,6 +91,8 @@ function listenToFingers(plot) {
 /** Whether a key meant something. `walk` is where the keyboard's cursor is. */
 function key(plot, name, walk) {
   const layers = walkable(plot);
+  const { left, top } = plot.u.cursor;
+  const cursor = left >= 0 ? [left, top] : undefined;
   const go = (step, toEnd = false) => {
     if (!layers.length) return;
     walk.layer = Math.min(walk.layer, layers.length - 1);
@@ -109,6 +111,10 @@ function key(plot, name, walk) {
     walk.at = after < 0 ? order.length - 1 : after;
     plot.visit(layer, order[walk.at]);
   };
+  const rescale = (changeView) => {
+    changeView();
+    if (walk.at >= 0) go(0);
+  };
   const does = {
     ArrowRight: () => go(1),
     ArrowLeft: () => go(-1),
@@ -116,10 +122,10 @@ function key(plot, name, walk) {
     End: () => go(1, true),
     ArrowUp: () => change(-1),
     ArrowDown: () => change(1),
-    "+": () => plot.zoom(1 / STEP, plot.u.cursor.left >= 0 ? [plot.u.cursor.left, plot.u.cursor.top] : undefined),
+    "+": () => rescale(() => plot.zoom(1 / STEP, cursor)),
     "=": () => does["+"](),
-    "-": () => plot.zoom(STEP),
-    0: () => plot.reset(),
+    "-": () => rescale(() => plot.zoom(STEP, cursor)),
+    0: () => rescale(() => plot.reset()),
     Escape: () => plot.root.blur(),
   }[name];
   does?.();

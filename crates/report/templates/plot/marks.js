@@ -259,7 +259,8 @@ const PAINT = {
   },
 
   rule(ctx, { axis, at, look }, space) {
-    const place = space[axis](at);
+    // In the middle of a pixel, or the line would be two pale ones.
+    const place = Math.floor(space[axis](at)) + 0.5;
     if (!(place >= 0 && place <= (axis === "x" ? space.width : space.height)) || !takeStroke(ctx, look)) return;
     ctx.beginPath();
     if (axis === "x") {
@@ -273,7 +274,7 @@ const PAINT = {
   },
 
   area(ctx, { from, to, look }, space) {
-    const left = Math.max(space.x(from), 0);
+    const left = Math.max(space.x(from) || 0, 0);
     const right = Math.min(space.x(to), space.width);
     if (!(left < right) || !look.fill) return;
     ctx.fillStyle = look.fill;
@@ -296,9 +297,9 @@ function drawNotes(ctx, layers, space, looks) {
       ctx.fillText(layer.note, space.width - 4, y > 18 ? y - 6 : y + 14);
       continue;
     }
-    const x = Math.max(space.x(layer.mark === "rule" ? layer.at : layer.from), layer.mark === "area" ? 0 : -1);
-    const isGone = layer.mark === "area" ? !(space.x(layer.to) > 0) : x < 0;
-    if (isGone || !(x <= space.width)) continue;
+    const isArea = layer.mark === "area";
+    const x = isArea ? Math.max(space.x(layer.from) || 0, 0) : space.x(layer.at);
+    if (!(x >= 0 && x <= space.width) || (isArea && !(space.x(layer.to) > 0))) continue;
     const hasRoom = space.width - x > ctx.measureText(layer.note).width + 8;
     ctx.textAlign = hasRoom ? "left" : "right";
     ctx.fillText(layer.note, x + (hasRoom ? 6 : -6), space.height - 8 - 16 * line++);

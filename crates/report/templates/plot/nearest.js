@@ -4,12 +4,12 @@
 const REACH = 30;
 /** With no more marks than this, the nearest across is meant, however high it stands. */
 const FEW = 200;
+/** So near to one of few marks, lines are read where it stands. */
+const SNAP = 12;
 
 /** The place of the datum of a layer that a cursor at (px, py) means; -1 for none. Without `py`, by x alone. */
 function nearestOf(layer, px, py, space) {
-  const find = NEAREST[layer.mark];
-  const place = find ? find(layer, px, py, space) : -1;
-  return place;
+  return NEAREST[layer.mark]?.(layer, px, py, space) ?? -1;
 }
 
 /** By x: the nearest datum, unless it is an eighth of the plot away. */
@@ -111,7 +111,8 @@ function wordsOf(layer, place, { x, y }, space) {
     case "bars": return `${up(atY)} from ${across(layer.from[place])} to ${across(layer.to[place])}`;
     case "spans": {
       const length = layer.to[place] - layer.from[place];
-      return `${valueOf(x, length, length / 100)}, from ${across(layer.from[place])} on`;
+      const row = y.names?.find(([at]) => at === layer.lane[place] + 0.5);
+      return `${valueOf(x, length, length / 100)}, from ${across(layer.from[place])} on` + (row ? `, ${y.title} ${row[1]}` : "");
     }
     case "heat": {
       const columns = layer.x_edges.length - 1;
@@ -136,15 +137,18 @@ function saysWhere({ mark }) {
 function readingsAt(plot, px, py) {
   const { space, axes } = plot;
   const found = [];
-  for (const layer of plot.shown()) {
-    const place = nearestOf(layer, px, py, space);
+  // Intervals come after the points that they belong to.
+  const layers = plot.shown().sort((a, b) => (a.mark === "intervals") - (b.mark === "intervals"));
+  const anchor = anchorOf(layers, px, space);
+  for (const layer of layers) {
+    const place = nearestOf(layer, anchor, py, space);
     if (place < 0) continue;
     const [x, y] = placeOf(layer, place);
     const words = wordsOf(layer, place, axes, space);
-    if (words === NONE || (saysNothing(layer, place))) continue;
+    if (words === NONE || saysNothing(layer, place)) continue;
     const at = [space.x(x), y === null ? null : space.y(y)];
     const up = py === null || at[1] === null ? 0 : at[1] - py;
-    found.push({ layer, place, x, at, words, distance: Math.hypot(at[0] - px, up) });
+    found.push({ layer, place, x, at, words, distance: Math.hypot(at[0] - anchor, up) });
   }
   const lead = found.reduce((best, one) => (best && best.distance <= one.distance ? best : one), null);
   const lines = new Map();
@@ -157,6 +161,22 @@ function readingsAt(plot, px, py) {
     else lines.set(label, { label, words: one.words, where, at: one.at, layer: one.layer });
   }
   return { lead, lines: [...lines.values()] };
+}
+
+/** The pixel across that a cursor means: that of the nearest of few marks, where one is near. */
+function anchorOf(layers, px, space) {
+  let anchor = px;
+  let least = SNAP;
+  for (const layer of layers) {
+    if (layer.mark !== "points" || layer.x.length > FEW || !layer.isAscending) continue;
+    const place = byX(layer, px, space);
+    const at = place < 0 ? NaN : space.x(layer.x[place]);
+    if (Math.abs(at - px) < least) {
+      least = Math.abs(at - px);
+      anchor = at;
+    }
+  }
+  return anchor;
 }
 
 /** A datum of a line that is no number. */

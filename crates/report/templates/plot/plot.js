@@ -18,6 +18,9 @@ function decodedPlot(text) {
     if (!PAINT[layer.mark]) throw new Error(`no mark: ${layer.mark}`);
     layer.classes = layer.class;
     for (const list of LISTS) if (typeof layer[list] === "string") layer[list] = decoded(layer[list]);
+    // What has no end is written as null.
+    if (layer.mark === "area") Object.assign(layer, { from: layer.from ?? -Infinity, to: layer.to ?? Infinity });
+    if (layer.mark === "rule") layer.at ??= NaN;
     const lengths = LISTS.filter((list) => layer[list]?.length !== undefined).map((list) => layer[list].length);
     const isWhole = layer.mark === "heat"
       ? layer.counts.length === (layer.x_edges.length - 1) * (layer.y_edges.length - 1)
@@ -47,7 +50,9 @@ class Plot {
     this.looks = new Looks(this.svg);
     this.home = { x: soundRange(x), y: soundRange(y) };
     this.view = { x: [...this.home.x], y: [...this.home.y] };
+    // Those that share the axis across, and the one that shows the same of another trial, which shares both.
     this.peers = new Set();
+    this.twin = null;
     try {
       this.#build();
     } catch (error) {
@@ -238,12 +243,12 @@ class Plot {
     this.#title.textContent = titleOf(this.axes.y, this.view.y);
     this.#forgetCursor();
     this.panel.classList.toggle("zoomed", this.isZoomed());
-    if (follow) for (const peer of this.peers) peer.show({ x: this.view.x }, false);
+    if (follow) for (const peer of this.peers) peer.show(peer === this.twin ? this.view : { x: this.view.x }, false);
   }
 
   reset() {
     this.show(this.home, false);
-    for (const peer of this.peers) peer.show({ x: peer.home.x }, false);
+    for (const peer of this.peers) peer.show(peer === this.twin ? peer.home : { x: peer.home.x }, false);
   }
 
   isZoomed() {

@@ -47,7 +47,8 @@ function csvOf({ layers, axes }) {
   const rows = layers.flatMap((layer) => [...rowsOf(layer)]);
   const used = [...COLUMNS, "count", "note"].filter((column) => rows.some((row) => row[column] !== undefined));
   const unit = (axis) => (axis.quantity === "time" ? " [s]" : "");
-  const titles = { x: axes.x.title + unit(axes.x), y: axes.y.title + unit(axes.y) };
+  const [across, up] = [axes.x.title + unit(axes.x), axes.y.title + unit(axes.y)];
+  const titles = { x: across, from: across, to: across, y: up, low: up, high: up };
   const head = ["layer", "mark", ...used.map((column) => (titles[column] ? `${column}: ${titles[column]}` : column))];
   const lines = rows.map((row) => [row.layer, row.mark, ...used.map((column) => row[column] ?? "")]);
   return [head, ...lines].map((line) => line.map(quoted).join(",")).join("\r\n") + "\r\n";
