@@ -6,11 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use kendall_report::figure::{self, Named};
-use kendall_report::{Painter, Report};
+use kendall_report::{Report, figure};
 
 use crate::systems::SYSTEMS;
-use crate::{load, print};
+use crate::{figures, load, print};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -45,7 +44,7 @@ impl Form {
 
 pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
     let form = Form::of(options.json);
-    let figures = match load::recorded(&options.results)? {
+    let drawn = match load::recorded(&options.results)? {
         Some(found) => {
             load::show(&found, form)?;
             load::write_page(&found, &options.results)?;
@@ -57,7 +56,7 @@ pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
         }
     };
     if let Some(folder) = &options.figures {
-        write_figures(&figures, folder)?;
+        figures::write(&drawn, folder)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -66,8 +65,8 @@ pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
 /// where none is named. Returns the page's path and the report.
 pub(crate) fn show(folder: &Path, form: Form, trials: &[String]) -> anyhow::Result<(PathBuf, Report)> {
     let mut report = kendall_lab::analyse(folder, SYSTEMS)?;
-    let known = |trial: &&String| !report.trial_views.iter().any(|view| view.trial == **trial);
-    if let Some(unknown) = trials.iter().find(known) {
+    let is_unknown = |trial: &&String| !report.trial_views.iter().any(|view| view.trial == **trial);
+    if let Some(unknown) = trials.iter().find(is_unknown) {
         bail!(
             "no trial {unknown:?} is in the answers of {}; its folder trials has their names",
             folder.display()
@@ -80,28 +79,25 @@ pub(crate) fn show(folder: &Path, form: Form, trials: &[String]) -> anyhow::Resu
         Form::Table => print::report(report)?,
         Form::Json => print::out(&(report.to_json() + "\n"))?,
     }
-    let page = folder.join("report.html");
-    write(&page, kendall_report::page(report).as_bytes())?;
+    let page = write_page(folder, &report)?;
     print::note(&format!("Report: {}", page.display()));
     Ok((page, report))
 }
 
-/// Writes each figure as SVG and, with fonts to draw its text, as PNG.
-fn write_figures(figures: &[Named], folder: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    let drawings: Vec<(&Named, String)> =
-        figures.iter().map(|named| (named, kendall_report::paper(&named.figure))).collect();
-    for (named, svg) in &drawings {
-        write(&folder.join(format!("{}.svg", named.name)), svg.as_bytes())?;
+/// Analyses a run, or a load that was recorded, and writes its page.
+pub(crate) fn write(folder: &Path) -> anyhow::Result<()> {
+    match load::recorded(folder)? {
+        Some(found) => load::write_page(&found, folder).map(drop),
+        None => write_page(folder, &kendall_lab::analyse(folder, SYSTEMS)?).map(drop),
     }
-    let painter = Painter::new()?;
-    for (named, svg) in &drawings {
-        write(&folder.join(format!("{}.png", named.name)), &painter.png(svg)?)?;
-    }
-    print::note(&format!("Figures: {} in {}", figures.len(), folder.display()));
-    Ok(())
 }
 
-fn write(file: &Path, content: &[u8]) -> anyhow::Result<()> {
-    fs::write(file, content).with_context(|| format!("cannot write {}", file.display()))
+/// Writes the page of a run; whoever reads it meanwhile gets the old one or the new one.
+fn write_page(folder: &Path, report: &Report) -> anyhow::Result<PathBuf> {
+    let page = folder.join("report.html");
+    let beside = folder.join("report.html.tmp");
+    fs::write(&beside, kendall_report::page(report))
+        .and_then(|()| fs::rename(&beside, &page))
+        .with_context(|| format!("cannot write {}", page.display()))?;
+    Ok(page)
 }

@@ -29,6 +29,7 @@ mod replay;
 pub mod resources;
 mod scaling;
 pub mod script;
+mod style;
 mod svg;
 pub mod terminal;
 mod trial_view;
@@ -53,6 +54,7 @@ pub use published::{Measure, Published, PublishedRow};
 pub use replay::{Expected, Replayed};
 pub use resources::Resources;
 pub use scaling::{Knee, Scaling, UslSeen};
+pub use style::{STYLE, UPLOT_CSS, UPLOT_JS};
 pub use trial_view::{
     AgainstLaw, Dispersion, Ended, Heat, Interval, Spread, Stages, TrialView, Window, WindowOf,
 };

@@ -45,7 +45,7 @@ pub fn page(report: &Report) -> String {
     }
     let view = View {
         report,
-        style: concat!(include_str!("../templates/page.css"), include_str!("../templates/figure.css")),
+        style: crate::style::STYLE,
         sentences,
         first: first.expect("the figure that matters is one of all"),
         loads,
