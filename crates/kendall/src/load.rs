@@ -23,10 +23,11 @@ use kendall_solve::streamed::{Stream, Warmup};
 
 pub(crate) use found::Found;
 
+use crate::export::Export;
 use crate::options::{options, settings};
 use crate::report::Form;
 use crate::target::{Asked, Target};
-use crate::{INTERRUPTED, print};
+use crate::{INTERRUPTED, export, print};
 use collect::{Collected, Wanted, collect};
 use found::{PrecisionFound, SCHEMA};
 use view::Goal;
@@ -73,6 +74,15 @@ pub(crate) struct Options {
     /// kendall report FOLDER prints it again
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
+
+    /// Write the record in a format of other tools as well, which may be given several times: csv, json, parquet or hdr, or with
+    /// a place as in csv=requests.csv
+    #[arg(long, value_name = "FORMAT[=PATH]", requires = "record")]
+    export: Vec<Export>,
+
+    /// Write what was expected as JUnit XML: a test case an expectation
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
 
     /// Show nothing while it runs
     #[arg(long)]
@@ -182,6 +192,10 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
         write_json(&folder.join("answer.json"), &found)?;
         found.resources = found.resources.map(|watched| watched.kept(folder));
         write_page(&found, folder)?;
+        export::of_load(folder, &found, &options.export)?;
+    }
+    if let Some(file) = &options.junit {
+        export::junit(file, &found.suite())?;
     }
     show(&found, Form::of(options.json))?;
     Ok(found.status(cancel.load(Ordering::Relaxed)))
@@ -285,6 +299,11 @@ pub(crate) fn write_page(found: &Found, folder: &Path) -> anyhow::Result<PathBuf
         .with_context(|| format!("cannot write {}", page.display()))?;
     print::note(&format!("Report: {}", page.display()));
     Ok(page)
+}
+
+/// The figures of a recorded load.
+pub(crate) fn figures(found: &Found) -> Vec<kendall_report::figure::Named> {
+    kendall_report::load_figures(&show::page(found))
 }
 
 /// The command without what is no parameter of a load.

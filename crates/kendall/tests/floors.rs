@@ -9,9 +9,9 @@ use serde_json::Value;
 const FLOORS: [&[&str]; 6] = [
     &["kendall-station", "kendall-digest", "kendall-linkmodel"],
     &["kendall-record"],
-    &["kendall-solve", "kendall-load", "kendall-probe", "kendall-link", "kendall-service"],
+    &["kendall-solve", "kendall-load", "kendall-probe", "kendall-link", "kendall-service", "kendall-push"],
     &["kendall-reverse", "kendall-http", "kendall-hold", "kendall-report"],
-    &["kendall-lab"],
+    &["kendall-lab", "kendall-web"],
     &["kendall"],
 ];
 

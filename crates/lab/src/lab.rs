@@ -5,11 +5,13 @@ use std::fs::{self, File};
 use std::hash::BuildHasher;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kendall_link::{Asked, LinkError};
 use kendall_load::Progress;
+use kendall_record::live::LiveState;
 use kendall_record::{Manifest, RecordError, folder_stamp, read_json, trial_folder, utc_now, write_json};
 use kendall_station::random::{Purpose, derive};
 use serde::{Deserialize, Serialize};
@@ -17,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::experiment::{Calibration, Combination, Experiment};
 use crate::file::{ExperimentError, read};
 use crate::link::Bed;
+use crate::live::Live;
 use crate::load::{Load, Schedule};
 use crate::parameter::{Kind, Parameter, Value};
 use crate::schedule::{Trial, block, schedule};
@@ -209,20 +212,33 @@ impl Lab {
         let _alone = self.alone()?;
         // Before there is a second thread.
         let bed = self.lay(program)?;
-        let bench = Bench {
-            program,
-            system: self.experiment.system,
-            bed: bed.as_ref(),
-            files: &self.experiment.folder,
-        };
+        let mut view = View::new(Live::start(self.folder.clone(), self.trials_done()));
+        let ended = self.run_on(program, bed.as_ref(), &view, cancel);
+        view.live.end(match &ended {
+            Ok(Ended::Complete) => LiveState::Done,
+            Ok(Ended::Interrupted) => LiveState::Interrupted,
+            Err(why) => LiveState::Failed(why.to_string()),
+        });
+        ended
+    }
+
+    /// Runs what is not done, until nothing is left.
+    fn run_on(
+        &mut self,
+        program: &Path,
+        bed: Option<&Bed>,
+        view: &View,
+        cancel: &AtomicBool,
+    ) -> Result<Ended, LabError> {
+        let (system, files) = (self.experiment.system, self.experiment.folder.clone());
+        let bench = Bench { program, system, bed, files: &files };
         let began = Instant::now();
-        let view = View::new();
-        if let Some(relay) = bed.as_ref().filter(|bed| bed.is_relay()) {
+        if let Some(relay) = bed.filter(|bed| bed.is_relay()) {
             view.line(&format!("The link is a {}.", relay.described()));
         }
         let mut left: Vec<Trial> = self.trials.iter().filter(|trial| !self.is_done(trial)).copied().collect();
         loop {
-            if self.run_all(bench, &left, &view, cancel)? == Ended::Interrupted {
+            if self.run_all(bench, &left, view, cancel)? == Ended::Interrupted {
                 return Ok(Ended::Interrupted);
             }
             left = match self.next(began.elapsed())? {
@@ -258,7 +274,7 @@ impl Lab {
         let capacities = self.calibrate(bench, left, view, cancel)?;
         let unstamped = self.look_beforehand(bench, left, &capacities, view, cancel)?;
         let expected = left.iter().map(|trial| self.expected(trial, &capacities));
-        view.plan(self.trials.len(), expected.fold(Duration::ZERO, Duration::saturating_add));
+        view.plan(self.trials.len(), left.len(), expected.fold(Duration::ZERO, Duration::saturating_add));
         for trial in left {
             if cancel.load(Ordering::Relaxed) {
                 return Ok(Ended::Interrupted);
@@ -268,7 +284,7 @@ impl Lab {
             let capacity_per_s = self.capacity_of(combination, &capacities);
             // What an interrupted trial left behind.
             drop(fs::remove_dir_all(&folder));
-            let progress = Progress::default();
+            let progress = Arc::new(Progress::default());
             let load = self.load(trial.combination);
             let aims = self.experiment.expected.iter().filter(|aim| aim.holds_for(combination));
             let expected = aims.map(|aim| aim.expectation).collect();
@@ -276,9 +292,21 @@ impl Lab {
             let probing = self.experiment.probing;
             let unstamped = self.beforehand(combination, &unstamped);
             let folder = folder.as_path();
-            let task =
-                Task { trial, combination, load, link, capacity_per_s, unstamped, folder, expected, probing };
-            let result = view.watch(trial, &name(&combination.levels), &progress, || {
+            let live = Some(&view.live);
+            let task = Task {
+                trial,
+                combination,
+                load,
+                link,
+                capacity_per_s,
+                unstamped,
+                folder,
+                expected,
+                probing,
+                live,
+            };
+            let takes = self.expected(trial, &capacities);
+            let result = view.watch(trial, &name(&combination.levels), takes, &progress, || {
                 bench.trial(&task, &progress, cancel)
             });
             let result = result.map_err(|source| self.failed(folder, source))?;
@@ -286,7 +314,7 @@ impl Lab {
                 return Ok(Ended::Interrupted);
             }
             write_json(&folder.join("answer.json"), &result)?;
-            view.done(&result, self.expected(trial, &capacities));
+            view.done(&result, folder, takes);
         }
         Ok(Ended::Complete)
     }

@@ -4,7 +4,7 @@ use kendall_report::{Modelled, Modelling, ServiceSeen};
 use kendall_solve::streamed::Warmup;
 use kendall_solve::{StopRule, formula, simulate};
 use kendall_station::{
-    Arrivals, Attendance, Class, Discipline, Kind, Law, Notation, Profile, Servers, Station,
+    Answer, Arrivals, Attendance, Class, Discipline, Kind, Law, Notation, Profile, Servers, Station,
 };
 
 use crate::experiment::Model;
@@ -199,14 +199,14 @@ impl Observed<'_> {
         notations.iter().map(answer_of).collect()
     }
 
-    /// Rate and mean response time of a station by formula, up to `most_per_s` or to where there is no answer.
-    pub(crate) fn curve(&self, notation: &Notation, most_per_s: f64) -> Vec<(f64, f64)> {
+    /// Rate and the formula's answer for a station at it, the delay included, up to `most_per_s` or to where there is none.
+    pub(crate) fn curve(&self, notation: &Notation, most_per_s: f64) -> Vec<(f64, Answer)> {
         let Ok(station) = self.station(notation, Precision::TwoMoments) else { return Vec::new() };
         let at = |step: u32| {
             let rate_per_s = most_per_s * f64::from(step) / f64::from(CURVE_STEPS);
             let arrivals = station.arrivals.at_rate(rate_per_s)?;
             let answer = formula(&Station { arrivals, ..station.clone() }).ok()?;
-            Some((rate_per_s, answer.response.mean_s.value + self.delay_s))
+            Some((rate_per_s, answer.delayed(self.delay_s, station.mean_weight())))
         };
         (1..=CURVE_STEPS).map_while(at).collect()
     }
@@ -233,7 +233,7 @@ pub(crate) fn label(notation: &Notation, arrivals: &Arrivals, order: Order) -> S
 }
 
 /// A law of a kind with a measured mean and variation, as far as the kind has room for the latter.
-fn law(kind: Kind, mean_s: f64, scv: f64) -> Result<Law, String> {
+pub(crate) fn law(kind: Kind, mean_s: f64, scv: f64) -> Result<Law, String> {
     let scv = match kind {
         // Measured times that are uniform from 0 vary now a little more, now a little less than that.
         Kind::Uniform => Some(scv.min(1.0 / 3.0)),

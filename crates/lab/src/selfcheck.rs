@@ -241,6 +241,7 @@ impl Selfcheck<'_> {
             folder: &folder,
             expected: Vec::new(),
             probing: Probing::OFF,
+            live: None,
         };
         let bench = Bench { program: self.program, system: self.system, bed: None, files: self.folder };
         // Cancelling is between runs, which are short.

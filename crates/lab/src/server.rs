@@ -194,11 +194,33 @@ fn descendants(of: u32) -> Vec<u32> {
 /// User and system time of `/proc/PID/stat` (proc(5), fields 14 and 15), and that of children that have ended and were
 /// waited for (16 and 17), in seconds.
 fn cpu_s(stat: &str) -> f64 {
+    times_s(stat, 4)
+}
+
+/// The first so many of these four times.
+fn times_s(stat: &str, count: usize) -> f64 {
     // The command's name, field 2, may hold blanks; it ends at the last bracket.
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let ticks: f64 =
-        after_name.split_whitespace().skip(11).take(4).filter_map(|field| field.parse::<f64>().ok()).sum();
+    let ticks: f64 = after_name
+        .split_whitespace()
+        .skip(11)
+        .take(count)
+        .filter_map(|field| field.parse::<f64>().ok())
+        .sum();
     ticks / rustix::param::clock_ticks_per_second() as f64
+}
+
+/// The CPU time of a process, of those that it has started and of those that it has waited for, in seconds; `None` where it is
+/// not there.
+pub(crate) fn cpu_with_children_s(pid: u32) -> Option<f64> {
+    let stat = |pid| fs::read_to_string(format!("/proc/{pid}/stat"));
+    let own_s = cpu_s(&stat(pid).ok()?);
+    Some(descendants(pid).into_iter().fold(own_s, |all_s, pid| all_s + cpu_s(&stat(pid).unwrap_or_default())))
+}
+
+/// The CPU time of this process alone, in seconds, where the kernel tells.
+pub(crate) fn own_cpu_s() -> Option<f64> {
+    Some(times_s(&fs::read_to_string("/proc/self/stat").ok()?, 2))
 }
 
 /// The high-water mark of `/proc/PID/status`, in bytes.

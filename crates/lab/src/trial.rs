@@ -20,6 +20,7 @@ use crate::disturbance::{Disturbance, Look};
 use crate::experiment::Combination;
 use crate::hopeless;
 use crate::link::{Bed, Crossing, LinkRecord};
+use crate::live::Live;
 use crate::load::{Load, Schedule};
 use crate::probe::{Probing, Seen, readings};
 use crate::schedule::Trial;
@@ -152,6 +153,8 @@ pub(crate) struct Task<'a> {
     pub(crate) expected: Vec<solve::expect::Expectation>,
     /// How it is watched.
     pub(crate) probing: Probing,
+    /// What its run says of itself meanwhile, if it does.
+    pub(crate) live: Option<&'a Live>,
 }
 
 /// The way to the system under test.
@@ -291,6 +294,9 @@ impl Bench<'_> {
         let workload = self.workload(reached, combination, trial.seed)?;
         let plan = load.plan(capacity_per_s, trial.seed);
         let offered_per_s = plan.arrivals.rate_per_s();
+        if let Some(live) = task.live {
+            live.loaded(server.pid(), offered_per_s);
+        }
         let before = server.usage()?;
         // A server that ran already may be on this machine, and its time is not another program's.
         let look = server.pid().and_then(|_| Look::now());

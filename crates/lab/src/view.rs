@@ -1,7 +1,10 @@
-//! What the user sees while an experiment runs: a bar with the time left on a terminal, a line a trial elsewhere.
+//! What the user sees while an experiment runs: a bar with the time left on a terminal, a line a trial elsewhere, and what
+//! the run says of itself to those who watch from elsewhere.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,11 +12,14 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use kendall_load::Progress;
 
+use crate::live::Live;
 use crate::schedule::Trial;
 use crate::trial::{Measured, TrialResult};
 
 /// What the user sees while it runs: a bar with the time left on a terminal, a line a trial elsewhere.
 pub(crate) struct View {
+    /// For those who watch from elsewhere.
+    pub(crate) live: Live,
     bar: Option<ProgressBar>,
     planned: Cell<usize>,
     /// The planned time of the trials that are done, in ms.
@@ -21,17 +27,18 @@ pub(crate) struct View {
 }
 
 impl View {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(live: Live) -> Self {
         let bar = io::stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{wide_bar} {percent:>3} %  {msg}  {prefix} left")
                 .expect("the template is valid");
             ProgressBar::new(1).with_style(style)
         });
-        Self { bar, planned: Cell::new(0), done_ms: Cell::new(0) }
+        Self { live, bar, planned: Cell::new(0), done_ms: Cell::new(0) }
     }
 
-    /// So many trials are planned in all, and those to be run take so long.
-    pub(crate) fn plan(&self, planned: usize, expected: Duration) {
+    /// So many trials are planned in all, and those that are left take so long.
+    pub(crate) fn plan(&self, planned: usize, left: usize, expected: Duration) {
+        self.live.plan(left, expected);
         self.planned.set(planned);
         self.done_ms.set(0);
         if let Some(bar) = &self.bar {
@@ -41,6 +48,7 @@ impl View {
     }
 
     pub(crate) fn say(&self, message: &str) {
+        self.live.say(message);
         if let Some(bar) = &self.bar {
             bar.set_message(message.to_owned());
         }
@@ -54,14 +62,16 @@ impl View {
         }
     }
 
-    /// Shows a trial while `work` runs.
+    /// Shows a trial, which is expected to take so long, while `work` runs.
     pub(crate) fn watch<T>(
         &self,
         trial: &Trial,
         name: &str,
-        progress: &Progress,
+        expected: Duration,
+        progress: &Arc<Progress>,
         work: impl FnOnce() -> T,
     ) -> T {
+        self.live.begin(trial.number, name, expected, progress);
         let Some(bar) = &self.bar else { return work() };
         let (before, planned) = (self.done_ms.get(), self.planned.get());
         let (began, over) = (Instant::now(), AtomicBool::new(false));
@@ -86,7 +96,10 @@ impl View {
         })
     }
 
-    pub(crate) fn done(&self, result: &TrialResult, expected: Duration) {
+    /// A trial is done, with its record in this folder.
+    pub(crate) fn done(&self, result: &TrialResult, folder: &Path, expected: Duration) {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        self.live.done(result, &name, expected);
         self.done_ms.update(|done_ms| done_ms + expected.as_millis() as u64);
         if let Some(bar) = &self.bar {
             bar.set_position(self.done_ms.get());

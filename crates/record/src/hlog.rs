@@ -30,6 +30,9 @@ pub(crate) fn write(path: &Path, rows: &[RequestRow], age: Duration) -> Result<(
     histograms.write(path, age)
 }
 
+/// Longer than this is a damaged stamp: a histogram that grew to take it would be of no use.
+pub(crate) const MOST_NS: i64 = 86_400_000_000_000;
+
 /// The histograms of rows as they come.
 pub(crate) struct Histograms {
     of: [Histogram<u64>; OF.len()],
@@ -43,8 +46,6 @@ impl Histograms {
     }
 
     pub(crate) fn add(&mut self, row: &RequestRow) {
-        // Longer than this is a damaged stamp: a histogram that grew to take it would be of no use.
-        const MOST_NS: i64 = 86_400_000_000_000;
         self.last_ns = self.last_ns.max(row.completed.unwrap_or(0));
         for (histogram, (_, value_ns)) in self.of.iter_mut().zip(OF) {
             if let Some(value_ns) = value_ns(row) {

@@ -4,12 +4,12 @@
 
 use std::fs::File;
 use std::panic::catch_unwind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parquet::basic::Compression;
 use parquet::column::reader::get_typed_column_reader;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -37,6 +37,10 @@ const SCHEMA: &str = "message requests {
     required int32 port (INTEGER(16,false));
     optional int64 service;
 }";
+/// What stands before them in a table of several trials.
+const OF_TRIAL: &str = "
+    required binary trial (STRING);
+    required boolean warmup;";
 const UNIT: &str = "nanoseconds since the start of the trial: scheduled, sent, first_byte, completed, queued, \
                     started, finished; nanoseconds: service";
 const GROUP_ROWS: usize = 1 << 16;
@@ -68,14 +72,72 @@ pub(crate) struct Writer {
     rows: Vec<RequestRow>,
 }
 
+/// The table of all rows of several trials, which says of each row from which trial it is and whether it is warm-up.
+pub struct MergedTable {
+    writer: Writer,
+    path: PathBuf,
+}
+
+impl MergedTable {
+    /// Begins a table; a file that is there already is replaced.
+    ///
+    /// # Errors
+    /// Fails where it cannot be written.
+    pub fn create(path: &Path) -> std::result::Result<Self, RecordError> {
+        let file = File::create(path).map_err(RecordError::write(path))?;
+        let schema = SCHEMA.replacen('{', &format!("{{{OF_TRIAL}"), 1);
+        let writer = Writer::with_schema(file, &schema);
+        Ok(Self { writer: writer.map_err(|error| unwritable(path, error))?, path: path.into() })
+    }
+
+    /// Adds the rows of a trial, of which those due before `warmup_ns` are its warm-up.
+    ///
+    /// # Errors
+    /// Fails where the file cannot be written.
+    pub fn add(
+        &mut self,
+        trial: &str,
+        warmup_ns: i64,
+        rows: &[RequestRow],
+    ) -> std::result::Result<(), RecordError> {
+        let write = |rows: &[RequestRow], out: &mut SerializedFileWriter<File>| {
+            let mut group = out.next_row_group()?;
+            let name: ByteArray = trial.into();
+            column::<ByteArrayType>(&mut group, &vec![name; rows.len()], None)?;
+            let warmup: Vec<bool> = rows.iter().map(|row| row.scheduled < warmup_ns).collect();
+            column::<BoolType>(&mut group, &warmup, None)?;
+            write_group(&mut group, rows)?;
+            group.close().map(drop)
+        };
+        let written = rows.chunks(GROUP_ROWS).try_for_each(|rows| write(rows, &mut self.writer.out));
+        written.map_err(|error| unwritable(&self.path, error))
+    }
+
+    /// Completes the file.
+    ///
+    /// # Errors
+    /// Fails where it cannot be written.
+    pub fn finish(self) -> std::result::Result<(), RecordError> {
+        self.writer.close().map_err(|error| unwritable(&self.path, error))
+    }
+}
+
+fn unwritable(path: &Path, error: ParquetError) -> RecordError {
+    RecordError::write(path)(std::io::Error::other(error))
+}
+
 impl Writer {
     pub(crate) fn new(file: File) -> Result<Self> {
+        Self::with_schema(file, SCHEMA)
+    }
+
+    fn with_schema(file: File, schema: &str) -> Result<Self> {
         let unit = KeyValue::new("unit".to_owned(), UNIT.to_owned());
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_key_value_metadata(Some(vec![unit]))
             .build();
-        let schema = Arc::new(parse_message_type(SCHEMA)?);
+        let schema = Arc::new(parse_message_type(schema)?);
         let out = SerializedFileWriter::new(file, schema, Arc::new(properties))?;
         Ok(Self { out, rows: Vec::new() })
     }
@@ -227,6 +289,45 @@ mod tests {
 
     use super::*;
     use crate::journal::tests::{any_instant, any_row};
+
+    #[test]
+    fn a_table_of_several_trials_has_their_rows_behind_two_more_columns() {
+        let rows =
+            vec(any_row(0..1i64 << 40), 40).new_tree(&mut TestRunner::deterministic()).unwrap().current();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("merged");
+        let mut table = MergedTable::create(&path).unwrap();
+        table.add("001-rate=20%", 1 << 39, &rows).unwrap();
+        table.add("002", 0, &rows[..3]).unwrap();
+        table.add("003", 0, &[]).unwrap();
+        table.finish().unwrap();
+        let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
+        let names = |schema: &parquet::schema::types::Type| -> Vec<String> {
+            schema.get_fields().iter().map(|field| field.name().to_owned()).collect()
+        };
+        let own = names(&parse_message_type(SCHEMA).unwrap());
+        let merged = names(reader.metadata().file_metadata().schema());
+        assert_eq!(merged[..2], ["trial", "warmup"].map(str::to_owned));
+        assert_eq!(merged[2..], own);
+        let (mut trials, mut warmups, mut scheduled) = (Vec::new(), Vec::new(), Vec::new());
+        for group in 0..reader.num_row_groups() {
+            let group = reader.get_row_group(group).unwrap();
+            trials.extend(read_required::<ByteArrayType>(&*group, 0).unwrap());
+            warmups.extend(read_required::<BoolType>(&*group, 1).unwrap());
+            scheduled.extend(read_required::<Int64Type>(&*group, 4).unwrap());
+        }
+        let expected: Vec<(&[u8], bool, i64)> = rows
+            .iter()
+            .map(|row| (&b"001-rate=20%"[..], row.scheduled < 1 << 39, row.scheduled))
+            .chain(rows[..3].iter().map(|row| (&b"002"[..], row.scheduled < 0, row.scheduled)))
+            .collect();
+        let found = trials
+            .iter()
+            .zip(warmups)
+            .zip(scheduled)
+            .map(|((trial, warmup), due)| (trial.data(), warmup, due));
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]

@@ -2,6 +2,8 @@
 //!
 //! It knows nothing of reports; figures are in [`crate::figure`].
 
+use serde::Serialize;
+
 use crate::number::{TimeUnit, significant};
 use crate::svg::{Anchor, Svg};
 
@@ -14,12 +16,15 @@ pub(crate) struct Scale {
 }
 
 /// How values are spread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum ScaleLaw {
     /// Equal differences are equal lengths.
     Linear,
     /// Equal ratios are equal lengths. Values must be positive.
     Log,
+    /// Shares p below 1, by equal ratios of 1 − p: 0.9, 0.99 and 0.999 are equally far apart.
+    Tail,
 }
 
 /// A mark on an axis; one without a label is shorter.
@@ -30,10 +35,13 @@ pub(crate) struct Tick {
 }
 
 /// What the numbers on an axis are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Quantity {
     /// Times in seconds, shown in the unit that fits.
     Time,
+    /// Shares of 1, shown in percent.
+    Share,
     /// Plain numbers.
     Number,
 }
@@ -46,6 +54,7 @@ impl Scale {
             _ if high > low => values,
             ScaleLaw::Linear => (low - 0.5 * low.abs().max(1.0), low + 0.5 * low.abs().max(1.0)),
             ScaleLaw::Log => (low / 2.0, low * 2.0),
+            ScaleLaw::Tail => (0.0, 0.999),
         };
         Self { law, values, pixels }
     }
@@ -55,6 +64,10 @@ impl Scale {
         let along = match self.law {
             ScaleLaw::Linear => (value - self.values.0) / (self.values.1 - self.values.0),
             ScaleLaw::Log => (value / self.values.0).ln() / (self.values.1 / self.values.0).ln(),
+            ScaleLaw::Tail => {
+                let nines = |share: f64| ((1.0 - self.values.0) / (1.0 - share)).ln();
+                nines(value) / nines(self.values.1)
+            }
         };
         self.pixels.0 + along * (self.pixels.1 - self.pixels.0)
     }
@@ -83,13 +96,15 @@ impl Scale {
     /// Ticks at round values.
     pub(crate) fn ticks(&self, quantity: Quantity) -> Vec<Tick> {
         match self.law {
-            ScaleLaw::Linear => self.linear_ticks(self.unit(quantity).map_or(1.0, TimeUnit::per_s)),
+            ScaleLaw::Linear if quantity == Quantity::Share => self.linear_ticks(100.0, " %"),
+            ScaleLaw::Linear => self.linear_ticks(self.unit(quantity).map_or(1.0, TimeUnit::per_s), ""),
             ScaleLaw::Log => self.log_ticks(quantity),
+            ScaleLaw::Tail => self.tail_ticks(),
         }
     }
 
     /// About one tick every 70 pixels, at 1, 2 or 5 times a power of ten of the unit shown.
-    fn linear_ticks(&self, per_unit: f64) -> Vec<Tick> {
+    fn linear_ticks(&self, per_unit: f64, symbol: &str) -> Vec<Tick> {
         let (low, high) = (self.values.0 * per_unit, self.values.1 * per_unit);
         let wanted = ((self.pixels.1 - self.pixels.0).abs() / 70.0).clamp(3.0, 9.0);
         let rough = (high - low) / wanted;
@@ -101,9 +116,20 @@ impl Scale {
         let (first, last) = ((low / step - 1e-9).ceil() as i64, (high / step + 1e-9).floor() as i64);
         let tick = |at: i64| {
             let shown = at as f64 * step;
-            Tick { value: shown / per_unit, label: Some(format!("{shown:.decimals$}")) }
+            Tick { value: shown / per_unit, label: Some(format!("{shown:.decimals$}{symbol}")) }
         };
-        (first..=last).map(tick).collect()
+        // Rounding near the ends of what numbers can be must not make a million ticks.
+        (first..=last).take(20).map(tick).filter(|tick| tick.value.is_finite()).collect()
+    }
+
+    /// The quantiles that people name.
+    fn tail_ticks(&self) -> Vec<Tick> {
+        let named = ["0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999"];
+        let tick = |name: &str| {
+            let value = name.parse::<f64>().expect("a number") / 100.0;
+            Tick { value, label: Some(format!("p{name}")) }
+        };
+        named.into_iter().map(tick).filter(|tick| self.contains(tick.value)).collect()
     }
 
     /// Every power of ten labelled, and 2 and 5 times it where there is room; marks between.
@@ -113,9 +139,10 @@ impl Scale {
         let labelled: &[u32] = if decade > 150.0 { &[1, 2, 5] } else { &[1] };
         // Where even decades are narrow, only every second or third one is labelled.
         let every = (34.0 / decade).ceil().max(1.0) as i32;
+        let digits = if decade > 12.0 { 1..10 } else { 1..2 };
         let mut ticks = Vec::new();
         for exponent in low.log10().floor() as i32..=high.log10().ceil() as i32 {
-            for digit in 1..10 {
+            for digit in digits.clone() {
                 let value = format!("{digit}e{exponent}").parse::<f64>().expect("e notation is a number");
                 if !self.contains(value) {
                     continue;
@@ -132,6 +159,7 @@ impl Scale {
 fn log_label(value: f64, quantity: Quantity) -> String {
     match quantity {
         Quantity::Number => significant(value, 1),
+        Quantity::Share => format!("{} %", significant(100.0 * value, 1)),
         Quantity::Time => {
             let unit = TimeUnit::for_s(value * (1.0 + 1e-9));
             format!("{} {}", significant(value * unit.per_s(), 1), unit.symbol())

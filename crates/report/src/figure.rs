@@ -6,32 +6,111 @@
 mod cores;
 mod dots;
 mod ecdf;
+mod effects;
 mod replay;
 mod response;
+mod services;
+mod shown;
+mod tails;
+mod throughput;
 
 pub(crate) use cores::cores;
 pub use ecdf::ecdf;
+pub use effects::effects;
 pub use replay::replay;
+pub use services::services;
+pub use tails::{quantiles, slower};
+pub use throughput::{throughput, users};
 
+use kendall_solve::expect::Measure;
 use kendall_station::{Answer, Estimate};
+
+use shown::Shown;
 
 use crate::finding::Way;
 use crate::model::{Point, Report};
 use crate::number::{NONE, TimeUnit, significant, time};
-use crate::svg::{Marker, Svg};
+use crate::plot::{Layer, Marks, Plot, keys};
+use crate::svg::Marker;
 
 /// The classes and colours of figures, for the page that holds them.
 pub const STYLE: &str = include_str!("../templates/figure.css");
 
 /// Mean response time, measured and modelled: along the first factor, or by category where that has categories.
 pub fn response(report: &Report) -> Figure {
-    if report.is_categorical() { dots::dots(report, dots::Shown::Response) } else { response::along(report) }
+    if report.is_categorical() {
+        dots::dots(report, Shown::Response)
+    } else {
+        response::along(report, Shown::Response)
+    }
 }
 
 /// Weighted response by category, where there are categories and weights differ.
 pub fn weighted(report: &Report) -> Option<Figure> {
     let shown = report.is_categorical() && report.is_weighted();
-    shown.then(|| dots::dots(report, dots::Shown::Weighted))
+    shown.then(|| dots::dots(report, Shown::Weighted))
+}
+
+/// Mean waiting time, as [`response`] shows the response time, where anything waited.
+pub fn waiting(report: &Report) -> Option<Figure> {
+    let shown = report.points.iter().any(|point| point.measured.waiting.mean_s.value > 0.0);
+    shown.then(|| match report.is_categorical() {
+        true => dots::dots(report, Shown::Waiting),
+        false => response::along(report, Shown::Waiting),
+    })
+}
+
+/// A figure and what it is called in files and classes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named {
+    /// One word: "throughput".
+    pub name: &'static str,
+    /// The figure.
+    pub figure: Figure,
+    /// How many columns of its table are words.
+    pub left: usize,
+}
+
+/// The figures that a report has something to show in, in the order in which a page shows them.
+pub fn all(report: &Report) -> Vec<Named> {
+    let place = report.factors.len();
+    let figures = [
+        ("response", Some(response(report)), place),
+        ("throughput", throughput(report), place),
+        ("users", users(report), place),
+        ("replay", replay(report), place),
+        ("waiting", waiting(report), place),
+        ("weighted", weighted(report), place),
+        ("effects", effects(report), 1),
+        ("quantiles", quantiles(report), place),
+        ("slower", slower(report), place),
+        ("ecdf", Some(ecdf(report)).filter(|figure| !figure.panels.is_empty()), place + 1),
+        ("services", services(report), place),
+    ];
+    let named = |(name, figure, left): (_, Option<Figure>, _)| Some(Named { name, figure: figure?, left });
+    figures.into_iter().filter_map(named).collect()
+}
+
+/// The figures of a report as files: those of its page.
+pub fn of_page(report: &Report) -> Vec<Named> {
+    let cores = crate::resources::Section::of(report).and_then(|section| section.over_time);
+    let cores = cores.map(|figure| Named { name: "cores", figure, left: 1 });
+    all(report).into_iter().chain(cores).collect()
+}
+
+/// The name of the one figure that answers the question. Where times are expected of a load that varies, it is how they grow
+/// with what is served, for there the limit and the knee stand in one picture. Of a single combination there is no curve, and
+/// the replay shows each of its requests. Else it is the response time against what was varied.
+pub fn that_matters(report: &Report) -> &'static str {
+    let is_of_time = |measure| matches!(measure, Measure::Mean | Measure::Quantile(_));
+    if report.expected.iter().any(|at| is_of_time(at.judged.expected.measure)) && throughput(report).is_some()
+    {
+        "throughput"
+    } else if report.points.len() == 1 && replay(report).is_some() {
+        "replay"
+    } else {
+        "response"
+    }
 }
 
 /// A figure: panels that share a legend and a caption.
@@ -65,6 +144,29 @@ pub struct Panel {
     pub title: String,
     /// The drawing, as SVG.
     pub svg: String,
+    /// The same plot as JSON, for the script of the page.
+    pub data: String,
+}
+
+impl Figure {
+    /// A figure of plots, each under its title; the legend is made from their layers.
+    pub(crate) fn of(
+        title: impl Into<String>,
+        caption: impl Into<String>,
+        plots: Vec<(String, Plot)>,
+        table: Table,
+    ) -> Self {
+        let legend = keys(plots.iter().map(|(_, plot)| plot));
+        let panels = plots.into_iter().map(|(title, plot)| Panel::of(title, &plot)).collect();
+        Self { title: title.into(), caption: caption.into(), legend, panels, table }
+    }
+}
+
+impl Panel {
+    /// A plot with its drawing and its data.
+    pub(crate) fn of(title: impl Into<String>, plot: &Plot) -> Self {
+        Self { title: title.into(), svg: plot.svg(), data: plot.json() }
+    }
 }
 
 /// A table of text.
@@ -97,31 +199,24 @@ fn marker_class(model: usize) -> String {
     format!("simulation model{}", model % STYLES)
 }
 
-/// A small drawing of one mark.
-fn key(label: impl Into<String>, draw: impl Fn(&mut Svg)) -> Key {
-    let label = label.into();
-    let mut svg = Svg::new(34.0, 16.0, &label);
-    draw(&mut svg);
-    Key { svg: svg.finish(), label }
-}
-
-/// The keys of all models: formula, then simulation, each where some answer of it can be shown.
-fn model_keys(report: &Report, can_show: impl Fn(&Answer) -> bool) -> Vec<Key> {
-    let mut keys = Vec::new();
-    for (model, notation) in report.notations().into_iter().enumerate() {
-        let has = |way| report.points.iter().any(|point| answer(point, notation, way).is_some_and(&can_show));
-        if has(Way::Formula) {
-            let class = line_class(model);
-            keys.push(key(format!("{notation} formula"), |svg| svg.line(&class, (1.0, 8.0), (33.0, 8.0))));
-        }
-        if has(Way::Simulation) {
-            let class = marker_class(model);
-            keys.push(key(format!("{notation} simulation"), |svg| {
-                svg.marker(&class, shape(model), (17.0, 8.0))
-            }));
+/// The layers of all models: formulas as lines, then simulations as hollow markers. `points` says where; a way that says
+/// nothing has no layer.
+fn model_layers(report: &Report, points: impl Fn(&str, Way) -> Vec<(f64, f64)>) -> Vec<Layer> {
+    let mut layers = Vec::new();
+    for way in [Way::Formula, Way::Simulation] {
+        for (model, notation) in report.notations().into_iter().enumerate() {
+            let points = points(notation, way);
+            if points.is_empty() {
+                continue;
+            }
+            let (class, marks) = match way {
+                Way::Formula => (line_class(model), Marks::line(points)),
+                Way::Simulation => (marker_class(model), Marks::points(shape(model), points)),
+            };
+            layers.push(Layer::new(format!("{notation} {way}"), class, marks));
         }
     }
-    keys
+    layers
 }
 
 /// What one way of one model says at a point.

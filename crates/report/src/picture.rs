@@ -147,6 +147,7 @@ impl Axis {
             _ if low > high => (1.0, 10.0),
             ScaleLaw::Linear => (low.min(0.0), high + 0.04 * (high - low.min(0.0))),
             ScaleLaw::Log => (low / 1.15, high * 1.15),
+            ScaleLaw::Tail => (0.0, high),
         };
         let ends = (self.ends.0.unwrap_or(low), self.ends.1.unwrap_or(high));
         Scale::new(self.law(), ends, pixels)

@@ -5,6 +5,8 @@
 
 use std::fmt::{Display, Write};
 
+use serde::Serialize;
+
 /// An SVG element with its children, being written.
 pub(crate) struct Svg {
     out: String,
@@ -19,10 +21,15 @@ pub(crate) enum Anchor {
 }
 
 /// The shape of a marker; each is told from the others without colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Marker {
     Disc,
     Ring,
+    /// A ring with an arrow upwards: what was measured, and would have been more in a longer run.
+    Rising,
+    /// A small dot, of which there may be thousands.
+    Dot,
     Square,
     Triangle,
     Diamond,
@@ -54,6 +61,21 @@ impl Svg {
         ));
         svg.element(format_args!("<rect width=\"100%\" height=\"100%\" style=\"fill: var(--paper)\"/>"));
         svg
+    }
+
+    /// A drawing that is a file of its own, on white, with a style that is written out.
+    pub(crate) fn for_paper((width, height): (f64, f64), title: &str, style: &str) -> Self {
+        let mut svg = Self::new(width, height, title);
+        svg.out = svg.out.replacen("<svg ", "<svg class=\"chart\" ", 1);
+        svg.element(format_args!("<style>{style}</style>"));
+        svg.element(format_args!("<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>"));
+        svg
+    }
+
+    /// A finished drawing within this one.
+    pub(crate) fn inner(&mut self, (x, y): (f64, f64), drawing: &str) {
+        let placed = format!("<svg x=\"{x:.1}\" y=\"{y:.1}\" ");
+        write_to(&mut self.out, drawing.replacen("<svg ", &placed, 1));
     }
 
     /// The text of the drawing.
@@ -134,6 +156,12 @@ impl Svg {
             return;
         }
         let path = match shape {
+            Marker::Dot => return self.dots(class, &[(x, y)]),
+            Marker::Rising => {
+                self.line("rising-arrow", (x, y - 4.0), (x, y - 18.0));
+                self.polyline("rising-arrow", &[(x - 3.5, y - 13.0), (x, y - 18.0), (x + 3.5, y - 13.0)]);
+                return self.marker(class, Marker::Ring, (x, y));
+            }
             Marker::Disc | Marker::Ring => {
                 return self.element(format_args!(
                     "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.6\"/>"
@@ -158,9 +186,46 @@ impl Svg {
         }
     }
 
+    /// A path; nothing for an empty one.
+    pub(crate) fn path(&mut self, class: &str, path: &Path) {
+        if !path.0.is_empty() {
+            self.element(format_args!("<path class=\"{class}\" d=\"{}\"/>", path.0));
+        }
+    }
+
     fn element(&mut self, element: std::fmt::Arguments<'_>) {
         write_to(&mut self.out, element);
         self.out.push('\n');
+    }
+}
+
+/// Closed shapes that are drawn as one element.
+#[derive(Debug, Default)]
+pub(crate) struct Path(String);
+
+impl Path {
+    /// A rectangle: its left, its top, its width and its height. Both sides are rounded, not the width, so that
+    /// neighbours touch.
+    pub(crate) fn rectangle(&mut self, (x, y, width, height): (f64, f64, f64, f64)) {
+        if !is_finite(&[x, y, width, height]) {
+            return;
+        }
+        let tenth = |at: f64| (10.0 * at).round() / 10.0;
+        let (left, top) = (tenth(x), tenth(y));
+        let (width, height) = (tenth(x + width) - left, tenth(y + height) - top);
+        write_to(&mut self.0, format_args!("M{left:.1},{top:.1}h{width:.1}v{height:.1}h-{width:.1}z"));
+    }
+
+    /// A polygon by its corners; nothing for fewer than three.
+    pub(crate) fn polygon(&mut self, corners: &[(f64, f64)]) {
+        if corners.len() < 3 || !corners.iter().all(|&(x, y)| is_finite(&[x, y])) {
+            return;
+        }
+        for (place, (x, y)) in corners.iter().enumerate() {
+            let command = if place == 0 { 'M' } else { 'L' };
+            write_to(&mut self.0, format_args!("{command}{x:.1},{y:.1}"));
+        }
+        self.0.push('z');
     }
 }
 

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use kendall_lab::Verdict;
 use kendall_load::RunSummary;
 use kendall_record::Outcome;
+use kendall_report::junit::Suite;
 use kendall_solve::Score;
 use kendall_solve::expect::{self, Expectation, Judged, Measure};
 use kendall_solve::streamed::Streamed;
@@ -62,6 +63,23 @@ pub(crate) struct PrecisionFound {
 }
 
 impl Found {
+    /// Requests that were due before this are in no number, in nanoseconds since the start.
+    pub(crate) fn warmup_ns(&self) -> i64 {
+        self.seen.as_ref().map_or(0, |seen| (seen.warmup.used_s * 1e9).round() as i64)
+    }
+
+    /// What was expected of it.
+    pub(crate) fn suite(&self) -> Suite<'_> {
+        let (limits, doubts) = (self.verdict.limits.iter(), self.verdict.doubts.iter());
+        let limits = limits.map(|limit| format!("the generator limited it: {limit}"));
+        Suite {
+            name: self.target.clone(),
+            started_utc: self.started_utc.clone(),
+            cases: self.expectations.iter().map(|judged| (String::new(), judged)).collect(),
+            doubts: limits.chain(doubts.map(ToString::to_string)).collect(),
+        }
+    }
+
     /// The status to exit with.
     pub(crate) fn status(&self, interrupted: bool) -> ExitCode {
         let failed = Expectation::overall(&self.expectations) == expect::Verdict::Failed;

@@ -1,7 +1,7 @@
 //! The formulas' lines along the rate.
 
 use kendall_report::Curve;
-use kendall_station::Notation;
+use kendall_station::{Answer, Notation};
 
 use super::{Measurement, order, sorted};
 use crate::axis::Axis;
@@ -33,10 +33,17 @@ pub(super) fn curves(lab: &Lab, axis: &Axis, measured: &[(&Combination, Measurem
         let observed = Observed { services_s: &services_s, delay_s, ..first.observed(lab, combination) };
         let rates = points.iter().filter_map(|(_, point)| point.arrivals.rate_per_s());
         let most_per_s = 1.05 * rates.fold(0.0, f64::max);
-        let curve = |notation: &Notation| Curve {
-            notation: label(notation, observed.arrivals, order(lab)),
-            group: group.clone(),
-            mean_response_s: observed.curve(notation, most_per_s),
+        let curve = |notation: &Notation| {
+            let answers = observed.curve(notation, most_per_s);
+            let along = |of: &dyn Fn(&Answer) -> f64| {
+                answers.iter().map(|(rate_per_s, answer)| (*rate_per_s, of(answer))).collect()
+            };
+            Curve {
+                notation: label(notation, observed.arrivals, order(lab)),
+                group: group.clone(),
+                mean_response_s: along(&|answer| answer.response.mean_s.value),
+                mean_waiting_s: along(&|answer| answer.waiting.mean_s.value),
+            }
         };
         observed.notations(&lab.experiment().models).iter().map(curve).collect::<Vec<_>>()
     };

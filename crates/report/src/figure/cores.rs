@@ -2,10 +2,10 @@
 
 use kendall_probe::{Line, Role, Summary};
 
-use super::{Figure, Panel, Table, key};
-use crate::chart::{Frame, Quantity, Scale, ScaleLaw};
+use super::{Figure, Table, line_class};
+use crate::chart::ScaleLaw;
 use crate::number::significant;
-use crate::svg::Svg;
+use crate::plot::{Axis, Layer, Marks, Plot};
 
 const SIZE: (f64, f64) = (560.0, 250.0);
 /// Lines that the styles tell apart.
@@ -28,50 +28,37 @@ pub(crate) fn cores(summary: &Summary, title: String) -> Option<Figure> {
         .collect();
     let threads: Vec<(String, &Line)> =
         of(Role::Server, false).take(MOST_LINES).map(|line| (line.thread.clone(), line)).collect();
-    let legend = (0..MOST_LINES.min(threads.len()))
-        .map(|style| key(format!("thread {}", threads[style].0), |svg| draw_key(svg, style)))
-        .collect();
-    let cpu = |line: &Line| line.cpu_cores.clone();
-    let waiting = |line: &Line| line.waiting_threads.clone();
-    let panel = |title: &str, lines: &[(String, &Line)], of: &dyn Fn(&Line) -> Vec<f64>| Panel {
-        title: title.to_owned(),
-        svg: draw(title, lines, of, timeline.bin_s),
-    };
-    Some(Figure {
+    let cpu = threads.iter().map(|(name, line)| (format!("thread {name}"), line.cpu_cores.as_slice()));
+    let waiting =
+        whole.iter().map(|(name, line)| (format!("{name} waiting"), line.waiting_threads.as_slice()));
+    let plots = [
+        ("Cores used by thread of the server", plot("cores", cpu.collect(), timeline.bin_s)),
+        ("Threads that waited for a core", plot("threads", waiting.collect(), timeline.bin_s)),
+    ];
+    Some(Figure::of(
         title,
-        caption: "The mean over each interval. On the left the server's busiest threads; on the right the threads of the \
-                  server and of the generator (dashed) that were ready to run and had no core."
-            .to_owned(),
-        legend,
-        panels: vec![
-            panel("Cores used by thread of the server", &threads, &cpu),
-            panel("Threads that waited for a core: server, generator", &whole, &waiting),
-        ],
-        table: table(&whole, &threads, timeline.bin_s),
-    })
+        "The mean over each interval. On the left the server's busiest threads; on the right the threads of the \
+         server and of the generator that were ready to run and had no core.",
+        plots.map(|(title, plot)| (title.to_owned(), Plot { title: title.to_owned(), ..plot })).into(),
+        table(&whole, &threads, timeline.bin_s),
+    ))
 }
 
-fn draw_key(svg: &mut Svg, style: usize) {
-    svg.line(&super::line_class(style), (1.0, 8.0), (33.0, 8.0));
-}
-
-fn draw(title: &str, lines: &[(String, &Line)], of: &dyn Fn(&Line) -> Vec<f64>, bin_s: f64) -> String {
-    let mut svg = Svg::new(SIZE.0, SIZE.1, title);
-    let values: Vec<Vec<f64>> = lines.iter().map(|(_, line)| of(line)).collect();
-    let most = values.iter().flatten().copied().fold(0.0, f64::max);
-    let bins = values.first().map_or(1, Vec::len);
-    let frame = Frame {
-        x: Scale::new(ScaleLaw::Linear, (0.0, bins as f64 * bin_s), (62.0, SIZE.0 - 14.0)),
-        y: Scale::new(ScaleLaw::Linear, (0.0, (1.1 * most).max(0.1)), (SIZE.1 - 48.0, 30.0)),
+/// Lines over time, each with the name that the legend gives it.
+fn plot(upwards: &str, lines: Vec<(String, &[f64])>, bin_s: f64) -> Plot {
+    let most = lines.iter().flat_map(|(_, values)| values.iter().copied()).fold(0.0, f64::max);
+    let bins = lines.first().map_or(1, |(_, values)| values.len());
+    let layer = |(style, (label, values)): (usize, (String, &[f64]))| {
+        let at = |(bin, value): (usize, &f64)| ((bin as f64 + 0.5) * bin_s, *value);
+        Layer::new(label, line_class(style), Marks::line(values.iter().enumerate().map(at)))
     };
-    let (across, upwards) = (frame.x.ticks(Quantity::Number), frame.y.ticks(Quantity::Number));
-    frame.draw_axes(&mut svg, &across, &upwards, ("time [s]", ""));
-    for (style, values) in values.iter().enumerate() {
-        let point = |(bin, value): (usize, &f64)| frame.at((bin as f64 + 0.5) * bin_s, *value);
-        let points: Vec<(f64, f64)> = values.iter().enumerate().map(point).collect();
-        svg.polyline(&super::line_class(style), &points);
+    Plot {
+        title: String::new(),
+        x: Axis::numbers("time [s]", ScaleLaw::Linear, (0.0, bins as f64 * bin_s)),
+        y: Axis::numbers(upwards, ScaleLaw::Linear, (0.0, (1.1 * most).max(0.1))),
+        layers: lines.into_iter().enumerate().map(layer).collect(),
+        size: SIZE,
     }
-    svg.finish()
 }
 
 fn table(whole: &[(String, &Line)], threads: &[(String, &Line)], bin_s: f64) -> Table {

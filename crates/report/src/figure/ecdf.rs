@@ -1,13 +1,10 @@
 //! The distribution of response times: measured as a staircase, modelled by its quantiles.
 
-use super::time_cell;
-use super::{
-    Figure, Panel, Table, answer, key, line_class, marker_class, model_keys, place_cells, place_head, shape,
-};
-use crate::chart::{Frame, Quantity, Scale, ScaleLaw, Tick};
+use super::{Figure, Table, answer, model_layers, place_cells, place_head, time_cell};
+use crate::chart::ScaleLaw;
 use crate::finding::Way;
 use crate::model::{Point, Report};
-use crate::svg::Svg;
+use crate::plot::{Axis, Layer, Marks, Plot};
 
 const SIZE: (f64, f64) = (360.0, 250.0);
 
@@ -20,23 +17,17 @@ pub fn ecdf(report: &Report) -> Figure {
     // A queue that grows without bound would leave the others no room.
     let panel = |point: &Point| {
         let span = if point.is_steady() { steady } else { span(std::iter::once(point)) };
-        Panel { title: report.place(point), svg: draw(report, point, span) }
+        (report.place(point), plot(report, point, span))
     };
-    let mut legend = vec![key("measured", |svg| {
-        svg.polyline("ecdf", &[(1.0, 14.0), (12.0, 14.0), (12.0, 8.0), (22.0, 8.0), (22.0, 2.0), (33.0, 2.0)])
-    })];
-    legend.extend(model_keys(report, |answer| !answer.response.quantiles.is_empty()));
-    Figure {
-        title: "Share of requests answered within a time".to_owned(),
-        caption: "The staircase counts measured response times. Each model is drawn at the quantiles it has: formulas as \
-                  lines through them, simulations as hollow markers. Where a model lies to the right of the staircase it \
-                  predicts longer times than were measured. Times are on a log scale, the same in every panel but those of \
-                  points that are not steady."
-            .to_owned(),
-        legend,
-        panels: report.points.iter().filter(|point| !point.responses_s.is_empty()).map(panel).collect(),
-        table: table(report),
-    }
+    Figure::of(
+        "Share of requests answered within a time",
+        "The staircase counts measured response times. Each model is drawn at the quantiles it has: formulas as \
+         lines through them, simulations as hollow markers. Where a model lies to the right of the staircase it \
+         predicts longer times than were measured. Times are on a log scale, the same in every panel but those of \
+         points that are not steady.",
+        report.points.iter().filter(|point| !point.responses_s.is_empty()).map(panel).collect(),
+        table(report),
+    )
 }
 
 /// The least and the largest time to show, over some points. Half a thousandth is cut off at each end: single requests
@@ -61,48 +52,31 @@ fn positive(point: &Point) -> impl Iterator<Item = f64> {
     point.responses_s.iter().copied().filter(|time_s| time_s.is_finite() && *time_s > 0.0)
 }
 
-fn draw(report: &Report, point: &Point, (low, high): (f64, f64)) -> String {
-    let mut svg = Svg::new(SIZE.0, SIZE.1, &format!("Response times at {}", report.place(point)));
-    let frame = Frame {
-        x: Scale::new(ScaleLaw::Log, (low / 1.15, high * 1.15), (46.0, SIZE.0 - 14.0)),
-        y: Scale::new(ScaleLaw::Linear, (0.0, 1.0), (SIZE.1 - 48.0, 30.0)),
+fn plot(report: &Report, point: &Point, (low, high): (f64, f64)) -> Plot {
+    let range = (low / 1.15, high * 1.15);
+    let quantiles = |notation: &str, way| {
+        let quantiles = answer(point, notation, way).map_or(&[][..], |answer| &answer.response.quantiles);
+        quantiles.iter().map(|quantile| (quantile.value_s.value, quantile.p)).collect()
     };
-    let tick = |percent: u32| Tick { value: f64::from(percent) / 100.0, label: Some(format!("{percent} %")) };
-    let upwards: Vec<Tick> = [0, 25, 50, 75, 100].into_iter().map(tick).collect();
-    let titles = ("response time (log scale)", "requests answered");
-    frame.draw_axes(&mut svg, &frame.x.ticks(Quantity::Time), &upwards, titles);
-    svg.polyline("ecdf", &staircase(&positive(point).collect::<Vec<_>>(), &frame));
-    for (model, notation) in report.notations().into_iter().enumerate() {
-        let pixels = |way| {
-            let quantiles = answer(point, notation, way).map_or(&[][..], |answer| &answer.response.quantiles);
-            let inside = quantiles.iter().filter(|quantile| frame.x.contains(quantile.value_s.value));
-            inside.map(|quantile| frame.at(quantile.value_s.value, quantile.p)).collect::<Vec<_>>()
-        };
-        svg.polyline(&line_class(model), &pixels(Way::Formula));
-        for pixel in pixels(Way::Simulation) {
-            svg.marker(&marker_class(model), shape(model), pixel);
-        }
+    let staircase = staircase(&positive(point).collect::<Vec<_>>(), range);
+    let mut layers = vec![Layer::new("measured", "ecdf", Marks::step(staircase))];
+    layers.extend(model_layers(report, quantiles));
+    Plot {
+        title: format!("Response times at {}", report.place(point)),
+        x: Axis::times("response time", ScaleLaw::Log, range),
+        y: Axis::shares("requests answered", ScaleLaw::Linear, (0.0, 1.0)),
+        layers,
+        size: SIZE,
     }
-    svg.finish()
 }
 
-/// The empirical distribution in pixels, exact to a pixel: of the steps in one column only the last is kept.
-fn staircase(sample_s: &[f64], frame: &Frame) -> Vec<(f64, f64)> {
-    let (left, right) = frame.x.pixels();
-    let mut steps = vec![(left, frame.y.at(0.0))];
-    for (before, time_s) in sample_s.iter().enumerate() {
-        let x = frame.x.at(*time_s).clamp(left, right);
-        let (share, last) = ((before + 1) as f64 / sample_s.len() as f64, steps.len() - 1);
-        let y = frame.y.at(share);
-        if x - steps[last].0 < 0.5 && last > 0 {
-            steps[last].1 = y;
-        } else {
-            steps.extend([(x, steps[last].1), (x, y)]);
-        }
-    }
-    let end = steps[steps.len() - 1].1;
-    steps.push((right, end));
-    steps
+/// The share of the sample, which is in order, that is at most so long, from one end to the other.
+fn staircase(sample_s: &[f64], (from, to): (f64, f64)) -> Vec<(f64, f64)> {
+    let all = sample_s.len() as f64;
+    let step = |(before, time_s): (usize, &f64)| (*time_s, (before + 1) as f64 / all);
+    let first = (from.min(sample_s.first().copied().unwrap_or(from)), 0.0);
+    let last = (to.max(sample_s.last().copied().unwrap_or(to)), 1.0);
+    std::iter::once(first).chain(sample_s.iter().enumerate().map(step)).chain([last]).collect()
 }
 
 fn table(report: &Report) -> Table {
@@ -133,20 +107,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_staircase_climbs_from_none_to_all_and_keeps_every_column() {
-        let frame = Frame {
-            x: Scale::new(ScaleLaw::Log, (1e-3, 1.0), (0.0, 300.0)),
-            y: Scale::new(ScaleLaw::Linear, (0.0, 1.0), (100.0, 0.0)),
-        };
-        let sample: Vec<f64> = (0..10_000).map(|i| 2e-3 * 200f64.powf(f64::from(i) / 1e4)).collect();
-        let steps = staircase(&sample, &frame);
-        assert!(steps.len() < 1300, "{} steps", steps.len());
-        assert_eq!((steps[0].1, steps[steps.len() - 1]), (100.0, (300.0, 0.0)));
-        assert!(steps.windows(2).all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 >= pair[1].1));
-        for p in [0.1, 0.5, 0.9] {
-            let x = frame.x.at(sample[(p * 1e4) as usize]);
-            let below = steps.iter().rev().find(|step| step.0 <= x).expect("starts at the left");
-            assert!((below.1 - frame.y.at(p)).abs() < 0.5, "{p}: {below:?}");
+    fn the_staircase_climbs_from_none_to_all() {
+        let sample: Vec<f64> = (0..1000).map(|i| 2e-3 * 200f64.powf(f64::from(i) / 1e3)).collect();
+        let steps = staircase(&sample, (1e-3, 1.0));
+        assert_eq!((steps[0], steps[steps.len() - 1]), ((1e-3, 0.0), (1.0, 1.0)));
+        assert!(steps.windows(2).all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1));
+        for (place, time_s) in sample.iter().enumerate() {
+            let at = steps.iter().rfind(|step| step.0 <= *time_s).expect("starts before all");
+            assert_eq!(at.1, (place + 1) as f64 / 1e3);
         }
     }
 }

@@ -1,0 +1,48 @@
+//! `--otlp` and `--remote-write` of `kendall run`.
+
+use anyhow::bail;
+use clap::Args;
+use kendall_lab::Lab;
+use kendall_push::{Push, Target};
+
+use crate::print;
+
+#[derive(Args)]
+pub(crate) struct PushOptions {
+    /// Send rates, response times and processor use to OpenTelemetry while it runs: OTLP over HTTP as JSON, such as
+    /// http://127.0.0.1:4318
+    #[arg(long, value_name = "URL", value_parser = Target::otlp)]
+    otlp: Vec<Target>,
+
+    /// Send the same by Prometheus' remote write while it runs, such as http://127.0.0.1:9090/api/v1/write
+    #[arg(long, value_name = "URL", value_parser = Target::remote_write)]
+    remote_write: Vec<Target>,
+}
+
+/// What is sent while a run goes on.
+pub(crate) struct Pushing(Vec<Push>);
+
+impl PushOptions {
+    /// Begins to send what a run says of itself.
+    pub(crate) fn start(&self, lab: &Lab) -> anyhow::Result<Pushing> {
+        let targets: Vec<&Target> = self.otlp.iter().chain(&self.remote_write).collect();
+        if !targets.is_empty() && lab.crosses_link() {
+            bail!(
+                "a run over an emulated link has no other network, so --otlp and --remote-write reach nobody from there"
+            );
+        }
+        let run = lab.folder().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let labels = vec![("experiment".to_owned(), lab.experiment().name.clone()), ("run".to_owned(), run)];
+        let start = |target: &&Target| Push::start((*target).clone(), lab.folder(), labels.clone());
+        Ok(Pushing(targets.iter().map(start).collect::<Result<_, _>>()?))
+    }
+}
+
+impl Pushing {
+    /// Sends what is left, and says what became of it.
+    pub(crate) fn end(self) {
+        for push in self.0 {
+            print::note(&format!("{}.", push.end()));
+        }
+    }
+}

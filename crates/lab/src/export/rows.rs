@@ -1,0 +1,66 @@
+//! Requests as comma-separated text: the columns of `requests.parquet` behind the trial and whether it is warm-up.
+
+use std::path::Path;
+
+use kendall_record::RequestRow;
+
+use super::{ExportError, Source};
+
+/// The heads of the columns. Instants are in nanoseconds since the start of the trial, and empty where they never came;
+/// service is in nanoseconds.
+const HEAD: [&str; 16] = [
+    "trial",
+    "warmup",
+    "index",
+    "class",
+    "scheduled",
+    "sent",
+    "first_byte",
+    "completed",
+    "queued",
+    "started",
+    "finished",
+    "outcome",
+    "bytes_out",
+    "bytes_in",
+    "port",
+    "service",
+];
+
+/// Writes the rows of trials as text.
+///
+/// # Errors
+/// Fails where a record cannot be read or the file cannot be written.
+pub(super) fn write_csv(trials: &[Source], to: &Path) -> Result<(), ExportError> {
+    let failed = |error: csv::Error| ExportError::Write { path: to.into(), source: error.into() };
+    let mut out = csv::Writer::from_path(to).map_err(failed)?;
+    out.write_record(HEAD).map_err(failed)?;
+    for trial in trials {
+        for row in trial.rows()? {
+            out.write_record(cells(trial, &row)).map_err(failed)?;
+        }
+    }
+    out.flush().map_err(|source| ExportError::Write { path: to.into(), source })
+}
+
+fn cells(trial: &Source, row: &RequestRow) -> [String; HEAD.len()] {
+    let instant = |instant: Option<i64>| instant.map_or_else(String::new, |ns| ns.to_string());
+    [
+        trial.name.clone(),
+        (row.scheduled < trial.warmup_ns).to_string(),
+        row.index.to_string(),
+        row.class.to_string(),
+        row.scheduled.to_string(),
+        instant(row.sent),
+        instant(row.first_byte),
+        instant(row.completed),
+        instant(row.queued),
+        instant(row.started),
+        instant(row.finished),
+        row.outcome.name().to_owned(),
+        row.bytes_out.to_string(),
+        row.bytes_in.to_string(),
+        row.port.to_string(),
+        instant(row.service),
+    ]
+}

@@ -1,0 +1,309 @@
+//! What a run says of itself while it goes on, written to its folder for whoever watches: `kendall web`, from another process.
+//!
+//! A thread of its own, which gives way to all others, reads twice a second what the generator counts anyway and replaces one
+//! small file. Neither the generator nor the order of trials ever waits for it; where the file cannot be written, the run goes on.
+
+use std::mem;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use kendall_load::Progress;
+use kendall_record::Outcome;
+use kendall_record::live::{
+    FAILURES, Live as Told, LiveState, LiveTrial, MOST_TRIALS, Process, Sample, Samples, TrialSeen,
+};
+
+use crate::server::{cpu_with_children_s, own_cpu_s};
+use crate::trial::{Measured, TrialResult};
+
+/// How often the file is replaced.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// What a run says of itself. Dropping it before its end says that the run was interrupted.
+#[derive(Debug)]
+pub(crate) struct Live {
+    shared: Arc<Shared>,
+    writer: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    folder: PathBuf,
+    began: Instant,
+    over: AtomicBool,
+    now: Mutex<Now>,
+}
+
+/// What the run has said.
+#[derive(Debug)]
+struct Now {
+    /// All but the samples.
+    told: Told,
+    /// What the trials that are not done take, in all.
+    left: Option<Duration>,
+    watched: Option<Watched>,
+}
+
+/// The trial at hand, as the writer watches it.
+#[derive(Clone, Debug)]
+struct Watched {
+    progress: Arc<Progress>,
+    began: Instant,
+    expected: Duration,
+    server: Option<u32>,
+}
+
+impl Live {
+    /// Begins, in a run's folder, where so many trials are done already.
+    pub(crate) fn start(folder: PathBuf, trials_done: usize) -> Self {
+        let told = Told {
+            process: Process::here(),
+            state: LiveState::Running,
+            doing: String::new(),
+            trials_planned: trials_done as u64,
+            trials_done: trials_done as u64,
+            left_s: None,
+            elapsed_s: 0.0,
+            trial: None,
+            samples: Samples::default(),
+            trials: Default::default(),
+        };
+        let now = Now { told, left: None, watched: None };
+        let shared = Arc::new(Shared {
+            folder,
+            began: Instant::now(),
+            over: AtomicBool::new(false),
+            now: Mutex::new(now),
+        });
+        let writer = thread::Builder::new().name("live".into()).spawn({
+            let shared = Arc::clone(&shared);
+            move || {
+                // Refused only to whoever may not even give way; then it is as before others as they are.
+                let _ = rustix::process::setpriority_process(None, 19);
+                write(&shared);
+            }
+        });
+        Self { shared, writer: writer.ok() }
+    }
+
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.shared.now()
+    }
+
+    /// So many trials are to be run now, which take so long.
+    pub(crate) fn plan(&self, left: usize, expected: Duration) {
+        let mut now = self.now();
+        now.told.trials_planned = now.told.trials_done + left as u64;
+        now.left = Some(expected);
+    }
+
+    /// What is done now, where that is no trial.
+    pub(crate) fn say(&self, doing: &str) {
+        doing.clone_into(&mut self.now().told.doing);
+    }
+
+    /// A trial begins.
+    pub(crate) fn begin(&self, number: usize, name: &str, expected: Duration, progress: &Arc<Progress>) {
+        let began_s = self.shared.began.elapsed().as_secs_f64();
+        let mut now = self.now();
+        now.told.doing.clear();
+        now.told.trial = Some(LiveTrial {
+            number: number as u64,
+            name: name.trim().to_owned(),
+            began_s,
+            expected_s: expected.as_secs_f64(),
+            offered_per_s: None,
+            sent: 0,
+            outcomes: Default::default(),
+        });
+        let progress = Arc::clone(progress);
+        now.watched = Some(Watched { progress, began: Instant::now(), expected, server: None });
+    }
+
+    /// Its server is up, and this is the rate that it is about to be loaded at.
+    pub(crate) fn loaded(&self, server: Option<u32>, offered_per_s: Option<f64>) {
+        let mut now = self.now();
+        if let Some(trial) = &mut now.told.trial {
+            trial.offered_per_s = offered_per_s;
+        }
+        if let Some(watched) = &mut now.watched {
+            watched.server = server;
+        }
+    }
+
+    /// A trial is done, with its record in this folder.
+    pub(crate) fn done(&self, result: &TrialResult, folder: &str, expected: Duration) {
+        let ended_s = self.shared.began.elapsed().as_secs_f64();
+        let mut now = self.now();
+        now.watched = None;
+        now.told.trial = None;
+        now.told.trials_done += 1;
+        now.left = now.left.map(|left| left.saturating_sub(expected));
+        now.told.trials.push_back(seen(result, folder, ended_s));
+        if now.told.trials.len() > MOST_TRIALS {
+            now.told.trials.pop_front();
+        }
+    }
+
+    /// The run is over, and how.
+    pub(crate) fn end(&mut self, state: LiveState) {
+        let Some(writer) = self.writer.take() else { return };
+        let mut now = self.now();
+        now.told.state = state;
+        now.told.doing.clear();
+        now.told.trial = None;
+        now.watched = None;
+        now.left = None;
+        drop(now);
+        self.shared.over.store(true, Ordering::Relaxed);
+        writer.thread().unpark();
+        // It cannot panic, and if it did the run would be none the worse.
+        let _ = writer.join();
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.end(LiveState::Interrupted);
+    }
+}
+
+/// A trial in a line.
+fn seen(result: &TrialResult, folder: &str, ended_s: f64) -> TrialSeen {
+    let answer = match &result.measured {
+        Measured::Answer(answer) => Some(answer),
+        Measured::NoAnswer(_) => None,
+    };
+    let quantile_s = |p| Some(answer?.response.quantile(p)?.value);
+    let levels: Vec<String> = result.levels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let limits = result.verdict.limits.iter().map(|limit| format!("limited by the generator: {limit}"));
+    let doubts = result.verdict.doubts.iter().map(ToString::to_string);
+    let no_answer = match &result.measured {
+        Measured::Answer(_) => None,
+        Measured::NoAnswer(why) => Some(why.clone()),
+    };
+    TrialSeen {
+        number: result.number as u64,
+        name: levels.join(", "),
+        folder: folder.into(),
+        ended_s,
+        sent: result.run.sent,
+        failed: result.run.sent - result.run.ended[Outcome::Answered as usize].min(result.run.sent),
+        throughput_per_s: answer.map(|answer| answer.throughput_per_s.value),
+        mean_s: answer.map(|answer| answer.response.mean_s.value),
+        p50_s: quantile_s(0.5),
+        p90_s: quantile_s(0.9),
+        p99_s: quantile_s(0.99),
+        doubts: limits.chain(doubts).chain(result.hopeless.clone()).chain(no_answer).collect(),
+    }
+}
+
+impl Shared {
+    /// The run may have panicked with it; what it said before is still right.
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Replaces the file until the run is over, and once more then.
+fn write(shared: &Shared) {
+    let mut samples = Samples::default();
+    let mut before = None;
+    loop {
+        let over = shared.over.load(Ordering::Relaxed);
+        let (mut told, watched, left) = {
+            let now = shared.now();
+            (now.told.clone(), now.watched.clone(), now.left)
+        };
+        told.elapsed_s = shared.began.elapsed().as_millis() as f64 / 1e3;
+        match (&watched, &mut told.trial) {
+            (Some(watched), Some(trial)) => {
+                let counts = Counts::of(watched, told.elapsed_s, trial.number);
+                if let Some(sample) = counts.since(before.as_ref(), trial.began_s, watched) {
+                    samples.push(sample);
+                }
+                trial.sent = counts.sent;
+                trial.outcomes = counts.outcomes;
+                before = Some(counts);
+            }
+            _ => before = None,
+        }
+        let spent = watched.map_or(Duration::ZERO, |watched| watched.began.elapsed().min(watched.expected));
+        told.left_s = left.map(|left| left.saturating_sub(spent).as_secs_f64().ceil());
+        told.samples = mem::take(&mut samples);
+        // A full disk stops the record, which says so; this file is not worth stopping for.
+        let _ = told.write(&shared.folder);
+        samples = told.samples;
+        if over {
+            return;
+        }
+        thread::park_timeout(EVERY);
+    }
+}
+
+/// What was counted at an instant of a trial.
+#[derive(Clone, Debug)]
+struct Counts {
+    trial: u64,
+    at_s: f64,
+    sent: u64,
+    outcomes: [u64; Outcome::ALL.len()],
+    server: Option<(u32, f64)>,
+    own_cpu_s: Option<f64>,
+}
+
+impl Counts {
+    fn of(watched: &Watched, at_s: f64, trial: u64) -> Self {
+        Self {
+            trial,
+            at_s,
+            sent: watched.progress.sent.load(Ordering::Relaxed),
+            outcomes: Outcome::ALL.map(|outcome| watched.progress.count(outcome)),
+            server: watched.server.and_then(|pid| Some((pid, cpu_with_children_s(pid)?))),
+            own_cpu_s: own_cpu_s(),
+        }
+    }
+
+    /// What came since the counts before, or since the trial began; `None` where that is no time at all.
+    fn since(&self, before: Option<&Self>, began_s: f64, watched: &Watched) -> Option<Sample> {
+        let before = before.filter(|before| before.trial == self.trial);
+        let seconds = self.at_s - before.map_or(began_s, |before| before.at_s);
+        if seconds <= 0.0 {
+            return None;
+        }
+        let outcomes_before = before.map_or([0; Outcome::ALL.len()], |before| before.outcomes);
+        let ended: [u64; Outcome::ALL.len()] =
+            std::array::from_fn(|i| self.outcomes[i].saturating_sub(outcomes_before[i]));
+        let sent = self.sent.saturating_sub(before.map_or(0, |before| before.sent));
+        let cores = |now_s: f64, before_s: f64| tidy((now_s - before_s).max(0.0) / seconds);
+        let server = self.server.zip(before.and_then(|before| before.server));
+        let server_cores = server
+            .filter(|((pid, _), (before, _))| pid == before)
+            .map(|((_, now_s), (_, before_s))| cores(now_s, before_s));
+        let own = self.own_cpu_s.zip(before.and_then(|before| before.own_cpu_s));
+        let responses = watched.progress.take_responses().filter(|responses| !responses.is_empty());
+        let quantile_s =
+            |p| responses.as_ref().map(|responses| tidy(responses.value_at_quantile(p) as f64 / 1e9));
+        Some(Sample {
+            at_s: self.at_s,
+            sent_per_s: tidy(sent as f64 / seconds),
+            answered_per_s: tidy(ended[0] as f64 / seconds),
+            in_flight: watched.progress.in_flight.load(Ordering::Relaxed),
+            waiting: watched.progress.waiting.load(Ordering::Relaxed),
+            p50_s: quantile_s(0.5),
+            p90_s: quantile_s(0.9),
+            p99_s: quantile_s(0.99),
+            failed: std::array::from_fn::<_, FAILURES, _>(|i| ended[i + 1]),
+            server_cores,
+            generator_cores: own.map(|(now_s, before_s)| cores(now_s, before_s)),
+        })
+    }
+}
+
+/// To four digits, which is more than a plot shows, so that the file is short.
+fn tidy(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
