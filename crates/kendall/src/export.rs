@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use kendall_lab::{Format, Source};
+use kendall_lab::export::{self, Format, Source};
 use kendall_report::Report;
 use kendall_report::junit::Suite;
 
@@ -62,7 +62,7 @@ pub(crate) fn export(options: &Options) -> anyhow::Result<ExitCode> {
 /// Writes a run of which a report was made.
 pub(crate) fn of_run(folder: &Path, report: &Report, wanted: &[Export]) -> anyhow::Result<()> {
     for Export { format, to } in wanted {
-        let written = kendall_lab::export(folder, report, *format, to.as_deref())?;
+        let written = export::run(folder, report, *format, to.as_deref())?;
         print::note(&format!("Exported {format}: {}", written.display()));
     }
     Ok(())
@@ -78,10 +78,10 @@ pub(crate) fn of_load(folder: &Path, found: &Found, wanted: &[Export]) -> anyhow
                 "openmetrics is written of the runs of an experiment; of a load there are csv, json, parquet and hdr"
             );
         }
-        let written = kendall_lab::place(folder, *format, to.as_deref())?;
+        let written = export::place(folder, *format, to.as_deref())?;
         match format {
             Format::Json => kendall_record::write_json(&written, found)?,
-            _ => kendall_lab::requests(std::slice::from_ref(&trial), *format, &written)?,
+            _ => export::requests(std::slice::from_ref(&trial), *format, &written)?,
         }
         print::note(&format!("Exported {format}: {}", written.display()));
     }

@@ -301,6 +301,11 @@ pub(crate) fn write_page(found: &Found, folder: &Path) -> anyhow::Result<PathBuf
     Ok(page)
 }
 
+/// The figures of a recorded load.
+pub(crate) fn figures(found: &Found) -> Vec<kendall_report::figure::Named> {
+    kendall_report::load_figures(&show::page(found))
+}
+
 /// The command without what is no parameter of a load.
 fn again(target: &str, asked: &Asked, settings: &Settings) -> String {
     let defaults = Settings::defaults(LOAD);

@@ -5,9 +5,11 @@ mod compare;
 mod doctor;
 mod export;
 mod figure;
+mod figures;
 mod fit;
 mod link;
 mod load;
+mod open;
 mod options;
 mod peak;
 mod plan;
@@ -22,6 +24,7 @@ mod serve;
 mod solve;
 mod systems;
 mod target;
+mod web;
 
 use std::io;
 use std::process::ExitCode;
@@ -60,6 +63,8 @@ enum Command {
     Plan(plan::Options),
     /// Run an experiment: serve, load, record, model and report
     Run(run::Options),
+    /// Show runs in a browser: those that go on as they happen, reports, comparisons; stop and resume them
+    Web(web::Options),
     /// Print an experiment's results again and write its report.html anew
     Report(report::Options),
     /// Write a run in the formats of other tools: CSV, JSON, Parquet, HdrHistogram, OpenMetrics
@@ -105,6 +110,7 @@ fn main() -> ExitCode {
         Command::Solve(options) => solve::solve(&options),
         Command::Plan(options) => plan::plan(&options),
         Command::Run(options) => run::run(&options),
+        Command::Web(options) => web::web(&options),
         Command::Report(options) => report::report(&options),
         Command::Export(options) => export::export(&options),
         Command::Fit(options) => fit::fit(&options),

@@ -8,7 +8,7 @@ use kendall_push::{Push, Target};
 use crate::print;
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct PushOptions {
     /// Send rates, response times and processor use to OpenTelemetry while it runs: OTLP over HTTP as JSON, such as
     /// http://127.0.0.1:4318
     #[arg(long, value_name = "URL", value_parser = Target::otlp)]
@@ -22,7 +22,7 @@ pub(crate) struct Options {
 /// What is sent while a run goes on.
 pub(crate) struct Pushing(Vec<Push>);
 
-impl Options {
+impl PushOptions {
     /// Begins to send what a run says of itself.
     pub(crate) fn start(&self, lab: &Lab) -> anyhow::Result<Pushing> {
         let targets: Vec<&Target> = self.otlp.iter().chain(&self.remote_write).collect();

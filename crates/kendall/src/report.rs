@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use kendall_report::Report;
+use kendall_report::{Report, figure};
 
 use crate::systems::SYSTEMS;
-use crate::{load, print};
+use crate::{figures, load, print};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -23,6 +23,10 @@ pub(crate) struct Options {
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
+
+    /// Write each figure into this folder as well, as SVG and PNG for a paper
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
 }
 
 /// How a report is printed.
@@ -40,12 +44,19 @@ impl Form {
 
 pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
     let form = Form::of(options.json);
-    match load::recorded(&options.results)? {
+    let drawn = match load::recorded(&options.results)? {
         Some(found) => {
             load::show(&found, form)?;
             load::write_page(&found, &options.results)?;
+            options.figures.as_ref().map(|_| load::figures(&found)).unwrap_or_default()
         }
-        None => drop(show(&options.results, form, &options.trial)?),
+        None => {
+            let (_, report) = show(&options.results, form, &options.trial)?;
+            options.figures.as_ref().map(|_| figure::of_page(&report)).unwrap_or_default()
+        }
+    };
+    if let Some(folder) = &options.figures {
+        figures::write(&drawn, folder)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -54,8 +65,8 @@ pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
 /// where none is named. Returns the page's path and the report.
 pub(crate) fn show(folder: &Path, form: Form, trials: &[String]) -> anyhow::Result<(PathBuf, Report)> {
     let mut report = kendall_lab::analyse(folder, SYSTEMS)?;
-    let known = |trial: &&String| !report.trial_views.iter().any(|view| view.trial == **trial);
-    if let Some(unknown) = trials.iter().find(known) {
+    let is_unknown = |trial: &&String| !report.trial_views.iter().any(|view| view.trial == **trial);
+    if let Some(unknown) = trials.iter().find(is_unknown) {
         bail!(
             "no trial {unknown:?} is in the answers of {}; its folder trials has their names",
             folder.display()
@@ -65,12 +76,28 @@ pub(crate) fn show(folder: &Path, form: Form, trials: &[String]) -> anyhow::Resu
         report.trial_views.retain(|view| trials.contains(&view.trial));
     }
     match form {
-        Form::Table => print::report(&report)?,
+        Form::Table => print::report(report)?,
         Form::Json => print::out(&(report.to_json() + "\n"))?,
     }
-    let page = folder.join("report.html");
-    fs::write(&page, kendall_report::page(&report))
-        .with_context(|| format!("cannot write {}", page.display()))?;
+    let page = write_page(folder, &report)?;
     print::note(&format!("Report: {}", page.display()));
     Ok((page, report))
+}
+
+/// Analyses a run, or a load that was recorded, and writes its page.
+pub(crate) fn write(folder: &Path) -> anyhow::Result<()> {
+    match load::recorded(folder)? {
+        Some(found) => load::write_page(&found, folder).map(drop),
+        None => write_page(folder, &kendall_lab::analyse(folder, SYSTEMS)?).map(drop),
+    }
+}
+
+/// Writes the page of a run; whoever reads it meanwhile gets the old one or the new one.
+fn write_page(folder: &Path, report: &Report) -> anyhow::Result<PathBuf> {
+    let page = folder.join("report.html");
+    let beside = folder.join("report.html.tmp");
+    fs::write(&beside, kendall_report::page(report))
+        .and_then(|()| fs::rename(&beside, &page))
+        .with_context(|| format!("cannot write {}", page.display()))?;
+    Ok(page)
 }

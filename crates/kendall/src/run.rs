@@ -2,7 +2,10 @@
 
 use std::env;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, value_parser};
@@ -11,8 +14,11 @@ use kendall_report::junit::Suite;
 use kendall_solve::expect::Verdict;
 
 use crate::export::Export;
+use crate::open::open;
+use crate::push::PushOptions;
 use crate::systems::SYSTEMS;
-use crate::{INTERRUPTED, NOT_AS_EXPECTED, export, print, push, report};
+use crate::web::Beside;
+use crate::{INTERRUPTED, NOT_AS_EXPECTED, export, print, report};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -46,11 +52,15 @@ pub(crate) struct Options {
     junit: Option<PathBuf>,
 
     #[command(flatten)]
-    push: push::Options,
+    push: PushOptions,
 
     /// Open the report in a browser when done
     #[arg(long)]
     open: bool,
+
+    /// Show the run as it happens, on a page in a browser, and serve that page until Ctrl-C; after the run's end, too
+    #[arg(long)]
+    web: bool,
 
     /// Print the report as JSON
     #[arg(long)]
@@ -72,6 +82,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         (None, None) => unreachable!("the command line requires one of them"),
     };
     print::note(&format!("Results go to {}", lab.folder().display()));
+    // Before the run moves to the end of a link.
+    let mut beside = options.web.then(|| Beside::start(&program, lab.folder())).transpose()?;
     let cancel = crate::load::ctrl_c()?;
     let pushing = options.push.start(&lab)?;
     let ended = lab.run(&program, &cancel);
@@ -80,6 +92,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     if ended == Ended::Interrupted {
         print::note(&format!("Interrupted; go on with: kendall run --resume {}", lab.folder().display()));
         if lab.trials_done() == 0 {
+            serve_on(&mut beside, &cancel);
             return Ok(ExitCode::from(INTERRUPTED));
         }
     }
@@ -92,6 +105,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     if options.open && !lab.crosses_link() {
         open(&page);
     }
+    serve_on(&mut beside, &cancel);
     Ok(ExitCode::from(match (ended, report.verdict()) {
         (Ended::Interrupted, _) => INTERRUPTED,
         (Ended::Complete, Some(Verdict::Failed)) => NOT_AS_EXPECTED,
@@ -99,13 +113,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     }))
 }
 
-/// Shows a page in the user's browser; its path has been printed, so it does not matter if that fails.
-fn open(page: &std::path::Path) {
-    let graphical = env::var_os("DISPLAY").is_some() || env::var_os("WAYLAND_DISPLAY").is_some();
-    if graphical || cfg!(target_os = "macos") {
-        let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-        let mut command = Command::new(program);
-        let quiet = command.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        drop(quiet.spawn());
+/// Leaves the page beside a run to whoever looks at it, until Ctrl-C. A run that was stopped may have been so from its page, so
+/// that signal does not count; a second one ends the program in any case.
+fn serve_on(beside: &mut Option<Beside>, cancel: &AtomicBool) {
+    let Some(beside) = beside else { return };
+    print::note("The page stays; Ctrl-C ends it.");
+    let stopped_before = cancel.load(Ordering::Relaxed);
+    while beside.serves() && (stopped_before || !cancel.load(Ordering::Relaxed)) {
+        thread::sleep(Duration::from_millis(100));
     }
 }

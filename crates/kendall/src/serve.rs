@@ -34,7 +34,7 @@ struct Common {
     until_stdin_ends: bool,
 }
 
-fn address(text: &str) -> Result<SocketAddr, String> {
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     let mut addresses = text.to_socket_addrs().map_err(|_| "write HOST:PORT, such as 127.0.0.1:5003")?;
     addresses.next().ok_or_else(|| "the host has no address".into())
 }

@@ -11,7 +11,7 @@ const FLOORS: [&[&str]; 6] = [
     &["kendall-record"],
     &["kendall-solve", "kendall-load", "kendall-probe", "kendall-link", "kendall-service", "kendall-push"],
     &["kendall-reverse", "kendall-http", "kendall-hold", "kendall-report"],
-    &["kendall-lab"],
+    &["kendall-lab", "kendall-web"],
     &["kendall"],
 ];
 

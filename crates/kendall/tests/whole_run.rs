@@ -119,6 +119,53 @@ fn an_experiment_leaves_its_record_and_a_report() {
     let again = kendall().args(["report", "--json"]).arg(&run).output().unwrap();
     let again: Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(again["points"], report["points"]);
+
+    // The page leads to the record of every trial.
+    let links: Vec<&str> =
+        page.split("href=\"trials/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert!(links.len() >= 2 * 4, "{links:?}");
+    for link in links {
+        let file = run.join("trials").join(link.replace("%3D", "="));
+        assert!(file.exists(), "{} is missing", file.display());
+    }
+}
+
+#[test]
+fn every_figure_of_a_report_is_written_as_svg_and_png() {
+    let folder = folder_with(EXPERIMENT);
+    assert!(run(folder.path()).status.success());
+    let figures = folder.path().join("for/paper");
+    let output =
+        kendall().arg("report").arg(results(folder.path())).arg("--figures").arg(&figures).output().unwrap();
+    if stderr(&output).contains("has no fonts") && std::env::var_os("CI").is_none() {
+        eprintln!("skipped: this machine has no fonts, and figures as PNG need one");
+        return;
+    }
+    assert!(output.status.success(), "{}", stderr(&output));
+    for name in ["response", "waiting", "quantiles", "slower", "ecdf", "services", "replay", "cores"] {
+        let svg = fs::read_to_string(figures.join(format!("{name}.svg"))).unwrap();
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{name}");
+        let png = fs::read(figures.join(format!("{name}.png"))).unwrap();
+        assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"), "{name}");
+        // As wide as the drawing, at three pixels for one.
+        let (_, rest) = svg.split_once(" width=\"").unwrap();
+        let width: f64 = rest.split_once('"').unwrap().0.parse().unwrap();
+        let pixels = u32::from_be_bytes(png[16..20].try_into().unwrap());
+        assert_eq!(f64::from(pixels), 3.0 * width, "{name}");
+    }
+    // A folder that cannot be made is named.
+    let output = kendall()
+        .arg("report")
+        .arg(results(folder.path()))
+        .arg("--figures")
+        .arg(folder.path().join("small.toml/x"))
+        .output()
+        .unwrap();
+    assert!(
+        !output.status.success() && stderr(&output).contains("cannot make the folder"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 fn read(file: &Path) -> Value {

@@ -2,9 +2,12 @@
 
 mod checks;
 mod curves;
+mod effects;
 mod expectations;
 mod links;
 mod observe;
+mod scaling;
+mod spread;
 mod told;
 mod trial_view;
 
@@ -74,6 +77,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
     }
     trials.sort_by_key(|(number, _)| *number);
     links.sort_by_key(|(number, _)| *number);
+    let curves = curves::curves(&lab, &axis, &measurements);
     trial_views.sort_by_key(|(number, _)| *number);
     let mut report = Report {
         name: lab.experiment().name.clone(),
@@ -88,7 +92,9 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         trial_views: trial_views.into_iter().map(|(_, view)| view).collect(),
         links: links.into_iter().map(|(_, link)| link).collect(),
         planned_trials: lab.trials_planned(),
-        curves: curves::curves(&lab, &axis, &measurements),
+        scaling: scaling::scalings(&axis, &curves, &measurements),
+        effects: Vec::new(),
+        curves,
         published: told::published(&lab, &axis),
         checks: Vec::new(),
         resources,
@@ -96,6 +102,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         doubts,
         experiment_toml: lab.experiment().to_toml(),
     };
+    report.effects = effects::seen(&report);
     report.checks = checks::placed(&report, checks);
     report.checks.extend(checks::between_loads(&report, &axis, &measurements));
     Ok(report)
@@ -148,6 +155,7 @@ impl Tried {
             point,
             seed: result.seed,
             response_s: answer.map(|answer| answer.response.mean_s.value),
+            response_p99_s: answer.and_then(|answer| Some(answer.response.quantile(0.99)?.value)),
             weighted_response_s: answer.and_then(|answer| Some(answer.weighted_response_s?.value)),
             counts,
             little_gap: solve::little(rows).map(|check| check.relative_gap),
@@ -189,6 +197,7 @@ fn cut_off(id: String, seed: u64, rows: &[RequestRow], doubt: String) -> TrialLi
         point: None,
         seed,
         response_s: None,
+        response_p99_s: None,
         weighted_response_s: None,
         counts,
         little_gap: None,
@@ -399,6 +408,7 @@ impl Measurement {
         let notations = observed.notations(&lab.experiment().models);
         let seed = derive(lab.experiment().seed.unwrap_or_default(), Purpose::Trial, lab.asks(index) as u64);
         let service = observed.service();
+        let responses_s = sample.sorted_s(RequestRow::response_ns);
         let offered_per_s = self.arrivals.rate_per_s();
         Point {
             settings: axis.settings(combination),
@@ -407,7 +417,9 @@ impl Measurement {
             measured: self.answer.clone(),
             delay_s: self.delay_s,
             models: observed.answers(&notations, order(lab), seed),
-            responses_s: thinned(&sample.sorted_s(RequestRow::response_ns), DRAWN_RESPONSES),
+            responses_s: thinned(&responses_s, DRAWN_RESPONSES),
+            tail_s: spread::tail(&responses_s),
+            spread: service.and_then(|seen| spread::spread(&self.services_s, seen.scv, &notations)),
             service,
             utilisation_offered: offered_per_s
                 .zip(service)

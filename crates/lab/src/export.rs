@@ -122,12 +122,7 @@ impl Source {
 ///
 /// # Errors
 /// Fails where a record cannot be read or the file cannot be written.
-pub fn export(
-    run: &Path,
-    report: &Report,
-    format: Format,
-    to: Option<&Path>,
-) -> Result<PathBuf, ExportError> {
+pub fn run(run: &Path, report: &Report, format: Format, to: Option<&Path>) -> Result<PathBuf, ExportError> {
     let to = place(run, format, to)?;
     let trials = Source::of(run, report);
     if trials.is_empty() {

@@ -11,7 +11,7 @@ mod compare;
 mod cost;
 mod disturbance;
 mod experiment;
-mod export;
+pub mod export;
 mod fault;
 mod file;
 mod hopeless;
@@ -46,7 +46,6 @@ pub use experiment::{
     CASE, Calibration, Case, Combination, ExpectedAt, Experiment, Factor, Level, Model, Published,
     PublishedRow, Section, Variable,
 };
-pub use export::{ExportError, Format, Source, export, place, requests};
 pub use fault::Fault;
 pub use file::{ExperimentError, parse, read};
 pub use lab::{Ended, Lab, LabError, drawn_seed};

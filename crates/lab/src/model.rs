@@ -233,7 +233,7 @@ pub(crate) fn label(notation: &Notation, arrivals: &Arrivals, order: Order) -> S
 }
 
 /// A law of a kind with a measured mean and variation, as far as the kind has room for the latter.
-fn law(kind: Kind, mean_s: f64, scv: f64) -> Result<Law, String> {
+pub(crate) fn law(kind: Kind, mean_s: f64, scv: f64) -> Result<Law, String> {
     let scv = match kind {
         // Measured times that are uniform from 0 vary now a little more, now a little less than that.
         Kind::Uniform => Some(scv.min(1.0 / 3.0)),

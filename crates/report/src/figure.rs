@@ -6,14 +6,23 @@
 mod cores;
 mod dots;
 mod ecdf;
+mod effects;
 mod replay;
 mod response;
+mod services;
 mod shown;
+mod tails;
+mod throughput;
 
 pub(crate) use cores::cores;
 pub use ecdf::ecdf;
+pub use effects::effects;
 pub use replay::replay;
+pub use services::services;
+pub use tails::{quantiles, slower};
+pub use throughput::{throughput, users};
 
+use kendall_solve::expect::Measure;
 use kendall_station::{Answer, Estimate};
 
 use shown::Shown;
@@ -51,6 +60,59 @@ pub fn waiting(report: &Report) -> Option<Figure> {
     })
 }
 
+/// A figure and what it is called in files and classes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named {
+    /// One word: "throughput".
+    pub name: &'static str,
+    /// The figure.
+    pub figure: Figure,
+    /// How many columns of its table are words.
+    pub left: usize,
+}
+
+/// The figures that a report has something to show in, in the order in which a page shows them.
+pub fn all(report: &Report) -> Vec<Named> {
+    let place = report.factors.len();
+    let figures = [
+        ("response", Some(response(report)), place),
+        ("throughput", throughput(report), place),
+        ("users", users(report), place),
+        ("replay", replay(report), place),
+        ("waiting", waiting(report), place),
+        ("weighted", weighted(report), place),
+        ("effects", effects(report), 1),
+        ("quantiles", quantiles(report), place),
+        ("slower", slower(report), place),
+        ("ecdf", Some(ecdf(report)).filter(|figure| !figure.panels.is_empty()), place + 1),
+        ("services", services(report), place),
+    ];
+    let named = |(name, figure, left): (_, Option<Figure>, _)| Some(Named { name, figure: figure?, left });
+    figures.into_iter().filter_map(named).collect()
+}
+
+/// The figures of a report as files: those of its page.
+pub fn of_page(report: &Report) -> Vec<Named> {
+    let cores = crate::resources::Section::of(report).and_then(|section| section.over_time);
+    let cores = cores.map(|figure| Named { name: "cores", figure, left: 1 });
+    all(report).into_iter().chain(cores).collect()
+}
+
+/// The name of the one figure that answers the question. Where times are expected of a load that varies, it is how they grow
+/// with what is served, for there the limit and the knee stand in one picture. Of a single combination there is no curve, and
+/// the replay shows each of its requests. Else it is the response time against what was varied.
+pub fn that_matters(report: &Report) -> &'static str {
+    let is_of_time = |measure| matches!(measure, Measure::Mean | Measure::Quantile(_));
+    if report.expected.iter().any(|at| is_of_time(at.judged.expected.measure)) && throughput(report).is_some()
+    {
+        "throughput"
+    } else if report.points.len() == 1 && replay(report).is_some() {
+        "replay"
+    } else {
+        "response"
+    }
+}
+
 /// A figure: panels that share a legend and a caption.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
@@ -82,7 +144,7 @@ pub struct Panel {
     pub title: String,
     /// The drawing, as SVG.
     pub svg: String,
-    /// The same plot as JSON, for the script of the page; empty where it is only drawn.
+    /// The same plot as JSON, for the script of the page.
     pub data: String,
 }
 
@@ -104,11 +166,6 @@ impl Panel {
     /// A plot with its drawing and its data.
     pub(crate) fn of(title: impl Into<String>, plot: &Plot) -> Self {
         Self { title: title.into(), svg: plot.svg(), data: plot.json() }
-    }
-
-    /// A drawing alone.
-    pub(crate) fn drawn(title: impl Into<String>, svg: String) -> Self {
-        Self { title: title.into(), svg, data: String::new() }
     }
 }
 

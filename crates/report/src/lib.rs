@@ -8,6 +8,7 @@
 
 mod chart;
 mod comparison;
+mod effects;
 mod expected;
 pub mod figure;
 mod finding;
@@ -18,6 +19,7 @@ mod load;
 mod model;
 pub mod openmetrics;
 mod page;
+mod paper;
 pub mod picture;
 mod plot;
 mod published;
@@ -25,7 +27,9 @@ mod ratio;
 mod relative;
 mod replay;
 pub mod resources;
+mod scaling;
 pub mod script;
+mod style;
 mod svg;
 pub mod terminal;
 mod trial_view;
@@ -33,18 +37,24 @@ pub mod versus;
 
 pub use kendall_solve::number;
 
+pub use effects::EffectsSeen;
 pub use expected::ExpectedAt;
 pub use finding::{Answers, AssumedLaw, Finding, Reason, Severity, Trend, Way, findings};
 pub use link::{LinkProperty, LinkQuantity, TrialLink};
-pub use load::{LoadPage, load_page};
+pub use load::{LoadPage, load_figures, load_page};
 pub use model::{
     Counts, Curve, Factor, FactorKind, Growth, LeftOut, Modelled, Modelling, Point, Report, ServiceSeen,
-    TrialLine, WarmupBy,
+    ServiceSpread, TrialLine, WarmupBy,
 };
 pub use page::page;
+pub use paper::paper;
+#[cfg(feature = "png")]
+pub use paper::{Painter, PngError};
 pub use published::{Measure, Published, PublishedRow};
 pub use replay::{Expected, Replayed};
 pub use resources::Resources;
+pub use scaling::{Knee, Scaling, UslSeen};
+pub use style::{STYLE, UPLOT_CSS, UPLOT_JS};
 pub use trial_view::{
     AgainstLaw, Dispersion, Ended, Heat, Interval, Spread, Stages, TrialView, Window, WindowOf,
 };

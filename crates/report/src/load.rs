@@ -7,7 +7,7 @@ mod figures;
 use askama::Template;
 use kendall_solve::streamed::Streamed;
 
-use crate::figure::{Figure, Table};
+use crate::figure::{Figure, Named, Table};
 use crate::resources::{OneServer, Watched};
 
 /// What the page of a load shows.
@@ -45,6 +45,18 @@ pub fn load_page(page: &LoadPage<'_>) -> String {
     let server = page.watched.as_ref().map(OneServer::of);
     let view = View { page, style, along_time, quantiles, server };
     view.render().expect("rendering to a string fails only where a value's Display does")
+}
+
+/// The figures of that page that have something to show.
+pub fn load_figures(page: &LoadPage<'_>) -> Vec<Named> {
+    let cores = page.watched.as_ref().and_then(|watched| OneServer::of(watched).over_time);
+    let figures = [
+        ("along-time", page.seen.map(figures::along_time)),
+        ("quantiles", page.seen.map(figures::quantiles)),
+        ("cores", cores),
+    ];
+    let named = |(name, figure): (_, Option<Figure>)| Some(Named { name, figure: figure?, left: 1 });
+    figures.into_iter().filter_map(named).collect()
 }
 
 #[derive(Template)]

@@ -9,10 +9,12 @@ use kendall_solve::{self as solve, Candidates};
 use kendall_station::{Answer, By, Estimate};
 use serde::{Deserialize, Serialize};
 
+use crate::effects::EffectsSeen;
 use crate::link::TrialLink;
 use crate::published::Published;
 use crate::replay::Expected;
 use crate::resources::Resources;
+use crate::scaling::Scaling;
 use crate::trial_view::TrialView;
 
 /// Everything a report shows of one experiment.
@@ -49,6 +51,12 @@ pub struct Report {
     /// Smooth lines of formulas, for the figure; without them the figure joins the formula's answers at the points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curves: Vec<Curve>,
+    /// How much the system bears, for each group of points for which that could be told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scaling: Vec<Scaling>,
+    /// What each factor does, on each measure for which that could be told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<EffectsSeen>,
     /// Figures that others published of the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
@@ -110,8 +118,15 @@ pub struct Point {
     pub models: Vec<Modelled>,
     /// Measured response times in ascending order: all of them, or an evenly thinned sample.
     pub responses_s: Vec<f64>,
+    /// Shares of the requests and the response time that they stayed within, from the fastest to as far out as the number of
+    /// requests tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tail_s: Vec<(f64, f64)>,
     /// The service times by the server's own stamps, where it gives them.
     pub service: Option<ServiceSeen>,
+    /// How these spread; `None` where there are few, or all are alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<ServiceSpread>,
     /// Offered rate × mean service time / servers; `None` for a closed population or without stamps.
     pub utilisation_offered: Option<f64>,
     /// Set where response times grow while the trials run, so that their mean depends on how long that is.
@@ -179,6 +194,17 @@ pub struct ServiceSeen {
     pub n: u64,
 }
 
+/// A histogram of service times, and what laws expect of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServiceSpread {
+    /// The ends of its intervals, ascending; there are two or more.
+    pub edges_s: Vec<f64>,
+    /// The share of the requests in each interval.
+    pub shares: Vec<f64>,
+    /// Each law by its name, and the shares that it expects.
+    pub laws: Vec<(String, Vec<f64>)>,
+}
+
 /// Response times that grow during a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Growth {
@@ -215,6 +241,9 @@ pub struct TrialLine {
     /// Its own mean response time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_s: Option<f64>,
+    /// Its own response time of 99 % of the requests, where there were enough to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_p99_s: Option<f64>,
     /// Its own mean of weight × response time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weighted_response_s: Option<f64>,

@@ -9,7 +9,7 @@ use kendall_record::Outcome;
 use kendall_station::{Answer, Estimate};
 
 use crate::comparison::{Comparison, comparisons};
-use crate::figure::{self, Figure, Table, time_cell};
+use crate::figure::{self, Figure, Named, Table, time_cell};
 use crate::finding::{Finding, Severity, assumptions, findings};
 use crate::link;
 use crate::model::{LeftOut, Modelled, Modelling, Point, Report, TrialLine, WarmupBy};
@@ -29,16 +29,27 @@ pub fn page(report: &Report) -> String {
     for finding in findings(report) {
         sentences.add(&finding);
     }
+    let (mut loads, mut spreads) = (Vec::new(), Vec::new());
+    let mut first = None;
+    let mut candidates = replay::table(report);
+    let matters = figure::that_matters(report);
+    for Named { name, figure, left } in figure::all(report) {
+        let candidates = if name == "replay" { candidates.take() } else { None };
+        let place = if name == matters { "response " } else { "" };
+        let shown = Shown { class: format!("{place}{name}-figure"), figure, left, candidates };
+        match name {
+            _ if name == matters => first = Some(shown),
+            "quantiles" | "slower" | "ecdf" | "services" => spreads.push(shown),
+            _ => loads.push(shown),
+        }
+    }
     let view = View {
         report,
-        style: concat!(include_str!("../templates/page.css"), include_str!("../templates/figure.css")),
+        style: crate::style::STYLE,
         sentences,
-        response: figure::response(report),
-        waiting: figure::waiting(report),
-        weighted: figure::weighted(report),
-        replay: figure::replay(report),
-        candidates: replay::table(report),
-        ecdf: figure::ecdf(report),
+        first: first.expect("the figure that matters is one of all"),
+        loads,
+        spreads,
         quantities: quantities(report).map(|quantity| quantity.name).collect(),
         place_head: figure::place_head(report),
         rows: rows(report),
@@ -49,7 +60,8 @@ pub fn page(report: &Report) -> String {
         expected: crate::expected::table(report),
         links: link::table(report),
         link_lateness: link::lateness(report),
-        trials: trials(report),
+        trials_head: trials_head(),
+        trials: report.trials.iter().map(Tried::of).collect(),
         trial_views: trial_view::Section::of(report),
         resources: Section::of(report),
     };
@@ -63,12 +75,12 @@ struct View<'a> {
     report: &'a Report,
     style: &'static str,
     sentences: Sentences,
-    response: Figure,
-    waiting: Option<Figure>,
-    weighted: Option<Figure>,
-    replay: Option<Figure>,
-    candidates: Option<(String, Table)>,
-    ecdf: Figure,
+    /// The one figure of the first screen.
+    first: Shown,
+    /// What the load and other factors do.
+    loads: Vec<Shown>,
+    /// How times spread.
+    spreads: Vec<Shown>,
     quantities: Vec<&'static str>,
     place_head: Vec<String>,
     rows: Vec<Row>,
@@ -79,9 +91,20 @@ struct View<'a> {
     expected: Table,
     links: Table,
     link_lateness: Option<String>,
-    trials: Table,
+    trials_head: Vec<String>,
+    trials: Vec<Tried>,
     trial_views: Option<String>,
     resources: Option<Section>,
+}
+
+/// A figure on the page.
+struct Shown {
+    class: String,
+    figure: Figure,
+    /// How many columns of its table are words.
+    left: usize,
+    /// What stands under the replay: how well each candidate explains the requests.
+    candidates: Option<(String, Table)>,
 }
 
 /// What stands between empty lines.
@@ -257,22 +280,51 @@ fn warmup(left_out: LeftOut) -> String {
     }
 }
 
-fn trials(report: &Report) -> Table {
+/// What a trial that was finished left on disk: what it is, and where it lies from the page.
+fn files(trial: &TrialLine) -> Vec<(&'static str, String)> {
+    if trial.point.is_none() {
+        return Vec::new();
+    }
+    let folder: String = trial.id.bytes().map(in_address).collect();
+    [("requests", "requests.parquet"), ("answer", "answer.json")]
+        .map(|(what, file)| (what, format!("trials/{folder}/{file}")))
+        .into()
+}
+
+/// A byte of a file's name as it stands in an address.
+fn in_address(byte: u8) -> String {
+    match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+        other => format!("%{other:02X}"),
+    }
+}
+
+fn trials_head() -> Vec<String> {
     let mut head = vec!["trial".to_owned(), "seed".to_owned(), "sent".to_owned()];
     head.extend(Outcome::ALL.map(|outcome| outcome.name().replace('-', " ")));
     head.extend(
         ["left out as warm-up", "Little’s law off by", "send lag p99", "server CPU [cores]"]
             .map(str::to_owned),
     );
-    let row = |trial: &TrialLine| {
-        let mut row = vec![trial.id.clone(), trial.seed.to_string(), trial.counts.sent.to_string()];
-        row.extend(Outcome::ALL.map(|outcome| trial.counts.of(outcome).to_string()));
+    head
+}
+
+/// A trial in the table of them.
+struct Tried {
+    cells: Vec<String>,
+    /// Its files: what they are, and where they lie from the page.
+    files: Vec<(&'static str, String)>,
+}
+
+impl Tried {
+    fn of(trial: &TrialLine) -> Self {
+        let mut cells = vec![trial.id.clone(), trial.seed.to_string(), trial.counts.sent.to_string()];
+        cells.extend(Outcome::ALL.map(|outcome| trial.counts.of(outcome).to_string()));
         let known = |value: Option<f64>, text: fn(f64) -> String| value.map_or_else(|| NONE.to_owned(), text);
-        row.push(trial.left_out.map_or_else(|| NONE.to_owned(), warmup));
-        row.push(known(trial.little_gap, |gap| percent(gap.abs())));
-        row.push(known(trial.send_lag_p99_s, time));
-        row.push(known(trial.server_cpu_cores, |cores| significant(cores, 2)));
-        row
-    };
-    Table { head, rows: report.trials.iter().map(row).collect() }
+        cells.push(trial.left_out.map_or_else(|| NONE.to_owned(), warmup));
+        cells.push(known(trial.little_gap, |gap| percent(gap.abs())));
+        cells.push(known(trial.send_lag_p99_s, time));
+        cells.push(known(trial.server_cpu_cores, |cores| significant(cores, 2)));
+        Self { cells, files: files(trial) }
+    }
 }

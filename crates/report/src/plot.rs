@@ -57,7 +57,6 @@ pub(crate) struct Layer {
 }
 
 /// The marks of a layer; lists of one layer are of equal length unless it says otherwise.
-#[allow(dead_code, reason = "plots of trials draw those that these do not")]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "mark", rename_all = "snake_case")]
 pub(crate) enum Marks {
@@ -85,7 +84,6 @@ pub(crate) enum Marks {
 }
 
 /// One of the axes.
-#[allow(dead_code, reason = "plots of trials draw those that these do not")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Which {

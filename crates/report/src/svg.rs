@@ -63,6 +63,21 @@ impl Svg {
         svg
     }
 
+    /// A drawing that is a file of its own, on white, with a style that is written out.
+    pub(crate) fn for_paper((width, height): (f64, f64), title: &str, style: &str) -> Self {
+        let mut svg = Self::new(width, height, title);
+        svg.out = svg.out.replacen("<svg ", "<svg class=\"chart\" ", 1);
+        svg.element(format_args!("<style>{style}</style>"));
+        svg.element(format_args!("<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>"));
+        svg
+    }
+
+    /// A finished drawing within this one.
+    pub(crate) fn inner(&mut self, (x, y): (f64, f64), drawing: &str) {
+        let placed = format!("<svg x=\"{x:.1}\" y=\"{y:.1}\" ");
+        write_to(&mut self.out, drawing.replacen("<svg ", &placed, 1));
+    }
+
     /// The text of the drawing.
     pub(crate) fn finish(mut self) -> String {
         self.out.push_str("</svg>\n");

@@ -54,7 +54,7 @@ fn chance(p: f64) -> String {
 }
 
 /// How it was compared, as sentences.
-fn method(comparison: &Comparison) -> Vec<String> {
+pub fn method(comparison: &Comparison) -> Vec<String> {
     let mut sentences = vec![
         "Each value is the median over runs; in brackets its ratio's 95 % interval (bootstrap over runs, BCa).".to_owned(),
         format!("p: rank permutation test, adjusted by Holm over {} tests.", comparison.tests),
@@ -105,6 +105,30 @@ pub fn summary(against: &Against, terms: &Terms) -> String {
         parts.push(format!("no statement ({})", first.words(terms)));
     }
     if parts.is_empty() { "nothing was measured on both sides".to_owned() } else { parts.join("; ") }
+}
+
+/// A side compared with the first, as a table in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tabled {
+    /// What is compared with what, of how many runs.
+    pub title: String,
+    /// The one line that a reader in a hurry reads.
+    pub summary: String,
+    /// The heads of the columns.
+    pub head: [String; 6],
+    /// A row a metric.
+    pub rows: Vec<[String; 6]>,
+}
+
+/// The comparison as a table for each pair of sides.
+pub fn tables(comparison: &Comparison, terms: &Terms) -> Vec<Tabled> {
+    let table = |against: &Against| Tabled {
+        title: title(against),
+        summary: summary(against, terms),
+        head: head(against),
+        rows: against.metrics.iter().map(|compared| row(compared, terms)).collect(),
+    };
+    comparison.against.iter().map(table).collect()
 }
 
 /// The comparison as text.
@@ -230,6 +254,9 @@ mod tests {
         assert!(text.starts_with("rate=20: a|<b> (8 runs) against main (8 runs)"), "{text}");
         assert!(text.contains("faster by 50 %") && text.contains("more by 100 % (93–107)"), "{text}");
         assert!(text.contains("adjusted by Holm over 3 tests"), "{text}");
+        let tables = tables(&comparison, &terms);
+        assert_eq!((tables.len(), tables[0].rows.len()), (1, 4));
+        assert!(text.contains(&tables[0].summary) && text.starts_with(&tables[0].title), "{tables:?}");
         let markdown = markdown(&comparison, &terms);
         assert!(
             markdown.contains("| --- |") && markdown.contains("p\\|1") && markdown.contains("a\\|&lt;b>")

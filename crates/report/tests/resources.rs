@@ -81,7 +81,7 @@ fn a_page_shows_resources_over_time_by_trial_and_by_function() {
     ] {
         assert!(page.contains(part), "{part} in {page}");
     }
-    let page = sample::without_data(&page);
+    let page = sample::without_script(&page);
     assert!(!page.contains("NaN") && !page.contains("worker <2>"));
     let bare = kendall_report::page(&sample::report());
     assert!(!bare.contains("Resources"), "a report of trials that were not watched says nothing of them");

@@ -7,6 +7,7 @@
 //! - [`measured`] makes an answer from the request rows of real trials.
 //! - [`check`](mod@check) says which assumptions hold in them, and what it costs where one does not.
 //! - [`compare`](mod@compare) says which of several sides is faster, by runs against runs.
+//! - [`effects`](mod@effects) says what each factor of an experiment does, and what two of them do together.
 //! - [`streamed`] makes one from rows as they come, in memory that does not grow.
 //! - [`expect`] judges whether what was seen meets what was expected of it.
 //! - [`peak`] finds the highest rate that meets an objective by trying rates.
@@ -19,6 +20,7 @@ pub mod batch;
 pub mod check;
 pub mod closed;
 pub mod compare;
+pub mod effects;
 pub mod expect;
 pub mod fit;
 mod formula;

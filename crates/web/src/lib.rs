@@ -1,1 +1,226 @@
-//! x
+//! The live page: a list of runs, each run as it happens, its report and its files, and a comparison of any two.
+//!
+//! It reads what runs leave in their folders, among it what they say of themselves while they go on, so any run that any
+//! terminal has begun can be watched, and this program can be stopped and started at any time. It measures nothing and computes
+//! no answer: writing a report and comparing runs are handed in ([`Site`]).
+//!
+//! Nothing comes from a network but the requests of browsers: scripts and styles are within. Each bound on what a client can
+//! ask for stands with what it bounds.
+
+mod children;
+mod door;
+mod error;
+mod events;
+mod files;
+mod heavy;
+mod id;
+mod pages;
+mod picture;
+mod run;
+mod runs;
+mod server;
+mod site;
+mod watch;
+
+use std::fmt;
+use std::future::Future;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kendall_solve::compare::{Comparison, Terms};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch as channel;
+
+use crate::door::{Door, LEAST_TOKEN};
+use crate::id::{HERE, RunId};
+
+pub use error::WebError;
+
+/// Bytes of chance in a token that is drawn.
+const TOKEN_BYTES: usize = 24;
+
+/// What is served, and what others do for it.
+pub struct Site {
+    /// The folder that holds results.
+    pub results: PathBuf,
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// What is asked of browsers; where there is none, one is drawn unless only this machine can reach the address.
+    pub token: Option<String>,
+    /// The program that takes up runs: `PROGRAM run --resume FOLDER`.
+    pub program: PathBuf,
+    /// Writes `report.html` of the run in a folder, or says why not.
+    pub write_report: Box<WriteReport>,
+    /// Compares runs, each with a name and its folder, or says why not.
+    pub compare: Box<CompareRuns>,
+}
+
+/// Writes the report of the run in a folder.
+pub type WriteReport = dyn Fn(&Path) -> Result<(), String> + Send + Sync;
+
+/// Compares runs, the first with all others.
+pub type CompareRuns = dyn Fn(&[(String, PathBuf)]) -> Result<Compared, String> + Send + Sync;
+
+impl fmt::Debug for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Site")
+            .field("results", &self.results)
+            .field("listen", &self.listen)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Runs that were compared.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// What was found.
+    pub comparison: Comparison,
+    /// On which terms.
+    pub terms: Terms,
+    /// What was left out, and why, a sentence each without its full stop.
+    pub left_out: Vec<String>,
+}
+
+/// How long a site is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// Until SIGINT or SIGTERM.
+    Signal,
+    /// Until one of these, or the end of standard input: so as not to outlive whoever started it.
+    SignalOrEndOfInput,
+}
+
+/// A site that is listened for.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    token: Option<String>,
+    site: Site,
+}
+
+impl Server {
+    /// Listens for a site.
+    ///
+    /// # Errors
+    /// Fails where the address is in use, the folder is not one of results, or the token is too short.
+    pub fn bind(mut site: Site) -> Result<Self, WebError> {
+        let folder = site.results.clone();
+        site.results =
+            folder.canonicalize().map_err(|source| WebError::NoFolder { folder: folder.clone(), source })?;
+        if site.results.join("manifest.json").is_file() {
+            return Err(WebError::OneRun(folder));
+        }
+        std::fs::read_dir(&site.results).map_err(|source| WebError::NoFolder { folder, source })?;
+        if site.token.as_ref().is_some_and(|token| !Door::is_token(token)) {
+            return Err(WebError::Token { least: LEAST_TOKEN });
+        }
+        let failed = |source| WebError::Bind { address: site.listen, source };
+        let listener = TcpListener::bind(site.listen).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let token = match site.token.take() {
+            None if !address.ip().is_loopback() => Some(drawn_token()?),
+            token => token,
+        };
+        Ok(Self { listener, address, token, site })
+    }
+
+    /// The address of the list of runs, with the token if one is asked for.
+    pub fn url(&self) -> String {
+        self.at("/")
+    }
+
+    /// The address of the page of the run in a folder, if it is one of these results.
+    pub fn run_url(&self, folder: &Path) -> Option<String> {
+        let folder = folder.canonicalize().ok()?;
+        let names: Vec<&str> = folder
+            .strip_prefix(&self.site.results)
+            .ok()?
+            .iter()
+            .map(|name| name.to_str())
+            .collect::<Option<_>>()?;
+        let id = match *names.as_slice() {
+            [stamp] => RunId::new(HERE, stamp)?,
+            [experiment, stamp] => RunId::new(experiment, stamp)?,
+            _ => return None,
+        };
+        Some(self.at(&format!("/runs/{}/", id.address())))
+    }
+
+    fn at(&self, path: &str) -> String {
+        // An address that means all is none that one can go to.
+        let mut to = self.address;
+        if to.ip().is_unspecified() {
+            to.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+        }
+        let token = self.token.as_ref().map_or_else(String::new, |token| format!("?token={token}"));
+        format!("http://{to}{path}{token}")
+    }
+
+    /// Serves it.
+    ///
+    /// # Errors
+    /// Fails where the operating system refuses what a server needs.
+    pub fn serve(self, until: Until) -> Result<(), WebError> {
+        self.serve_until(async move {
+            let told = async {
+                if signalled().await.is_err() {
+                    std::future::pending().await
+                }
+            };
+            match until {
+                Until::Signal => told.await,
+                Until::SignalOrEndOfInput => tokio::select! { () = told => {}, () = end_of_input() => {} },
+            }
+        })
+    }
+
+    /// Serves it until something is ready.
+    fn serve_until(self, stop: impl Future<Output = ()>) -> Result<(), WebError> {
+        // One thread is enough for ten browsers, and leaves the others to what is measured.
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(WebError::Runtime)?;
+        let served = runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(self.listener).map_err(WebError::Runtime)?;
+            let (leaving, left) = channel::channel(false);
+            let pages = site::pages(self.site, Door::new(self.address, self.token), left);
+            server::serve(listener, pages, stop, leaving).await;
+            Ok(())
+        });
+        // A report that is being written need not be waited for: it appears as a whole or not at all.
+        runtime.shutdown_timeout(Duration::from_millis(100));
+        served
+    }
+}
+
+/// Waits for SIGINT or SIGTERM.
+async fn signalled() -> std::io::Result<()> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+    Ok(())
+}
+
+/// Waits for the end of standard input, on a thread of its own, which cannot be called off.
+async fn end_of_input() {
+    let (say, hear) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        // An error is an end, too.
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        let _ = say.send(());
+    });
+    let _ = hear.await;
+}
+
+/// A token that nobody can guess.
+fn drawn_token() -> Result<String, WebError> {
+    let mut bytes = [0_u8; TOKEN_BYTES];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        let rest = &mut bytes[filled..];
+        filled += rustix::rand::getrandom(rest, rustix::rand::GetRandomFlags::empty())
+            .map_err(|error| WebError::Chance(error.into()))?;
+    }
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

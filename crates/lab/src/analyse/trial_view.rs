@@ -12,7 +12,7 @@ use kendall_station::Arrivals;
 use super::Tried;
 
 /// Columns and rows of a heat map at most.
-const HEAT: (usize, usize) = (60, 20);
+const HEAT: (usize, usize) = (50, 16);
 /// So many of the slowest requests are marked.
 const SLOWEST: usize = 12;
 /// So many requests without a right answer are marked at most.

@@ -17,8 +17,7 @@ const LOG_X_FROM: f64 = 50.0;
 pub(super) const MEASURED: &str = "measured, 95 % interval";
 
 /// What rings with an arrow mean.
-pub(super) const RISING_CAPTION: &str =
-    " Rings with an arrow were not steady: a longer trial would have measured more.";
+pub(super) const RISING_CAPTION: &str = " Rings were not steady: a longer trial would have measured more.";
 
 /// How trials of so many requests were simulated, where they were.
 pub(super) fn as_run_caption(report: &Report) -> &'static str {

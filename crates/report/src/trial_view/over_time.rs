@@ -42,7 +42,7 @@ pub(super) fn figure(view: &TrialView, cores: Option<&Timeline>) -> Figure {
             "In intervals of {}. A request belongs where it was due, so what a stall costs is drawn where it was due; sent and \
              completed count where that happened. The grey band spans the least and the most in flight. Of each interval p90 \
              is told from 10 requests on, p99 from 100 on, and the longest always. Darker cells of the heat map are more \
-             requests, by equal ratios; the dots are its {} slowest requests.{left_out}",
+             requests, by equal ratios; the rings are its {} slowest requests.{left_out}",
             time(view.interval_s),
             view.slowest.len(),
         ),
@@ -170,7 +170,7 @@ fn heat(view: &TrialView) -> Plot {
         ));
     }
     let slowest = view.slowest.iter().map(|one| (one.due_s, one.out_s));
-    layers.push(Layer::new("slowest", "replayed", Marks::points(Marker::Dot, slowest)));
+    layers.push(Layer::new("slowest", "rising", Marks::points(Marker::Ring, slowest)));
     for (outcome, shape, class) in FAILURES {
         let failed = view.failed.iter().filter(|one| one.outcome == outcome && one.out_s > 0.0);
         let points: Vec<(f64, f64)> = failed.map(|one| (one.due_s, one.out_s)).collect();

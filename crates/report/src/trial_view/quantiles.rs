@@ -23,7 +23,8 @@ pub(super) fn figure(view: &TrialView) -> Option<Figure> {
     let (last, _) = *view.quantiles_s.last()?;
     let times = || view.quantiles_s.iter().map(|(_, time_s)| *time_s).filter(|time_s| *time_s > 0.0);
     let (low, high) = (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max));
-    let range = if low <= high { (low / 1.15, high * 1.15) } else { (1e-3, 1.0) };
+    // A tenfold range at least, or the axis has hardly a label.
+    let range = if low <= high { ((low / 1.15).min(high / 10.0), high * 1.15) } else { (1e-3, 1.0) };
     let points = view.quantiles_s.iter().copied();
     let plot = Plot {
         title: format!("Response times by quantile in trial {}", view.trial),

@@ -2,7 +2,8 @@
 //! models M/M/2 and M/G/2. The last rate is more than the servers can do.
 
 use kendall_report::{
-    Counts, Curve, Factor, FactorKind, Growth, Modelled, Modelling, Point, Report, ServiceSeen, TrialLine,
+    Counts, Curve, Factor, FactorKind, Growth, Modelled, Modelling, Point, Report, ServiceSeen,
+    ServiceSpread, TrialLine,
 };
 use kendall_station::{Answer, By, Estimate, Law, QUANTILES, Quantile, Summary, random};
 
@@ -11,9 +12,11 @@ const TRIALS: u64 = 3;
 const DELAY_S: f64 = 0.4e-3;
 const MEAN_S: f64 = 9.5e-3;
 
-/// A page without the data of its plots, which are no text that anybody reads.
+/// A page without its script and without the data of its plots, which are no text that anybody reads.
 #[allow(dead_code, reason = "not every test reads pages")]
-pub(crate) fn without_data(page: &str) -> String {
+pub(crate) fn without_script(page: &str) -> String {
+    let script = format!("<script>\n{}</script>", kendall_report::script::SCRIPT);
+    let page = page.replacen(&script, "", 1);
     let mut parts = page.split("<script type=\"application/json\" class=\"plot\">");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| text + part.split_once("</script>").expect("data ends").1)
@@ -45,6 +48,8 @@ pub(crate) fn report() -> Report {
         trials: trials(&rates, &runs),
         trial_views: vec![],
         links: vec![],
+        scaling: vec![],
+        effects: vec![],
         planned_trials: rates.len() * TRIALS as usize,
         curves: vec![curve("M/M/2", 1.0), curve("M/G/2", 1.0 / 3.0)],
         published: vec![],
@@ -59,6 +64,7 @@ pub(crate) fn report() -> Report {
 }
 
 /// The sample with a second factor.
+#[allow(dead_code, reason = "not every test compares groups")]
 pub(crate) fn grouped() -> Report {
     let mut report = report();
     report.factors.push(Factor {
@@ -81,6 +87,7 @@ pub(crate) fn grouped() -> Report {
 }
 
 /// The sample as categories: two cases, and under each three ways to serve, of weighted requests.
+#[allow(dead_code, reason = "not every test compares categories")]
 pub(crate) fn categories() -> Report {
     let mut report = report();
     let factor = |name: &str, values: &[&str]| Factor {
@@ -265,6 +272,8 @@ fn point(rate_per_s: f64, runs: &[Run]) -> Point {
             model("M/M/2", 1.0, Law::Exponential { mean_s: MEAN_S }),
             model("M/G/2", 1.0 / 3.0, uniform()),
         ],
+        tail_s: tail(&responses_s),
+        spread: Some(spread(&service)),
         responses_s,
         service: Some(ServiceSeen { mean_s, scv, n: service.len() as u64 }),
         utilisation_offered: Some(rate_per_s * mean_s / SERVERS as f64),
@@ -274,6 +283,23 @@ fn point(rate_per_s: f64, runs: &[Run]) -> Point {
         replay: None,
         expected: None,
     }
+}
+
+/// Some quantiles of an ascending sample.
+fn tail(sorted_s: &[f64]) -> Vec<(f64, f64)> {
+    let last = (sorted_s.len() - 1) as f64;
+    [0.0, 0.5, 0.9, 0.99, 0.999].map(|p| (p, sorted_s[(p * last) as usize])).to_vec()
+}
+
+/// Service times, uniform from 0 to twice the mean, in ten intervals, and the law that they were drawn from.
+fn spread(service_s: &[f64]) -> ServiceSpread {
+    let edges_s: Vec<f64> = (0..=10).map(|edge| 2.0 * MEAN_S * f64::from(edge) / 10.0).collect();
+    let share = |pair: &[f64]| {
+        let within = service_s.iter().filter(|time_s| (pair[0]..pair[1]).contains(*time_s)).count();
+        within as f64 / service_s.len() as f64
+    };
+    let shares = edges_s.windows(2).map(share).collect();
+    ServiceSpread { edges_s, shares, laws: vec![("U, the uniform law".to_owned(), vec![0.1; 10])] }
 }
 
 fn trials(rates: &[f64], runs: &[Vec<Run>]) -> Vec<TrialLine> {
@@ -287,6 +313,7 @@ fn trials(rates: &[f64], runs: &[Vec<Run>]) -> Vec<TrialLine> {
                 point: Some(point),
                 seed: 7 + trial,
                 response_s: None,
+                response_p99_s: None,
                 weighted_response_s: None,
                 counts: Counts { sent, answered: sent, ..Counts::default() },
                 little_gap: Some(1e-4),

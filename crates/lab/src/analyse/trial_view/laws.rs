@@ -117,8 +117,6 @@ fn chi_squared_over_freedom(freedom: f64, z: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use kendall_record::RequestRow;
-
     use super::super::tests::{random_rows, rows};
     use super::*;
 

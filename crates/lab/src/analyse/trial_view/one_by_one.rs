@@ -7,9 +7,9 @@ use kendall_solve::statistics::quantile_rank;
 use super::{Rows, evenly, seconds, slowest};
 
 /// Requests of the whole trial: so many at even distances, and so many of the slowest.
-const WHOLE: (usize, usize) = (96, 24);
+const WHOLE: (usize, usize) = (72, 18);
 /// Requests around one: so many that were due before it, and after. What it waited for came before.
-const AROUND: (usize, usize) = (20, 9);
+const AROUND: (usize, usize) = (16, 7);
 
 pub(super) fn windows(rows: &Rows<'_>) -> Vec<Window> {
     if rows.by_due.is_empty() {

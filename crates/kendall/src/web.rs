@@ -1,0 +1,127 @@
+//! `kendall web`, and the page beside `kendall run --web`.
+
+use std::env;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use kendall_solve::compare::{Terms, compare};
+use kendall_web::{Compared, Server, Site, Until};
+
+use crate::serve::address;
+use crate::systems::SYSTEMS;
+use crate::{open, print, report};
+
+/// What it prints before the address of its page.
+const WATCH_AT: &str = "Watch at ";
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The folder that holds results, as kendall run writes them
+    #[arg(default_value = "results")]
+    results: PathBuf,
+
+    /// Listen on this address; port 0 takes a free one. Where others than this machine can reach it, a token is asked for,
+    /// which stands in the address that is printed
+    #[arg(long, value_name = "ADDR", value_parser = address, default_value = "127.0.0.1:5080")]
+    listen: SocketAddr,
+
+    /// Ask for this token, of 16 characters at least, instead of one that is drawn by chance; also on a loopback address
+    #[arg(long, value_name = "TOKEN")]
+    token: Option<String>,
+
+    /// Open the page in a browser
+    #[arg(long)]
+    open: bool,
+
+    /// Print the address of this run's page
+    #[arg(long, value_name = "FOLDER", hide = true)]
+    run: Option<PathBuf>,
+
+    /// Stop when standard input ends, so as not to outlive whoever started this
+    #[arg(long, hide = true)]
+    until_stdin_ends: bool,
+}
+
+pub(crate) fn web(options: &Options) -> anyhow::Result<ExitCode> {
+    let program = env::current_exe().context("cannot find the program itself, to take up runs with")?;
+    let server = Server::bind(Site {
+        results: options.results.clone(),
+        listen: options.listen,
+        token: options.token.clone(),
+        program,
+        write_report: Box::new(|folder| report::write(folder).map_err(|error| crate::words(&error))),
+        compare: Box::new(|runs| compared(runs).map_err(|error| crate::words(&error))),
+    })?;
+    let url = options.run.as_ref().and_then(|folder| server.run_url(folder)).unwrap_or_else(|| server.url());
+    print::out(&format!("{WATCH_AT}{url}\n"))?;
+    if options.open {
+        open::open(&url);
+    }
+    server.serve(if options.until_stdin_ends { Until::SignalOrEndOfInput } else { Until::Signal })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// As `kendall compare` does it, on its usual terms.
+fn compared(runs: &[(String, PathBuf)]) -> anyhow::Result<Compared> {
+    let named: Vec<(String, Vec<PathBuf>)> =
+        runs.iter().map(|(name, folder)| (name.clone(), vec![folder.clone()])).collect();
+    let sides = kendall_lab::sides(&named, SYSTEMS)?;
+    let terms = Terms::default();
+    let comparison = compare(&sides.metrics, &sides.places, &terms);
+    Ok(Compared { comparison, terms, left_out: sides.doubts })
+}
+
+/// The page beside a run, served by a process of its own, so that what it takes counts as neither generator's nor run's, and
+/// so that the run may move to the end of a link, where no browser reaches it. It ends with this value, or with this process.
+#[derive(Debug)]
+pub(crate) struct Beside(Child);
+
+impl Beside {
+    /// Serves the results that hold a run's folder, and prints and opens the page of that run.
+    pub(crate) fn start(program: &Path, folder: &Path) -> anyhow::Result<Self> {
+        // results/EXPERIMENT/INSTANT
+        let Some(results) =
+            folder.canonicalize().ok().and_then(|run| Some(run.parent()?.parent()?.to_owned()))
+        else {
+            bail!("{} lies in no folder of results", folder.display());
+        };
+        let mut child = Command::new(program)
+            .arg("web")
+            .arg(results)
+            .args(["--listen", "127.0.0.1:0", "--until-stdin-ends", "--run"])
+            .arg(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // Ctrl-C is for the run first.
+            .process_group(0)
+            .spawn()
+            .context("cannot start the page")?;
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("standard output is piped");
+        BufReader::new(stdout).read_line(&mut line).context("cannot read the address of the page")?;
+        let beside = Self(child);
+        let Some(url) = line.trim().strip_prefix(WATCH_AT) else { bail!("the page could not be served") };
+        print::note(&format!("{WATCH_AT}{url}"));
+        open::open(url);
+        Ok(beside)
+    }
+
+    /// Whether it still serves.
+    pub(crate) fn serves(&mut self) -> bool {
+        matches!(self.0.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // The end of its standard input is the sign to stop.
+        drop(self.0.stdin.take());
+        // It ends within two seconds, whoever is connected.
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,195 @@
+//! Who may come in: decided from a request's head alone.
+//!
+//! On a loopback address the Host header must name this machine, or a page from elsewhere could reach it under a name of its
+//! own that leads here (DNS rebinding). On any other address a token is asked for: once in the address, then in a cookie. What
+//! changes something is accepted only from a page of this site.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::http::{HeaderMap, Method, StatusCode, header};
+
+/// A token has no fewer characters.
+pub(crate) const LEAST_TOKEN: usize = 16;
+
+/// Who may come in.
+#[derive(Clone, Debug)]
+pub(crate) struct Door {
+    address: SocketAddr,
+    token: Option<String>,
+}
+
+/// What the door says to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// Come in.
+    Open,
+    /// Come in, and bring this cookie from now on.
+    Known(String),
+    /// Stay out, and why.
+    Refused(StatusCode, &'static str),
+}
+
+impl Door {
+    /// The door of a site at an address that is listened on; with a token, or without on a loopback address.
+    pub(crate) fn new(address: SocketAddr, token: Option<String>) -> Self {
+        Self { address, token }
+    }
+
+    /// Whether a token is one: long enough, and nothing that an address or a cookie would have to encode.
+    pub(crate) fn is_token(text: &str) -> bool {
+        text.len() >= LEAST_TOKEN
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    }
+
+    /// What it says to a request with this method, query and headers.
+    pub(crate) fn entry(&self, method: &Method, query: Option<&str>, headers: &HeaderMap) -> Entry {
+        let Some(host) = text(headers, header::HOST.as_str()) else {
+            return Entry::Refused(StatusCode::BAD_REQUEST, "the request names no host");
+        };
+        if self.address.ip().is_loopback() && !is_this_machine(host) {
+            return Entry::Refused(
+                StatusCode::MISDIRECTED_REQUEST,
+                "this page is reached as 127.0.0.1 or localhost only",
+            );
+        }
+        let Some(known) = self.admits(query, headers) else {
+            let why = "open the address that kendall printed, with its token";
+            return Entry::Refused(StatusCode::UNAUTHORIZED, why);
+        };
+        let changes = !matches!(*method, Method::GET | Method::HEAD);
+        if changes && !text(headers, header::ORIGIN.as_str()).is_some_and(|origin| is_origin(origin, host)) {
+            return Entry::Refused(StatusCode::FORBIDDEN, "this can be asked only by a page of this site");
+        }
+        known
+    }
+
+    /// Whether the token is there, if one is asked for, and whether it is yet to become a cookie.
+    fn admits(&self, query: Option<&str>, headers: &HeaderMap) -> Option<Entry> {
+        let Some(token) = &self.token else { return Some(Entry::Open) };
+        // Cookies are shared among the ports of a host, so their name tells.
+        let name = format!("kendall-{}", self.address.port());
+        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let mut cookies =
+            cookies.flat_map(|line| line.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
+        if cookies.any(|(key, value)| key == name && are_equal(value, token)) {
+            return Some(Entry::Open);
+        }
+        let mut asked = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+        asked
+            .any(|(key, value)| key == "token" && are_equal(value, token))
+            .then(|| Entry::Known(format!("{name}={token}; Path=/; HttpOnly; SameSite=Strict")))
+    }
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// Whether a Host header names this machine as itself.
+fn is_this_machine(host: &str) -> bool {
+    // [::1]:8080, 127.0.0.1:8080, localhost:8080; the port is the client's business, it may go through a tunnel.
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// Whether an Origin header is that of the site that was asked.
+fn is_origin(origin: &str, host: &str) -> bool {
+    // A proxy before it may speak TLS.
+    let of = |scheme| origin.strip_prefix(scheme).is_some_and(|of| of.eq_ignore_ascii_case(host));
+    of("http://") || of("https://")
+}
+
+/// In a time that does not tell where they differ.
+fn are_equal(a: &str, b: &str) -> bool {
+    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    const TOKEN: &str = "0123456789abcdef";
+
+    fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
+        let line = |&(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value));
+        lines.iter().map(line).collect()
+    }
+
+    fn loopback() -> Door {
+        Door::new(([127, 0, 0, 1], 5080).into(), None)
+    }
+
+    #[test]
+    fn on_loopback_only_this_machines_names_lead_in() {
+        let get = |host| loopback().entry(&Method::GET, None, &headers(&[("host", host)]));
+        for host in
+            ["127.0.0.1:5080", "localhost:5080", "LOCALHOST", "[::1]:5080", "127.0.0.2", "localhost:9"]
+        {
+            assert_eq!(get(host), Entry::Open, "{host}");
+        }
+        for host in
+            ["evil.example:5080", "localhost.evil.example", "10.0.0.1", "", "[::2]:5080", "127.0.0.1.nip.io"]
+        {
+            assert!(matches!(get(host), Entry::Refused(StatusCode::MISDIRECTED_REQUEST, _)), "{host}");
+        }
+        let nameless = loopback().entry(&Method::GET, None, &HeaderMap::new());
+        assert!(matches!(nameless, Entry::Refused(StatusCode::BAD_REQUEST, _)));
+    }
+
+    #[test]
+    fn only_a_page_of_this_site_changes_anything() {
+        let post = |lines: &[(&'static str, &'static str)]| {
+            loopback().entry(&Method::POST, None, &headers(&[&[("host", "localhost:5080")], lines].concat()))
+        };
+        assert_eq!(post(&[("origin", "http://localhost:5080")]), Entry::Open);
+        for origin in
+            ["http://localhost:5081", "http://evil.example", "null", "http://localhost:5080.evil.example"]
+        {
+            assert!(
+                matches!(post(&[("origin", origin)]), Entry::Refused(StatusCode::FORBIDDEN, _)),
+                "{origin}"
+            );
+        }
+        assert!(matches!(post(&[]), Entry::Refused(StatusCode::FORBIDDEN, _)));
+    }
+
+    #[test]
+    fn elsewhere_a_token_is_asked_for_once_and_then_a_cookie() {
+        let door = Door::new(([0, 0, 0, 0], 5080).into(), Some(TOKEN.into()));
+        let host = ("host", "lab.example:5080");
+        let get = |query, lines: &[(&'static str, &'static str)]| {
+            door.entry(&Method::GET, query, &headers(&[&[host], lines].concat()))
+        };
+        let refused = |entry| matches!(entry, Entry::Refused(StatusCode::UNAUTHORIZED, _));
+        assert!(refused(get(None, &[])));
+        assert!(refused(get(Some("token="), &[])));
+        assert!(refused(get(Some("token=0123456789abcdeF"), &[])));
+        assert!(refused(get(Some("token=0123456789abcdef0"), &[])));
+        let Entry::Known(cookie) = get(Some("q=a&token=0123456789abcdef"), &[]) else {
+            panic!("it is the token")
+        };
+        assert!(
+            cookie.starts_with("kendall-5080=0123456789abcdef;")
+                && cookie.contains("HttpOnly; SameSite=Strict")
+        );
+        assert_eq!(get(None, &[("cookie", "a=b; kendall-5080=0123456789abcdef")]), Entry::Open);
+        assert!(refused(get(None, &[("cookie", "kendall-5081=0123456789abcdef")])));
+        assert!(refused(get(None, &[("cookie", "kendall-5080=0123456789abcdee")])));
+    }
+
+    #[test]
+    fn a_token_is_long_and_plain() {
+        assert!(Door::is_token(TOKEN) && Door::is_token("A-_aaaaaaaaaaaaa"));
+        assert!(
+            !Door::is_token("short")
+                && !Door::is_token("0123456789abcde;")
+                && !Door::is_token("0123456789abcdeé")
+        );
+    }
+}

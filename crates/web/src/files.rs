@@ -1,0 +1,200 @@
+//! The files of runs: read only, and never one outside of the run that was named, whatever links lead there.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use tokio::fs::File;
+use tokio::io::AsyncReadExt;
+
+use crate::id::encoded;
+
+/// So much of a file is read at once.
+const PIECE_BYTES: usize = 64 * 1024;
+/// So many trials are listed with their files.
+const MOST_TRIALS: usize = 400;
+/// So many files of a folder are listed.
+const MOST_FILES: usize = 40;
+
+/// What a report may do in a browser: run and look as it says itself, and nothing that reaches a network or this site.
+const REPORT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+     img-src data: blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
+
+/// The file at this path within a run's folder, which is a canonical path; `None` where there is none, or it is elsewhere.
+pub(crate) fn within(folder: &Path, path: &str) -> Option<PathBuf> {
+    let file = folder.join(path).canonicalize().ok()?;
+    (file.starts_with(folder) && file.is_file()).then_some(file)
+}
+
+/// A file as an answer, read in pieces while it is sent.
+pub(crate) async fn send(path: &Path) -> std::io::Result<Response> {
+    let file = File::open(path).await?;
+    let length = file.metadata().await?.len();
+    let pieces = stream::try_unfold((file, length), |(mut file, left)| async move {
+        // What has grown since is not sent: its length has been.
+        let mut piece = vec![0; PIECE_BYTES.min(usize::try_from(left).unwrap_or(PIECE_BYTES))];
+        let read = file.read(&mut piece).await?;
+        piece.truncate(read);
+        let left = left - read as u64;
+        Ok::<_, std::io::Error>((read > 0).then(|| (Bytes::from(piece), (file, left))))
+    });
+    let mut response = Body::from_stream(pieces).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind(path)));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(REPORT_POLICY));
+    Ok(response)
+}
+
+/// What a browser is told that a file is. What it cannot show it saves.
+fn kind(path: &Path) -> &'static str {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("html") => "text/html; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some("json") => "application/json",
+        Some("csv") => "text/csv; charset=utf-8",
+        Some("toml" | "log" | "txt" | "hlog" | "folded") => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
+    }
+}
+
+/// A file that can be fetched.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    pub(crate) name: String,
+    /// Relative to the page of the run.
+    pub(crate) address: String,
+    pub(crate) size: String,
+}
+
+/// The files of a trial.
+#[derive(Clone, Debug)]
+pub(crate) struct TrialFiles {
+    pub(crate) name: String,
+    pub(crate) files: Vec<Link>,
+}
+
+/// The files of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct RunFiles {
+    pub(crate) own: Vec<Link>,
+    pub(crate) trials: Vec<TrialFiles>,
+    /// How many more trials there are.
+    pub(crate) more: usize,
+}
+
+/// The files of the run in a folder, those of its trials by trial.
+pub(crate) fn listed(folder: &Path) -> RunFiles {
+    let mut names = names(&folder.join("trials"));
+    let more = names.len().saturating_sub(MOST_TRIALS);
+    names.truncate(MOST_TRIALS);
+    let trial = |name: String| {
+        let files = links(&folder.join("trials").join(&name), &format!("trials/{}/", encoded(&name)));
+        TrialFiles { name, files }
+    };
+    RunFiles { own: links(folder, ""), trials: names.into_iter().map(trial).collect(), more }
+}
+
+fn links(folder: &Path, before: &str) -> Vec<Link> {
+    let link = |name: String| {
+        let metadata = std::fs::metadata(folder.join(&name)).ok()?;
+        // What begins with a dot, or is being written, is nobody's business.
+        let shown = metadata.is_file() && !name.starts_with('.') && !name.ends_with(".tmp");
+        shown.then(|| Link {
+            address: format!("{before}{}", encoded(&name)),
+            size: size(metadata.len()),
+            name,
+        })
+    };
+    names(folder).into_iter().filter_map(link).take(MOST_FILES).collect()
+}
+
+/// The names of what lies in a folder, in order.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+/// A length as people read it: `3.1 MB`.
+fn size(bytes: u64) -> String {
+    let scaled = |unit: f64| kendall_report::number::significant(bytes as f64 / unit, 2);
+    match bytes {
+        0..1000 => format!("{bytes} B"),
+        1000..1_000_000 => format!("{} kB", scaled(1e3)),
+        1_000_000..1_000_000_000 => format!("{} MB", scaled(1e6)),
+        _ => format!("{} GB", scaled(1e9)),
+    }
+}
+
+/// A small text that does not change while this program runs.
+pub(crate) fn asset(text: impl Into<Arc<str>>, kind: &'static str) -> Response {
+    let text: Arc<str> = text.into();
+    let mut response = Body::from(text.to_string()).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    // Its address names the build.
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn nothing_outside_of_a_run_is_found() {
+        let above = tempfile::tempdir().unwrap();
+        let above = above.path().canonicalize().unwrap();
+        let folder = above.join("run");
+        fs::create_dir_all(folder.join("trials/001")).unwrap();
+        fs::write(above.join("secret"), "x").unwrap();
+        fs::write(folder.join("trials/001/answer.json"), "{}").unwrap();
+        symlink(above.join("secret"), folder.join("link")).unwrap();
+        symlink(&above, folder.join("up")).unwrap();
+        symlink("trials/001/answer.json", folder.join("within")).unwrap();
+        assert_eq!(within(&folder, "trials/001/answer.json"), Some(folder.join("trials/001/answer.json")));
+        assert_eq!(within(&folder, "within"), Some(folder.join("trials/001/answer.json")));
+        let absolute = above.join("secret").display().to_string();
+        for path in [
+            "../secret",
+            "trials/../../secret",
+            "link",
+            "up/secret",
+            &absolute,
+            "trials",
+            "none",
+            "",
+            "a\0b",
+            "%2e%2e/secret",
+        ] {
+            assert_eq!(within(&folder, path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn files_are_listed_by_trial_and_can_be_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("trials/001-rate=20%")).unwrap();
+        fs::write(folder.path().join("trials/001-rate=20%/answer.json"), [b' '; 1234]).unwrap();
+        fs::write(folder.path().join(".lock"), "").unwrap();
+        fs::write(folder.path().join("live.json.tmp"), "").unwrap();
+        fs::write(folder.path().join("manifest.json"), "{}").unwrap();
+        let files = listed(folder.path());
+        let names: Vec<&str> = files.own.iter().map(|link| link.name.as_str()).collect();
+        assert_eq!((names, files.more), (vec!["manifest.json"], 0));
+        let link = &files.trials[0].files[0];
+        assert_eq!(
+            (link.address.as_str(), link.size.as_str()),
+            ("trials/001-rate=20%25/answer.json", "1.2 kB")
+        );
+    }
+}

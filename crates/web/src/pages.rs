@@ -1,0 +1,149 @@
+//! What the templates read. All text is escaped by them; the frame and the style are those of the report.
+
+use std::borrow::Borrow;
+
+use askama::Template;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use kendall_report::number::{NONE, significant, time};
+use kendall_report::versus::{self, Tabled};
+
+use crate::Compared;
+use crate::files::RunFiles;
+use crate::id::{RunId, encoded};
+use crate::run::Run;
+use crate::runs::Page;
+use crate::watch::Seen;
+
+/// The list of runs, as a page.
+#[derive(Template)]
+#[template(path = "runs.html")]
+pub(crate) struct ListPage<'a> {
+    pub(crate) build: &'a str,
+    pub(crate) results: String,
+    pub(crate) list: List,
+}
+
+/// The list of runs, as a part of that page which is fetched again and again.
+#[derive(Template)]
+#[template(path = "list.html")]
+pub(crate) struct List {
+    pub(crate) page: Page,
+    pub(crate) search: String,
+}
+
+impl List {
+    /// The address of another page of the same search.
+    fn at(&self, number: usize) -> String {
+        format!("/?q={}&page={number}", encoded(&self.search))
+    }
+
+    /// How many there are, in words.
+    fn count(&self) -> String {
+        let runs = |n: usize| if n == 1 { "1 run".to_owned() } else { format!("{n} runs") };
+        match (self.page.found, self.page.all) {
+            (found, all) if found == all => runs(all),
+            (found, all) => format!("{found} of {}", runs(all)),
+        }
+    }
+}
+
+/// A run, as it happens and as it ended.
+#[derive(Template)]
+#[template(path = "run.html")]
+pub(crate) struct RunPage<'a> {
+    pub(crate) build: &'a str,
+    pub(crate) run: &'a Run,
+    pub(crate) seen: &'a Seen,
+    pub(crate) files: RunFiles,
+    pub(crate) experiment: String,
+    /// What it can be compared with first, the newest of its name.
+    pub(crate) others: Vec<RunId>,
+}
+
+impl RunPage<'_> {
+    /// Why the run could not go on, where it could not.
+    fn why(&self) -> Option<&str> {
+        match &self.seen.state {
+            crate::run::State::Failed(why) => Some(why),
+            _ => self.seen.note.as_deref(),
+        }
+    }
+
+    /// Which part of its trials is done.
+    fn share_done(&self) -> f64 {
+        self.run
+            .trials_planned
+            .filter(|&planned| planned > 0)
+            .map_or(0.0, |planned| self.run.trials_done as f64 / planned as f64)
+    }
+
+    fn is_running(&self) -> bool {
+        self.seen.state == crate::run::State::Running
+    }
+}
+
+/// Two runs side by side.
+#[derive(Template)]
+#[template(path = "compare.html")]
+pub(crate) struct ComparePage<'a> {
+    pub(crate) build: &'a str,
+    pub(crate) sides: [Option<String>; 2],
+    /// What can be chosen, the newest first.
+    pub(crate) known: Vec<String>,
+    pub(crate) tables: Vec<Tabled>,
+    pub(crate) method: Vec<String>,
+    pub(crate) left_out: Vec<String>,
+    /// How each quantile is shifted, as an image.
+    pub(crate) shift: Option<String>,
+    /// Why there is nothing to show.
+    pub(crate) why: Option<String>,
+}
+
+impl<'a> ComparePage<'a> {
+    /// With nothing compared yet, or for the reason why it cannot be.
+    pub(crate) fn empty(
+        build: &'a str,
+        sides: [Option<String>; 2],
+        known: Vec<String>,
+        why: Option<String>,
+    ) -> Self {
+        let (tables, method, left_out) = Default::default();
+        Self { build, sides, known, tables, method, left_out, shift: None, why }
+    }
+
+    /// With what was found.
+    #[must_use]
+    pub(crate) fn with(mut self, compared: &Compared) -> Self {
+        let Compared { comparison, terms, left_out } = compared;
+        self.tables = versus::tables(comparison, terms);
+        self.method = versus::method(comparison);
+        self.left_out.clone_from(left_out);
+        let image = |svg: String| format!("data:image/svg+xml;base64,{}", STANDARD.encode(svg));
+        self.shift = versus::shift(comparison).map(|picture| image(picture.svg()));
+        self
+    }
+
+    fn side(&self, index: usize) -> &str {
+        self.sides[index].as_deref().unwrap_or_default()
+    }
+}
+
+/// That something is not there, or not now.
+#[derive(Template)]
+#[template(path = "message.html")]
+pub(crate) struct Message<'a> {
+    pub(crate) build: &'a str,
+    pub(crate) title: &'a str,
+    pub(crate) text: &'a str,
+}
+
+/// A time for a table, where it is known.
+fn shown_s(time_s: impl Borrow<Option<f64>>) -> String {
+    time_s.borrow().map_or_else(|| NONE.to_owned(), time)
+}
+
+/// A rate for a table, where it is known.
+fn shown_per_s(rate_per_s: impl Borrow<Option<f64>>) -> String {
+    rate_per_s.borrow().map_or_else(|| NONE.to_owned(), |rate| format!("{}/s", significant(rate, 3)))
+}

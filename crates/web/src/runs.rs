@@ -1,0 +1,136 @@
+//! The list of runs, newest first. Of each run it reads three small files, and only again when they have changed.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::id::{HERE, RunId};
+use crate::run::{Changed, Run, State};
+
+/// The results are looked through at most so often, however many look at the list.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// So many runs are listed, the newest by the names of their folders.
+const MOST_RUNS: usize = 20_000;
+/// So many runs are on a page of the list.
+pub(crate) const ON_A_PAGE: usize = 40;
+
+/// The list of runs.
+#[derive(Debug)]
+pub(crate) struct Runs {
+    /// As a canonical path.
+    results: PathBuf,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    at: Option<Instant>,
+    /// The newest first.
+    runs: Arc<[Arc<Run>]>,
+    known: HashMap<RunId, (Changed, Arc<Run>)>,
+}
+
+/// A page of the list.
+#[derive(Clone, Debug)]
+pub(crate) struct Page {
+    pub(crate) runs: Vec<Arc<Run>>,
+    /// Its number, from 1.
+    pub(crate) number: usize,
+    pub(crate) pages: usize,
+    /// How many runs were found in all.
+    pub(crate) found: usize,
+    /// How many runs there are, found or not.
+    pub(crate) all: usize,
+}
+
+impl Runs {
+    pub(crate) fn new(results: PathBuf) -> Self {
+        Self { results, seen: Mutex::default() }
+    }
+
+    /// Where the results are.
+    pub(crate) fn results(&self) -> &Path {
+        &self.results
+    }
+
+    /// All runs, the newest first, as of about now. Reads files.
+    pub(crate) fn all(&self) -> Arc<[Arc<Run>]> {
+        // Held while files are read, so that of many who ask at once one looks and the others get what it saw.
+        let mut seen = self.seen();
+        if seen.at.is_none_or(|at| at.elapsed() >= LOOK_EVERY) {
+            seen.look(&self.results);
+        }
+        Arc::clone(&seen.runs)
+    }
+
+    /// A page of those in which each word of a search is. Reads files.
+    pub(crate) fn page(&self, search: &str, number: usize) -> Page {
+        let search = search.to_lowercase();
+        let words: Vec<&str> = search.split_whitespace().collect();
+        let all = self.all();
+        let found: Vec<&Arc<Run>> = all.iter().filter(|run| run.matches(&words)).collect();
+        let pages = found.len().div_ceil(ON_A_PAGE).max(1);
+        let number = number.clamp(1, pages);
+        let runs = found.iter().skip((number - 1) * ON_A_PAGE).take(ON_A_PAGE);
+        Page {
+            runs: runs.map(|run| Arc::clone(run)).collect(),
+            number,
+            pages,
+            found: found.len(),
+            all: all.len(),
+        }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seen {
+    fn look(&mut self, results: &Path) {
+        let mut before = std::mem::take(&mut self.known);
+        for id in ids(results) {
+            let Some(folder) = id.folder(results) else { continue };
+            let files = Changed::of(&folder);
+            let known =
+                before.remove(&id).filter(|(known, run)| *known == files && run.state != State::Running);
+            let run =
+                known.map(|(_, run)| run).or_else(|| Some(Arc::new(Run::read(id.clone(), &folder, files)?)));
+            if let Some(run) = run {
+                self.known.insert(id, (files, run));
+            }
+        }
+        let mut runs: Vec<Arc<Run>> = self.known.values().map(|(_, run)| Arc::clone(run)).collect();
+        runs.sort_by(|a, b| (&b.started_utc, &b.id).cmp(&(&a.started_utc, &a.id)));
+        self.runs = runs.into();
+        self.at = Some(Instant::now());
+    }
+}
+
+/// What may be runs: the folders one and two levels below, no more of them than are listed, the newest by name.
+fn ids(results: &Path) -> Vec<RunId> {
+    let mut ids = Vec::new();
+    for above in names(results) {
+        if results.join(&above).join("manifest.json").is_file() {
+            ids.extend(RunId::new(HERE, &above));
+        } else if above != HERE {
+            ids.extend(names(&results.join(&above)).iter().filter_map(|stamp| RunId::new(&above, stamp)));
+        }
+    }
+    if ids.len() > MOST_RUNS {
+        ids.sort_by_key(|id| Reverse(id.stamp().to_owned()));
+        ids.truncate(MOST_RUNS);
+    }
+    ids
+}
+
+/// The names of what lies in a folder and can be named in an address.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders =
+        entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_symlink()));
+    folders.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}

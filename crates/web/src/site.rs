@@ -1,0 +1,353 @@
+//! What is at which address.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Path, Query, Request, State as Shared};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use kendall_report::{STYLE, UPLOT_CSS, UPLOT_JS};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::spawn_blocking;
+
+use crate::Site;
+use crate::children::{ActionError, Children, stop};
+use crate::door::{Door, Entry};
+use crate::events::{MOST_WATCHERS, events};
+use crate::files;
+use crate::heavy::{Heavy, HeavyError};
+use crate::id::RunId;
+use crate::pages::{ComparePage, List, ListPage, Message, RunPage};
+use crate::picture::Pictures;
+use crate::run::{Changed, Run, changed, experiment};
+use crate::runs::Runs;
+use crate::watch::{Seen, Watchers};
+
+/// What a page of this site may do: what is here, and nothing from elsewhere.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
+     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// A search is cut off after so many characters.
+const LONGEST_SEARCH: usize = 200;
+/// So many runs are offered to be compared.
+const MOST_OFFERED: usize = 200;
+
+/// What all requests share.
+struct House {
+    site: Site,
+    runs: Arc<Runs>,
+    pictures: Arc<Pictures>,
+    watchers: Arc<Watchers>,
+    places: Arc<Semaphore>,
+    children: Arc<Children>,
+    heavy: Heavy,
+    leaving: watch::Receiver<bool>,
+    /// Names this build in the addresses of what never changes in it.
+    build: String,
+}
+
+type Here = Shared<Arc<House>>;
+
+/// All pages of a site, behind its door.
+pub(crate) fn pages(site: Site, door: Door, leaving: watch::Receiver<bool>) -> Router {
+    let house = House {
+        runs: Arc::new(Runs::new(site.results.clone())),
+        pictures: Arc::new(Pictures::new()),
+        watchers: Arc::default(),
+        places: Arc::new(Semaphore::new(MOST_WATCHERS)),
+        children: Arc::new(Children::new(site.program.clone())),
+        heavy: Heavy::new(),
+        leaving,
+        build: build(),
+        site,
+    };
+    Router::new()
+        .route("/", get(list))
+        .route("/list", get(list_alone))
+        .route("/runs/{experiment}/{stamp}/", get(run))
+        .route("/runs/{experiment}/{stamp}/{*file}", get(file))
+        .route("/events/{experiment}/{stamp}", get(watch_run))
+        .route("/picture/{experiment}/{stamp}", get(picture))
+        .route("/stop/{experiment}/{stamp}", post(stop_run))
+        .route("/resume/{experiment}/{stamp}", post(resume_run))
+        .route("/compare", get(compare))
+        .route("/assets/{build}/{name}", get(asset))
+        .fallback(nothing)
+        .with_state(Arc::new(house))
+        .layer(middleware::from_fn_with_state(Arc::new(door), enter))
+}
+
+/// A name that changes with what is embedded.
+fn build() -> String {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    (STYLE, WEB_CSS, LIST_JS, LIVE_JS, UPLOT_JS, UPLOT_CSS).hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+const WEB_CSS: &str = include_str!("../templates/web.css");
+const LIST_JS: &str = include_str!("../templates/list.js");
+const LIVE_JS: &str = include_str!("../templates/live.js");
+
+async fn asset(Path((_, name)): Path<(String, String)>) -> Response {
+    const CSS: &str = "text/css; charset=utf-8";
+    const JS: &str = "text/javascript; charset=utf-8";
+    match name.as_str() {
+        "page.css" => files::asset([STYLE, UPLOT_CSS, WEB_CSS].join("\n"), CSS),
+        "list.js" => files::asset(LIST_JS, JS),
+        "live.js" => files::asset(LIVE_JS, JS),
+        "uplot.js" => files::asset(UPLOT_JS, JS),
+        _ => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// Lets in who may, and says to browsers what pages may do.
+async fn enter(Shared(door): Shared<Arc<Door>>, request: Request, next: Next) -> Response {
+    let entry = door.entry(request.method(), request.uri().query(), request.headers());
+    let mut response = match &entry {
+        Entry::Refused(status, why) => (*status, format!("kendall: {why}\n")).into_response(),
+        Entry::Open | Entry::Known(_) => next.run(request).await,
+    };
+    let headers = response.headers_mut();
+    if let Entry::Known(cookie) = &entry
+        && let Ok(cookie) = HeaderValue::from_str(cookie)
+    {
+        headers.append(header::SET_COOKIE, cookie);
+    }
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(POLICY));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // Forms need to say where they come from, and nobody else needs to know.
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    response
+}
+
+/// What is asked of the list.
+#[derive(Default)]
+struct Asked {
+    search: String,
+    page: usize,
+}
+
+impl Asked {
+    fn of(pairs: &[(String, String)]) -> Self {
+        let value = |name| pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+        let search = value("q").unwrap_or_default().chars().take(LONGEST_SEARCH).collect();
+        Self { search, page: value("page").and_then(|page| page.parse().ok()).unwrap_or(1) }
+    }
+}
+
+type Pairs = Query<Vec<(String, String)>>;
+
+async fn list(Shared(house): Here, Query(pairs): Pairs) -> Result<Response, Refusal> {
+    let results = house.site.results.display().to_string();
+    let list = house.list(&pairs).await?;
+    house.html(&ListPage { build: &house.build, results, list })
+}
+
+async fn list_alone(Shared(house): Here, Query(pairs): Pairs) -> Result<Response, Refusal> {
+    let list = house.list(&pairs).await?;
+    house.html(&list)
+}
+
+async fn run(Shared(house): Here, Path(names): Path<(String, String)>) -> Result<Response, Refusal> {
+    let (id, folder) = house.find(names).await?;
+    let note = house.children.note(&id);
+    let runs = Arc::clone(&house.runs);
+    let of_run = id.clone();
+    let read = blocking(move || {
+        let run = Run::read(of_run.clone(), &folder, Changed::of(&folder))?;
+        let all = runs.all();
+        let same = all.iter().filter(|other| other.name == run.name && other.id != of_run);
+        let others = same.take(MOST_OFFERED).map(|other| other.id.clone()).collect();
+        let seen = Seen::look(&folder, None, note);
+        Some((run, seen, files::listed(&folder), experiment(&folder).unwrap_or_default(), others))
+    });
+    let (run, seen, files, experiment, others) = read.await?.ok_or_else(|| house.missing())?;
+    house.html(&RunPage { build: &house.build, run: &run, seen: &seen, files, experiment, others })
+}
+
+async fn file(
+    Shared(house): Here,
+    Path((experiment, stamp, path)): Path<(String, String, String)>,
+) -> Result<Response, Refusal> {
+    let (_, folder) = house.find((experiment, stamp)).await?;
+    if path == "report.html" {
+        house.renew_report(folder.clone()).await?;
+    }
+    let found = blocking(move || files::within(&folder, &path)).await?.ok_or_else(|| house.missing())?;
+    files::send(&found).await.map_err(|_| house.missing())
+}
+
+async fn watch_run(
+    Shared(house): Here,
+    Path(names): Path<(String, String)>,
+    Query(pairs): Pairs,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let (id, folder) = house.find(names).await?;
+    // A browser that takes up a lost connection says in a header what it got last; a page that connects anew, in its address.
+    let header = headers.get("last-event-id").and_then(|mark| mark.to_str().ok());
+    let asked = pairs.iter().find(|(key, _)| key == "since").map(|(_, mark)| mark.as_str());
+    let mark = header.or(asked).unwrap_or_default().to_owned();
+    let busy = (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5")], "too many watch already\n");
+    let Ok(place) = Arc::clone(&house.places).try_acquire_owned() else { return Ok(busy.into_response()) };
+    let note = house.children.note(&id);
+    let looked = folder.clone();
+    let first = blocking(move || Seen::look(&looked, None, note)).await?;
+    let seen = house.watchers.watch(&id, folder, first, &house.children);
+    Ok(events(seen, mark, house.leaving.clone(), place))
+}
+
+async fn picture(Shared(house): Here, Path(names): Path<(String, String)>) -> Result<Response, Refusal> {
+    let (id, folder) = house.find(names).await?;
+    let pictures = Arc::clone(&house.pictures);
+    let svg = blocking(move || pictures.of(&id, &folder)).await?.ok_or_else(|| house.missing())?;
+    // The drawing is styled from within.
+    let policy = "default-src 'none'; style-src 'unsafe-inline'";
+    let headers = [(header::CONTENT_TYPE, "image/svg+xml"), (header::CONTENT_SECURITY_POLICY, policy)];
+    Ok((headers, svg.to_string()).into_response())
+}
+
+async fn stop_run(Shared(house): Here, Path(names): Path<(String, String)>) -> Result<Response, Refusal> {
+    let (id, folder) = house.find(names).await?;
+    let stopped = blocking(move || stop(&folder)).await?;
+    house.done(&id, stopped)
+}
+
+async fn resume_run(Shared(house): Here, Path(names): Path<(String, String)>) -> Result<Response, Refusal> {
+    let (id, folder) = house.find(names).await?;
+    let resumed = house.children.resume(&id, &folder);
+    house.done(&id, resumed)
+}
+
+async fn compare(Shared(house): Here, Query(pairs): Pairs) -> Result<Response, Refusal> {
+    let runs = Arc::clone(&house.runs);
+    let known =
+        blocking(move || runs.all().iter().take(MOST_OFFERED).map(|run| run.id.to_string()).collect());
+    let known: Vec<String> = known.await?;
+    let mut asked = pairs.into_iter().filter(|(key, value)| key == "run" && !value.is_empty());
+    let sides = [asked.next(), asked.next()].map(|side| side.map(|(_, value)| value));
+    let [Some(base), Some(side)] = &sides else {
+        return house.html(&ComparePage::empty(&house.build, sides, known, None));
+    };
+    let mut named = Vec::new();
+    for name in [base, side] {
+        let found = RunId::parse(name).map(|id| house.folder(id));
+        match found {
+            Some(found) => match found.await {
+                Ok((id, folder)) => named.push((id.to_string(), folder)),
+                Err(_) => break,
+            },
+            None => break,
+        }
+    }
+    if named.len() < 2 || base == side {
+        let why = "Name two different runs of these results, as EXPERIMENT/INSTANT.".to_owned();
+        return house.html(&ComparePage::empty(&house.build, sides, known, Some(why)));
+    }
+    let shared = Arc::clone(&house);
+    let compared = house.heavy.work(move || (shared.site.compare)(&named)).await;
+    let page = |why| ComparePage::empty(&house.build, sides.clone(), known.clone(), why);
+    match compared {
+        Ok(compared) => house.html(&page(None).with(&compared)),
+        Err(HeavyError::Failed(why)) => house.html(&page(Some(why))),
+        Err(error) => Err(house.refusal(StatusCode::SERVICE_UNAVAILABLE, "Not now", &error.to_string())),
+    }
+}
+
+async fn nothing(Shared(house): Here) -> Refusal {
+    house.missing()
+}
+
+/// An answer that is not what was asked for.
+struct Refusal(Box<Response>);
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        *self.0
+    }
+}
+
+impl Refusal {
+    fn of(response: impl IntoResponse) -> Self {
+        Self(Box::new(response.into_response()))
+    }
+}
+
+/// Does what reads files, beside what serves.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+    let lost = |_| Refusal::of(StatusCode::INTERNAL_SERVER_ERROR);
+    spawn_blocking(work).await.map_err(lost)
+}
+
+impl House {
+    async fn list(&self, pairs: &[(String, String)]) -> Result<List, Refusal> {
+        let (asked, runs) = (Asked::of(pairs), Arc::clone(&self.runs));
+        blocking(move || List { page: runs.page(&asked.search, asked.page), search: asked.search }).await
+    }
+
+    /// The run of these names and its folder.
+    async fn find(&self, (experiment, stamp): (String, String)) -> Result<(RunId, PathBuf), Refusal> {
+        let id = RunId::new(&experiment, &stamp).ok_or_else(|| self.missing())?;
+        self.folder(id).await
+    }
+
+    async fn folder(&self, id: RunId) -> Result<(RunId, PathBuf), Refusal> {
+        let (runs, of) = (Arc::clone(&self.runs), id.clone());
+        let folder = blocking(move || of.folder(runs.results())).await?;
+        Ok((id, folder.ok_or_else(|| self.missing())?))
+    }
+
+    /// Writes a report where there is none, or one that is older than what is known.
+    async fn renew_report(self: &Arc<Self>, folder: PathBuf) -> Result<(), Refusal> {
+        let of = folder.clone();
+        if blocking(move || is_new(&of)).await? {
+            return Ok(());
+        }
+        let house = Arc::clone(self);
+        let written = self.heavy.work(move || {
+            // Whoever had it written meanwhile has done so for all.
+            if is_new(&folder) { Ok(()) } else { (house.site.write_report)(&folder) }
+        });
+        written.await.map_err(|error| match error {
+            HeavyError::Failed(why) => self.refusal(StatusCode::NOT_FOUND, "There is no report yet", &why),
+            error => self.refusal(StatusCode::SERVICE_UNAVAILABLE, "Not now", &error.to_string()),
+        })
+    }
+
+    fn done(&self, id: &RunId, result: Result<(), ActionError>) -> Result<Response, Refusal> {
+        match result {
+            Ok(()) => Ok(Redirect::to(&format!("/runs/{}/", id.address())).into_response()),
+            Err(error) => Err(self.refusal(StatusCode::CONFLICT, "This cannot be done", &error.to_string())),
+        }
+    }
+
+    fn html(&self, page: &impl Template) -> Result<Response, Refusal> {
+        let lost = |_| Refusal::of(StatusCode::INTERNAL_SERVER_ERROR);
+        Ok(Html(page.render().map_err(lost)?).into_response())
+    }
+
+    fn missing(&self) -> Refusal {
+        self.refusal(StatusCode::NOT_FOUND, "There is nothing here", "No run and no file has this address.")
+    }
+
+    fn refusal(&self, status: StatusCode, title: &str, text: &str) -> Refusal {
+        let page = self.html(&Message { build: &self.build, title, text });
+        Refusal::of((status, page))
+    }
+}
+
+/// Whether a run's report is there and knows all its trials that are done.
+fn is_new(folder: &std::path::Path) -> bool {
+    let Some(report) = changed(&folder.join("report.html")) else { return false };
+    let trials = std::fs::read_dir(folder.join("trials")).into_iter().flatten().flatten();
+    let answers = trials.filter_map(|trial| changed(&trial.path().join("answer.json")));
+    answers.max().is_none_or(|newest| newest <= report)
+}
+
+#[cfg(test)]
+mod tests;

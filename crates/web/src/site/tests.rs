@@ -1,0 +1,461 @@
+//! A site over real connections, with runs made for the purpose.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use kendall_record::Manifest;
+use kendall_record::live::{Live, LiveState, Process, Sample, Samples};
+use tempfile::TempDir;
+
+use crate::events::MOST_WATCHERS;
+use crate::{Server, Site, WebError};
+
+/// A site that is served until this is dropped.
+struct Served {
+    address: SocketAddr,
+    url: String,
+    folder: TempDir,
+    reports: Arc<AtomicUsize>,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    thread: Option<JoinHandle<Result<(), WebError>>>,
+}
+
+fn site(folder: &Path, listen: &str, reports: &Arc<AtomicUsize>) -> Site {
+    let reports = Arc::clone(reports);
+    Site {
+        results: folder.into(),
+        listen: listen.parse().unwrap(),
+        token: None,
+        program: "/bin/false".into(),
+        write_report: Box::new(move |folder| {
+            reports.fetch_add(1, Ordering::Relaxed);
+            fs::write(folder.join("report.html"), "<p>a report").map_err(|error| error.to_string())
+        }),
+        compare: Box::new(|runs| Err(format!("<{}> cannot be compared", runs[1].0))),
+    }
+}
+
+fn serve(folder: TempDir, listen: &str) -> Served {
+    let reports = Arc::default();
+    let server = Server::bind(site(folder.path(), listen, &reports)).unwrap();
+    let (address, url) = (server.address, server.url());
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let thread = thread::spawn(move || server.serve_until(async { drop(stopped.await) }));
+    Served { address, url, folder, reports, stop: Some(stop), thread: Some(thread) }
+}
+
+fn served() -> Served {
+    serve(tempfile::tempdir().unwrap(), "127.0.0.1:0")
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        let ended = self.thread.take().map(JoinHandle::join);
+        assert!(thread::panicking() || matches!(ended, None | Some(Ok(Ok(())))), "{ended:?}");
+    }
+}
+
+/// An answer: its status, its head and its body.
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Served {
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    }
+
+    /// Sends a request with these lines beside, and reads all that comes.
+    fn ask(&self, method: &str, path: &str, lines: &[&str]) -> Answer {
+        let mut stream = self.connect();
+        let host = if lines.iter().any(|line| line.starts_with("Host:")) {
+            String::new()
+        } else {
+            format!("Host: {}\r\n", self.address)
+        };
+        let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+        write!(stream, "{method} {path} HTTP/1.1\r\n{host}Connection: close\r\n{lines}\r\n").unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        Answer { status, head: head.to_lowercase(), body: body.into() }
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        self.ask("GET", path, &[])
+    }
+
+    /// A run that is done, in its folder.
+    fn run(&self, experiment: &str, stamp: &str) -> PathBuf {
+        run(self.folder.path(), experiment, stamp, "2026-11-21T04:10:05Z")
+    }
+}
+
+fn run(results: &Path, experiment: &str, stamp: &str, started_utc: &str) -> PathBuf {
+    let folder = results.join(experiment).join(stamp);
+    fs::create_dir_all(folder.join("trials/001-rate=20")).unwrap();
+    fs::write(folder.join("trials/001-rate=20/answer.json"), "{}").unwrap();
+    // It asks git for a revision, which takes its time.
+    static HERE: OnceLock<Manifest> = OnceLock::new();
+    let mut manifest = HERE.get_or_init(|| Manifest::here("", 1)).clone();
+    manifest.experiment = experiment.into();
+    manifest.started_utc = started_utc.into();
+    manifest.ended_utc = Some(started_utc.into());
+    manifest.write(&folder).unwrap();
+    let text = "name = \"x\"\nquestion = \"How <long>?\"\n[system]\nname = \"reverse\"\n[load]\nrate = [\"20%\", 40]\n";
+    fs::write(folder.join("experiment.toml"), text).unwrap();
+    folder
+}
+
+/// What a run says that this process is at.
+fn live() -> Live {
+    Live {
+        process: Process::here(),
+        state: LiveState::Running,
+        doing: "finding".into(),
+        trials_planned: 4,
+        trials_done: 1,
+        left_s: None,
+        elapsed_s: 1.0,
+        trial: None,
+        samples: Samples::default(),
+        trials: VecDeque::new(),
+    }
+}
+
+fn with_samples(mut live: Live, count: u32) -> Live {
+    for _ in 0..count {
+        let at_s = live.samples.end() as f64 * 0.5;
+        live.samples.push(Sample { at_s, p99_s: Some(0.25), ..Sample::default() });
+    }
+    live
+}
+
+/// Events as they come, each as its number and its data.
+fn events(site: &Served, path: &str, lines: &str) -> mpsc::Receiver<(String, serde_json::Value)> {
+    let mut stream = site.connect();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\n{lines}\r\n", site.address).unwrap();
+    let (say, hear) = mpsc::channel();
+    thread::spawn(move || {
+        let mut id = String::new();
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            if let Some(mark) = line.strip_prefix("id: ") {
+                mark.clone_into(&mut id);
+            } else if let Some(data) = line.strip_prefix("data: ") {
+                let event = serde_json::from_str(data).unwrap();
+                if say.send((id.clone(), event)).is_err() {
+                    return;
+                }
+            }
+        }
+    });
+    hear
+}
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[test]
+fn a_thousand_runs_are_listed_and_searched_quickly_and_read_once() {
+    let site = served();
+    for i in 0..1000 {
+        let at = format!("2026-{:02}-{:02}T00:{:02}:{:02}Z", 1 + i % 12, 1 + i % 28, i % 60, i / 60);
+        run(site.folder.path(), &format!("experiment-{}", i % 7), &format!("run-{i:04}"), &at);
+    }
+    let began = Instant::now();
+    let first = site.get("/");
+    let reading = began.elapsed();
+    assert!(first.status == 200 && first.body.contains("1000 runs, page 1 of 25"), "{}", first.body);
+    assert_eq!(first.body.matches("<li class=\"run ").count(), crate::runs::ON_A_PAGE);
+    // All were read; a page after that reads only when files changed. Generous, since tests share the machine.
+    thread::sleep(Duration::from_millis(1100));
+    let began = Instant::now();
+    let found = site.get("/list?q=EXPERIMENT-3+run-0003");
+    let again = began.elapsed();
+    println!("1000 runs: first look {reading:?}, next look {again:?}");
+    assert!(reading < Duration::from_secs(10) && again < Duration::from_secs(3), "{reading:?}, {again:?}");
+    assert!(
+        found.body.contains("1 of 1000 runs") && found.body.contains("experiment-3/run-0003"),
+        "{}",
+        found.body
+    );
+    // The newest first, whatever their names are.
+    let months: Vec<&str> =
+        first.body.match_indices("caption\">2026-").map(|(at, _)| &first.body[at + 9..at + 19]).collect();
+    assert!(months.is_sorted_by(|a, b| a >= b) && months.len() == crate::runs::ON_A_PAGE, "{months:?}");
+    // A new one is there a second later, and one that is gone is not.
+    run(site.folder.path(), "fresh", "run", "2027-01-01T00:00:00Z");
+    fs::remove_dir_all(site.folder.path().join("experiment-3/run-0003")).unwrap();
+    thread::sleep(Duration::from_millis(1100));
+    let list = site.get("/list").body;
+    assert!(list.contains("1000 runs") && list.find("fresh/run") < list.find("experiment-"), "{list}");
+    assert!(site.get("/list?q=run-0003").body.contains("No run has all these words"));
+}
+
+#[test]
+fn a_run_says_what_it_is_and_its_text_is_escaped() {
+    let site = served();
+    site.run("plain", "one");
+    for path in ["/", "/runs/plain/one/"] {
+        let page = site.get(path);
+        assert!(page.status == 200 && page.body.contains("How &#60;long&#62;?"), "{}", page.body);
+        assert!(
+            page.body.contains("reverse · rate: 20%, 40") && page.body.contains("1 trial"),
+            "{}",
+            page.body
+        );
+        assert!(page.head.contains("content-security-policy: default-src 'none'"), "{}", page.head);
+        assert!(!page.body.contains("style=") && !page.body.contains("<script>"), "all within the policy");
+    }
+    for path in
+        ["/runs/plain/two/", "/runs/none/one/", "/nothing", "/runs/plain/one/none.json", "/assets/x/none"]
+    {
+        assert_eq!(site.get(path).status, 404, "{path}");
+    }
+    for name in ["page.css", "list.js", "live.js", "uplot.js"] {
+        let asset = site.get(&format!("/assets/{}/{name}", super::build()));
+        assert!(asset.status == 200 && asset.body.len() > 1000, "{name}");
+    }
+}
+
+#[test]
+fn nothing_outside_of_the_results_is_handed_out() {
+    let site = served();
+    let run = site.run("e", "r");
+    let secret = tempfile::tempdir().unwrap();
+    fs::write(secret.path().join("secret"), "hidden").unwrap();
+    std::os::unix::fs::symlink(secret.path(), run.join("link")).unwrap();
+    std::os::unix::fs::symlink(secret.path().join("secret"), run.join("secret")).unwrap();
+    let known = site.get("/runs/e/r/trials/001-rate=20/answer.json");
+    assert!(
+        known.status == 200 && known.body == "{}" && known.head.contains("application/json"),
+        "{}",
+        known.head
+    );
+    let absolute = format!("/runs/e/r/{}/secret", secret.path().display());
+    for path in [
+        "/runs/e/r/../../../../../../etc/passwd",
+        "/runs/e/r/%2e%2e/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+        "/runs/e/r/..%2f..%2f..%2f..%2f..%2fetc%2fpasswd",
+        "/runs/%2e%2e/%2e%2e/etc/passwd",
+        "/runs/e/..%2f..%2f../x",
+        "/runs/e/r/%2Fetc%2Fpasswd",
+        "/runs/e/r//etc/passwd",
+        "/runs/e/r/link/secret",
+        "/runs/e/r/secret",
+        "/runs/e/r/%00",
+        "/picture/%2e%2e/%2e%2e",
+        &absolute,
+    ] {
+        let answer = site.get(path);
+        assert!(answer.status == 404 || answer.status == 400, "{path}: {}", answer.status);
+        assert!(!answer.body.contains("hidden") && !answer.body.contains("root:"), "{path}");
+    }
+}
+
+#[test]
+fn a_report_is_written_once_where_it_is_missing_or_old() {
+    let site = served();
+    let run = site.run("e", "r");
+    let written = || site.reports.load(Ordering::Relaxed);
+    for _ in 0..3 {
+        let report = site.get("/runs/e/r/report.html");
+        assert!(
+            report.body == "<p>a report" && report.head.contains("connect-src") == false,
+            "{}",
+            report.head
+        );
+        assert!(report.head.contains("default-src 'none'; script-src 'unsafe-inline'"), "{}", report.head);
+    }
+    assert_eq!(written(), 1);
+    let answer = fs::File::create(run.join("trials/001-rate=20/answer.json")).unwrap();
+    answer.set_modified(std::time::SystemTime::now() + Duration::from_secs(2)).unwrap();
+    site.get("/runs/e/r/report.html");
+    assert_eq!(written(), 2, "a trial has been done since");
+}
+
+#[test]
+fn who_watches_gets_all_first_then_what_is_new_and_goes_on_where_it_was() {
+    let site = served();
+    let run = site.run("e", "r");
+    let told = with_samples(live(), 3);
+    told.write(&run).unwrap();
+    let all = events(&site, "/events/e/r", "");
+    let (mark, first) = all.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(first["state"], "running");
+    assert_eq!(first["live"]["samples"]["at_s"].as_array().unwrap().len(), 3);
+    let told = with_samples(told, 2);
+    told.write(&run).unwrap();
+    let (_, next) = all.recv_timeout(PATIENCE).unwrap();
+    let samples = &next["live"]["samples"];
+    assert_eq!((samples["first"].as_u64(), samples["at_s"].as_array().unwrap().len()), (Some(3), 2));
+    // After a lost connection, by the browser's header or by the page's address.
+    for (path, lines) in [
+        ("/events/e/r".to_owned(), format!("Last-Event-ID: {mark}\r\n")),
+        (format!("/events/e/r?since={mark}"), String::new()),
+    ] {
+        let (_, event) = events(&site, &path, &lines).recv_timeout(PATIENCE).unwrap();
+        assert_eq!(event["live"]["samples"], *samples, "{path}");
+    }
+    // A mark of another process, or none at all, is no reason to leave anything out.
+    for mark in ["1-1.4", "nonsense", "", "9.9.9"] {
+        let lines = format!("Last-Event-ID: {mark}\r\n");
+        let (_, event) = events(&site, "/events/e/r", &lines).recv_timeout(PATIENCE).unwrap();
+        assert_eq!(event["live"]["samples"]["at_s"].as_array().unwrap().len(), 5, "{mark}");
+    }
+    // One that was killed cannot say so, but its process is gone.
+    let mut manifest = Manifest::read(&run).unwrap();
+    manifest.ended_utc = None;
+    manifest.write(&run).unwrap();
+    let mut killed = told;
+    killed.process.started_ticks += 1;
+    killed.write(&run).unwrap();
+    let state = loop {
+        let (_, event) = all.recv_timeout(PATIENCE).unwrap();
+        if event["state"] != "running" {
+            break event["state"].clone();
+        }
+    };
+    assert_eq!(state, "interrupted");
+}
+
+#[test]
+fn too_many_who_watch_are_told_to_come_again() {
+    let site = served();
+    live().write(&site.run("e", "r")).unwrap();
+    let watching: Vec<_> = (0..MOST_WATCHERS).map(|_| events(&site, "/events/e/r", "")).collect();
+    for one in &watching {
+        one.recv_timeout(PATIENCE).unwrap();
+    }
+    let refused = site.get("/events/e/r");
+    assert!(refused.status == 503 && refused.head.contains("retry-after"), "{}", refused.head);
+    assert_eq!(site.get("/").status, 200, "the rest is served on");
+}
+
+#[test]
+fn it_stops_within_two_seconds_whoever_is_connected() {
+    let mut site = served();
+    live().write(&site.run("e", "r")).unwrap();
+    let watching = events(&site, "/events/e/r", "");
+    watching.recv_timeout(PATIENCE).unwrap();
+    let mut slow = site.connect();
+    slow.write_all(b"GET / HTTP/1.1\r\nHos").unwrap();
+    let idle = site.connect();
+    let began = Instant::now();
+    drop(site.stop.take());
+    site.thread.take().unwrap().join().unwrap().unwrap();
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    assert!(matches!(watching.recv_timeout(PATIENCE), Err(mpsc::RecvTimeoutError::Disconnected)));
+    drop((slow, idle));
+}
+
+#[test]
+fn what_changes_something_comes_from_a_page_of_this_site() {
+    let site = served();
+    let run = site.run("e", "r");
+    let origin = format!("Origin: http://{}", site.address);
+    let post = |path: &str, lines: &[&str]| site.ask("POST", path, &[lines, &["Content-Length: 0"]].concat());
+    for lines in [&[][..], &["Origin: http://evil.example"], &["Origin: null"]] {
+        assert_eq!(post("/stop/e/r", lines).status, 403);
+        assert_eq!(post("/resume/e/r", lines).status, 403);
+    }
+    assert_eq!(site.ask("GET", "/", &["Host: evil.example"]).status, 421);
+    assert_eq!(site.get("/stop/e/r").status, 405, "looking at an address changes nothing");
+    let stopped = post("/stop/e/r", &[&origin]);
+    assert!(stopped.status == 409 && stopped.body.contains("nothing to stop"), "{}", stopped.body);
+    live().write(&run).unwrap();
+    let resumed = post("/resume/e/r", &[&origin]);
+    assert!(resumed.status == 409 && resumed.body.contains("goes on already"), "{}", resumed.body);
+    // The program here fails; the page says so.
+    let mut ended = live();
+    ended.state = LiveState::Interrupted;
+    ended.write(&run).unwrap();
+    assert_eq!(post("/resume/e/r", &[&origin]).status, 303);
+    let until = Instant::now() + PATIENCE;
+    while !site.get("/runs/e/r/").body.contains("ended with exit status: 1") {
+        assert!(Instant::now() < until, "the failure is not told");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn where_others_can_reach_it_a_token_is_asked_for() {
+    let site = serve(tempfile::tempdir().unwrap(), "0.0.0.0:0");
+    site.run("e", "r");
+    let (before, token) = site.url.split_once("?token=").unwrap();
+    assert!(before.starts_with("http://127.0.0.1:") && token.len() >= 32, "{}", site.url);
+    assert_eq!(site.get("/").status, 401);
+    assert_eq!(site.get("/runs/e/r/manifest.json").status, 401);
+    let known = site.get(&format!("/?token={token}"));
+    assert_eq!(known.status, 200);
+    let cookie = known.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    assert!(cookie.contains("httponly") && cookie.contains("samesite=strict"), "{cookie}");
+    let cookie = format!("Cookie: {}", cookie.split(';').next().unwrap());
+    assert_eq!(site.ask("GET", "/runs/e/r/manifest.json", &[&cookie]).status, 200);
+}
+
+#[test]
+fn what_cannot_be_compared_is_said_with_its_reason() {
+    let site = served();
+    site.run("e", "a");
+    site.run("e", "b");
+    let page = site.get("/compare?run=e%2Fa&run=e%2Fb");
+    assert!(page.status == 200 && page.body.contains("&#60;e/b&#62; cannot be compared"), "{}", page.body);
+    for path in ["/compare?run=e/a&run=e/a", "/compare?run=e/a&run=../b", "/compare?run=e/a&run=e/none"] {
+        assert!(site.get(path).body.contains("two different runs"), "{path}");
+    }
+    assert!(site.get("/compare").body.contains("Compare two runs"));
+}
+
+#[test]
+fn heads_without_end_cost_their_own_connection() {
+    let site = served();
+    let mut stream = site.connect();
+    let line = format!("X-Long: {}\r\n", "x".repeat(8000));
+    let sent = (0..20).try_for_each(|i| {
+        let start = if i == 0 { "GET / HTTP/1.1\r\nHost: localhost\r\n" } else { "" };
+        stream.write_all(format!("{start}{line}").as_bytes())
+    });
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    assert!(
+        sent.is_err() || answer.is_empty() || answer.starts_with(b"HTTP/1.1 431"),
+        "{}",
+        String::from_utf8_lossy(&answer)
+    );
+    assert_eq!(site.get("/").status, 200);
+}
+
+#[test]
+fn an_address_in_use_a_run_and_a_short_token_are_refused_in_words() {
+    let site = served();
+    let reports = Arc::default();
+    let folder = site.folder.path();
+    let again = Server::bind(self::site(folder, &site.address.to_string(), &reports)).unwrap_err();
+    assert!(again.to_string().contains("--listen"), "{again}");
+    let run = site.run("e", "r");
+    let one = Server::bind(self::site(&run, "127.0.0.1:0", &reports)).unwrap_err();
+    assert!(one.to_string().contains("is one run"), "{one}");
+    let short = Site { token: Some("short".into()), ..self::site(folder, "127.0.0.1:0", &reports) };
+    assert!(Server::bind(short).unwrap_err().to_string().contains("16 characters"));
+    let none = Server::bind(self::site(&folder.join("none"), "127.0.0.1:0", &reports)).unwrap_err();
+    assert!(none.to_string().contains("folder that holds results"), "{none}");
+    let beside = Server::bind(self::site(folder, "127.0.0.1:0", &reports)).unwrap();
+    let url = beside.run_url(&run).unwrap();
+    assert!(url.starts_with("http://127.0.0.1:") && url.ends_with("/runs/e/r/"), "{url}");
+    assert_eq!(beside.run_url(Path::new("/etc")), None);
+}

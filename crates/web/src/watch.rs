@@ -1,0 +1,173 @@
+//! Watching runs that go on: what a run says of itself is read while somebody wants to know, and only when it has changed.
+//!
+//! All who watch one run share one reader. Each gets all that is known first, and then what is new.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use kendall_record::Manifest;
+use kendall_record::live::{Head, LIVE, Live};
+use serde::Serialize;
+use tokio::sync::watch;
+
+use crate::children::Children;
+use crate::id::RunId;
+use crate::run::{State, changed};
+
+/// How often a run that goes on is looked at: it says something new twice a second.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often one is that does not, which may be taken up again.
+const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(1);
+
+/// What is known of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) state: State,
+    /// Whether it has a report that is newer than the end of the run.
+    pub(crate) has_report: bool,
+    /// What it says of itself, if it ever did.
+    pub(crate) live: Option<Arc<Live>>,
+    /// What taking it up again ended with, where that failed.
+    pub(crate) note: Option<String>,
+    changed: Option<SystemTime>,
+}
+
+/// What is sent to who watches.
+#[derive(Debug, Serialize)]
+pub(crate) struct Event<'a> {
+    #[serde(flatten)]
+    state: &'a State,
+    has_report: bool,
+    note: Option<&'a str>,
+    /// With those samples that are new.
+    live: Option<Live>,
+}
+
+impl Seen {
+    /// Looks at a run. What it says is read only if its file has changed since it was seen `before`.
+    pub(crate) fn look(folder: &Path, before: Option<&Self>, note: Option<String>) -> Self {
+        let changed_at = changed(&folder.join(LIVE));
+        let known = before.filter(|before| before.changed == changed_at && changed_at.is_some());
+        let live = match known {
+            Some(known) => known.live.clone(),
+            None => Live::read(folder).ok().map(Arc::new),
+        };
+        let ended = || Manifest::read(folder).is_ok_and(|manifest| manifest.ended_utc.is_some());
+        let head = live.as_ref().map(|live| Head {
+            process: live.process.clone(),
+            state: live.state.clone(),
+            trials_planned: live.trials_planned,
+            trials_done: live.trials_done,
+        });
+        let state = match &head {
+            None if !folder.join("trials").is_dir() && !folder.join("experiment.toml").is_file() => {
+                State::Recorded
+            }
+            head => State::of(head.as_ref(), ended()),
+        };
+        let report = changed(&folder.join("report.html"));
+        let has_report = report.is_some() && (report >= changed_at || state == State::Recorded);
+        Self { state, has_report, live, note, changed: changed_at }
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        (&self.state, self.has_report, &self.note, self.changed)
+            == (&other.state, other.has_report, &other.note, other.changed)
+    }
+
+    /// The number that the next sample will have, marked so that those of another process are not taken for it.
+    pub(crate) fn mark(&self) -> String {
+        self.live
+            .as_ref()
+            .map_or_else(String::new, |live| format!("{}.{}", lineage(live), live.samples.end()))
+    }
+
+    /// For who has got all before this mark.
+    pub(crate) fn event(&self, mark: &str) -> Event<'_> {
+        let live = self.live.as_deref().map(|live| {
+            let from = mark.rsplit_once('.').filter(|(of, _)| *of == lineage(live));
+            let from = from.and_then(|(_, number)| number.parse().ok()).unwrap_or(0);
+            Live {
+                samples: live.samples.since(from),
+                process: live.process.clone(),
+                state: live.state.clone(),
+                doing: live.doing.clone(),
+                trial: live.trial.clone(),
+                trials: live.trials.clone(),
+                ..*live
+            }
+        });
+        Event { state: &self.state, has_report: self.has_report, note: self.note.as_deref(), live }
+    }
+}
+
+/// Names the process that a sample is of.
+fn lineage(live: &Live) -> String {
+    format!("{}-{}", live.process.pid, live.process.started_ticks)
+}
+
+/// Who watches what.
+#[derive(Debug, Default)]
+pub(crate) struct Watchers(Mutex<HashMap<RunId, watch::Sender<Arc<Seen>>>>);
+
+impl Watchers {
+    /// Watches a run, whose folder this is, from now on; `first` is what was just seen of it.
+    pub(crate) fn watch(
+        self: &Arc<Self>,
+        id: &RunId,
+        folder: PathBuf,
+        first: Seen,
+        children: &Arc<Children>,
+    ) -> watch::Receiver<Arc<Seen>> {
+        let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = watched.get(id) {
+            return sender.subscribe();
+        }
+        let (sender, receiver) = watch::channel(Arc::new(first));
+        watched.insert(id.clone(), sender);
+        drop(watched);
+        tokio::spawn(Arc::clone(self).look(id.clone(), folder, Arc::clone(children)));
+        receiver
+    }
+
+    /// Looks at a run until nobody watches it any more.
+    async fn look(self: Arc<Self>, id: RunId, folder: PathBuf, children: Arc<Children>) {
+        let mut wait = LOOK_EVERY;
+        while let Some(before) = self.wanted(&id) {
+            tokio::time::sleep(wait).await;
+            let note = children.note(&id);
+            let folder = folder.clone();
+            let looked = tokio::task::spawn_blocking(move || {
+                let seen = Seen::look(&folder, Some(&before), note);
+                (!seen.is_like(&before)).then_some(seen).ok_or_else(|| before.state.clone())
+            });
+            let state = match looked.await {
+                Ok(Ok(seen)) => {
+                    let state = seen.state.clone();
+                    let watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                    if let Some(sender) = watched.get(&id) {
+                        sender.send_replace(Arc::new(seen));
+                    }
+                    state
+                }
+                Ok(Err(state)) => state,
+                Err(_) => State::Interrupted,
+            };
+            wait = if state == State::Running { LOOK_EVERY } else { LOOK_AGAIN_EVERY };
+        }
+    }
+
+    /// What was seen last of a run, if anybody watches it; else it is forgotten.
+    fn wanted(&self, id: &RunId) -> Option<Arc<Seen>> {
+        let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let sender = watched.get(id)?;
+        if sender.receiver_count() == 0 {
+            watched.remove(id);
+            return None;
+        }
+        let seen = Arc::clone(&sender.borrow());
+        Some(seen)
+    }
+}
