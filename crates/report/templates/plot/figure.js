@@ -33,18 +33,20 @@ class Panel {
     const { plot } = this;
     if (!twin) {
       if (!before || !plot) return;
-      plot.peers.delete(plot.twin);
+      plot.peers.delete(before.plot);
       plot.twin = null;
       plot.startFrom(plot.own);
       return;
     }
-    if (!plot || !twin.plot || !showsTheSame(plot, twin.plot)) return;
+    if (!plot || !twin.plot) return;
     const both = [plot, twin.plot];
-    const home = { x: union(both, "x"), y: union(both, "y") };
+    const [sharesAcross, sharesUp] = ["x", "y"].map((axis) => isOneAxis(both, axis));
+    const homes = { x: commonRanges(both, "x"), y: commonRanges(both, "y") };
     both.forEach((one, at) => {
-      one.twin = both[1 - at];
-      one.peers.add(one.twin);
-      one.startFrom(home);
+      const other = both[1 - at];
+      if (sharesAcross) one.peers.add(other);
+      one.twin = sharesAcross && sharesUp ? other : null;
+      one.startFrom({ x: homes.x[at], y: homes.y[at] });
     });
   }
 }
@@ -97,19 +99,30 @@ class Figure {
   }
 }
 
-/** Whether two plots show the same, so that one range suits both. */
-function showsTheSame(one, other) {
-  return ["x", "y"].every((axis) => ["law", "title"].every((what) => one.axes[axis][what] === other.axes[axis][what]));
-}
-
 /** Whether two plots of a figure stand over the same axis across. */
 function sharesX(one, other) {
   const [a, b] = [one.axes.x, other.axes.x];
   return a.title === b.title && a.law === b.law && one.home.x.every((end, at) => end === other.home.x[at]);
 }
 
-/** From the least to the largest value that some of the plots show at first. */
-function union(plots, axis) {
-  const ends = plots.map(({ own }) => own[axis]);
-  return [Math.min(...ends.map(([low]) => low)), Math.max(...ends.map(([, high]) => high))];
+/** Whether both plots show the same quantity along an axis, by the same law. */
+function isSame([one, other], axis) {
+  const [a, b] = [one.axes[axis], other.axes[axis]];
+  return a.title === b.title && a.law === b.law && !a.names?.length && !b.names?.length;
+}
+
+/** Whether one range suits both plots: they show the same, and what they show overlaps. */
+function isOneAxis(both, axis) {
+  const [[a0, a1], [b0, b1]] = both.map(({ own }) => own[axis]);
+  return isSame(both, axis) && a0 < b1 && b0 < a1;
+}
+
+/** The ranges that two plots begin with: one for both; of one length where they lie apart; their own where they are different. */
+function commonRanges(both, axis) {
+  const ends = both.map(({ own }) => own[axis]);
+  const [lows, highs] = [ends.map(([low]) => low), ends.map(([, high]) => high)];
+  if (isOneAxis(both, axis)) return both.map(() => [Math.min(...lows), Math.max(...highs)]);
+  if (!isSame(both, axis) || both[0].axes[axis].law !== "linear") return ends;
+  const length = Math.max(...ends.map(([low, high]) => high - low));
+  return lows.map((low) => [low, low + length]);
 }

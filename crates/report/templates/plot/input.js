@@ -30,7 +30,6 @@ function listen(plot) {
 /** Pans while the button is down. */
 function drag(plot, event) {
   if (event.button !== 0) return;
-  event.preventDefault();
   const ended = new AbortController();
   let last = [event.clientX, event.clientY];
   const moved = ({ clientX, clientY }) => {

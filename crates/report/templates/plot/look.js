@@ -71,3 +71,11 @@ function drawPath(ctx, path, look) {
   }
   if (takeStroke(ctx, look)) ctx.stroke(path);
 }
+
+/** An element with a class and a text. */
+function made(tag, classes = "", text = "") {
+  const element = document.createElement(tag);
+  if (classes) element.className = classes;
+  if (text) element.textContent = text;
+  return element;
+}

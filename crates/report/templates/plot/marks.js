@@ -17,8 +17,9 @@ function covering(x, [low, high]) {
  * the lowest, the highest and the last, which draws the same pixels as all of them (Jugel and others, "M4", 2014).
  */
 function trace(path, from, to, point) {
+  const at = [0, 0];
   let column = NaN;
-  let kept = []; // of this column: first, lowest, highest, last, each [place, x, y]
+  let first, lowest, highest, last; // of this column, each [place, x, y]
   let run = 0;
   let alone = null;
   const put = ([, x, y]) => {
@@ -27,8 +28,10 @@ function trace(path, from, to, point) {
     alone = run === 1 ? [x, y] : null;
   };
   const flush = () => {
-    kept.sort((a, b) => a[0] - b[0]).forEach((one, at) => at > 0 && one[0] === kept[at - 1][0] || put(one));
-    kept = [];
+    if (Number.isNaN(column)) return;
+    const kept = [first, lowest, highest, last].sort((a, b) => a[0] - b[0]);
+    kept.forEach((one, place) => (place > 0 && one[0] === kept[place - 1][0]) || put(one));
+    column = NaN;
   };
   const interrupt = () => {
     flush();
@@ -39,26 +42,29 @@ function trace(path, from, to, point) {
     }
     run = 0;
     alone = null;
-    column = NaN;
   };
   for (let place = from; place < to; place++) {
-    const [x, y] = point(place);
+    point(place, at);
+    const [x, y] = at;
     if (Number.isNaN(x) || Number.isNaN(y)) {
       interrupt();
-      continue;
-    }
-    const one = [place, x, y];
-    if (Math.floor(x) !== column) {
+    } else if (Math.floor(x) !== column) {
       flush();
       column = Math.floor(x);
-      kept = [one, one, one, one];
+      [first, lowest, highest, last] = [[place, x, y], [place, x, y], [place, x, y], [place, x, y]];
     } else {
-      if (y > kept[1][2]) kept[1] = one;
-      if (y < kept[2][2]) kept[2] = one;
-      kept[3] = one;
+      if (y > lowest[2]) set(lowest, place, x, y);
+      if (y < highest[2]) set(highest, place, x, y);
+      set(last, place, x, y);
     }
   }
   interrupt();
+}
+
+function set(one, place, x, y) {
+  one[0] = place;
+  one[1] = x;
+  one[2] = y;
 }
 
 /** Tells whether a place was already taken by a mark that looks the same. */
@@ -71,6 +77,43 @@ function takenPlaces({ width, height }) {
     taken[at] = 1;
     return was === 1;
   };
+}
+
+/** Very many dots: pixel by pixel, since a path of so many would keep the reader waiting. */
+class Dots {
+  #image;
+  #pixels;
+  #stamp = [];
+  #ink;
+
+  constructor({ width, height }, look) {
+    const [across, down] = [width, height].map((length) => Math.max(Math.ceil(length * devicePixelRatio), 1));
+    this.#image = new ImageData(across, down);
+    this.#pixels = new Uint32Array(this.#image.data.buffer);
+    const radius = look.width / 2 * devicePixelRatio;
+    for (let dy = -Math.floor(radius); dy <= radius; dy++) {
+      for (let dx = -Math.floor(radius); dx <= radius; dx++) {
+        if (dx * dx + dy * dy <= radius * radius) this.#stamp.push([dx, dy]);
+      }
+    }
+    const [red, green, blue, opacity = 1] = look.stroke.match(/[\d.]+/g).map(Number);
+    this.#ink = new Uint32Array(Uint8Array.of(red, green, blue, Math.round(255 * opacity)).buffer)[0];
+  }
+
+  add(px, py) {
+    const { width, height } = this.#image;
+    const [x, y] = [Math.floor(px * devicePixelRatio), Math.floor(py * devicePixelRatio)];
+    for (const [dx, dy] of this.#stamp) {
+      if (x + dx >= 0 && x + dx < width && y + dy >= 0 && y + dy < height) this.#pixels[(y + dy) * width + x + dx] = this.#ink;
+    }
+  }
+
+  draw(ctx) {
+    const { width, height } = this.#image;
+    const canvas = new OffscreenCanvas(width, height);
+    canvas.getContext("2d").putImageData(this.#image, 0, 0);
+    ctx.drawImage(canvas, 0, 0, width / devicePixelRatio, height / devicePixelRatio);
+  }
 }
 
 /** Adds a marker, with the paths of SVG. */
@@ -110,10 +153,13 @@ function drawArrow(ctx, looks, x, y) {
   drawPath(ctx, arrow, looks.of("rising-arrow"));
 }
 
-/** A measurement beyond the range that was meant to be seen: at its edge, with its value. */
-function drawBeyond(ctx, looks, space, x, y, text) {
+/**
+ * A measurement beyond the range that was meant to be seen: at its edge, with its value. `before` are the pixels at which
+ * such values end; one that has no room beside them stands a line further in.
+ */
+function drawBeyond(ctx, looks, space, x, y, text, before) {
   const isAbove = y < 0;
-  const [at, under] = isAbove ? [22, 40] : [space.height - 5, space.height - 14];
+  const [at, edge] = isAbove ? [22, 40] : [space.height - 5, space.height - 14];
   const ring = new Path2D();
   addMarker(ring, "ring", x, at);
   if (isAbove) drawArrow(ctx, looks, x, at);
@@ -121,6 +167,12 @@ function drawBeyond(ctx, looks, space, x, y, text) {
   const look = looks.of("value", "text");
   ctx.font = look.font;
   ctx.textAlign = x > space.width - 54 ? "right" : x < 54 ? "left" : "center";
+  const width = ctx.measureText(text).width + 6;
+  const left = x - { right: width, center: width / 2, left: 0 }[ctx.textAlign];
+  const free = before.findIndex((end) => end <= left);
+  const line = free < 0 ? before.length : free;
+  before[line] = left + width;
+  const under = edge + (isAbove ? 15 : -15) * line;
   if (takeStroke(ctx, look)) ctx.strokeText(text, x, under);
   ctx.fillStyle = look.fill;
   ctx.fillText(text, x, under);
@@ -136,15 +188,22 @@ function shadeOf(count, most) {
 const PAINT = {
   line(ctx, { x, y, look }, space) {
     const path = new Path2D();
-    trace(path, ...covering(x, space.view.x), (place) => [space.x(x[place]), space.y(y[place])]);
+    trace(path, ...covering(x, space.view.x), (place, at) => {
+      at[0] = space.x(x[place]);
+      at[1] = space.y(y[place]);
+    });
     if (takeStroke(ctx, look)) ctx.stroke(path);
   },
 
   step(ctx, { x, y, look }, space) {
     const path = new Path2D();
     const [from, to] = covering(x, space.view.x);
-    const corner = (at) => [space.x(x[at >> 1]), space.y(y[at % 2 || at < 2 * from + 1 ? at >> 1 : (at >> 1) - 1])];
-    trace(path, 2 * from, 2 * to, corner);
+    // Two corners a datum: at its x, from the height of the one before it to its own.
+    trace(path, 2 * from, 2 * to, (corner, at) => {
+      const place = corner >> 1;
+      at[0] = space.x(x[place]);
+      at[1] = space.y(y[corner % 2 || place === from ? place : place - 1]);
+    });
     if (takeStroke(ctx, look)) ctx.stroke(path);
   },
 
@@ -152,19 +211,26 @@ const PAINT = {
     const path = new Path2D();
     const isTaken = shape === "dot" || x.length > MANY ? takenPlaces(space) : () => false;
     const isMeasured = MEASURED.test(classes) && shape !== "dot";
+    const dots = shape === "dot" && x.length > MANY ? new Dots(space, look) : null;
+    const beyond = [];
     for (let place = 0; place < x.length; place++) {
       const px = space.x(x[place]);
       const py = space.y(y[place]);
       if (!(px >= 0 && px <= space.width)) continue;
       if (py >= 0 && py <= space.height) {
+        if (dots) {
+          dots.add(px, py);
+          continue;
+        }
         if (isTaken(px, py)) continue;
         addMarker(path, shape, px, py);
         if (shape === "rising") drawArrow(ctx, looks, px, py);
       } else if (isMeasured && (y[place] > home.y[1] || y[place] < home.y[0]) && Number.isFinite(py)) {
-        drawBeyond(ctx, looks, space, px, py, valueOf(axes.y, y[place], Infinity));
+        drawBeyond(ctx, looks, space, px, py, valueOf(axes.y, y[place], Infinity), beyond);
       }
     }
-    drawPath(ctx, path, look);
+    if (dots) dots.draw(ctx);
+    else drawPath(ctx, path, look);
   },
 
   intervals(ctx, { x, low, high, look }, space) {

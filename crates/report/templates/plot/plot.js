@@ -4,41 +4,13 @@
 const LEAST = [200, 230];
 /** No view shows less than this share of what is there. */
 const CLOSEST = 1e-7;
-const LISTS = ["x", "y", "low", "high", "from", "to", "lane", "x_edges", "y_edges", "counts"];
-/** Readings that fit beside a cursor. */
-const MOST_LINES = 12;
-
-/** What a page holds of a plot, decoded. Throws where it does not hold together. */
-function decodedPlot(text) {
-  const plot = JSON.parse(text);
-  for (const axis of [plot.x, plot.y]) {
-    if (!LAWS[axis.law]) throw new Error(`no law of an axis: ${axis.law}`);
-  }
-  for (const layer of plot.layers) {
-    if (!PAINT[layer.mark]) throw new Error(`no mark: ${layer.mark}`);
-    layer.classes = layer.class;
-    for (const list of LISTS) if (typeof layer[list] === "string") layer[list] = decoded(layer[list]);
-    // What has no end is written as null.
-    if (layer.mark === "area") Object.assign(layer, { from: layer.from ?? -Infinity, to: layer.to ?? Infinity });
-    if (layer.mark === "rule") layer.at ??= NaN;
-    const lengths = LISTS.filter((list) => layer[list]?.length !== undefined).map((list) => layer[list].length);
-    const isWhole = layer.mark === "heat"
-      ? layer.counts.length === (layer.x_edges.length - 1) * (layer.y_edges.length - 1)
-      : lengths.every((length) => length === lengths[0]);
-    if (!isWhole) throw new Error(`lists of "${layer.label}" (${layer.mark}) differ in length`);
-    layer.isAscending = layer.x?.length !== undefined && isAscending(layer.x);
-    if (layer.mark === "heat") layer.most = layer.counts.reduce((most, count) => Math.max(most, count), 0);
-  }
-  return plot;
-}
 
 class Plot {
   /** Labels that the reader has put away. */
   #hidden;
   #title = made("div", "plot-title");
-  #readout = made("div", "plot-readout");
+  #readout;
   #said = made("p", "plot-said");
-  #marks = [];
 
   /** `panel` has the static drawing; `hidden` holds the labels that are not to be shown. */
   constructor(panel, text, hidden) {
@@ -69,14 +41,14 @@ class Plot {
     this.root.setAttribute("role", "application");
     this.root.setAttribute("aria-roledescription", "plot");
     this.root.setAttribute("aria-label", `${this.title}. ${KEYS}`);
-    this.#readout.hidden = true;
     this.#said.setAttribute("aria-live", "polite");
     this.root.append(this.#title);
     this.svg.after(this.root);
     this.panel.classList.add("live");
     this.#read();
     new uPlot(this.#options(), [[...this.view.x], [null, null]], this.root);
-    this.root.append(this.#readout, this.#said);
+    this.#readout = new Readout(this);
+    this.root.append(this.#said);
     listen(this);
     // Not within the observer's own turn: a plot that grows would be observed again.
     new ResizeObserver(() => requestAnimationFrame(() => this.#resize())).observe(this.root);
@@ -331,11 +303,11 @@ class Plot {
   #moved() {
     const { left, top } = this.u.cursor;
     if (!(left >= 0 && top >= 0)) {
-      this.#clear();
+      this.#readout.clear();
       for (const peer of this.peers) peer.follow(null);
       return;
     }
-    this.#tell(readingsAt(this, left, top), left, top);
+    this.#readout.tell(readingsAt(this, left, top), left, top);
     const value = this.space.valueX(left);
     for (const peer of this.peers) peer.follow(value);
   }
@@ -345,64 +317,13 @@ class Plot {
     const { space } = this;
     const px = value === null ? -10 : space.x(value);
     this.u.setCursor({ left: px >= 0 && px <= space.width ? px : -10, top: -10 }, false);
-    if (px >= 0 && px <= space.width) this.#tell(readingsAt(this, px, null), px, 0);
-    else this.#clear();
-  }
-
-  /** Shows what is known of a place beside it. */
-  #tell({ lead, lines }, px, py) {
-    if (!lead) {
-      this.#clear();
-      return;
-    }
-    const { space } = this;
-    const head = made("b", "", valueOf(this.axes.x, lead.x, space.pixelX(lead.x)));
-    const rows = lines.slice(0, MOST_LINES).map(({ label, words, where }) => {
-      const row = made("span");
-      if (label) row.append(made("i", "", label), " ");
-      row.append(words, where);
-      return row;
-    });
-    const more = lines.length > MOST_LINES ? [made("span", "", `and ${lines.length - MOST_LINES} more`)] : [];
-    this.#readout.replaceChildren(...(saysWhere(lead.layer) ? [] : [head]), ...rows, ...more);
-    this.#readout.hidden = false;
-    this.#place(px, py);
-    this.#ring(lines);
-  }
-
-  /** Puts the readout beside the cursor, on the side that has room. */
-  #place(px, py) {
-    const { over } = this;
-    const [width, height] = [this.#readout.offsetWidth, this.#readout.offsetHeight];
-    const [x, y] = [over.offsetLeft + px, this.u.root.offsetTop + over.offsetTop + py];
-    const room = this.root.clientWidth;
-    const left = x + 14 + width <= room ? x + 14 : x - 14 - width >= 0 ? x - 14 - width : Math.max(0, room - width);
-    const top = Math.max(Math.min(y - height / 2, this.root.clientHeight - height), 0);
-    this.#readout.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
-  }
-
-  /** Rings about what is read out. */
-  #ring(lines) {
-    const at = lines.map((line) => line.at).filter(([x, y]) => y !== null && this.#isInside(x, y)).slice(0, MOST_LINES);
-    while (this.#marks.length < at.length) this.#marks.push(this.over.appendChild(made("div", "plot-ring")));
-    this.#marks.forEach((ring, place) => {
-      ring.hidden = place >= at.length;
-      if (!ring.hidden) ring.style.transform = `translate(${at[place][0]}px, ${at[place][1]}px)`;
-    });
-  }
-
-  #isInside(px, py) {
-    return px >= 0 && px <= this.over.clientWidth && py >= 0 && py <= this.over.clientHeight;
-  }
-
-  #clear() {
-    this.#readout.hidden = true;
-    for (const ring of this.#marks) ring.hidden = true;
+    if (px >= 0 && px <= space.width) this.#readout.tell(readingsAt(this, px, null), px, 0);
+    else this.#readout.clear();
   }
 
   #forgetCursor() {
     this.u.setCursor({ left: -10, top: -10 }, false);
-    this.#clear();
+    this.#readout.clear();
   }
 
   /** The keyboard's cursor leaves. */
@@ -424,9 +345,9 @@ class Plot {
       .filter((one) => one === layer || (layer.label && one.label === layer.label && one.mark === "intervals"))
       .map((one) => wordsOf(one, one === layer ? place : nearestOf(one, px, null, space), this.axes, space));
     const line = { label: layer.label, words: words.join(" "), where: "", at: [px, py], layer };
-    this.#tell({ lead: { layer, x }, lines: [line] }, px, py);
+    this.#readout.tell({ lead: { layer, x }, lines: [line] }, px, py);
     for (const peer of this.peers) peer.follow(x);
-    this.#said.textContent = [layer.label, this.#readout.querySelector("b")?.textContent, line.words]
+    this.#said.textContent = [layer.label, this.#readout.head, line.words]
       .filter(Boolean).join(", ");
   }
 
@@ -441,12 +362,4 @@ class Plot {
   say(words) {
     this.#said.textContent = words;
   }
-}
-
-/** An element with a class and a text. */
-function made(tag, classes = "", text = "") {
-  const element = document.createElement(tag);
-  if (classes) element.className = classes;
-  if (text) element.textContent = text;
-  return element;
 }
