@@ -160,7 +160,7 @@ fn patiently(page: &Page, expression: &str) {
     }
 }
 
-const STATE: &str = "document.getElementById('state').textContent";
+const STATE: &str = "document.getElementById('state')?.textContent";
 const POINTS: &str = "Number(document.getElementById('plot-rate').dataset.points ?? 0)";
 
 /// How many pixels of a plot's canvas are of one of its colours, by the name that the style has for it.
@@ -272,15 +272,10 @@ fn a_run_is_stopped_and_taken_up_again_by_its_buttons() {
     let page = browser.open(&web.page_of(&run));
     patiently(&page, "document.querySelectorAll('#trials tr').length >= 1");
     page.eval("document.querySelector('#stop button').click()");
-    patiently(
-        &page,
-        &format!(
-            "document.readyState === 'complete' && {STATE} === 'interrupted' && !document.getElementById('resume').hidden"
-        ),
-    );
+    patiently(&page, &format!("{STATE} === 'interrupted' && !document.getElementById('resume').hidden"));
     assert_eq!(running.ended().code(), Some(130));
     page.eval("document.querySelector('#resume button').click()");
-    patiently(&page, &format!("document.readyState === 'complete' && {STATE} === 'running'"));
+    patiently(&page, &format!("{STATE} === 'running'"));
     patiently(&page, &format!("{STATE} === 'done'"));
     let manifest: Value = serde_json::from_slice(&fs::read(run.join("manifest.json")).unwrap()).unwrap();
     assert!(manifest["ended_utc"].is_string(), "{manifest}");
