@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use browser::{Page, browser};
 
-/// Trials of a second, so that there is something to watch; as many as a test asks for.
+/// Trials of two seconds, so that there is something to watch; as many as a test asks for.
 fn experiment(trials: u32) -> String {
     format!(
         r#"
@@ -38,7 +38,7 @@ difficulty = 5000
 
 [load]
 rate = 80
-duration = "1200ms"
+duration = "2s"
 warmup = "0s"
 
 [[model]]
@@ -160,7 +160,7 @@ fn patiently(page: &Page, expression: &str) {
     }
 }
 
-const STATE: &str = "document.getElementById('state').textContent";
+const STATE: &str = "document.getElementById('state')?.textContent";
 const POINTS: &str = "Number(document.getElementById('plot-rate').dataset.points ?? 0)";
 
 /// How many pixels of a plot's canvas are of one of its colours, by the name that the style has for it.
@@ -185,7 +185,7 @@ fn coloured(page: &Page, plot: &str, name: &str) -> f64 {
 fn a_run_is_watched_to_its_end_and_through_what_happens_meanwhile() {
     let Some(browser) = browser() else { return };
     let folder = results();
-    let mut running = run(folder.path(), 6);
+    let mut running = run(folder.path(), 4);
     let run = folder_of_run(folder.path());
     let web = Web::start(folder.path(), "127.0.0.1:0");
     let listen = web.address().to_string();
@@ -226,8 +226,8 @@ fn a_run_is_watched_to_its_end_and_through_what_happens_meanwhile() {
     // To its end, with a report.
     patiently(&page, &format!("{STATE} === 'done' && document.getElementById('stop').hidden"));
     assert!(running.ended().success());
-    patiently(&page, "document.getElementById('doing').textContent === '6 trials'");
-    assert_eq!(page.number("document.querySelectorAll('#trials tr').length"), 6.0);
+    patiently(&page, "document.getElementById('doing').textContent === '4 trials'");
+    assert_eq!(page.number("document.querySelectorAll('#trials tr').length"), 4.0);
     let shown = page.number(POINTS);
     assert!(shown >= 8.0, "{shown}");
     let live: Value = serde_json::from_slice(&fs::read(run.join("live.json")).unwrap()).unwrap();
@@ -259,6 +259,12 @@ fn a_run_is_watched_to_its_end_and_through_what_happens_meanwhile() {
     }
     // That it could not reach the server while there was none is as it should be.
     let other = |complaint: &String| !complaint.contains("net::ERR_");
+    list.navigate(&format!(
+        "{}compare?run=watched/{stamp}&run=watched/none",
+        web.url,
+        stamp = run.file_name().unwrap().to_str().unwrap()
+    ));
+    assert!(list.text("document.querySelector('.doubts').innerText").contains("two different runs"));
     assert_eq!(list.complaints().into_iter().filter(other).collect::<Vec<_>>(), Vec::<String>::new());
 }
 
@@ -266,25 +272,20 @@ fn a_run_is_watched_to_its_end_and_through_what_happens_meanwhile() {
 fn a_run_is_stopped_and_taken_up_again_by_its_buttons() {
     let Some(browser) = browser() else { return };
     let folder = results();
-    let mut running = run(folder.path(), 5);
+    let mut running = run(folder.path(), 4);
     let run = folder_of_run(folder.path());
     let mut web = Web::start(folder.path(), "127.0.0.1:0");
     let page = browser.open(&web.page_of(&run));
     patiently(&page, "document.querySelectorAll('#trials tr').length >= 1");
     page.eval("document.querySelector('#stop button').click()");
-    patiently(
-        &page,
-        &format!(
-            "document.readyState === 'complete' && {STATE} === 'interrupted' && !document.getElementById('resume').hidden"
-        ),
-    );
+    patiently(&page, &format!("{STATE} === 'interrupted' && !document.getElementById('resume').hidden"));
     assert_eq!(running.ended().code(), Some(130));
     page.eval("document.querySelector('#resume button').click()");
-    patiently(&page, &format!("document.readyState === 'complete' && {STATE} === 'running'"));
+    patiently(&page, &format!("{STATE} === 'running'"));
     patiently(&page, &format!("{STATE} === 'done'"));
     let manifest: Value = serde_json::from_slice(&fs::read(run.join("manifest.json")).unwrap()).unwrap();
     assert!(manifest["ended_utc"].is_string(), "{manifest}");
-    patiently(&page, "document.getElementById('doing').textContent === '5 trials'");
+    patiently(&page, "document.getElementById('doing').textContent === '4 trials'");
     assert_eq!(page.complaints(), Vec::<String>::new());
 
     // With somebody connected it still stops at once.

@@ -370,6 +370,33 @@ mod tests {
     }
 
     #[test]
+    fn the_file_stays_small_however_long_a_run_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut live = live();
+        for at in 0..2 * MOST_SAMPLES as u32 {
+            live.samples.push(Sample {
+                at_s: f64::from(at) * 0.5,
+                sent_per_s: 19_870.0,
+                answered_per_s: 19_860.0,
+                in_flight: 123,
+                p50_s: Some(0.001_234),
+                p90_s: Some(0.002_345),
+                p99_s: Some(0.012_34),
+                server_cores: Some(1.234),
+                generator_cores: Some(0.123_4),
+                ..Sample::default()
+            });
+        }
+        let began = std::time::Instant::now();
+        for _ in 0..100 {
+            live.write(folder.path()).unwrap();
+        }
+        let bytes = fs::metadata(folder.path().join(LIVE)).unwrap().len();
+        println!("{bytes} bytes, written in {:?}", began.elapsed() / 100);
+        assert!(bytes < 100_000, "{bytes}");
+    }
+
+    #[test]
     fn a_process_is_told_from_another_with_its_number() {
         let here = Process::here();
         assert!(here.is_there());

@@ -89,11 +89,6 @@ impl Changed {
         Self(["manifest.json", LIVE, "trials", "report.html"].map(|name| changed(&folder.join(name))))
     }
 
-    /// Whether there is a run at all.
-    pub(crate) fn has_manifest(&self) -> bool {
-        self.0[0].is_some()
-    }
-
     fn has(&self, index: usize) -> bool {
         self.0[index].is_some()
     }

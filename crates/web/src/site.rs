@@ -75,6 +75,7 @@ pub(crate) fn pages(site: Site, door: Door, leaving: watch::Receiver<bool>) -> R
         .route("/resume/{experiment}/{stamp}", post(resume_run))
         .route("/compare", get(compare))
         .route("/assets/{build}/{name}", get(asset))
+        .route("/favicon.ico", get(icon))
         .fallback(nothing)
         .with_state(Arc::new(house))
         .layer(middleware::from_fn_with_state(Arc::new(door), enter))
@@ -92,6 +93,8 @@ const WEB_CSS: &str = include_str!("../templates/web.css");
 const LIST_JS: &str = include_str!("../templates/list.js");
 const LIVE_JS: &str = include_str!("../templates/live.js");
 
+const ICON: &str = include_str!("../templates/icon.svg");
+
 async fn asset(Path((_, name)): Path<(String, String)>) -> Response {
     const CSS: &str = "text/css; charset=utf-8";
     const JS: &str = "text/javascript; charset=utf-8";
@@ -102,6 +105,14 @@ async fn asset(Path((_, name)): Path<(String, String)>) -> Response {
         "uplot.js" => files::asset(UPLOT_JS, JS),
         _ => StatusCode::NOT_FOUND.into_response(),
     }
+}
+
+/// What browsers ask for by themselves.
+async fn icon() -> Response {
+    // The drawing is styled from within.
+    let policy = "default-src 'none'; style-src 'unsafe-inline'";
+    let headers = [(header::CONTENT_TYPE, "image/svg+xml"), (header::CONTENT_SECURITY_POLICY, policy)];
+    (headers, ICON).into_response()
 }
 
 /// Lets in who may, and says to browsers what pages may do.

@@ -3,6 +3,7 @@
 //! All who watch one run share one reader. Each gets all that is known first, and then what is new.
 
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -31,8 +32,11 @@ pub(crate) struct Seen {
     pub(crate) live: Option<Arc<Live>>,
     /// What taking it up again ended with, where that failed.
     pub(crate) note: Option<String>,
-    changed: Option<SystemTime>,
+    told: Option<Told>,
 }
+
+/// When the file changed last that the run replaces, and its number, since two changes may fall on the same instant.
+type Told = (SystemTime, u64);
 
 /// What is sent to who watches.
 #[derive(Debug, Serialize)]
@@ -48,8 +52,9 @@ pub(crate) struct Event<'a> {
 impl Seen {
     /// Looks at a run. What it says is read only if its file has changed since it was seen `before`.
     pub(crate) fn look(folder: &Path, before: Option<&Self>, note: Option<String>) -> Self {
-        let changed_at = changed(&folder.join(LIVE));
-        let known = before.filter(|before| before.changed == changed_at && changed_at.is_some());
+        let told = std::fs::metadata(folder.join(LIVE)).ok();
+        let told = told.and_then(|file| Some((file.modified().ok()?, file.ino())));
+        let known = before.filter(|before| before.told == told && told.is_some());
         let live = match known {
             Some(known) => known.live.clone(),
             None => Live::read(folder).ok().map(Arc::new),
@@ -68,13 +73,13 @@ impl Seen {
             head => State::of(head.as_ref(), ended()),
         };
         let report = changed(&folder.join("report.html"));
-        let has_report = report.is_some() && (report >= changed_at || state == State::Recorded);
-        Self { state, has_report, live, note, changed: changed_at }
+        let has_report = report.is_some() && (report >= told.map(|(at, _)| at) || state == State::Recorded);
+        Self { state, has_report, live, note, told }
     }
 
     fn is_like(&self, other: &Self) -> bool {
-        (&self.state, self.has_report, &self.note, self.changed)
-            == (&other.state, other.has_report, &other.note, other.changed)
+        (&self.state, self.has_report, &self.note, self.told)
+            == (&other.state, other.has_report, &other.note, other.told)
     }
 
     /// The number that the next sample will have, marked so that those of another process are not taken for it.

@@ -113,6 +113,19 @@
     ctx.restore();
   };
 
+  // Of the many lines of a logarithmic scale those at 1, 2 and 5.
+  const round = (u, splits) => splits.map((v) => {
+    const lead = Math.round(v / 10 ** Math.floor(Math.log10(v) + 1e-9));
+    return [1, 2, 5].includes(lead) ? v : null;
+  });
+
+  // What has no neighbour is no line, and shown as a point.
+  const alone = (u, series) => {
+    const y = u.data[series], found = [];
+    y.forEach((value, i) => { if (value != null && y[i - 1] == null && y[i + 1] == null) found.push(i); });
+    return found;
+  };
+
   const built = new Map();
   const height = () => (innerWidth < 560 ? 190 : 220);
   const build = (plot) => {
@@ -121,7 +134,8 @@
     const axis = { stroke: colour("--soft"), font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
       grid: { stroke: colour("--grid"), width: 1 }, ticks: { stroke: colour("--grid"), width: 1 } };
     const values = (u, splits) => splits.map((v) => (v == null ? "" : plot.tick(v)));
-    const line = ([label, name, dash]) => ({ label, stroke: colour(name), width: 1.8, dash, points: { show: false },
+    const line = ([label, name, dash]) => ({ label, stroke: colour(name), width: 1.8, dash,
+      points: { show: false, size: 5, filter: alone, fill: colour(name), width: 0 },
       value: (u, v) => plot.unit(v) });
     const u = new uPlot({
       width: canvas.clientWidth, height: height(),
@@ -130,7 +144,7 @@
       axes: [
         { ...axis, values: (u, splits) => splits.map(clock), space: 60 },
         { ...axis, values, size: 62, label: plot.title || undefined, labelSize: plot.title ? 20 : 0, space: 34,
-          filter: plot.log ? (u, splits) => splits.map((v) => ([1, 2, 5].includes(Math.round(v / 10 ** Math.floor(Math.log10(v) + 1e-9))) ? v : null)) : undefined },
+          ...(plot.log ? { filter: round, grid: { ...axis.grid, filter: round } } : {}) },
       ],
       series: [{ label: "at", value: (u, v) => (v == null ? NONE : clock(v)) }, ...plot.lines.map(line)],
       hooks: { draw: [parts], setSelect: [(u) => { if (u.select.width > 0) zoomed = true; }] },
@@ -243,6 +257,30 @@
     numbers(told, running);
     table();
   };
+
+  // ---- stop and resume
+
+  const complain = (text) => {
+    put("note", text);
+    at("note").hidden = false;
+  };
+  for (const id of ["stop", "resume"]) {
+    at(id).addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const button = event.target.querySelector("button");
+      button.disabled = true;
+      try {
+        const answer = await fetch(event.target.getAttribute("action"), { method: "POST", redirect: "manual" });
+        if (answer.type !== "opaqueredirect" && !answer.ok) {
+          const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+          complain((page.querySelector(".message") ?? page.body).textContent);
+        }
+      } catch {
+        complain("The server cannot be reached.");
+      }
+      button.disabled = false;
+    });
+  }
 
   // ---- events
 
