@@ -20,6 +20,8 @@ use crate::replay::Expected;
 use crate::resources::Section;
 use crate::trial_view;
 
+/// How many reasons to doubt stand on the first screen; the rest unfold there.
+const DOUBTS_AT_ONCE: usize = 6;
 /// How many sentences answer the question on the first screen.
 const ANSWER_SENTENCES: usize = 3;
 
@@ -122,6 +124,16 @@ struct Sentences {
 }
 
 impl Sentences {
+    /// The doubts that are read at once: those of the whole run come before those of single trials.
+    fn doubts_at_once(&self) -> &[String] {
+        &self.doubts[..self.doubts.len().min(DOUBTS_AT_ONCE)]
+    }
+
+    /// Those that are there when they are asked for.
+    fn doubts_unfolded(&self) -> &[String] {
+        &self.doubts[self.doubts_at_once().len()..]
+    }
+
     fn add(&mut self, finding: &Finding) {
         let place = match finding.severity() {
             Severity::Answer if self.answers.len() < ANSWER_SENTENCES => &mut self.answers,
