@@ -57,7 +57,7 @@ function csvOf({ layers, axes }) {
 function* rowsOf(layer) {
   const { label, mark } = layer;
   if (mark === "rule") yield { layer: label, mark, [layer.axis]: layer.at, note: layer.note };
-  else if (mark === "area") yield { layer: label, mark, from: layer.from, to: layer.to, note: layer.note };
+  else if (mark === "area") yield { layer: label, mark, from: exact([layer.from], 0), to: exact([layer.to], 0), note: layer.note };
   else if (mark === "heat") yield* cellsOf(layer);
   else {
     const lists = COLUMNS.filter((column) => layer[column]?.length !== undefined);
