@@ -307,3 +307,58 @@ impl Counts {
 fn tidy(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is told in a folder, once it is so.
+    fn told(folder: &std::path::Path, is_so: impl Fn(&Told) -> bool) -> Told {
+        let until = Instant::now() + Duration::from_secs(20);
+        loop {
+            match Told::read(folder) {
+                Ok(told) if is_so(&told) => return told,
+                told => assert!(Instant::now() < until, "{told:?}"),
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn what_the_generator_counts_is_told_and_so_is_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut live = Live::start(folder.path().into(), 2);
+        live.say("finding");
+        assert!(told(folder.path(), |told| told.doing == "finding").is_running());
+        live.plan(3, Duration::from_secs(30));
+        let progress = Arc::new(Progress::default());
+        live.begin(3, " rate=20", Duration::from_secs(10), &progress);
+        live.loaded(Some(std::process::id()), Some(20.0));
+        progress.in_flight.store(8, Ordering::Relaxed);
+        for (outcome, count) in [(Outcome::Answered, 30), (Outcome::ALL[4], 2)] {
+            progress.outcomes[outcome as usize].store(count, Ordering::Relaxed);
+        }
+        progress.sent.store(40, Ordering::Relaxed);
+        // The test stands for its server.
+        let seen = told(folder.path(), |told| told.samples.server_cores.back().is_some_and(Option::is_some));
+        let trial = seen.trial.unwrap();
+        assert_eq!((trial.number, &*trial.name, trial.offered_per_s), (3, "rate=20", Some(20.0)));
+        assert_eq!((trial.sent, trial.outcomes), (40, [30, 0, 0, 0, 2]));
+        assert_eq!((seen.trials_planned, seen.trials_done, seen.doing), (5, 2, String::new()));
+        assert!(seen.left_s.is_some_and(|left_s| (20.0..=30.0).contains(&left_s)), "{:?}", seen.left_s);
+        // However the samples fell, together they are all that was counted.
+        let failed: u64 = seen.samples.failed.iter().map(|failed| failed[FAILURES - 1]).sum();
+        assert_eq!((failed, seen.samples.in_flight.back()), (2, Some(&8)));
+        live.end(LiveState::Done);
+        let ended = Told::read(folder.path()).unwrap();
+        assert_eq!((ended.state, ended.trial), (LiveState::Done, None));
+        assert!(ended.samples.end() >= seen.samples.end(), "what was seen stays");
+    }
+
+    #[test]
+    fn a_run_that_breaks_off_is_interrupted() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(Live::start(folder.path().into(), 0));
+        assert_eq!(Told::read(folder.path()).unwrap().state, LiveState::Interrupted);
+    }
+}
