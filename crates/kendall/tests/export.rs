@@ -32,8 +32,8 @@ duration = "1500ms"
 warmup = "100ms"
 
 [[expect]]
-mean = "<1us"
-p50 = "<1s"
+mean = "<1s"
+throughput = ">10000/s"
 
 [[model]]
 station = "M/M/1"
@@ -78,7 +78,7 @@ static RUN: LazyLock<Run> = LazyLock::new(|| {
         .args(["--junit", "junit.xml"])
         .output()
         .expect("kendall starts");
-    // A mean below a microsecond is not to be had.
+    // Ten thousand a second are not even asked for.
     assert_eq!(output.status.code(), Some(4), "{}", words(&output));
     let report = serde_json::from_slice(&output.stdout).expect("the report is JSON");
     let results = fs::read_dir(folder.path().join("results/exported")).expect("there are results");

@@ -43,7 +43,8 @@ impl Queue {
     pub(crate) fn take_up(&mut self, live: &Live) {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let elapsed_ns = (live.elapsed_s.max(0.0) * 1e9) as u64;
-        let began_ns = *self.began_ns.get_or_insert_with(|| (now.as_nanos() as u64).saturating_sub(elapsed_ns));
+        let began_ns =
+            *self.began_ns.get_or_insert_with(|| (now.as_nanos() as u64).saturating_sub(elapsed_ns));
         let samples = live.samples.since(self.next);
         // What has gone from the file before it was looked at.
         self.dropped += samples.first.saturating_sub(self.next);

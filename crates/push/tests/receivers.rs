@@ -195,7 +195,8 @@ fn otlp_arrives_as_metrics_with_points_and_what_comes_later_comes_once() {
             metrics.iter().map(|metric| metric["name"].as_str().expect("a name")).collect();
         let metric = &metrics[names.iter().position(|own| *own == name).expect("it is there")];
         assert_eq!(names.iter().filter(|own| **own == name).count(), 1);
-        let points = metric["gauge"]["dataPoints"].as_array().or(metric["sum"]["dataPoints"].as_array());
+        let points =
+            metric["gauge"]["dataPoints"].as_array().or_else(|| metric["sum"]["dataPoints"].as_array());
         points.expect("a kind that is known").clone()
     };
     assert_eq!(points(&request, "kendall.in_flight").len(), 3);
