@@ -76,7 +76,7 @@ pub(crate) fn show(folder: &Path, form: Form, trials: &[String]) -> anyhow::Resu
         report.trial_views.retain(|view| trials.contains(&view.trial));
     }
     match form {
-        Form::Table => print::report(report)?,
+        Form::Table => print::report(&report)?,
         Form::Json => print::out(&(report.to_json() + "\n"))?,
     }
     let page = write_page(folder, &report)?;

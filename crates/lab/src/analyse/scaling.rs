@@ -13,13 +13,16 @@ const STEPS: u32 = 100;
 /// The line goes on beyond the largest population by this factor.
 const BEYOND: f64 = 1.3;
 
+/// The later factors' values, and the points that have them.
+type Group<'a> = (Vec<(String, String)>, Vec<&'a Measurement>);
+
 /// What can be fitted to each group of points that differ in the first factor only.
 pub(super) fn scalings(
     axis: &Axis,
     curves: &[Curve],
     measured: &[(&Combination, Measurement)],
 ) -> Vec<Scaling> {
-    let mut groups: Vec<(Vec<(String, String)>, Vec<&Measurement>)> = Vec::new();
+    let mut groups: Vec<Group<'_>> = Vec::new();
     for (combination, measurement) in measured {
         let group: Vec<(String, String)> = axis.settings(combination).into_iter().skip(1).collect();
         match groups.iter_mut().find(|(known, _)| *known == group) {
@@ -27,7 +30,7 @@ pub(super) fn scalings(
             None => groups.push((group, vec![measurement])),
         }
     }
-    let scaling = |(group, points): (Vec<(String, String)>, Vec<&Measurement>)| {
+    let scaling = |(group, points): Group<'_>| {
         // The first model is the one that the experiment names first.
         let knee = curves.iter().find(|curve| curve.group == group).and_then(knee);
         Scaling { knee, usl: usl(&points), group }

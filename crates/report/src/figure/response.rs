@@ -107,7 +107,7 @@ impl Panel<'_> {
             Way::Formula => self.formula_line(notation, x.range),
             Way::Simulation => self.at_points(notation, way),
         }));
-        layers.extend(self.measurement());
+        layers.extend(self.measurement(range.1));
         Plot {
             title: format!("{}{group}", self.shown.title()),
             x,
@@ -135,10 +135,11 @@ impl Panel<'_> {
         self.points.iter().filter_map(at).collect()
     }
 
-    fn measurement(&self) -> Vec<Layer> {
+    /// What was measured; of what lies above `most` the value alone is told.
+    fn measurement(&self, most: f64) -> Vec<Layer> {
         let seen = || self.points.iter().filter_map(|point| Some((*point, self.shown.of(&point.measured)?)));
         let bar = |(point, mean_s): (&Point, Estimate)| {
-            let (low, high) = mean_s.interval?;
+            let (low, high) = mean_s.interval.filter(|_| mean_s.value <= most)?;
             Some((point.x, low, high))
         };
         let at = |(point, mean_s): (&Point, Estimate)| (point.x, mean_s.value);

@@ -114,7 +114,8 @@ impl Panel<'_> {
             false => (ScaleLaw::Linear, (0.0, high * 1.12)),
         };
         let most = self.points.iter().map(|point| per_s(&point.measured)).fold(0.0, f64::max);
-        let capacity = capacity_x(self.points).filter(|&at| at < 1.25 * most);
+        // Where service times differ between loads, so does what they add up to: beyond what was done it is told, not before.
+        let capacity = capacity_x(self.points).filter(|at| (0.97 * most..1.25 * most).contains(at));
         let end = 1.06 * capacity.unwrap_or(most).max(most);
         let mut layers = self.rules(capacity);
         layers.extend(model_layers(self.report, |notation, way| self.modelled(notation, way, end)));
