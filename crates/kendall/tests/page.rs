@@ -99,7 +99,7 @@ impl<'p> Shown<'p> {
 
     /// What the x axis shows at its ends, as the cursor reads it.
     fn ends(&self) -> (f64, f64) {
-        let mut read = |share: f64| {
+        let read = |share: f64| {
             self.page.point(self.at(share, 0.5));
             self.x_read()
         };
