@@ -34,7 +34,8 @@ fn main() {
                 save(&name, page.png_of("[data-picture]"));
             }
         }
-        if show_beside(&page, width) {
+        // On a narrow screen one stands below the other, each as its figures are already.
+        if width > 800 && show_beside(&page, width) {
             save("two-trials", page.png_of(".trial-views"));
         }
     }
@@ -63,7 +64,8 @@ fn show(page: &Page, number: usize, width: u32) -> Option<String> {
     let name = found["name"].as_str()?.to_lowercase();
     let words: Vec<&str> =
         name.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    Some(words.join("-"))
+    // The first words of a title say what it is; the others, of which run.
+    Some(words[..words.len().min(6)].join("-"))
 }
 
 /// Two trials beside each other, where there are two.

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use kendall_report::Painter;
 use kendall_report::figure::Named;
 
 use crate::print;
@@ -20,9 +19,12 @@ pub(crate) fn write(figures: &[Named], folder: &Path) -> anyhow::Result<()> {
     for (named, svg) in &drawings {
         keep(&folder.join(format!("{}.svg", named.name)), svg.as_bytes())?;
     }
-    let painter = Painter::new()?;
-    for (named, svg) in &drawings {
-        keep(&folder.join(format!("{}.png", named.name)), &painter.png(svg)?)?;
+    #[cfg(feature = "png")]
+    {
+        let painter = kendall_report::Painter::new()?;
+        for (named, svg) in &drawings {
+            keep(&folder.join(format!("{}.png", named.name)), &painter.png(svg)?)?;
+        }
     }
     print::note(&format!("Figures: {} in {}", figures.len(), folder.display()));
     Ok(())

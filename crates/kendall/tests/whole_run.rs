@@ -130,6 +130,7 @@ fn an_experiment_leaves_its_record_and_a_report() {
     }
 }
 
+#[cfg(feature = "png")]
 #[test]
 fn every_figure_of_a_report_is_written_as_svg_and_png() {
     let folder = folder_with(EXPERIMENT);
