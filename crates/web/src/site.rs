@@ -246,11 +246,12 @@ async fn compare(Shared(house): Here, Query(pairs): Pairs) -> Result<Response, R
         return house.html(&ComparePage::empty(&house.build, sides, known, None));
     };
     let mut named = Vec::new();
-    for name in [base, side] {
+    // Short names, since each stands in many heads of columns.
+    for (letter, name) in [("A", base), ("B", side)] {
         let found = RunId::parse(name).map(|id| house.folder(id));
         match found {
             Some(found) => match found.await {
-                Ok((id, folder)) => named.push((id.to_string(), folder)),
+                Ok((_, folder)) => named.push((letter.to_owned(), folder)),
                 Err(_) => break,
             },
             None => break,

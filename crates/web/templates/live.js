@@ -243,6 +243,7 @@
     at("stop").hidden = !running;
     at("resume").hidden = state !== "interrupted" && state !== "failed";
     put("report", running ? "Report so far" : "Report");
+    if (at("now")) at("now").hidden = !running;
     const note = event.why ?? event.note;
     put("note", note ?? "");
     at("note").hidden = !note;
