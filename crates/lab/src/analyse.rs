@@ -12,6 +12,7 @@ mod told;
 mod trial_view;
 
 use std::path::Path;
+use std::thread;
 
 use kendall_record::{Manifest, RecordError, RequestRow, read_json, read_trial};
 use kendall_report::{Counts, Expected, Growth, Point, Report, Resources, TrialLine, TrialLink, WarmupBy};
@@ -63,8 +64,13 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         }
         let arrivals = lab.load(index).arrivals(lab.capacity_of(combination, &capacities));
         let view = |trial: &Tried| (trial.result.number, trial_view::view(trial, &arrivals));
-        trial_views.extend(sample.trials.iter().map(view));
-        let measurement = Measurement::of(&lab, index, &capacities, &sample);
+        // Both read the same rows, and neither needs the other.
+        let (views, measurement) = thread::scope(|scope| {
+            let views = scope.spawn(|| sample.trials.iter().map(view).collect::<Vec<_>>());
+            let measurement = Measurement::of(&lab, index, &capacities, &sample);
+            (views.join().expect("a view of any rows can be made"), measurement)
+        });
+        trial_views.extend(views);
         let point = measurement.as_ref().ok().map(|_| points.len());
         links.extend(sample.trials.iter().filter_map(Tried::link));
         trials.extend(sample.trials.iter().map(|trial| trial.line(point, measurement.as_ref().err())));
