@@ -5,6 +5,7 @@ use std::fmt::Write;
 use kendall_solve::expect::{Judged, Verdict};
 
 use crate::model::Report;
+use crate::svg::escaped;
 
 /// What was expected of one run.
 #[derive(Clone, Debug)]
@@ -82,20 +83,4 @@ impl<'a> Suite<'a> {
         xml.push_str("</testsuite>\n</testsuites>\n");
         xml
     }
-}
-
-/// Text for an element or an attribute; what XML cannot hold at all becomes a space.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '"' => out.push_str("&quot;"),
-            control if control.is_control() || matches!(control, '\u{fffe}' | '\u{ffff}') => out.push(' '),
-            other => out.push(other),
-        }
-    }
-    out
 }

@@ -234,8 +234,9 @@ fn is_finite(coordinates: &[f64]) -> bool {
     coordinates.iter().all(|coordinate| coordinate.is_finite())
 }
 
-/// Text with the characters that mean something in XML written as entities, and control characters left out.
-fn escaped(text: &str) -> String {
+/// Text for an element or an attribute: characters that mean something in XML as entities; what it cannot hold at all becomes a
+/// space.
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -243,7 +244,7 @@ fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
             '"' => out.push_str("&quot;"),
-            control if control.is_control() => {}
+            control if control.is_control() || matches!(control, '\u{fffe}' | '\u{ffff}') => out.push(' '),
             other => out.push(other),
         }
     }
