@@ -46,7 +46,7 @@ fn an_experiment_starts_a_server_measures_it_and_leaves_nothing_running() {
         "{\"name\": \"a\", \"weight\": 3, \"path\": \"/a\"}\n{\"name\": \"b\", \"path\": \"/b\"}\n";
     fs::write(folder.path().join("mix.jsonl"), requests).unwrap();
     let experiment = format!(
-        "repeats = 2\nseed = 1\n[system]\nname = \"http\"\ncommand = '''{COMMAND}'''\n\
+        "repeats = 2\nseed = 1\ndisturbed-over = \"100%\"\n[system]\nname = \"http\"\ncommand = '''{COMMAND}'''\n\
          [workload]\nrequests-file = \"mix.jsonl\"\nexpect-text = \"hello\"\n\
          [load]\nrate = \"10%\"\nduration = \"400ms\"\n"
     );

@@ -324,6 +324,8 @@ const EXPERIMENT: &str = r#"
 name = "far"
 repeats = 1
 seed = 5
+# Other tests run beside this one.
+disturbed-over = "100%"
 
 [system]
 name = "reverse"

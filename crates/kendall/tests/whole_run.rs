@@ -416,6 +416,8 @@ question = "What does the order of service cost?"
 notes = "Few are long."
 repeats = 2
 seed = 5
+# Other tests run beside this one.
+disturbed-over = "100%"
 
 [system]
 name = "reverse"
