@@ -204,8 +204,13 @@ fn writers_that_wait_for_each_write_are_limited_by_the_disk() {
     if server.disk_per_s.is_none_or(|(_, written)| written == 0.0) {
         return eprintln!("skipped: {} is on no disk", folder.path().display());
     }
-    // Where other programs have the cores, it may be for these that the writers wait most.
-    assert!(matches!(found, Bottleneck::Disk { .. } | Bottleneck::RunQueue { .. }), "{found} {places:#?}");
+    // Where other programs have the cores, it may be for these that the writers wait most; and of a few looks at a fast disk,
+    // some find all of them between two writes.
+    let most = match &found {
+        Bottleneck::None { busiest, .. } => busiest == "the disk",
+        found => matches!(found, Bottleneck::Disk { .. } | Bottleneck::RunQueue { .. }),
+    };
+    assert!(most, "{found} {places:#?}");
     assert!(places.at(Place::Disk).1 > 1.0, "{places:#?}");
 }
 
