@@ -313,9 +313,8 @@ fn watching_costs_little_and_says_how_much() {
     let came = (cost.samples + cost.skipped) as f64;
     // Where a reading is dear, there are fewer; and where the machine is busy, some come too late.
     assert!((0.2..1.5).contains(&(came / asked)), "{cost:?}");
-    assert!(cost.cpu_s < 0.03 * WATCHED.as_secs_f64(), "{cost:?}");
-    // A hundredth of a core is the aim with optimisation, which tests have little of.
-    assert!(cost.cpu_s > 0.0 && cost.share_at_100_per_s() < 0.03, "{cost:?}");
+    // A hundredth of a core is kept by reading less often, whatever a reading costs here; the opening comes on top.
+    assert!(cost.cpu_s > 0.0 && cost.cpu_s < 0.03 * WATCHED.as_secs_f64(), "{cost:?}");
 }
 
 #[test]
