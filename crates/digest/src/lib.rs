@@ -21,6 +21,7 @@ pub mod gpu;
 mod interrupt;
 mod lane;
 pub mod password;
+pub mod pbkdf2;
 pub mod sha256;
 
 pub use choice::NoChoice;

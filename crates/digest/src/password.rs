@@ -1,6 +1,6 @@
-//! SHA-1 and MD5 of short passwords.
+//! SHA-1, SHA-256 and MD5 of short passwords.
 //!
-//! A [`Mask`] is a space of candidates, [`Targets`] are digests of one of the two algorithms. A [`Search`] is made
+//! A [`Mask`] is a space of candidates, [`Targets`] are digests of one of the algorithms. A [`Search`] is made
 //! of both once, and then [`scan`](Search::scan)s any ranges of candidates, also from several threads.
 //!
 //! ```
@@ -25,19 +25,25 @@ use crate::interrupt::Interrupt;
 pub use crate::sha256::{Outcome, TargetCount};
 
 #[cfg(target_arch = "x86_64")]
-mod avx2;
+pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
-mod avx512;
+pub(crate) mod avx512;
+pub(crate) mod compress;
 mod formula;
+mod marks;
 mod mask;
 mod md5;
 #[cfg(target_arch = "aarch64")]
-mod neon;
+pub(crate) mod neon;
 mod search;
-mod sha1;
-mod vector;
+pub(crate) mod sha1;
+mod sha256;
+#[cfg(target_arch = "x86_64")]
+mod sha256_ni;
+pub(crate) mod vector;
 
 use formula::Block;
+pub use marks::{Marks, sha1_mark};
 pub use mask::{Mask, MaskError};
 use search::{Kernel, kernel};
 
@@ -51,11 +57,18 @@ pub fn md5(message: &[u8]) -> [u8; 16] {
     Md5::digest(message).into()
 }
 
+/// The SHA-256 digest of a message.
+pub fn sha256(message: &[u8]) -> [u8; 32] {
+    sha2::Sha256::digest(message).into()
+}
+
 /// What the digests of passwords were made with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// SHA-1 (FIPS 180-4).
     Sha1,
+    /// SHA-256 (FIPS 180-4).
+    Sha256,
     /// MD5 (RFC 1321).
     Md5,
 }
@@ -67,6 +80,7 @@ pub struct Targets(Digests);
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Digests {
     Sha1(Vec<[u8; 20]>),
+    Sha256(Vec<[u8; 32]>),
     Md5(Vec<[u8; 16]>),
 }
 
@@ -83,6 +97,15 @@ impl Targets {
         check_count(digests.len()).map(|()| Self(Digests::Sha1(digests)))
     }
 
+    /// SHA-256 digests.
+    ///
+    /// # Errors
+    /// Fails if there is none, or more than [`MOST`](Self::MOST).
+    pub fn sha256(digests: impl Into<Vec<[u8; 32]>>) -> Result<Self, TargetCount> {
+        let digests = digests.into();
+        check_count(digests.len()).map(|()| Self(Digests::Sha256(digests)))
+    }
+
     /// MD5 digests.
     ///
     /// # Errors
@@ -96,6 +119,7 @@ impl Targets {
     pub fn algorithm(&self) -> Algorithm {
         match self.0 {
             Digests::Sha1(_) => Algorithm::Sha1,
+            Digests::Sha256(_) => Algorithm::Sha256,
             Digests::Md5(_) => Algorithm::Md5,
         }
     }
@@ -103,16 +127,15 @@ impl Targets {
     /// Which of the targets this word is behind: for words from a list, which no mask describes.
     pub fn position_of(&self, word: &[u8]) -> Option<usize> {
         match &self.0 {
-            Digests::Sha1(digests) => {
-                let digest = sha1(word);
-                digests.iter().position(|target| *target == digest)
-            }
-            Digests::Md5(digests) => {
-                let digest = md5(word);
-                digests.iter().position(|target| *target == digest)
-            }
+            Digests::Sha1(digests) => place(digests, &sha1(word)),
+            Digests::Sha256(digests) => place(digests, &sha256(word)),
+            Digests::Md5(digests) => place(digests, &md5(word)),
         }
     }
+}
+
+fn place<const BYTES: usize>(digests: &[[u8; BYTES]], digest: &[u8; BYTES]) -> Option<usize> {
+    digests.iter().position(|target| target == digest)
 }
 
 fn check_count(count: usize) -> Result<(), TargetCount> {
@@ -133,6 +156,15 @@ pub fn scan(
     Search::new(engine, targets, mask).scan(range, interrupt)
 }
 
+/// The vectors that a processor has whose SHA extensions are no help.
+fn vectors_of(engine: Engine) -> Engine {
+    match engine {
+        Engine::ShaNi if Engine::Avx2.is_available() => Engine::Avx2,
+        Engine::ArmSha2 => Engine::Neon,
+        engine => engine,
+    }
+}
+
 /// A search among the candidates of a mask.
 pub struct Search {
     targets: Targets,
@@ -141,19 +173,22 @@ pub struct Search {
 }
 
 impl Search {
-    /// Makes ready for scanning, which takes some microseconds. The SHA extensions are no help here, so with them
-    /// go the vectors that a processor of their kind has.
+    /// Makes ready for scanning, which takes some microseconds. The SHA extensions are a help for SHA-256 only, so with
+    /// them go the vectors that a processor of their kind has.
     pub fn new(engine: Engine, targets: &Targets, mask: &Mask) -> Self {
-        let engine = match engine {
-            Engine::ShaNi if Engine::Avx2.is_available() => Engine::Avx2,
-            Engine::ArmSha2 => Engine::Neon,
-            engine => engine,
-        };
         // How many streams are fastest was measured: with more, registers are stored in between, and that is slow
         // at times.
-        let kernel = match (&targets.0, engine) {
+        let kernel = match (&targets.0, vectors_of(engine)) {
             #[cfg(target_arch = "x86_64")]
-            (Digests::Sha1(digests), Engine::Avx2) => kernel::<avx2::Avx2, sha1::Sha1, 3>(mask, digests),
+            (Digests::Sha256(digests), _) if engine == Engine::ShaNi => {
+                Box::new(sha256_ni::Interleaved::new(mask, digests))
+            }
+            #[cfg(target_arch = "x86_64")]
+            (Digests::Sha1(digests), Engine::Avx2) => kernel::<avx2::Avx2, sha1::Sha1, 2>(mask, digests),
+            #[cfg(target_arch = "x86_64")]
+            (Digests::Sha256(digests), Engine::Avx2) => {
+                kernel::<avx2::Avx2, sha256::Sha256, 1>(mask, digests)
+            }
             #[cfg(target_arch = "x86_64")]
             (Digests::Md5(digests), Engine::Avx2) => kernel::<avx2::Avx2, md5::Md5, 4>(mask, digests),
             #[cfg(target_arch = "x86_64")]
@@ -161,12 +196,21 @@ impl Search {
                 kernel::<avx512::Avx512, sha1::Sha1, 4>(mask, digests)
             }
             #[cfg(target_arch = "x86_64")]
+            (Digests::Sha256(digests), Engine::Avx512) => {
+                kernel::<avx512::Avx512, sha256::Sha256, 2>(mask, digests)
+            }
+            #[cfg(target_arch = "x86_64")]
             (Digests::Md5(digests), Engine::Avx512) => kernel::<avx512::Avx512, md5::Md5, 6>(mask, digests),
             #[cfg(target_arch = "aarch64")]
             (Digests::Sha1(digests), Engine::Neon) => kernel::<neon::Neon, sha1::Sha1, 4>(mask, digests),
             #[cfg(target_arch = "aarch64")]
+            (Digests::Sha256(digests), Engine::Neon) => {
+                kernel::<neon::Neon, sha256::Sha256, 2>(mask, digests)
+            }
+            #[cfg(target_arch = "aarch64")]
             (Digests::Md5(digests), Engine::Neon) => kernel::<neon::Neon, md5::Md5, 6>(mask, digests),
             (Digests::Sha1(digests), _) => kernel::<u32, sha1::Sha1, 1>(mask, digests),
+            (Digests::Sha256(digests), _) => kernel::<u32, sha256::Sha256, 1>(mask, digests),
             (Digests::Md5(digests), _) => kernel::<u32, md5::Md5, 1>(mask, digests),
         };
         Self { targets: targets.clone(), mask: mask.clone(), kernel }
@@ -204,25 +248,30 @@ impl Search {
 
     /// The same for the rows of these blocks, of which `row` is the number of the first.
     fn scan_rows(&self, row: u64, blocks: &[Block], range: &Range<u64>, interrupt: &Interrupt) -> Outcome {
-        let streams = self.kernel.streams();
-        let steps = blocks.len().div_ceil(streams) * self.kernel.vectors();
+        let (streams, vectors) = (self.kernel.streams(), self.kernel.vectors());
+        let mut until = blocks.len().div_ceil(streams) * vectors;
         let mut first: Option<(u64, usize)> = None;
         let mut step = 0;
         loop {
             step = self.kernel.sweep(blocks, step, interrupt);
-            if step == steps {
+            if step >= until {
                 return first.map_or(Outcome::Absent, |(value, target)| Outcome::Found { value, target });
             }
+            let (group, vector) = (step / vectors, step % vectors);
+            let row = row + (group * streams) as u64;
             if interrupt.is_raised() {
                 return Outcome::Stopped { at: range.start.max(row * self.kernel.row_length()) };
             }
-            let [group, vector] = [step / self.kernel.vectors(), step % self.kernel.vectors()];
-            let rows = (row..row + blocks.len() as u64).skip(group * streams).take(streams);
+            let rows = (row..).take(streams.min(blocks.len() - group * streams));
             let mut candidates =
                 rows.flat_map(|row| self.candidates(row, vector)).filter(|number| range.contains(number));
             let found = candidates
                 .find_map(|number| Some((number, self.targets.position_of(&self.mask.password(number))?)));
-            // The vectors to come have candidates of the same rows, so this need not be the first.
+            if found.is_some() {
+                // The vectors to come have candidates of the same rows, so this need not be the first; later rows
+                // have none before it.
+                until = (group + 1) * vectors;
+            }
             first = first.into_iter().chain(found).min();
             step += 1;
         }

@@ -14,7 +14,7 @@ mod assembly;
 pub(crate) mod formula;
 mod portable;
 #[cfg(target_arch = "x86_64")]
-mod sha_ni;
+pub(crate) mod sha_ni;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 

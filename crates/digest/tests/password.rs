@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use kendall_digest::password::{Algorithm, Mask, Outcome, Search, Targets, md5, scan, sha1};
+use kendall_digest::password::{
+    Algorithm, Marks, Mask, Outcome, Search, Targets, md5, scan, sha1, sha1_mark, sha256,
+};
 use kendall_digest::{Engine, Interrupt};
 use proptest::prelude::*;
 
@@ -12,6 +14,7 @@ const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
 fn targets(algorithm: Algorithm, passwords: &[Vec<u8>]) -> Targets {
     let targets = match algorithm {
         Algorithm::Sha1 => Targets::sha1(passwords.iter().map(|word| sha1(word)).collect::<Vec<_>>()),
+        Algorithm::Sha256 => Targets::sha256(passwords.iter().map(|word| sha256(word)).collect::<Vec<_>>()),
         Algorithm::Md5 => Targets::md5(passwords.iter().map(|word| md5(word)).collect::<Vec<_>>()),
     };
     targets.unwrap()
@@ -27,7 +30,7 @@ fn check(mask: &Mask, numbers: &[u64], range: Range<u64>) {
         }
         None => Outcome::Absent,
     };
-    for algorithm in [Algorithm::Sha1, Algorithm::Md5] {
+    for algorithm in [Algorithm::Sha1, Algorithm::Sha256, Algorithm::Md5] {
         let targets = targets(algorithm, &passwords);
         for engine in Engine::available() {
             let outcome = scan(engine, &targets, mask, range.clone(), &Interrupt::new());
@@ -57,6 +60,22 @@ proptest! {
         let numbers: Vec<_> = offsets.iter().map(|offset| start.saturating_add(*offset).min(mask.size() - 1)).collect();
         check(&mask, &numbers[..1], start..end);
         check(&mask, &numbers, start..end);
+    }
+
+    #[test]
+    fn every_engine_marks_candidates_as_their_digests_say(
+        charsets in prop::collection::vec(charset(), 1..12), rows in 0u64..1000, length in 0u64..3000,
+    ) {
+        let mask = Mask::new(charsets).unwrap();
+        for engine in Engine::available() {
+            let of_mask = Marks::sha1(engine, &mask);
+            let start = (rows * of_mask.grain()) % mask.size() / of_mask.grain() * of_mask.grain();
+            let range = start..(start + length).min(mask.size());
+            let mut marks = vec![1, 2, 3];
+            of_mask.fill(range.clone(), &mut marks);
+            let expected = range.map(|number| sha1_mark(&sha1(&mask.password(number))));
+            prop_assert!(marks.into_iter().eq(expected), "{}", engine);
+        }
     }
 
     #[test]
@@ -125,7 +144,7 @@ fn a_raised_interrupt_stops_a_scan_that_can_go_on_from_there() {
     let interrupt = Interrupt::new();
     interrupt.raise();
     for engine in Engine::available() {
-        for algorithm in [Algorithm::Sha1, Algorithm::Md5] {
+        for algorithm in [Algorithm::Sha1, Algorithm::Sha256, Algorithm::Md5] {
             let targets = targets(algorithm, &[mask.password(50_000)]);
             let search = Search::new(engine, &targets, &mask);
             let stopped = search.scan(40_000..mask.size(), &interrupt);
@@ -153,7 +172,7 @@ fn a_scan_stopped_from_another_thread_says_how_far_it_came() {
 
 #[test]
 fn words_of_a_list_are_told_from_others() {
-    for algorithm in [Algorithm::Sha1, Algorithm::Md5] {
+    for algorithm in [Algorithm::Sha1, Algorithm::Sha256, Algorithm::Md5] {
         let targets = targets(algorithm, &[b"f**k".to_vec(), b"&amp;".to_vec(), vec![b'x'; 200]]);
         assert_eq!(targets.algorithm(), algorithm);
         assert_eq!(targets.position_of(b"&amp;"), Some(1));
@@ -165,6 +184,7 @@ fn words_of_a_list_are_told_from_others() {
 #[test]
 fn no_target_and_too_many_are_refused() {
     assert!(Targets::sha1([]).is_err());
+    assert!(Targets::sha256([]).is_err());
     assert!(Targets::md5([]).is_err());
     assert!(Targets::md5(vec![[0; 16]; Targets::MOST + 1]).is_err());
 }

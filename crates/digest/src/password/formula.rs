@@ -1,6 +1,6 @@
 //! What a digest is to the search: formulas over any vectors.
 
-use super::vector::Vector;
+use super::vector::{Streams, Vector};
 
 /// The one block of a message, as words.
 pub(crate) type Block = [u32; 16];
@@ -48,7 +48,7 @@ pub(crate) trait Formula: Send + Sync + 'static {
     /// What is computed beforehand of all other bytes and of the targets, for `N` rows.
     type Rows<const N: usize>;
 
-    /// For these targets, of which there is one at least.
+    /// For these targets; without any, nothing matches.
     fn new(targets: &[Self::Digest]) -> Self;
 
     /// For first words with nothing but the bytes that differ within a row.
@@ -60,4 +60,10 @@ pub(crate) trait Formula: Send + Sync + 'static {
 
     /// Whether some candidate may have one of the digests.
     fn any_match<V: Vector, const N: usize>(&self, rows: &Self::Rows<N>, lanes: &Self::Lanes<V>) -> bool;
+}
+
+/// A digest of which one word can be computed for every candidate, whatever its row.
+pub(crate) trait Marked: Formula {
+    /// A word that follows from the digest of each candidate. The formula must have been made without targets.
+    fn mark<V: Vector, const N: usize>(&self, rows: &Self::Rows<N>, lanes: &Self::Lanes<V>) -> Streams<V, N>;
 }

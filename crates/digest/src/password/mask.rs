@@ -2,24 +2,36 @@
 
 use std::fmt;
 
+/// The bytes of the first word of a message.
+const FAST_BYTES: usize = size_of::<u32>();
+/// With so many candidates that differ in the first word only, more would not be faster.
+const ENOUGH: usize = 500;
+/// The most of these: a scan that is stopped has looked at some in vain.
+pub(super) const ROW_CANDIDATES: usize = 10_000;
+
 /// A space of candidates: the passwords of one length that have at each position one of a list of bytes.
 ///
-/// Candidates are numbered from 0 to [`size`](Self::size). The first position varies fastest, because both
-/// digests are fastest at candidates that differ only in their first four bytes; so of the lower-case letters,
-/// `aaa`, `baa`, … `zaa`, `aba` and so on.
+/// Candidates are numbered from 0 to [`size`](Self::size) as in a dictionary: the last position varies fastest. There
+/// is one exception, because digests are fastest at candidates that differ only in their first four bytes: of
+/// passwords longer than that, the last positions among the first four vary faster than all others. So passwords
+/// that begin with the same letters still come one after the other, and before those that begin with later ones.
 ///
 /// ```
 /// use kendall_digest::password::Mask;
 ///
 /// let mask = Mask::uniform(b"abcdefghijklmnopqrstuvwxyz", 3)?;
 /// assert_eq!(mask.size(), 17_576);
-/// assert_eq!(mask.password(27), b"bba");
-/// assert_eq!(mask.number(b"bba"), Some(27));
+/// assert_eq!(mask.password(27), b"abb");
+/// assert_eq!(mask.number(b"abb"), Some(27));
 /// # Ok::<(), kendall_digest::password::MaskError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Mask {
     charsets: Vec<Vec<u8>>,
+    /// The positions, from the one that varies fastest on.
+    order: Vec<usize>,
+    /// How many of these are from the first four bytes and vary faster than all others.
+    fast: usize,
     size: u64,
 }
 
@@ -77,7 +89,12 @@ impl Mask {
             }
             size = size.checked_mul(charset.len() as u64).ok_or(MaskError::TooLarge)?;
         }
-        Ok(Self { charsets, size })
+        let word = charsets.len().min(FAST_BYTES);
+        let fast = fast(&charsets[..word]);
+        let order =
+            (word - fast..word).rev().chain((word..charsets.len()).rev()).chain((0..word - fast).rev());
+        let order = order.collect();
+        Ok(Self { charsets, order, fast, size })
     }
 
     /// Passwords of `length` of these bytes.
@@ -101,19 +118,30 @@ impl Mask {
         &self.charsets
     }
 
+    /// The positions, from the one that varies fastest on.
+    pub(super) fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// How many positions of the [order](Self::order) are from the first word of the message before any other is.
+    pub(super) fn fast(&self) -> usize {
+        self.fast
+    }
+
     /// The candidate of this number.
     ///
     /// # Panics
     /// Panics if there are no more than `number` candidates.
     pub fn password(&self, number: u64) -> Vec<u8> {
         assert!(number < self.size, "candidate {number} of {}", self.size);
+        let mut password = vec![0; self.charsets.len()];
         let mut rest = number;
-        let byte = |charset: &Vec<u8>| {
-            let digit = rest % charset.len() as u64;
+        for &position in &self.order {
+            let charset = &self.charsets[position];
+            password[position] = charset[(rest % charset.len() as u64) as usize];
             rest /= charset.len() as u64;
-            charset[digit as usize]
-        };
-        self.charsets.iter().map(byte).collect()
+        }
+        password
     }
 
     /// The number of this password, if it is a candidate.
@@ -121,11 +149,25 @@ impl Mask {
         if password.len() != self.charsets.len() {
             return None;
         }
-        self.charsets.iter().zip(password).rev().try_fold(0, |number, (charset, byte)| {
-            let digit = charset.iter().position(|allowed| allowed == byte)?;
+        self.order.iter().rev().try_fold(0, |number, &position| {
+            let charset = &self.charsets[position];
+            let digit = charset.iter().position(|allowed| *allowed == password[position])?;
             Some(number * charset.len() as u64 + digit as u64)
         })
     }
+}
+
+/// How many of the last positions of the first word are to vary faster than all others: enough for the candidates to
+/// fill vectors, and no more than a table of them has room for.
+fn fast(word: &[Vec<u8>]) -> usize {
+    let mut candidates = 1;
+    for (fast, charset) in word.iter().rev().enumerate() {
+        if candidates >= ENOUGH || fast > 0 && candidates * charset.len() > ROW_CANDIDATES {
+            return fast;
+        }
+        candidates *= charset.len();
+    }
+    word.len()
 }
 
 impl fmt::Debug for Mask {
@@ -160,10 +202,32 @@ mod tests {
     }
 
     #[test]
-    fn numbers_follow_the_first_position_first() {
+    fn short_candidates_come_as_in_a_dictionary() {
         let mask = Mask::new([&b"ab"[..], b"x", b"123"]).unwrap();
         let all: Vec<_> = (0..mask.size()).map(|number| mask.password(number)).collect();
-        assert_eq!(all, [b"ax1", b"bx1", b"ax2", b"bx2", b"ax3", b"bx3"]);
+        assert_eq!(all, [b"ax1", b"ax2", b"ax3", b"bx1", b"bx2", b"bx3"]);
+        let mask = Mask::uniform(b"abcdefghij", 4).unwrap();
+        assert!((0..mask.size()).map(|number| mask.password(number)).is_sorted());
+    }
+
+    #[test]
+    fn of_long_candidates_the_beginnings_come_as_in_a_dictionary() {
+        let letters: Vec<u8> = (b'a'..=b'z').collect();
+        for length in 5..9 {
+            let mask = Mask::uniform(&letters, length).unwrap();
+            let step = mask.size() / 9973;
+            let beginnings = (0..9973).map(|i| mask.password(i * step)[..2].to_vec());
+            assert!(beginnings.is_sorted(), "{length}");
+            let first: Vec<_> = [0, 1, 26, 676].map(|number| mask.password(number)).into();
+            let rest = "a".repeat(length - 5);
+            let expected = [
+                format!("aaaa{rest}a"),
+                format!("aaab{rest}a"),
+                format!("aaba{rest}a"),
+                format!("aaaa{rest}b"),
+            ];
+            assert_eq!(first, expected.map(String::into_bytes));
+        }
     }
 
     #[test]

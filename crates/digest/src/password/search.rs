@@ -2,8 +2,8 @@
 
 use std::marker::PhantomData;
 
-use super::formula::{Block, Formula, Order};
-use super::mask::Mask;
+use super::formula::{Block, Formula, Marked, Order};
+use super::mask::{Mask, ROW_CANDIDATES};
 use super::vector::{MOST_LANES, Task, Vector};
 use crate::interrupt::Interrupt;
 
@@ -11,9 +11,6 @@ use crate::interrupt::Interrupt;
 const ROW_COST: f64 = 1.0;
 /// The most bytes that the table of vectors may take: it is to stay in the second cache of a core.
 const TABLE_BYTES: usize = 256 << 10;
-
-/// The most candidates of a row: a scan that is stopped has looked at some rows in part, for nothing.
-const ROW_CANDIDATES: usize = 10_000;
 
 /// A kernel with the targets and, of a mask, the table of what may stand at the first positions.
 pub(super) trait Kernel: Send + Sync {
@@ -46,7 +43,7 @@ pub(super) trait Kernel: Send + Sync {
 /// The kernel of a digest on an instruction set, which takes `N` rows together.
 struct Table<V: Vector, F: Formula, const N: usize> {
     formula: F,
-    /// How many of the first positions of the mask differ within a row.
+    /// How many positions, the first of the mask's order, differ within a row.
     positions: usize,
     row_length: usize,
     lanes: Vec<F::Lanes<V>>,
@@ -57,10 +54,14 @@ pub(super) fn kernel<V: Vector, F: Formula, const N: usize>(
     mask: &Mask,
     targets: &[F::Digest],
 ) -> Box<dyn Kernel> {
-    let positions = positions(mask, V::LANES, size_of::<F::Lanes<V>>());
-    let firsts = first_words::<F>(mask, positions);
+    Box::new(table::<V, F, N>(mask, targets))
+}
+
+fn table<V: Vector, F: Formula, const N: usize>(mask: &Mask, targets: &[F::Digest]) -> Table<V, F, N> {
+    let positions = row_positions(mask, V::LANES, size_of::<F::Lanes<V>>());
+    let firsts = first_words(mask, positions, F::ORDER);
     let lanes = V::run(Build::<V, F> { firsts: &firsts, kind: PhantomData });
-    Box::new(Table::<V, F, N> { formula: F::new(targets), positions, row_length: firsts.len(), lanes })
+    Table { formula: F::new(targets), positions, row_length: firsts.len(), lanes }
 }
 
 impl<V: Vector, F: Formula, const N: usize> Kernel for Table<V, F, N> {
@@ -123,31 +124,79 @@ impl<V: Vector, F: Formula, const N: usize> Task for Sweep<'_, V, F, N> {
     }
 }
 
-/// How many of the first positions should differ within a row.
-fn positions(mask: &Mask, lanes: usize, bytes_per_vector: usize) -> usize {
-    let most = mask.charsets().len().min(size_of::<u32>());
+/// A kernel that computes of each candidate a word that follows from its digest.
+pub(super) trait Marking: Kernel {
+    /// Puts the marks of the candidates of these rows, of which there is one at least and no more than are worth a
+    /// sweep, at the end of `marks`.
+    fn mark(&self, rows: &[Block], marks: &mut Vec<u32>);
+}
+
+/// A kernel like [`kernel`], which has no targets.
+pub(super) fn marking<V: Vector, F: Marked, const N: usize>(mask: &Mask) -> Box<dyn Marking> {
+    Box::new(table::<V, F, N>(mask, &[]))
+}
+
+impl<V: Vector, F: Marked, const N: usize> Marking for Table<V, F, N> {
+    fn mark(&self, rows: &[Block], marks: &mut Vec<u32>) {
+        let start = marks.len();
+        marks.resize(start + rows.len() * self.row_length, 0);
+        V::run(Mark { table: self, rows, marks: &mut marks[start..] });
+    }
+}
+
+/// See [`Marking::mark`].
+struct Mark<'a, V: Vector, F: Formula, const N: usize> {
+    table: &'a Table<V, F, N>,
+    rows: &'a [Block],
+    /// Room for those of all candidates.
+    marks: &'a mut [u32],
+}
+
+impl<V: Vector, F: Marked, const N: usize> Task for Mark<'_, V, F, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { table: Table { formula, lanes, row_length, .. }, rows, marks } = self;
+        let groups = formula.rows::<V, N>(rows);
+        for (rows, marks) in groups.iter().zip(marks.chunks_mut(N * row_length)) {
+            for (vector, lanes) in lanes.iter().enumerate() {
+                let streams = formula.mark(rows, lanes);
+                for (stream, marks) in streams.0.iter().zip(marks.chunks_mut(*row_length)) {
+                    let mut words = [0; MOST_LANES];
+                    stream.write(&mut words[..V::LANES]);
+                    let marks = &mut marks[vector * V::LANES..];
+                    let count = marks.len().min(V::LANES);
+                    marks[..count].copy_from_slice(&words[..count]);
+                }
+            }
+        }
+    }
+}
+
+/// How many of the positions that vary fastest should differ within a row.
+pub(super) fn row_positions(mask: &Mask, lanes: usize, bytes_per_vector: usize) -> usize {
     let efficiency = |positions: &usize| {
         let candidates = row_length(mask, *positions);
         let vectors = candidates.div_ceil(lanes);
         let fits = candidates <= ROW_CANDIDATES && vectors * bytes_per_vector <= TABLE_BYTES;
         if fits { candidates as f64 / ((vectors as f64 + ROW_COST) * lanes as f64) } else { 0.0 }
     };
-    let positions = (1..=most).max_by(|a, b| efficiency(a).total_cmp(&efficiency(b)));
+    let positions = (1..=mask.fast()).max_by(|a, b| efficiency(a).total_cmp(&efficiency(b)));
     positions.expect("a mask has a position")
 }
 
-/// How many candidates differ in these first positions only.
+/// How many candidates differ in so many of the positions that vary fastest, and in no other.
 fn row_length(mask: &Mask, positions: usize) -> usize {
-    mask.charsets()[..positions].iter().map(Vec::len).product()
+    mask.order()[..positions].iter().map(|&position| mask.charsets()[position].len()).product()
 }
 
 /// The first words of the candidates of a row, without the bytes that are the same for all.
-fn first_words<F: Formula>(mask: &Mask, positions: usize) -> Vec<u32> {
-    let charsets = mask.charsets()[..positions].iter().enumerate();
-    charsets.fold(vec![0], |words, (position, charset)| {
-        let shift = F::ORDER.shift(position);
+pub(super) fn first_words(mask: &Mask, positions: usize, order: Order) -> Vec<u32> {
+    mask.order()[..positions].iter().fold(vec![0], |words, &position| {
+        let shift = order.shift(position);
         let with = |&byte: &u8| words.iter().map(move |word| word | u32::from(byte) << shift);
-        charset.iter().flat_map(with).collect()
+        mask.charsets()[position].iter().flat_map(with).collect()
     })
 }
 
@@ -178,30 +227,27 @@ impl<V: Vector, F: Formula> Task for Build<'_, V, F> {
 /// The blocks of one row after the other, without the bytes that differ within a row.
 pub(super) struct Blocks<'a> {
     charsets: &'a [Vec<u8>],
-    /// The position of the first of these charsets.
-    first: usize,
-    /// The place in its charset of each byte.
+    /// The positions that differ between rows, from the one that varies fastest on.
+    positions: &'a [usize],
+    /// The place in its charset of each byte at these.
     digits: Vec<usize>,
     block: Block,
     order: Order,
 }
 
 impl<'a> Blocks<'a> {
-    fn new(mask: &'a Mask, positions: usize, row: u64, order: Order) -> Self {
-        let charsets = &mask.charsets()[positions..];
-        let mut blocks = Self {
-            charsets,
-            first: positions,
-            digits: vec![0; charsets.len()],
-            block: order.empty_block(mask.charsets().len()),
-            order,
-        };
+    pub(super) fn new(mask: &'a Mask, within: usize, row: u64, order: Order) -> Self {
+        let charsets = mask.charsets();
+        let positions = &mask.order()[within..];
+        let block = order.empty_block(charsets.len());
+        let mut blocks = Self { charsets, positions, digits: Vec::new(), block, order };
         let mut rest = row;
-        for (i, charset) in charsets.iter().enumerate() {
+        for &position in positions {
+            let charset = &charsets[position];
             let digit = (rest % charset.len() as u64) as usize;
             rest /= charset.len() as u64;
-            blocks.digits[i] = digit;
-            blocks.change(i, charset[digit]);
+            blocks.digits.push(digit);
+            blocks.change(position, charset[digit]);
         }
         blocks
     }
@@ -209,11 +255,12 @@ impl<'a> Blocks<'a> {
     /// The block of this row; then turns to the next.
     pub(super) fn next(&mut self) -> Block {
         let block = self.block;
-        for (i, charset) in self.charsets.iter().enumerate() {
+        for (i, &position) in self.positions.iter().enumerate() {
+            let charset = &self.charsets[position];
             let before = charset[self.digits[i]];
             let last = self.digits[i] + 1 == charset.len();
             self.digits[i] = if last { 0 } else { self.digits[i] + 1 };
-            self.change(i, before ^ charset[self.digits[i]]);
+            self.change(position, before ^ charset[self.digits[i]]);
             if !last {
                 break;
             }
@@ -222,8 +269,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// Changes these bits of a byte.
-    fn change(&mut self, i: usize, bits: u8) {
-        let position = self.first + i;
+    fn change(&mut self, position: usize, bits: u8) {
         self.block[position / 4] ^= u32::from(bits) << self.order.shift(position);
     }
 }

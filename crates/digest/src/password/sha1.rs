@@ -10,7 +10,7 @@
 //! these are at hand without any rounds: so for a single target both directions meet after 72 of the 80 rounds.
 //! With several targets that would have to be done for each, so there they meet after 76.
 
-use super::formula::{Block, Formula, Order};
+use super::formula::{Block, Formula, Marked, Order};
 use super::vector::{MOST_LANES, Streams, Vector};
 use crate::lane::Lane;
 
@@ -18,10 +18,10 @@ use crate::lane::Lane;
 pub(crate) type Digest = [u8; 20];
 
 /// The initial state (section 5.3.1).
-const INITIAL: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
+pub(crate) const INITIAL: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
 
 /// The constant of round `t` (section 4.2.1).
-const fn k(t: usize) -> u32 {
+pub(crate) const fn k(t: usize) -> u32 {
     [0x5a82_7999, 0x6ed9_eba1, 0x8f1b_bcdc, 0xca62_c1d6][t / 20]
 }
 
@@ -120,13 +120,9 @@ impl Formula for Sha1 {
     type Rows<const N: usize> = Rows<N>;
 
     fn new(targets: &[Digest]) -> Self {
-        let state = |digest: &Digest| -> [u32; 5] {
-            let (words, _) = digest.as_chunks();
-            std::array::from_fn(|i| u32::from_be_bytes(words[i]).wrapping_sub(INITIAL[i]))
-        };
         match targets {
             [target] => Self::One(Backward::new(state(target))),
-            targets => Self::Several(targets.iter().map(|target| state(target)[4].rotate_left(2)).collect()),
+            targets => Self::Several(targets.iter().map(mark).collect()),
         }
     }
 
@@ -197,6 +193,25 @@ impl Formula for Sha1 {
             }
         }
     }
+}
+
+impl Marked for Sha1 {
+    #[inline(always)]
+    fn mark<V: Vector, const N: usize>(&self, rows: &Rows<N>, lanes: &[V; VARYING]) -> Streams<V, N> {
+        let rows = std::hint::black_box(rows);
+        State::<Streams<V, N>>::after_72(rows, lanes).after_76(rows, lanes)
+    }
+}
+
+/// The state after the last round.
+fn state(digest: &Digest) -> [u32; 5] {
+    let (words, _) = digest.as_chunks();
+    std::array::from_fn(|i| u32::from_be_bytes(words[i]).wrapping_sub(INITIAL[i]))
+}
+
+/// `a` after 76 rounds.
+pub(crate) fn mark(digest: &Digest) -> u32 {
+    state(digest)[4].rotate_left(2)
 }
 
 impl Backward {

@@ -44,45 +44,55 @@ pub(crate) struct Block<Word> {
     /// For each round, all of its sum that does not depend on the candidate. Entry 0 is unused.
     pub(crate) k: [Word; 57],
     /// For the words of the message schedule, the part that does not depend on the candidate, where there is
-    /// one; else unused.
+    /// one; else unused, or 0 for short messages.
     pub(crate) w: [Word; 38],
 }
 
 impl Block<u32> {
     /// What candidates with these upper 32 bits have in common.
     pub(crate) fn new(upper: u32) -> Self {
+        let mut message = [0; 16];
+        [message[1], message[2], message[15]] = [upper.swap_bytes(), END_BIT, LENGTH];
+        Self::of(&message)
+    }
+
+    /// What candidates have in common whose messages differ in the first word only, by what is added to it.
+    pub(crate) fn of(message: &[u32; 16]) -> Self {
         let [a, b, c, d, e, f, g, h] = INITIAL;
-        let w1 = upper.swap_bytes();
-        let t1 = h.plus(big1(e)).plus(e.choose(f, g)).plus(K[0]);
+        let t1 = h.plus(big1(e)).plus(e.choose(f, g)).plus(K[0]).plus(message[0]);
         let first = [t1.plus(big0(a)).plus(u32::majority(a, b, c)), d.plus(t1)];
 
-        let mut k: [u32; 57] = std::array::from_fn(|t| K[t]);
+        let mut k: [u32; 57] = std::array::from_fn(|t| K[t].plus(*message.get(t).unwrap_or(&0)));
         // `h` and `d` of rounds 1 to 3 are words of the initial state.
-        k[1] = k[1].plus(g).plus(w1);
-        k[2] = k[2].plus(f).plus(END_BIT);
+        k[1] = k[1].plus(g);
+        k[2] = k[2].plus(f);
         k[3] = k[3].plus(e);
         let early = [0, k[1].plus(c), k[2].plus(b), k[3].plus(a)];
         // `h` of round 4 is `e` after the first round.
         k[4] = k[4].plus(first[1]);
-        k[15] = k[15].plus(LENGTH);
 
         // The three words of the schedule in which the first message word has no part.
-        let w17 = w1.plus(small1(LENGTH)).plus(small0(END_BIT));
-        let w19 = small1(w17);
-        let w21 = small1(w19);
+        let sum = |t: usize| message[t].plus(small0(message[t + 1]));
+        let w17 = small1(message[15]).plus(message[10]).plus(sum(1));
+        let w19 = small1(w17).plus(message[12]).plus(sum(3));
+        let w21 = small1(w19).plus(message[14]).plus(sum(5));
         for (t, word) in [(17, w17), (19, w19), (21, w21)] {
             k[t] = k[t].plus(word);
         }
         let mut w = [0; 38];
-        w[16] = small0(w1);
-        w[18] = END_BIT;
-        w[22] = LENGTH;
-        w[23] = small1(w21);
-        w[24] = w17;
-        w[26] = w19;
-        w[28] = w21;
-        w[30] = small0(LENGTH);
-        w[31] = LENGTH;
+        w[16] = small1(message[14]).plus(message[9]).plus(sum(0));
+        w[18] = message[11].plus(sum(2));
+        w[20] = message[13].plus(sum(4));
+        w[22] = message[15].plus(sum(6));
+        w[23] = small1(w21).plus(sum(7));
+        w[24] = w17.plus(sum(8));
+        w[25] = sum(9);
+        w[26] = w19.plus(sum(10));
+        w[27] = sum(11);
+        w[28] = w21.plus(sum(12));
+        w[29] = sum(13);
+        w[30] = sum(14);
+        w[31] = message[15];
         w[32] = small0(w17);
         w[33] = w17;
         w[34] = small0(w19);
@@ -97,6 +107,12 @@ impl Block<u32> {
 /// `first` is the first word of the message, the candidate's lower 32 bits in the order of the message's bytes.
 #[inline(always)]
 pub(crate) fn residue<L: Lane>(block: &Block<L::Word>, first: L) -> L {
+    residue_of::<L, 4>(block, first)
+}
+
+/// The same for messages of which only the first `WORDS` words and the last are not 0; of a multiple of 4.
+#[inline(always)]
+pub(crate) fn residue_of<L: Lane, const WORDS: usize>(block: &Block<L::Word>, first: L) -> L {
     let Block { k, w, .. } = block;
     let state = first_rounds(block, first);
 
@@ -107,25 +123,30 @@ pub(crate) fn residue<L: Lane>(block: &Block<L::Word>, first: L) -> L {
             state
         }};
     }
-    let constant = |state: State<L>, k: L::Word| state.round(state.h.plus_word(k));
+    // What other messages have no part in.
+    macro_rules! with_rest {
+        ($word:expr, $t:literal) => {
+            if WORDS > 4 { $word.plus_word(w[$t]) } else { $word }
+        };
+    }
 
     let w16 = first.plus_word(w[16]);
     let state = rounds!(state; 16 w16);
-    let state = constant(state, k[17]);
+    let state = state.round(state.h.plus_word(k[17]));
     let w18 = small1(w16).plus_word(w[18]);
     let state = rounds!(state; 18 w18);
-    let state = constant(state, k[19]);
-    let w20 = small1(w18);
+    let state = state.round(state.h.plus_word(k[19]));
+    let w20 = with_rest!(small1(w18), 20);
     let state = rounds!(state; 20 w20);
-    let state = constant(state, k[21]);
+    let state = state.round(state.h.plus_word(k[21]));
     let w22 = small1(w20).plus_word(w[22]);
     let w23 = w16.plus_word(w[23]);
     let w24 = small1(w22).plus_word(w[24]);
-    let w25 = small1(w23).plus(w18);
+    let w25 = with_rest!(small1(w23).plus(w18), 25);
     let w26 = small1(w24).plus_word(w[26]);
-    let w27 = small1(w25).plus(w20);
+    let w27 = with_rest!(small1(w25).plus(w20), 27);
     let w28 = small1(w26).plus_word(w[28]);
-    let w29 = small1(w27).plus(w22);
+    let w29 = with_rest!(small1(w27).plus(w22), 29);
     let w30 = small1(w28).plus(w23).plus_word(w[30]);
     let state = rounds!(state; 22 w22, 23 w23, 24 w24, 25 w25, 26 w26, 27 w27, 28 w28, 29 w29, 30 w30);
     let w31 = small1(w29).plus(w24).plus(small0(w16)).plus_word(w[31]);
@@ -161,17 +182,22 @@ pub(crate) fn residue<L: Lane>(block: &Block<L::Word>, first: L) -> L {
 #[inline(always)]
 fn first_rounds<L: Lane>(block: &Block<L::Word>, first: L) -> State<L> {
     let Block { initial, first: [make_a, make_e], early, k, .. } = block;
-    let [a0, b0, _, _, e0, f0, _, _] = initial.map(L::splat);
+    let [a0, b0] = [L::splat(initial[0]), L::splat(initial[1])];
+    let [e0, f0] = [L::splat(initial[4]), L::splat(initial[5])];
     let a1 = first.plus_word(*make_a);
     let e1 = first.plus_word(*make_e);
 
-    let early_round = |t: usize, [a, b, c]: [L; 3], [e, f, g]: [L; 3]| {
-        let sum = big1(e).plus(e.choose(f, g));
-        (sum.plus_word(k[t]).plus(big0(a).plus(L::majority(a, b, c))), sum.plus_word(early[t]))
-    };
-    let (a2, e2) = early_round(1, [a1, a0, b0], [e1, e0, f0]);
-    let (a3, e3) = early_round(2, [a2, a1, a0], [e2, e1, e0]);
-    let (a4, e4) = early_round(3, [a3, a2, a1], [e3, e2, e1]);
+    // No closure, which would be compiled apart, for no vectors.
+    macro_rules! early_round {
+        ($t:literal, $a:expr, $b:expr, $c:expr, $e:expr, $f:expr, $g:expr) => {{
+            let sum = big1($e).plus($e.choose($f, $g));
+            let first = sum.plus_word(k[$t]).plus(big0($a).plus(L::majority($a, $b, $c)));
+            (first, sum.plus_word(early[$t]))
+        }};
+    }
+    let (a2, e2) = early_round!(1, a1, a0, b0, e1, e0, f0);
+    let (a3, e3) = early_round!(2, a2, a1, a0, e2, e1, e0);
+    let (a4, e4) = early_round!(3, a3, a2, a1, e3, e2, e1);
 
     let state = State { a: a4, b: a3, c: a2, d: a1, e: e4, f: e3, g: e2, h: first };
     // Written out: the compiler may leave a loop a loop, and then moves all variables in each turn.

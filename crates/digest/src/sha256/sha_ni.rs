@@ -2,7 +2,7 @@
 //!
 //! `sha256rnds2` does two rounds, `sha256msg1` and `sha256msg2` four words of the schedule. The first round is two
 //! additions, so the instructions do rounds 1 to 56: 28 times two, on the words from the second one on, of which
-//! the first twelve are constant. The unit begins one `sha256rnds2` every second cycle, and each takes four, so
+//! the first fifteen are constant. The unit begins one `sha256rnds2` every second cycle, and each takes four, so
 //! more than one candidate must be under way; more than two hide the rest.
 
 #![allow(unsafe_code, reason = "vector instructions")]
@@ -18,7 +18,7 @@ use super::{GROUP, Sweep};
 use crate::engine::Engine;
 
 /// Candidates that are computed at the same time.
-const STREAMS: usize = 6;
+pub(crate) const STREAMS: usize = 6;
 
 /// See [`super::Kernel`].
 ///
@@ -32,7 +32,8 @@ pub(crate) fn sweep(sweep: &Sweep<'_>) -> u32 {
 
 #[target_feature(enable = "sha,sse4.1,ssse3")]
 fn sweep_streams(sweep: &Sweep<'_>) -> u32 {
-    let uniform = Uniform::new(sweep.block);
+    let second = sweep.block.k[1].wrapping_sub(K[1]).wrapping_sub(INITIAL[6]);
+    let uniform = Uniform::new(&message(second));
     let group = |at: u64| (at / u64::from(GROUP)) as u32;
     for at in (0..u64::from(sweep.groups) * u64::from(GROUP)).step_by(STREAMS) {
         if sweep.interrupt.is_raised() {
@@ -49,10 +50,17 @@ fn sweep_streams(sweep: &Sweep<'_>) -> u32 {
 }
 
 /// A vector for each stream.
-type Streams = [__m128i; STREAMS];
+pub(crate) type Streams = [__m128i; STREAMS];
+
+/// The message of an integer, without its first word.
+fn message(second: u32) -> [u32; 16] {
+    let mut message = [0; 16];
+    [message[1], message[2], message[15]] = [second, END_BIT, LENGTH];
+    message
+}
 
 /// What is the same for all candidates of a block.
-struct Uniform {
+pub(crate) struct Uniform {
     /// `c`, `d`, `g` and `h` after the first round.
     cdgh: __m128i,
     /// `a`, `b`, `e` and `f` after the first round, less the first message word in `a` and `e`.
@@ -63,25 +71,33 @@ struct Uniform {
     w13: __m128i,
     /// The part of words 17 to 20 that comes from words 1 to 13.
     part17: __m128i,
+    /// The part of words 21 to 24 that comes from words 5 to 13.
+    part21: __m128i,
+    /// The part of words 25 to 28 that comes from words 9 to 13.
+    part25: __m128i,
 }
 
 impl Uniform {
+    /// For messages that differ in the first word only, by what is added to it.
     #[target_feature(enable = "sha,sse4.1,ssse3")]
-    fn new(block: &Block<u32>) -> Self {
+    pub(crate) fn new(message: &[u32; 16]) -> Self {
         let words = |words: [u32; 4]| {
             let [a, b, c, d] = words.map(u32::cast_signed);
             _mm_setr_epi32(a, b, c, d)
         };
+        let four = |from: usize| words([0, 1, 2, 3].map(|i| message[from + i]));
         let [a, b, c, _, e, f, g, _] = INITIAL;
+        let block = Block::of(message);
         let [first_a, first_e] = block.first;
-        let w1 = block.k[1].wrapping_sub(K[1]).wrapping_sub(g);
-        let w1_to_4 = words([w1, END_BIT, 0, 0]);
+        let w13 = words([message[13], message[14], message[15], block.w[16]]);
         Self {
             cdgh: words([g, f, c, b]),
             abef: words([e, first_e, a, first_a]),
-            constant: [_mm_add_epi32(w1_to_4, constants(1)), constants(5), constants(9)],
-            w13: words([0, 0, LENGTH, block.w[16]]),
-            part17: _mm_sha256msg1_epu32(w1_to_4, _mm_setzero_si128()),
+            constant: [1, 5, 9].map(|round| _mm_add_epi32(four(round), constants(round))),
+            w13,
+            part17: _mm_add_epi32(_mm_sha256msg1_epu32(four(1), four(5)), four(10)),
+            part21: _mm_sha256msg1_epu32(four(5), four(9)),
+            part25: _mm_sha256msg1_epu32(four(9), w13),
         }
     }
 }
@@ -95,8 +111,8 @@ fn constants(round: usize) -> __m128i {
 
 /// `a` after 57 rounds in the uppermost word, for candidates with these first message words.
 #[target_feature(enable = "sha,sse4.1,ssse3")]
-fn run(uniform: &Uniform, first: [u32; STREAMS]) -> Streams {
-    let Uniform { cdgh, abef, constant, w13, part17 } = uniform;
+pub(crate) fn run(uniform: &Uniform, first: [u32; STREAMS]) -> Streams {
+    let Uniform { cdgh, abef, constant, w13, part17, part21, part25 } = uniform;
     let first = first.map(u32::cast_signed);
     let mut abef = each(|i| _mm_add_epi32(*abef, _mm_setr_epi32(0, first[i], 0, first[i])));
     let mut cdgh = [*cdgh; STREAMS];
@@ -115,11 +131,9 @@ fn run(uniform: &Uniform, first: [u32; STREAMS]) -> Streams {
     rounds(with_constants(&w13, 13));
     let w17 = each(|i| _mm_sha256msg2_epu32(*part17, w13[i]));
     rounds(with_constants(&w17, 17));
-    // Of the words 16 back and 15 back, all are 0 here …
-    let w21 = each(|i| _mm_sha256msg2_epu32(back7(&w13, &w17, i), w17[i]));
+    let w21 = each(|i| _mm_sha256msg2_epu32(_mm_add_epi32(*part21, back7(&w13, &w17, i)), w17[i]));
     rounds(with_constants(&w21, 21));
-    // … and here.
-    let w25 = each(|i| _mm_sha256msg2_epu32(back7(&w17, &w21, i), w21[i]));
+    let w25 = each(|i| _mm_sha256msg2_epu32(_mm_add_epi32(*part25, back7(&w17, &w21, i)), w21[i]));
     rounds(with_constants(&w25, 25));
     macro_rules! expand {
         ($($round:literal $new:ident = $back16:ident $back12:ident $back8:ident $back4:ident),* $(,)?) => {$(
@@ -145,7 +159,7 @@ fn each(stream: impl FnMut(usize) -> __m128i) -> Streams {
 
 /// The first stream with a match.
 #[target_feature(enable = "sse4.1")]
-fn first_match(abef: Streams, wanted: &[u32]) -> Option<u64> {
+pub(crate) fn first_match(abef: Streams, wanted: &[u32]) -> Option<u64> {
     let a_of = |[p, q, r, s]: [usize; 4]| {
         let pairs = [[p, q], [r, s]].map(|[x, y]| _mm_unpackhi_epi32(abef[x], abef[y]));
         _mm_sub_epi32(_mm_unpackhi_epi64(pairs[0], pairs[1]), _mm_set1_epi32(K[56].cast_signed()))

@@ -1,0 +1,127 @@
+//! PBKDF2 with HMAC-SHA1 (RFC 8018, RFC 2104), of several passwords at once.
+//!
+//! A derivation is a chain of digests, each of which needs the one before: one alone leaves a processor waiting
+//! for its own results. So passwords go side by side, in lanes of vectors or interleaved.
+//!
+//! ```
+//! use kendall_digest::{Engine, pbkdf2};
+//!
+//! let blocks = pbkdf2::derive(Engine::Portable, &[b"test", b"abc"], b" ", 2);
+//! assert_eq!(blocks, [b"test", b"abc".as_slice()].map(|one| pbkdf2::derive(Engine::Portable, &[one], b" ", 2)[0]));
+//! ```
+
+use ::sha1::{Digest as _, Sha1};
+
+use crate::engine::Engine;
+use crate::password::vector::Vector;
+
+mod lanes;
+#[cfg(target_arch = "x86_64")]
+mod sha_ni;
+
+/// A block of a derived key.
+pub type Block = [u8; BLOCK_BYTES];
+
+const BLOCK_BYTES: usize = 20;
+
+/// The first block of the key that is derived from each password.
+///
+/// # Panics
+/// Panics if `rounds` is 0.
+pub fn derive(engine: Engine, passwords: &[&[u8]], salt: &[u8], rounds: u32) -> Vec<Block> {
+    assert!(rounds > 0, "PBKDF2 has a round at least");
+    let chains: Vec<Chain> = passwords.iter().map(|password| Chain::new(password, salt)).collect();
+    let kernel = Kernel::of(engine);
+    let words = chains.chunks(kernel.lanes).flat_map(|chains| (kernel.run)(chains, rounds));
+    words.map(to_bytes).collect()
+}
+
+/// How many passwords this engine derives keys from side by side.
+pub fn lanes(engine: Engine) -> usize {
+    Kernel::of(engine).lanes
+}
+
+/// The engine that derives so many keys in the shortest time on this processor, by measurements: the SHA extensions
+/// are the fastest for few; more than these interleave fill the long vectors.
+pub fn engine_for(keys: usize) -> Engine {
+    let order = if keys > lanes(Engine::ShaNi) {
+        [Engine::Avx512, Engine::ShaNi, Engine::Avx2, Engine::Neon]
+    } else {
+        [Engine::ShaNi, Engine::Avx512, Engine::Avx2, Engine::Neon]
+    };
+    order.into_iter().find(|engine| engine.is_available()).unwrap_or(Engine::Portable)
+}
+
+/// How many keys are derived side by side at most on this processor.
+pub fn most_lanes() -> usize {
+    lanes(engine_for(usize::MAX))
+}
+
+/// The state of SHA-1, and so a digest, as words.
+type State = [u32; 5];
+
+/// What the rounds of one derivation start from.
+#[derive(Clone, Copy)]
+struct Chain {
+    /// The states after the two keys of HMAC, each a block long.
+    inner: State,
+    outer: State,
+    /// The digest of the first round.
+    first: State,
+}
+
+impl Chain {
+    fn new(password: &[u8], salt: &[u8]) -> Self {
+        let mut key = [0; 64];
+        if password.len() > key.len() {
+            key[..BLOCK_BYTES].copy_from_slice(&Sha1::digest(password));
+        } else {
+            key[..password.len()].copy_from_slice(password);
+        }
+        let [inner_key, outer_key] = [0x36, 0x5c].map(|pad| key.map(|byte| byte ^ pad));
+        let inner = Sha1::new().chain_update(inner_key).chain_update(salt).chain_update(1u32.to_be_bytes());
+        let first = Sha1::new().chain_update(outer_key).chain_update(inner.finalize()).finalize();
+        let [inner, outer] = [inner_key, outer_key].map(|key| lanes::after_block(&key));
+        Self { inner, outer, first: to_words(&first.into()) }
+    }
+}
+
+fn to_words(bytes: &Block) -> State {
+    let (words, _) = bytes.as_chunks();
+    std::array::from_fn(|i| u32::from_be_bytes(words[i]))
+}
+
+fn to_bytes(words: State) -> Block {
+    let mut bytes = [0; BLOCK_BYTES];
+    bytes.as_chunks_mut().0.iter_mut().zip(words).for_each(|(bytes, word)| *bytes = word.to_be_bytes());
+    bytes
+}
+
+/// Derives keys side by side.
+struct Kernel {
+    /// How many at most.
+    lanes: usize,
+    /// What all rounds of each make together; there must be one chain at least.
+    run: fn(&[Chain], u32) -> Vec<State>,
+}
+
+impl Kernel {
+    fn of(engine: Engine) -> Self {
+        match engine {
+            _ if !engine.is_available() => Self::vectors::<u32, 1>(),
+            #[cfg(target_arch = "x86_64")]
+            Engine::ShaNi => Self { lanes: sha_ni::LANES, run: sha_ni::run },
+            #[cfg(target_arch = "x86_64")]
+            Engine::Avx2 => Self::vectors::<crate::password::avx2::Avx2, 1>(),
+            #[cfg(target_arch = "x86_64")]
+            Engine::Avx512 => Self::vectors::<crate::password::avx512::Avx512, 1>(),
+            #[cfg(target_arch = "aarch64")]
+            Engine::Neon | Engine::ArmSha2 => Self::vectors::<crate::password::neon::Neon, 1>(),
+            _ => Self::vectors::<u32, 1>(),
+        }
+    }
+
+    fn vectors<V: Vector, const N: usize>() -> Self {
+        Self { lanes: V::LANES * N, run: |chains, rounds| V::run(lanes::Chains::<V, N>::new(chains, rounds)) }
+    }
+}
