@@ -3,12 +3,14 @@
 use kendall_station::Job;
 use prometheus_client::registry::Registry;
 
+use crate::body::{Body, Sink};
+
 /// A system, as the runtime sees it. One handler serves all connections and all workers.
 pub trait Handler: Send + Sync + 'static {
     /// One request in the hands of a worker, with all that was done for it so far.
     type Task: Send + 'static;
 
-    /// The most bytes a request can have. A longer one is malformed.
+    /// The most bytes a request can have, its body excluded. A longer one is malformed.
     fn max_request_bytes(&self) -> usize;
 
     /// Reads the request at the beginning of `bytes`, which are never empty; `None` if it is not there in full.
@@ -49,7 +51,14 @@ pub trait Handler: Send + Sync + 'static {
         None
     }
 
-    /// The answer to a request that is turned away. May be empty.
+    /// Whether the body of a request is still wanted once its work came to this reply. If not, the reply is sent at once,
+    /// as it is, and what the client still sends is read and dropped.
+    fn wants_body(&self, reply: &Reply) -> bool {
+        let _ = reply;
+        true
+    }
+
+    /// The answer to a request that is turned away. May be empty. It is sent as it is, and no [`Sink`] makes anything of it.
     fn refusal(&self) -> Reply;
 
     /// Adds the system's own metrics to those of the runtime. Names get the prefix `kendall_`.
@@ -62,7 +71,7 @@ pub trait Handler: Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// A request in full.
+/// A request in full, but for its body, if it has one: that follows the bytes it took.
 #[derive(Debug)]
 pub enum Decoded<Task> {
     /// A request whose answer needs no work. It never waits.
@@ -71,6 +80,8 @@ pub enum Decoded<Task> {
         used_bytes: usize,
         /// The answer.
         reply: Reply,
+        /// Where its body goes, if it has one.
+        body: Option<Box<dyn Sink>>,
     },
     /// A request to be served by a worker.
     Work {
@@ -83,6 +94,9 @@ pub enum Decoded<Task> {
         /// What the request asks, if one that asks the same may have the same answer: it then joins the one that
         /// waits or is served already, and adds its weight to it.
         key: Option<Vec<u8>>,
+        /// Where its body goes, if it has one. The work waits and is done while the body comes; a worker whose work
+        /// is done waits for no body.
+        body: Option<Box<dyn Sink>>,
     },
 }
 
@@ -94,17 +108,33 @@ pub enum Step {
         /// The service that the job received in this chunk.
         attained: f64,
     },
+    /// The answer has begun, and there is more to do: a [`Body::Stream`] that grows with the work. All who asked are
+    /// sent it from its start, those who come to ask the same later, too. The work ends with [`Done`](Self::Done), whose
+    /// own reply reaches nobody then. An answer that has begun and cannot go on ends with a reset of its connections.
+    Begun {
+        /// What is sent from now on.
+        reply: Reply,
+        /// The service that the job received in this chunk.
+        attained: f64,
+    },
     /// The answer is there.
     Done(Reply),
 }
 
 /// Bytes for the client, and what becomes of its connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Reply {
     /// The bytes.
-    pub bytes: Vec<u8>,
+    pub body: Body,
     /// What becomes of the connection.
     pub then: Then,
+}
+
+impl Reply {
+    /// A reply of these bytes.
+    pub fn new(bytes: Vec<u8>, then: Then) -> Self {
+        Self { body: Body::Bytes(bytes), then }
+    }
 }
 
 /// What becomes of a connection after a reply.

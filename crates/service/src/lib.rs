@@ -6,6 +6,11 @@
 //! same at the same time, where the handler says that they do, are served as one. Every queue, buffer
 //! and table has a bound, and what lies beyond the bound is refused and counted.
 //!
+//! What does not fit into a buffer streams. The body of a request goes into a [`Sink`] of the handler's while its work
+//! waits and is done, and a worker whose work is done waits for no body. An answer may be a [`Source`], and may begin
+//! before the work is over ([`Step::Begun`]): each client reads it from its start, as fast as it takes it, and a slow one
+//! holds no worker. Bytes move with back-pressure, and whoever moves too few of them for too long is let go.
+//!
 //! What a request means is the [`Handler`]'s business: this crate knows no protocol, and neither parses nor
 //! computes. It also never retries, caches or reorders beyond what the discipline says, so that a measured
 //! server is the station it claims to be.
@@ -30,7 +35,7 @@
 //!
 //!     fn decode(&self, bytes: &[u8]) -> Result<Option<Decoded<(u8, u64)>>, Malformed> {
 //!         let job = Job { weight: 1.0, size: Size::Exactly(bytes[0].into()), attained: 0.0 };
-//!         Ok(Some(Decoded::Work { used_bytes: 1, job, task: (bytes[0], 0), key: None }))
+//!         Ok(Some(Decoded::Work { used_bytes: 1, job, task: (bytes[0], 0), key: None, body: None }))
 //!     }
 //!
 //!     fn advance(&self, _: usize, (to, counted): &mut (u8, u64), units: u64) -> Step {
@@ -38,12 +43,12 @@
 //!         if *counted < u64::from(*to) {
 //!             Step::Continue { attained: units as f64 }
 //!         } else {
-//!             Step::Done(Reply { bytes: vec![*to], then: Then::Keep })
+//!             Step::Done(Reply::new(vec![*to], Then::Keep))
 //!         }
 //!     }
 //!
 //!     fn refusal(&self) -> Reply {
-//!         Reply { bytes: vec![0], then: Then::Close }
+//!         Reply::new(vec![0], Then::Close)
 //!     }
 //! }
 //!
@@ -65,6 +70,7 @@
 //! [`Discipline`]: kendall_station::Discipline
 
 mod accept;
+mod body;
 mod config;
 mod connection;
 mod error;
@@ -74,8 +80,10 @@ mod pool;
 mod scrape;
 mod server;
 mod stamps;
+mod transfer;
 mod worker;
 
+pub use body::{Body, BodyFuture, Reader, Sink, Source, Whole};
 pub use config::Config;
 pub use error::ServiceError;
 pub use handler::{Decoded, Handler, Malformed, Reply, Step, Then};

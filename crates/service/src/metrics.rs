@@ -38,6 +38,10 @@ pub(crate) enum Ending {
     Deadline,
     /// The bytes were no request.
     Malformed,
+    /// The body of a request found no place.
+    NoPlace,
+    /// An answer that had begun could not go on.
+    CutShort,
     /// Too many connections were open.
     ConnectionLimit,
     /// The process had no file descriptor left.
@@ -45,6 +49,8 @@ pub(crate) enum Ending {
     /// The server shut down before a request had come.
     Shutdown,
 }
+
+const SECOND_NS: f64 = 1e9;
 
 type Labelled = Family<[(&'static str, &'static str); 1], Counter>;
 
@@ -54,7 +60,7 @@ pub(crate) struct Meters {
     registry: Registry,
     requests: Labelled,
     endings: Labelled,
-    /// Requests that arrived in full.
+    /// Requests that arrived in full, but for their bodies.
     pub(crate) received: Counter,
     /// Connections accepted.
     pub(crate) accepted: Counter,
@@ -71,6 +77,11 @@ pub(crate) struct Meters {
     waiting_s: Histogram,
     service_s: Histogram,
     response_s: Histogram,
+    /// Bytes of bodies, in and out.
+    pub(crate) body_bytes: Counter,
+    pub(crate) stream_bytes: Counter,
+    body_s: Histogram,
+    stream_s: Histogram,
 }
 
 /// The three times of an answered request, in nanoseconds.
@@ -109,6 +120,10 @@ impl Meters {
             waiting_s: times(),
             service_s: times(),
             response_s: times(),
+            body_bytes: Counter::default(),
+            stream_bytes: Counter::default(),
+            body_s: times(),
+            stream_s: times(),
         };
         meters.register_all(workers);
         register(&mut meters.registry);
@@ -119,7 +134,11 @@ impl Meters {
         let configured: Gauge = Gauge::default();
         configured.set(i64::try_from(workers).unwrap_or(i64::MAX));
         let to = &mut self.registry;
-        to.register("requests_received", "Requests that arrived in full", self.received.clone());
+        to.register(
+            "requests_received",
+            "Requests that arrived in full, but for their bodies",
+            self.received.clone(),
+        );
         to.register("requests", "Requests that ended, by outcome", self.requests.clone());
         to.register("connections_accepted", "Connections accepted", self.accepted.clone());
         to.register("connections_closed", "Connections closed, by reason", self.endings.clone());
@@ -132,7 +151,19 @@ impl Meters {
         to.register("stamps_dropped", "Stamps lost to a slow disk", self.stamps_dropped.clone());
         to.register("waiting_seconds", "Time not in service, of answered requests", self.waiting_s.clone());
         to.register("service_seconds", "Time in service, of answered requests", self.service_s.clone());
-        to.register("response_seconds", "From arrival in full to the answer", self.response_s.clone());
+        to.register(
+            "response_seconds",
+            "From arrival to the answer, bodies excluded",
+            self.response_s.clone(),
+        );
+        to.register("body_bytes", "Bytes of the bodies of requests", self.body_bytes.clone());
+        to.register("stream_bytes", "Bytes of answers that were streamed", self.stream_bytes.clone());
+        to.register("body_seconds", "From a request's arrival to the end of its body", self.body_s.clone());
+        to.register(
+            "stream_seconds",
+            "From the begin of a streamed answer to its end",
+            self.stream_s.clone(),
+        );
         for fate in [Fate::Answered, Fate::QueueFull, Fate::Shutdown, Fate::Cancelled, Fate::Crashed] {
             let _ = self.requests.get_or_create(&fate.label());
         }
@@ -145,11 +176,20 @@ impl Meters {
 
     /// Counts a request that was answered, with its times.
     pub(crate) fn answered(&self, times: Times) {
-        const SECOND_NS: f64 = 1e9;
         self.ended(Fate::Answered);
         self.response_s.observe(times.response_ns as f64 / SECOND_NS);
         self.service_s.observe(times.service_ns as f64 / SECOND_NS);
         self.waiting_s.observe((times.response_ns - times.service_ns) as f64 / SECOND_NS);
+    }
+
+    /// Counts a body that came in full.
+    pub(crate) fn body_came(&self, took_ns: i64) {
+        self.body_s.observe(took_ns as f64 / SECOND_NS);
+    }
+
+    /// Counts an answer that was streamed to its end.
+    pub(crate) fn streamed(&self, took_ns: i64) {
+        self.stream_s.observe(took_ns as f64 / SECOND_NS);
     }
 
     /// Counts a connection that ended.
@@ -188,6 +228,8 @@ impl Ending {
             Self::Reset => "reset",
             Self::Deadline => "deadline",
             Self::Malformed => "malformed",
+            Self::NoPlace => "no-place",
+            Self::CutShort => "cut-short",
             Self::ConnectionLimit => "connection-limit",
             Self::Descriptors => "descriptors",
             Self::Shutdown => "shutdown",

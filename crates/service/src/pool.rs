@@ -6,6 +6,7 @@
 //! condition variable.
 
 use std::collections::HashMap;
+use std::mem::replace;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use kendall_record::clock::now_ns;
@@ -33,16 +34,32 @@ pub(crate) struct Waiter {
     pub(crate) port: u16,
     pub(crate) queued_ns: i64,
     /// Where its answer goes.
-    pub(crate) verdict: oneshot::Sender<Verdict>,
+    pub(crate) verdict: oneshot::Sender<Word>,
     weight: f64,
     id: u64,
 }
 
-/// What the station says to a request in the end.
+/// What the station says to a request.
 #[derive(Debug)]
 pub(crate) enum Verdict {
+    /// The answer begins; another verdict says when the work is over.
+    Begun(Reply),
+    /// The work is over. Of an answer that has begun, all is there.
     Answered(Reply),
     Refused,
+}
+
+/// A verdict on its way, and where the next one will come, if there is to be one.
+#[derive(Debug)]
+pub(crate) struct Word {
+    verdict: Verdict,
+    next: Option<oneshot::Receiver<Self>>,
+}
+
+impl Word {
+    pub(crate) fn last(verdict: Verdict) -> Self {
+        Self { verdict, next: None }
+    }
 }
 
 /// What a worker does after a chunk.
@@ -72,6 +89,8 @@ struct Flight {
     waiters: Vec<Waiter>,
     key: Option<Vec<u8>>,
     place: Place,
+    /// Its answer, if that has begun.
+    begun: Option<Reply>,
 }
 
 enum Place {
@@ -106,7 +125,7 @@ pub(crate) struct Pool<T> {
 pub(crate) struct Claim<T> {
     flight: u64,
     waiter: u64,
-    verdict: oneshot::Receiver<Verdict>,
+    word: oneshot::Receiver<Word>,
     pool: Arc<Pool<T>>,
 }
 
@@ -173,7 +192,7 @@ impl<T> Pool<T> {
         if let Some(worker) = outranked {
             (self.interrupt)(worker);
         }
-        Ok(Claim { flight, waiter: id, verdict: receiver, pool: Arc::clone(self) })
+        Ok(Claim { flight, waiter: id, word: receiver, pool: Arc::clone(self) })
     }
 
     /// The next flight for this worker, which has none. Sleeps until there is one; `None` once the server shuts
@@ -205,6 +224,19 @@ impl<T> Pool<T> {
         let ticket = state.queue.resume(entry);
         state.flight(flight).place = Place::Waiting(ticket);
         state.start_next(worker)
+    }
+
+    /// The answer of a flight has begun: tells those who await it, and those who will.
+    pub(crate) fn begin(&self, pending: &Pending<T>, reply: &Reply) {
+        let mut state = self.lock();
+        let flight = state.flight(pending.flight);
+        flight.begun = Some(reply.clone());
+        let told: Vec<_> = flight.waiters.iter_mut().map(|waiter| waiter.renew(reply)).collect();
+        drop(state);
+        for (sender, word) in told {
+            // Whoever went away in this very instant is no longer waiting.
+            let _ = sender.send(word);
+        }
     }
 
     /// What a worker is to do after a chunk. Updates the weight of what it serves.
@@ -259,7 +291,7 @@ impl<T> Pool<T> {
         drop(state);
         for waiter in refused {
             self.meters.ended(Fate::Shutdown);
-            let _ = waiter.verdict.send(Verdict::Refused);
+            let _ = waiter.verdict.send(Word::last(Verdict::Refused));
         }
         (0..workers).for_each(|worker| (self.interrupt)(worker));
     }
@@ -303,12 +335,18 @@ impl<T> State<T> {
         if let Some(key) = &key {
             self.by_key.insert(key.clone(), id);
         }
-        self.flights.insert(id, Flight { waiters: vec![waiter], key, place: Place::Waiting(ticket) });
+        self.flights
+            .insert(id, Flight { waiters: vec![waiter], key, place: Place::Waiting(ticket), begun: None });
     }
 
-    fn join(&mut self, flight: u64, waiter: Waiter) {
+    fn join(&mut self, flight: u64, mut waiter: Waiter) {
         let weight = waiter.weight;
-        self.flight(flight).waiters.push(waiter);
+        let known = self.flight(flight);
+        if let Some(reply) = &known.begun {
+            let (sender, word) = waiter.renew(reply);
+            let _ = sender.send(word);
+        }
+        known.waiters.push(waiter);
         self.add_weight(flight, weight);
     }
 
@@ -404,11 +442,24 @@ impl<T> State<T> {
     }
 }
 
+impl Waiter {
+    /// The word that its answer has begun, where that goes, and, from now on, a new place for the next one.
+    fn renew(&mut self, reply: &Reply) -> (oneshot::Sender<Word>, Word) {
+        let (sender, receiver) = oneshot::channel();
+        let word = Word { verdict: Verdict::Begun(reply.clone()), next: Some(receiver) };
+        (replace(&mut self.verdict, sender), word)
+    }
+}
+
 impl<T> Claim<T> {
-    /// Waits for the verdict.
+    /// Waits for the verdict; after [`Verdict::Begun`], for the next.
     pub(crate) async fn verdict(&mut self) -> Verdict {
         // A worker that ends without a word cannot be: it catches the handler's panics.
-        (&mut self.verdict).await.unwrap_or(Verdict::Refused)
+        let Ok(Word { verdict, next }) = (&mut self.word).await else { return Verdict::Refused };
+        if let Some(next) = next {
+            self.word = next;
+        }
+        verdict
     }
 }
 

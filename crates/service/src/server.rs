@@ -25,6 +25,9 @@ use crate::worker;
 /// For refusals to reach their clients once the grace is over.
 const FAREWELL: Duration = Duration::from_secs(1);
 
+/// Threads that wait for disks in place of the one for sockets.
+const FILE_THREADS: usize = 4;
+
 /// What all threads of a server share.
 pub(crate) struct Shared<H: Handler> {
     pub(crate) config: Config,
@@ -64,7 +67,11 @@ impl<H: Handler> Server<H> {
     pub fn bind(config: Config, handler: H) -> Result<Self, ServiceError> {
         accept::raise_descriptor_limit();
         let start = |what| move |source| ServiceError::Start { what, source };
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(start("event loop"))?;
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(FILE_THREADS)
+            .build()
+            .map_err(start("event loop"))?;
         let (listener, local_addr) = listen(&runtime, config.listen, "--listen")?;
         let (scrapes, metrics_addr) = match config.metrics {
             Some(address) => {

@@ -10,7 +10,7 @@ use kendall_station::Entry;
 
 use crate::handler::{Handler, Reply, Step};
 use crate::metrics::{Fate, Times};
-use crate::pool::{Next, Pending, Verdict, Waiter};
+use crate::pool::{Next, Pending, Verdict, Waiter, Word};
 use crate::server::Shared;
 use crate::stamps::StampLog;
 
@@ -68,11 +68,25 @@ fn serve<H: Handler>(
             catch_unwind(AssertUnwindSafe(|| handler.advance(worker, &mut entry.item.task, pace.units())));
         let now = now_ns();
         entry.item.service_ns += now - before_ns;
-        let end = match step {
-            Ok(Step::Done(reply)) => Some(End::Answered(reply)),
+        let progress = match step {
             Ok(Step::Continue { attained }) => {
-                entry.job.attained += attained;
                 pace.learn(now - before_ns);
+                Ok(attained)
+            }
+            // How long it took until the answer began says little of the chunks to come.
+            Ok(Step::Begun { reply, attained }) => {
+                pool.begin(&entry.item, &reply);
+                Ok(attained)
+            }
+            Ok(Step::Done(reply)) => Err(End::Answered(reply)),
+            Err(_) => {
+                tracing::error!("the handler panicked; the request is refused");
+                Err(End::Unserved(Fate::Crashed))
+            }
+        };
+        let end = match progress {
+            Ok(attained) => {
+                entry.job.attained += attained;
                 match pool.after_chunk(worker, &mut entry) {
                     Next::GoOn => None,
                     Next::MakeWay => {
@@ -83,10 +97,7 @@ fn serve<H: Handler>(
                     Next::Refuse => Some(End::Unserved(Fate::Shutdown)),
                 }
             }
-            Err(_) => {
-                tracing::error!("the handler panicked; the request is refused");
-                Some(End::Unserved(Fate::Crashed))
-            }
+            Err(end) => Some(end),
         };
         for (key, reply) in handler.answered_besides() {
             let service = Service { started_ns: now, finished_ns: now, service_ns: 0 };
@@ -157,7 +168,7 @@ fn tell_one<H: Handler>(
     let reply = match end {
         End::Unserved(fate) => {
             shared.meters.ended(*fate);
-            let _ = verdict.send(Verdict::Refused);
+            let _ = verdict.send(Word::last(Verdict::Refused));
             return now_ns();
         }
         End::Answered(reply) => reply.clone(),
@@ -168,7 +179,7 @@ fn tell_one<H: Handler>(
     shared.meters.answered(Times { response_ns, service_ns });
     tracing::trace!(port, response_ns, service_ns, "answered");
     // A client that goes away in this very instant has been counted already.
-    let _ = verdict.send(Verdict::Answered(reply));
+    let _ = verdict.send(Word::last(Verdict::Answered(reply)));
     // Handing the answer over keeps the worker busy as much as finding it does: some 3 % of a millisecond's
     // service, which a station at 95 % of its capacity would else have too little of.
     let told_ns = now_ns();

@@ -56,7 +56,7 @@ pub(crate) enum Task {
 
 fn line(text: impl Into<String>, then: Then) -> Reply {
     let bytes = (text.into() + "\n").into_bytes();
-    Reply { bytes, then }
+    Reply::new(bytes, then)
 }
 
 impl Handler for Lines {
@@ -77,6 +77,7 @@ impl Handler for Lines {
             job: Job { weight, size, attained: 0.0 },
             task,
             key,
+            body: None,
         };
         Ok(Some(match verb {
             "work" => work(1.0, Size::Exactly(number as f64), Task::Work { done: 0, of: number }, None),
@@ -84,8 +85,8 @@ impl Handler for Lines {
             "same" => work(number as f64, Size::Unknown, Task::Hold { weight: number }, Some(SAME.into())),
             "tell" => work(99.0, Size::Unknown, Task::Tell, None),
             "panic" => work(1.0, Size::Unknown, Task::Panic, None),
-            "now" => Decoded::Answer { used_bytes, reply: line("now", Then::Keep) },
-            "quit" => Decoded::Answer { used_bytes, reply: line("bye", Then::Close) },
+            "now" => Decoded::Answer { used_bytes, reply: line("now", Then::Keep), body: None },
+            "quit" => Decoded::Answer { used_bytes, reply: line("bye", Then::Close), body: None },
             _ => return Err(Malformed),
         }))
     }

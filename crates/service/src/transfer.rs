@@ -1,0 +1,207 @@
+//! Moves long bodies between a socket and a system: in pieces, each when the other side can take it.
+//!
+//! Who moves too little is let go. The clock runs only while the client is waited for, and is set anew by each
+//! [`LEAST_BYTES`], so that a slow line may take hours over gigabytes, and one byte now and then is not enough.
+
+use std::future::Future;
+use std::io::{self, ErrorKind};
+use std::pin::pin;
+use std::time::Duration;
+
+use prometheus_client::metrics::counter::Counter;
+use tokio::net::TcpStream;
+use tokio::task::yield_now;
+use tokio::time::{Instant, timeout};
+
+use crate::body::{Reader, Sink};
+use crate::connection::gone;
+use crate::metrics::Ending;
+
+/// What a client must move within each span of its patience, or all that is left, if that is less.
+const LEAST_BYTES: usize = 64 * 1024;
+/// What is read and dropped is read in pieces of this.
+const DROPPED_BYTES: usize = 16 * 1024;
+
+/// How long a client may still keep the runtime waiting.
+struct Patience {
+    span: Duration,
+    left: Duration,
+    moved: usize,
+}
+
+impl Patience {
+    fn new(span: Duration) -> Self {
+        Self { span, left: span, moved: 0 }
+    }
+
+    /// Waits for the client to move some bytes.
+    async fn wait(&mut self, moving: impl Future<Output = io::Result<usize>>) -> Result<usize, Ending> {
+        let begun = Instant::now();
+        let moved = match timeout(self.left, moving).await {
+            Ok(Ok(moved)) => moved,
+            Ok(Err(_)) => return Err(Ending::Reset),
+            Err(_) => return Err(Ending::Deadline),
+        };
+        self.moved += moved;
+        if self.moved >= LEAST_BYTES {
+            (self.left, self.moved) = (self.span, 0);
+        } else {
+            self.left = self.left.saturating_sub(begun.elapsed());
+        }
+        Ok(moved)
+    }
+}
+
+/// Fills a sink with a body, of which the beginning may be in `buffered` already. Whenever it is dropped, `owed_bytes` says
+/// what the client has still to send.
+pub(crate) async fn fill(
+    stream: &TcpStream,
+    buffered: &mut Vec<u8>,
+    sink: &mut dyn Sink,
+    owed_bytes: &mut u64,
+    patience: Duration,
+    moved: &Counter,
+) -> Result<(), Ending> {
+    let mut patience = Patience::new(patience);
+    while *owed_bytes > 0 {
+        let room = sink.room().await.map_err(no_place)?;
+        let most = usize::try_from(*owed_bytes).unwrap_or(usize::MAX).min(room.len());
+        let room = &mut room[..most];
+        let read = if buffered.is_empty() {
+            patience.wait(read(stream, room)).await
+        } else {
+            Ok(take_front(buffered, room))
+        };
+        let read = match read {
+            Ok(0) => Err(Ending::Incomplete),
+            read => read,
+        };
+        let read = read.inspect_err(|_| sink.truncated())?;
+        *owed_bytes -= read as u64;
+        moved.inc_by(read as u64);
+        sink.filled(read).await.map_err(no_place)?;
+        // One client that is fast must not keep the others from the thread of sockets.
+        yield_now().await;
+    }
+    Ok(())
+}
+
+/// How the work behind an answer that has begun ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Whole,
+    CutShort,
+}
+
+/// Sends what a reader reads, to its end, and waits until the work behind it has ended, too.
+pub(crate) async fn deliver(
+    stream: &TcpStream,
+    mut reader: Box<dyn Reader>,
+    patience: Duration,
+    moved: &Counter,
+    end: impl Future<Output = End>,
+) -> Result<(), Ending> {
+    let mut patience = Patience::new(patience);
+    let mut end = pin!(end);
+    let mut ended = None;
+    while ended != Some(End::CutShort) {
+        let mut next = reader.piece();
+        let piece = tokio::select! {
+            biased;
+            piece = &mut next => piece,
+            how = &mut end, if ended.is_none() => {
+                ended = Some(how);
+                if how == End::CutShort {
+                    break;
+                }
+                tokio::select! {
+                    biased;
+                    piece = &mut next => piece,
+                    () = gone(stream) => return Err(Ending::Reset),
+                }
+            }
+            () = gone(stream) => return Err(Ending::Reset),
+        };
+        let mut piece = piece.map_err(cut)?;
+        if piece.is_empty() {
+            if ended.is_none() {
+                ended = Some(end.await);
+            }
+            break;
+        }
+        while !piece.is_empty() {
+            let sent = patience.wait(write(stream, piece)).await?;
+            moved.inc_by(sent as u64);
+            piece = &piece[sent..];
+        }
+        // As above.
+        yield_now().await;
+    }
+    match ended {
+        Some(End::CutShort) => Err(Ending::CutShort),
+        _ => Ok(()),
+    }
+}
+
+/// Reads so many bytes and drops them, as long as they come.
+pub(crate) async fn discard(
+    stream: &TcpStream,
+    buffered: &mut Vec<u8>,
+    mut bytes: u64,
+    patience: Duration,
+) -> Result<(), Ending> {
+    let mut patience = Patience::new(patience);
+    let mut dropped = [0; DROPPED_BYTES];
+    while bytes > 0 {
+        let most = usize::try_from(bytes).unwrap_or(usize::MAX).min(DROPPED_BYTES);
+        let read = if buffered.is_empty() {
+            patience.wait(read(stream, &mut dropped[..most])).await?
+        } else {
+            take_front(buffered, &mut dropped[..most])
+        };
+        if read == 0 {
+            return Err(Ending::Incomplete);
+        }
+        bytes -= read as u64;
+        yield_now().await;
+    }
+    Ok(())
+}
+
+fn no_place(error: io::Error) -> Ending {
+    tracing::warn!(%error, "the body of a request found no place; its connection is closed");
+    Ending::NoPlace
+}
+
+fn cut(error: io::Error) -> Ending {
+    tracing::warn!(%error, "an answer that had begun could not go on; its connection is reset");
+    Ending::CutShort
+}
+
+/// Moves bytes from the front of a buffer; how many.
+fn take_front(buffered: &mut Vec<u8>, room: &mut [u8]) -> usize {
+    let taken = buffered.len().min(room.len());
+    room[..taken].copy_from_slice(&buffered[..taken]);
+    buffered.drain(..taken);
+    taken
+}
+
+async fn read(stream: &TcpStream, room: &mut [u8]) -> io::Result<usize> {
+    loop {
+        stream.readable().await?;
+        match stream.try_read(room) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            done => return done,
+        }
+    }
+}
+
+async fn write(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    loop {
+        stream.writable().await?;
+        match stream.try_write(bytes) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            done => return done,
+        }
+    }
+}
