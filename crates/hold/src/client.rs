@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn each_answer_has_its_outcome_and_leaves_the_connection_as_it_should() {
         let mut client = Client::default();
-        let request = Request { class: 0, bytes: encode_request(7).to_vec().into() };
+        let request = Request::new(0, encode_request(7).to_vec().into());
         let mut said = |answer: &[u8]| {
             client.begin(0, &request);
             client.read(answer)

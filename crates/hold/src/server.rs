@@ -160,7 +160,13 @@ impl Handler for Hold {
         };
         let hold_s = self.hold_s(nonce);
         let task = Task { nonce, left_ns: (hold_s * NS_PER_S).round() as i64 };
-        Ok(Some(Decoded::Work { used_bytes: REQUEST_BYTES, job: self.job(hold_s), task, key: None }))
+        Ok(Some(Decoded::Work {
+            used_bytes: REQUEST_BYTES,
+            job: self.job(hold_s),
+            task,
+            key: None,
+            body: None,
+        }))
     }
 
     fn first_chunk(&self) -> u64 {
@@ -180,7 +186,7 @@ impl Handler for Hold {
         task.left_ns -= held_ns;
         if task.left_ns <= 0 {
             let bytes = encode_answer(task.nonce).to_vec();
-            return Step::Done(Reply { bytes, then: Then::Keep });
+            return Step::Done(Reply::new(bytes, Then::Keep));
         }
         Step::Continue { attained: held_ns as f64 / NS_PER_S }
     }
@@ -190,7 +196,7 @@ impl Handler for Hold {
     }
 
     fn refusal(&self) -> Reply {
-        Reply { bytes: REFUSED.to_vec(), then: Then::Keep }
+        Reply::new(REFUSED.to_vec(), Then::Keep)
     }
 
     fn register(&self, registry: &mut Registry) {

@@ -30,11 +30,11 @@ impl HoldWorkload {
 
 impl Workload for HoldWorkload {
     fn request(&self, index: u64) -> Request {
-        Request { class: 0, bytes: Bytes::copy_from_slice(&encode_request(self.nonce(index))) }
+        Request::new(0, Bytes::copy_from_slice(&encode_request(self.nonce(index))))
     }
 
     fn classes(&self) -> Vec<RequestClass> {
-        vec![RequestClass { name: "all".into(), weight: 1.0 }]
+        vec![RequestClass::new("all", 1.0)]
     }
 
     fn way(&self) -> Way<'_> {

@@ -36,11 +36,11 @@ struct HyperConnection {
 
 impl Workload for OverHyper {
     fn request(&self, _: u64) -> Request {
-        Request { class: 0, bytes: Bytes::new() }
+        Request::new(0, Bytes::new())
     }
 
     fn classes(&self) -> Vec<RequestClass> {
-        vec![RequestClass { name: "all".into(), weight: 1.0 }]
+        vec![RequestClass::new("all", 1.0)]
     }
 
     fn way(&self) -> Way<'_> {

@@ -80,8 +80,11 @@ impl Requests {
         &self.origin
     }
 
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.each.iter().map(|asked| asked.name.as_str())
+    /// Their names, and the share of each.
+    pub(crate) fn shares(&self) -> impl Iterator<Item = (&str, f64)> {
+        let before = std::iter::once(0.0).chain(self.up_to.iter().copied());
+        let shares = self.up_to.iter().zip(before).map(|(up_to, before)| up_to - before);
+        self.each.iter().map(|asked| asked.name.as_str()).zip(shares)
     }
 
     pub(crate) fn expect(&self, asked: usize) -> &Expect {

@@ -80,11 +80,12 @@ impl Workload for HttpWorkload {
             // Their streams fill in heads and bodies themselves.
             Own::Http2(_) | Own::Http3(_) => Bytes::new(),
         };
-        Request { class: which as u32, bytes }
+        Request::new(which as u32, bytes)
     }
 
     fn classes(&self) -> Vec<RequestClass> {
-        self.requests.names().map(|name| RequestClass { name: name.into(), weight: 1.0 }).collect()
+        let class = |(name, share)| RequestClass { share: Some(share), ..RequestClass::new(name, 1.0) };
+        self.requests.shares().map(class).collect()
     }
 
     fn way(&self) -> Way<'_> {

@@ -29,6 +29,7 @@ use crate::replay;
 use crate::sequence::counted;
 use crate::system::System;
 use crate::trial::{Measured, TrialResult, row_classes};
+use crate::warmup;
 
 pub use observe::{Points, observe};
 
@@ -52,12 +53,12 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
     let (mut expected, mut doubts) = (Vec::new(), Vec::from_iter(usual.doubt()));
     let (mut points, mut trials, mut measurements) = (Vec::new(), Vec::new(), Vec::new());
     let (mut checks, mut resources, mut links) = (Vec::new(), Vec::new(), Vec::new());
-    let mut trial_views = Vec::new();
+    let (mut trial_views, mut warming) = (Vec::new(), Vec::new());
     for (index, combination) in axis.in_order(&lab) {
         let sample = Sample::read(&lab, index, &usual);
         trials.extend(sample.left_out.clone());
         doubts.extend(expectations::too_wide(&lab, index, &axis, &sample));
-        doubts.extend(expectations::warming(&lab, index, &axis, &sample));
+        warming.extend(expectations::warming(&lab, index, &axis, &sample));
         expected.extend(expectations::judged(&lab, index, &axis, &sample));
         if sample.trials.is_empty() {
             continue;
@@ -81,6 +82,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
             measurements.push((combination, measurement));
         }
     }
+    doubts.extend(warmup::doubt(&warming));
     trials.sort_by_key(|(number, _)| *number);
     links.sort_by_key(|(number, _)| *number);
     let curves = curves::curves(&lab, &axis, &measurements);
@@ -170,6 +172,7 @@ impl Tried {
             left_out: result.left_out,
             doubts: doubts.chain(untold).chain(result.hopeless.clone()).chain(why.cloned()).collect(),
             limits: result.verdict.limits.iter().map(ToString::to_string).collect(),
+            is_replaced: false,
         };
         (result.number, line)
     }
@@ -212,6 +215,7 @@ fn cut_off(id: String, seed: u64, rows: &[RequestRow], doubt: String) -> TrialLi
         left_out: None,
         doubts: vec![doubt],
         limits: Vec::new(),
+        is_replaced: false,
     }
 }
 
@@ -238,7 +242,8 @@ fn undisturbed(
                 || "another attempt counts in its place".to_owned(),
                 |seen| format!("{}; another attempt counts in its place", usual.words(&seen)),
             );
-            left_out.push((number, cut_off(tried.id, tried.result.seed, &tried.rows, why)));
+            let line = cut_off(tried.id, tried.result.seed, &tried.rows, why);
+            left_out.push((number, TrialLine { is_replaced: true, ..line }));
         }
     }
     kept

@@ -50,6 +50,7 @@ pub use fault::Fault;
 pub use file::{ExperimentError, parse, read};
 pub use lab::{Ended, Lab, LabError, drawn_seed};
 pub use link::{LINK, LinkRecord};
+pub use live::Live;
 pub use load::{LOAD, Load, Schedule, named_law};
 pub use machine::{Offer, inspect};
 pub use parameter::{Kind, Parameter, Value, nearest};

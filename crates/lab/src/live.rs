@@ -24,7 +24,7 @@ const EVERY: Duration = Duration::from_millis(500);
 
 /// What a run says of itself. Dropping it before its end says that the run was interrupted.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub struct Live {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
 }
@@ -45,6 +45,7 @@ struct Now {
     /// What the trials that are not done take, in all.
     left: Option<Duration>,
     watched: Option<Watched>,
+    newest: Option<Sample>,
 }
 
 /// The trial at hand, as the writer watches it.
@@ -58,7 +59,7 @@ struct Watched {
 
 impl Live {
     /// Begins, in a run's folder, where so many trials are done already.
-    pub(crate) fn start(folder: PathBuf, trials_done: usize) -> Self {
+    pub fn start(folder: PathBuf, trials_done: usize) -> Self {
         let told = Told {
             process: Process::here(),
             state: LiveState::Running,
@@ -71,7 +72,7 @@ impl Live {
             samples: Samples::default(),
             trials: Default::default(),
         };
-        let now = Now { told, left: None, watched: None };
+        let now = Now { told, left: None, watched: None, newest: None };
         let shared = Arc::new(Shared {
             folder,
             began: Instant::now(),
@@ -105,8 +106,14 @@ impl Live {
         doing.clone_into(&mut self.now().told.doing);
     }
 
+    /// The newest sample of all, for whoever watches in the same process: response times can be taken only once, and this takes
+    /// them.
+    pub fn newest(&self) -> Option<Sample> {
+        self.now().newest
+    }
+
     /// A trial begins.
-    pub(crate) fn begin(&self, number: usize, name: &str, expected: Duration, progress: &Arc<Progress>) {
+    pub fn begin(&self, number: usize, name: &str, expected: Duration, progress: &Arc<Progress>) {
         let began_s = self.shared.began.elapsed().as_secs_f64();
         let mut now = self.now();
         now.told.doing.clear();
@@ -124,7 +131,7 @@ impl Live {
     }
 
     /// Its server is up, and this is the rate that it is about to be loaded at.
-    pub(crate) fn loaded(&self, server: Option<u32>, offered_per_s: Option<f64>) {
+    pub fn loaded(&self, server: Option<u32>, offered_per_s: Option<f64>) {
         let mut now = self.now();
         if let Some(trial) = &mut now.told.trial {
             trial.offered_per_s = offered_per_s;
@@ -149,7 +156,7 @@ impl Live {
     }
 
     /// The run is over, and how.
-    pub(crate) fn end(&mut self, state: LiveState) {
+    pub fn end(&mut self, state: LiveState) {
         let Some(writer) = self.writer.take() else { return };
         let mut now = self.now();
         now.told.state = state;
@@ -224,6 +231,7 @@ fn write(shared: &Shared) {
                 let counts = Counts::of(watched, told.elapsed_s, trial.number);
                 if let Some(sample) = counts.since(before.as_ref(), trial.began_s, watched) {
                     samples.push(sample);
+                    shared.now().newest = Some(sample);
                 }
                 trial.sent = counts.sent;
                 trial.outcomes = counts.outcomes;

@@ -189,7 +189,7 @@ impl Bench<'_> {
         if let Home::Here = self.system.home {
             arguments.extend(["--stamps".into(), stamps.clone().into()]);
         }
-        for (name, value) in combination.server.iter() {
+        for (name, value) in combination.server.rooted(self.system.server, self.files).iter() {
             arguments.push(format!("--{name}={value}").into());
         }
         let start = || Server::start(self.program, &arguments, &folder.join("server.log"));

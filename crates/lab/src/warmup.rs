@@ -111,21 +111,45 @@ pub(crate) fn at_most(warmup: Warmup, length: Duration) -> Duration {
 }
 
 /// That the warm-up that was set for a combination is too short, by the median of what its trials suggest.
-pub(crate) fn too_short(place: &str, trials: &[&TrialResult], warmup: Warmup) -> Option<String> {
-    let Warmup::Until(until_ns) = warmup else { return None };
-    let warmup_s = until_ns as f64 / 1e9;
-    // Of a single trial a cut is as likely noise; and one that has no steady state has no warm-up either.
-    let suggested: Vec<f64> =
-        trials.iter().filter(|trial| !trial.grows).filter_map(|trial| trial.warmup_suggested_s).collect();
-    let length_s = trials.iter().map(|trial| trial.run.sending_s).fold(0.0, f64::max);
-    let cut_s = median(&suggested);
-    (suggested.len() >= 2 && 2 * suggested.len() > trials.len() && cut_s > warmup_s + LONGER * length_s).then(|| {
-        let the = if place.is_empty() { "The".to_owned() } else { format!("At {place} the") };
-        format!(
-            "{the} warm-up lasts {cut_s:.1} s by MSER-5, in the median of {} trials, and {warmup_s:.1} s were left out",
-            suggested.len()
-        )
-    })
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TooShort {
+    place: String,
+    cut_s: f64,
+    left_out_s: f64,
+}
+
+impl TooShort {
+    pub(crate) fn of(place: String, trials: &[&TrialResult], warmup: Warmup) -> Option<Self> {
+        let Warmup::Until(until_ns) = warmup else { return None };
+        let left_out_s = until_ns as f64 / 1e9;
+        // Of a single trial a cut is as likely noise; and one that has no steady state has no warm-up either.
+        let suggested: Vec<f64> =
+            trials.iter().filter(|trial| !trial.grows).filter_map(|trial| trial.warmup_suggested_s).collect();
+        let length_s = trials.iter().map(|trial| trial.run.sending_s).fold(0.0, f64::max);
+        let cut_s = median(&suggested);
+        let many = suggested.len() >= 2 && 2 * suggested.len() > trials.len();
+        (many && cut_s > left_out_s + LONGER * length_s).then_some(Self { place, cut_s, left_out_s })
+    }
+
+    /// By how much.
+    fn missing_s(&self) -> f64 {
+        self.cut_s - self.left_out_s
+    }
+}
+
+/// What is to be said of combinations whose warm-up is too short: the worst, and how many more there are.
+pub(crate) fn doubt(too_short: &[TooShort]) -> Option<String> {
+    let worst = too_short.iter().max_by(|a, b| a.missing_s().total_cmp(&b.missing_s()))?;
+    let the = if worst.place.is_empty() { "The".to_owned() } else { format!("At {} the", worst.place) };
+    let also = match too_short.len() - 1 {
+        0 => String::new(),
+        1 => "; it is too short at one more point".to_owned(),
+        more => format!("; it is too short at {more} more points"),
+    };
+    Some(format!(
+        "{the} warm-up lasts {:.1} s by MSER-5, in the median of its trials, and {:.1} s were left out{also}",
+        worst.cut_s, worst.left_out_s
+    ))
 }
 
 #[cfg(test)]
@@ -138,6 +162,21 @@ mod tests {
     use super::*;
 
     const SECOND_NS: i64 = 1_000_000_000;
+
+    #[test]
+    fn the_worst_of_too_short_warm_ups_is_told_and_the_others_counted() {
+        let too_short = |place: &str, cut_s| TooShort { place: place.to_owned(), cut_s, left_out_s: 0.5 };
+        assert_eq!(doubt(&[]), None);
+        let one = doubt(&[too_short("", 1.0)]).unwrap();
+        assert_eq!(
+            one,
+            "The warm-up lasts 1.0 s by MSER-5, in the median of its trials, and 0.5 s were left out"
+        );
+        let three = [too_short("rate 20", 1.0), too_short("rate 40", 2.0), too_short("rate 60", 1.5)];
+        let three = doubt(&three).unwrap();
+        assert!(three.starts_with("At rate 40 the warm-up lasts 2.0 s"), "{three}");
+        assert!(three.ends_with("; it is too short at 2 more points"), "{three}");
+    }
 
     /// A thousand requests a second for ten seconds, whose mean is five times as long until an instant.
     fn rows(warm_from_s: f64) -> Vec<RequestRow> {

@@ -30,4 +30,4 @@ pub use plan::{Plan, Timing};
 pub use progress::Progress;
 pub use sends::{Dispersion, Sends};
 pub use summary::{Doubt, Lag, Little, Priority, RunSummary, StampedBy, ThreadUse};
-pub use workload::{Request, RequestClass, Reuse, Way, Workload};
+pub use workload::{Body, Request, RequestClass, Reuse, Way, Workload};

@@ -136,7 +136,11 @@ impl Scale {
     fn log_ticks(&self, quantity: Quantity) -> Vec<Tick> {
         let (low, high) = self.values;
         let decade = (self.pixels.1 - self.pixels.0).abs() / (high / low).log10();
-        let labelled: &[u32] = if decade > 150.0 { &[1, 2, 5] } else { &[1] };
+        // Labels are wider than high, and whoever has only one of them cannot read the scale.
+        let is_upright = self.pixels.1 < self.pixels.0;
+        let powers = (high.log10().floor() - low.log10().ceil()) as i32 + 1;
+        let is_wide = decade > if is_upright { 75.0 } else { 150.0 };
+        let labelled: &[u32] = if is_wide || powers < 2 { &[1, 2, 5] } else { &[1] };
         // Where even decades are narrow, only every second or third one is labelled.
         let every = (34.0 / decade).ceil().max(1.0) as i32;
         let digits = if decade > 12.0 { 1..10 } else { 1..2 };
@@ -260,6 +264,11 @@ mod tests {
         );
         let narrow = Scale::new(ScaleLaw::Log, (0.9e-3, 12e-3), (0.0, 400.0));
         assert_eq!(labels(&narrow.ticks(Quantity::Time)), ["1 ms", "2 ms", "5 ms", "10 ms"]);
+        // Upwards there is room for more, and around a single power of ten there must be.
+        let upwards = Scale::new(ScaleLaw::Log, (0.9e-3, 12e-3), (100.0, 0.0));
+        assert_eq!(labels(&upwards.ticks(Quantity::Time)), ["1 ms", "2 ms", "5 ms", "10 ms"]);
+        let around_one = Scale::new(ScaleLaw::Log, (0.15, 6.0), (0.0, 100.0));
+        assert_eq!(labels(&around_one.ticks(Quantity::Number)), ["0.2", "0.5", "1", "2", "5"]);
     }
 
     #[test]

@@ -93,6 +93,8 @@ pub enum Finding {
     GeneratorLimited { trials: Vec<String>, why: String },
     /// A doubt that the generator or the run has of itself.
     Disturbed { what: String, trials: Vec<String> },
+    /// Attempts of trials that do not count, because others of the same trial do.
+    Replaced { attempts: Vec<String> },
     /// Little's law does not hold.
     LittleBroken { trials: usize, worst: String, gap: f64 },
     /// An assumption of the models is broken.
@@ -180,7 +182,7 @@ impl Finding {
             | Self::Capacity { .. } => Severity::Answer,
             Self::Assumption { worst, .. } => assumption::severity(worst.check),
             Self::Limited { limit: Bottleneck::Generator { .. }, .. } => Severity::Doubt,
-            Self::Limited { .. } => Severity::Note,
+            Self::Limited { .. } | Self::Replaced { .. } => Severity::Note,
             Self::NearlyFull { .. }
             | Self::LeftOut { .. }
             | Self::LoadDependent { .. }
@@ -327,6 +329,17 @@ impl Finding {
 
     fn write_note(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Replaced { attempts } => match &**attempts {
+                [one] => {
+                    write!(f, "Trial {one} was disturbed by other load; another attempt counts in its place.")
+                }
+                attempts => write!(
+                    f,
+                    "{} trials were disturbed by other load, first {}; other attempts count in their place.",
+                    attempts.len(),
+                    attempts[0]
+                ),
+            },
             Self::NearlyFull { place, utilisation, also } => {
                 let utilisation = significant(*utilisation, 2);
                 write!(

@@ -264,6 +264,9 @@ pub struct TrialLine {
     /// Why the trial shows the generator as much as the server, each as a clause; empty where it does not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<String>,
+    /// Whether another attempt of the same trial counts in its place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_replaced: bool,
 }
 
 /// The warm-up that the answer of a trial leaves out.

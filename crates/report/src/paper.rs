@@ -17,7 +17,7 @@ const GAP: f64 = 14.0;
 /// Room for a line of the legend, and for the title of a panel.
 const LINE: f64 = 21.0;
 /// A letter is about so wide.
-const LETTER: f64 = 6.3;
+const LETTER: f64 = 7.2;
 /// A key with the room beside it.
 const KEY: f64 = 42.0;
 /// Panels wider than this stand two in a row, others three.

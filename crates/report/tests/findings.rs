@@ -65,6 +65,7 @@ fn calm() -> Report {
         server_cpu_cores: None,
         doubts: vec![],
         limits: Vec::new(),
+        is_replaced: false,
     };
     Report {
         name: "calm".to_owned(),
@@ -308,6 +309,20 @@ fn an_empty_report_finds_only_that_nothing_was_run() {
         report.trials.clear();
     });
     assert_eq!(found, ["0 of 3 trials were run: the experiment was interrupted."]);
+}
+
+#[test]
+fn attempts_that_do_not_count_are_one_note_and_no_doubt() {
+    let before = sentences(|_| {}).len();
+    let sentences = sentences(|report| {
+        for trial in &mut report.trials {
+            trial.is_replaced = true;
+            trial.doubts.push("it was disturbed; another attempt counts in its place".to_owned());
+        }
+    });
+    assert_eq!(sentences.len(), before + 1, "{sentences:?}");
+    let told = "3 trials were disturbed by other load, first 000; other attempts count in their place.";
+    assert!(sentences.iter().any(|sentence| sentence == told), "{sentences:?}");
 }
 
 #[test]

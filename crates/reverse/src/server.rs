@@ -221,10 +221,10 @@ impl Handler for Reverse {
         if request.candidates() == 0 {
             self.empty.inc();
             tracing::debug!(start = request.start, end = request.end, "an empty range");
-            return Ok(Some(Decoded::Answer { used_bytes, reply: self.known_reply(None) }));
+            return Ok(Some(Decoded::Answer { used_bytes, reply: self.known_reply(None), body: None }));
         }
         if let Some(found) = self.answers.as_ref().and_then(|answers| answers.recall(&request)) {
-            return Ok(Some(Decoded::Answer { used_bytes, reply: self.known_reply(found) }));
+            return Ok(Some(Decoded::Answer { used_bytes, reply: self.known_reply(found), body: None }));
         }
         let job = Job {
             // Weight 0 would wait for ever while anybody else does.
@@ -240,7 +240,7 @@ impl Handler for Reverse {
         };
         // Two requests ask the same if they differ in nothing but the priority.
         let same = (self.sharing == Sharing::On).then(|| key.to_bytes());
-        Ok(Some(Decoded::Work { used_bytes, job, task: Task { key, work }, key: same }))
+        Ok(Some(Decoded::Work { used_bytes, job, task: Task { key, work }, key: same, body: None }))
     }
 
     fn first_chunk(&self) -> u64 {
@@ -315,5 +315,5 @@ impl Handler for Reverse {
 }
 
 fn answer(answer: u64) -> Reply {
-    Reply { bytes: encode_answer(answer).to_vec(), then: Then::Close }
+    Reply::new(encode_answer(answer).to_vec(), Then::Close)
 }

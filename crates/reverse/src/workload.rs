@@ -155,13 +155,13 @@ impl Workload for ReverseWorkload {
             Classes::Repetition => u32::from(self.draw_repeated(index).1.is_some()),
             Classes::Priority => u32::from(request.priority) - 1,
         };
-        LoadRequest { class, bytes: Bytes::copy_from_slice(&request.encode()) }
+        LoadRequest::new(class, Bytes::copy_from_slice(&request.encode()))
     }
 
     /// One class for each priority, which is its weight, if there are priorities; else one for new requests and
     /// one for repeated ones, if there are any.
     fn classes(&self) -> Vec<RequestClass> {
-        let class = |name: &str, weight| RequestClass { name: name.into(), weight };
+        let class = |name: &str, weight| RequestClass::new(name, weight);
         match self.parameters.classes() {
             Classes::One => vec![class("all", 1.0)],
             Classes::Repetition => vec![class("new", 1.0), class("repeated", 1.0)],
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn classes_are_the_priorities_if_there_are_any_or_else_what_is_repeated() {
         let plain = workload(PLAIN, 1);
-        let all = RequestClass { name: "all".into(), weight: 1.0 };
+        let all = RequestClass::new("all", 1.0);
         assert_eq!((plain.classes(), plain.request(4).class), (vec![all], 0));
         let repeating = workload(Parameters { repeat_percent: 40.0, ..PLAIN }, 1);
         let mut asked = HashSet::new();

@@ -113,7 +113,7 @@ fn the_client_asks_and_judges_as_it_was_recorded() {
         for piece_bytes in [8, 3] {
             let (address, server) = recorded_server(conversation.answer.clone(), piece_bytes);
             let workload = ReverseWorkload::new(address, any, 1).unwrap();
-            let request = LoadRequest { class: 0, bytes: Bytes::copy_from_slice(&request.encode()) };
+            let request = LoadRequest::new(0, Bytes::copy_from_slice(&request.encode()));
             let outcome = ask(&workload, request, peer::LIMIT).outcome;
             assert_eq!(server.join().unwrap(), conversation.sent(), "{name}");
             assert_eq!(outcome, if holds { Outcome::Answered } else { Outcome::Wrong }, "{name}");

@@ -22,7 +22,7 @@ fn dialog(method: &str, text: Option<&str>) -> Http1 {
 
 /// Feeds an answer in parts that end at the given places, as the generator does: what is left unread comes again.
 fn fed(dialog: &mut Http1, bytes: &[u8], cuts: &[usize]) -> Ended {
-    dialog.begin(0, &Request { class: 0, bytes: Default::default() });
+    dialog.begin(0, &Request::new(0, Default::default()));
     let (mut from, mut to) = (0, 0);
     let ends = cuts.iter().copied().chain([bytes.len()]);
     for end in ends.filter(|&end| end <= bytes.len()) {

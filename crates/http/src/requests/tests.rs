@@ -124,7 +124,7 @@ const BOTH: [&str; 2] = [
 fn files_of_requests_are_toml_or_json_lines() {
     for text in BOTH {
         let requests = from_file(text).unwrap();
-        assert_eq!(requests.names().collect::<Vec<_>>(), ["read", "POST /buy"]);
+        assert_eq!(requests.shares().collect::<Vec<_>>(), [("read", 0.75), ("POST /buy", 0.25)]);
         let read = String::from_utf8(requests.http1(0, 4, Reuse::Keep).to_vec()).unwrap();
         assert!(read.starts_with("GET /base/item/") && read.contains("\r\ny: all\r\n"), "{read}");
         let buy = String::from_utf8(requests.http1(1, 4, Reuse::Keep).to_vec()).unwrap();

@@ -1,8 +1,9 @@
 //! Which assumptions of the models hold in the trials.
 
+use kendall_load::RequestClass;
 use kendall_report::{Point, Report};
 use kendall_solve::check::{Finding, Hosts, Load, Setting, check, check_loads};
-use kendall_station::{Law, Station};
+use kendall_station::{Class, Law, Station};
 
 use super::{Measurement, Sample};
 use crate::axis::Axis;
@@ -15,11 +16,21 @@ impl Measurement {
         let (servers, discipline) = (lab.experiment().system.station)(&combination.server);
         // The law matters only where the server told no service times; exponential is what a model would take.
         let service = Law::Exponential { mean_s: self.answer.response.mean_s.value };
-        let station = Station { discipline, ..Station::new(self.arrivals.clone(), service, servers) };
+        let classes = asked_classes(sample).unwrap_or_default();
+        let station =
+            Station { discipline, classes, ..Station::new(self.arrivals.clone(), service, servers) };
         let cpu_cores = sample.server_cpu_cores();
         // The laboratory starts its servers on the machine that loads them.
         check(&sample.views(), &station, &Setting { place: String::new(), cpu_cores, hosts: Hosts::Same })
     }
+}
+
+/// The classes in the shares in which the workload draws them; `None` where it does not.
+fn asked_classes(sample: &Sample) -> Option<Vec<Class>> {
+    let class = |class: &RequestClass| {
+        Some(Class { name: class.name.clone(), share: class.share?, weight: class.weight, service: None })
+    };
+    sample.trials.first()?.result.classes.iter().map(class).collect()
 }
 
 /// The findings of each point, with its place.

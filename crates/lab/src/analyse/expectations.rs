@@ -11,7 +11,7 @@ use super::Sample;
 use crate::axis::Axis;
 use crate::lab::Lab;
 use crate::precision::{Reached, reached};
-use crate::warmup;
+use crate::warmup::TooShort;
 
 /// What is expected of a combination, judged by its trials.
 pub(super) fn judged(lab: &Lab, index: usize, axis: &Axis, sample: &Sample) -> Vec<ExpectedAt> {
@@ -83,9 +83,9 @@ pub(super) fn too_wide(lab: &Lab, index: usize, axis: &Axis, sample: &Sample) ->
 }
 
 /// That more of the trials of a combination is warm-up than was left out.
-pub(super) fn warming(lab: &Lab, index: usize, axis: &Axis, sample: &Sample) -> Option<String> {
+pub(super) fn warming(lab: &Lab, index: usize, axis: &Axis, sample: &Sample) -> Option<TooShort> {
     let trials: Vec<_> = sample.trials.iter().map(|trial| &trial.result).collect();
-    warmup::too_short(&place(lab, index, axis), &trials, lab.load(index).warmup)
+    TooShort::of(place(lab, index, axis), &trials, lab.load(index).warmup)
 }
 
 /// A combination in words: "rate 20, workers 2".

@@ -16,6 +16,9 @@ use crate::schedule::Due;
 use crate::summary::StampedBy;
 use crate::workload::{Request, Reuse};
 
+/// Parts of a request that are handed to the kernel at once.
+const PARTS: usize = 8;
+
 /// One socket of the generator.
 pub(crate) struct Carrier {
     socket: Socket,
@@ -49,7 +52,7 @@ pub(crate) struct Out {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Handing {
     /// The kernel has so many of its bytes.
-    Written(usize),
+    Written(u64),
     Done,
 }
 
@@ -58,14 +61,28 @@ impl Out {
     fn write(&mut self, socket: &Socket) -> io::Result<()> {
         while let Handing::Written(before) = self.handing {
             let at_ns = now_ns();
-            let written = before + socket.send(&self.request.bytes[before..])?;
+            let written = before + send(socket, &self.request, before)?;
             self.stamps.sent.get_or_insert(at_ns);
-            self.stamps.bytes_out = written as u64;
-            let is_whole = written >= self.request.bytes.len();
+            self.stamps.bytes_out = written;
+            let is_whole = written >= self.request.length();
             self.handing = if is_whole { Handing::Done } else { Handing::Written(written) };
         }
         Ok(())
     }
+}
+
+/// Hands over what the kernel takes of a request from a place on; how much.
+fn send(socket: &Socket, request: &Request, place: u64) -> io::Result<u64> {
+    let head = request.bytes.get(usize::try_from(place).unwrap_or(usize::MAX)..).unwrap_or_default();
+    let Some(body) = &request.body else { return Ok(socket.send(head)? as u64) };
+    // The head goes out together with the beginning of the body, and not in a packet of its own.
+    let mut parts = [head; PARTS];
+    let mut at = place.saturating_sub(request.bytes.len() as u64);
+    for part in &mut parts[1..] {
+        *part = body.from(at);
+        at += part.len() as u64;
+    }
+    Ok(socket.send_parts(parts)? as u64)
 }
 
 /// Goes on with the handshake, and hands over the request once it is through.
@@ -75,8 +92,16 @@ fn write_tls(tls: &mut ClientConnection, mut socket: &Socket, out: Option<&mut O
     }
     if let Some(out) = out.filter(|out| out.handing != Handing::Done && !tls.is_handshaking()) {
         out.stamps.sent = Some(now_ns());
-        out.stamps.bytes_out = out.request.bytes.len() as u64;
+        out.stamps.bytes_out = out.request.length();
         tls.writer().write_all(&out.request.bytes)?;
+        if let Some(body) = &out.request.body {
+            let mut at = 0;
+            while at < body.length() {
+                let part = body.from(at);
+                tls.writer().write_all(part)?;
+                at += part.len() as u64;
+            }
+        }
         out.handing = Handing::Done;
         while tls.wants_write() {
             tls.write_tls(&mut socket)?;

@@ -1,6 +1,6 @@
 //! The generator's sockets: never blocking, and with the kernel's word for when something was received.
 
-use std::io::{self, IoSliceMut, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -10,8 +10,8 @@ use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, socko
 use nix::sys::time::TimeSpec;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, getsockname, recv, send,
-    socket_with, sockopt as options,
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType, connect, getsockname,
+    recv, send, sendmsg, socket_with, sockopt as options,
 };
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
@@ -54,6 +54,12 @@ impl Socket {
     /// Hands bytes to the kernel.
     pub(crate) fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         Ok(send(&self.fd, bytes, SendFlags::NOSIGNAL)?)
+    }
+
+    /// Hands bytes of several places to the kernel, one after the other.
+    pub(crate) fn send_parts<const N: usize>(&self, parts: [&[u8]; N]) -> io::Result<usize> {
+        let parts = parts.map(IoSlice::new);
+        Ok(sendmsg(&self.fd, &parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)?)
     }
 
     /// Reads what is there: how much, and when it was there.

@@ -34,11 +34,11 @@ pub(crate) enum Driver {
 
 impl Workload for Echo {
     fn request(&self, index: u64) -> Request {
-        Request { class: 0, bytes: Bytes::copy_from_slice(&index.to_be_bytes()) }
+        Request::new(0, Bytes::copy_from_slice(&index.to_be_bytes()))
     }
 
     fn classes(&self) -> Vec<RequestClass> {
-        vec![RequestClass { name: "all".into(), weight: 1.0 }]
+        vec![RequestClass::new("all", 1.0)]
     }
 
     fn way(&self) -> Way<'_> {

@@ -30,14 +30,13 @@ pub fn throughput(report: &Report) -> Option<Figure> {
         return None;
     }
     let size = if groups.len() > 1 { (540.0, 330.0) } else { (720.0, 430.0) };
-    let panel =
-        |(title, points): &(String, Vec<&Point>)| (title.clone(), Panel { report, title, points }.plot(size));
-    Some(Figure::of(
-        "Response time against throughput",
-        caption(report),
-        groups.iter().map(panel).collect(),
-        table(report, &groups),
-    ))
+    let panels: Vec<Panel<'_>> =
+        groups.iter().map(|(title, points)| Panel { report, title, points }).collect();
+    // One scale of time for all, so that they can be compared by eye.
+    let spans = panels.iter().map(Panel::span);
+    let (low, high) = spans.fold((f64::INFINITY, 0.0f64), |all, one| (all.0.min(one.0), all.1.max(one.1)));
+    let plots = panels.iter().map(|panel| (panel.title.to_owned(), panel.plot(size, (low, high)))).collect();
+    Some(Figure::of("Response time against throughput", caption(report), plots, table(report, &groups)))
 }
 
 /// Throughput against users, where a scalability law could be fitted.
@@ -107,8 +106,7 @@ struct Panel<'a> {
 }
 
 impl Panel<'_> {
-    fn plot(&self, size: (f64, f64)) -> Plot {
-        let (low, high) = self.span();
+    fn plot(&self, size: (f64, f64), (low, high): (f64, f64)) -> Plot {
         let (law, range) = match high / low > LOG_FROM {
             true => (ScaleLaw::Log, (low / 1.4, high * 1.4)),
             false => (ScaleLaw::Linear, (0.0, high * 1.12)),

@@ -40,6 +40,7 @@ pub fn findings(report: &Report) -> Vec<Finding> {
     found.extend(capacities(report));
     found.extend(notes(report));
     found.extend(left_out(report));
+    found.extend(replaced(report));
     found.extend(doubts_of_points(report));
     found.extend(doubts_of_trials(report));
     found.extend(assumption::broken(&report.checks));
@@ -65,6 +66,13 @@ fn left_out(report: &Report) -> Option<Finding> {
         median_s: median(&until_s),
         most_s: *until_s.last()?,
     })
+}
+
+/// The attempts that do not count.
+fn replaced(report: &Report) -> Option<Finding> {
+    let replaced = report.trials.iter().filter(|trial| trial.is_replaced);
+    let attempts: Vec<String> = replaced.map(|trial| trial.id.clone()).collect();
+    (!attempts.is_empty()).then_some(Finding::Replaced { attempts })
 }
 
 /// What limits the server, in the trial in which it used most.
@@ -363,7 +371,7 @@ fn doubts_of_trials(report: &Report) -> Vec<Finding> {
         if sent != ended {
             found.push(Finding::NotConserved { trial: trial.id.clone(), sent, ended });
         }
-        for doubt in &trial.doubts {
+        for doubt in trial.doubts.iter().filter(|_| !trial.is_replaced) {
             disturbed.entry(doubt).or_default().push(trial.id.clone());
         }
     }

@@ -4,7 +4,7 @@ use askama::Template;
 use kendall_probe::Timeline;
 
 use super::{TrialView, laws, over_time, quantiles, requests};
-use crate::figure::Figure;
+use crate::figure::{Figure, Named};
 use crate::model::{Report, TrialLine};
 use crate::number::{NONE, time};
 
@@ -70,23 +70,34 @@ impl Shown {
         let line = report.trials.iter().find(|line| line.id == view.trial);
         let place = line.and_then(|line| report.points.get(line.point?)).map(|point| report.place(point));
         let label = place.map_or_else(|| view.trial.clone(), |place| format!("{place} · {}", view.trial));
-        let timeline = report.resources.iter().find(|one| one.trial == view.trial);
-        let figures = Figures {
-            label: &label,
-            sentences: sentences(view, line),
-            figures: figures(view, timeline.map(|one| &one.summary.timeline)),
-        };
+        let figures =
+            Figures { label: &label, sentences: sentences(view, line), figures: figures(report, view) };
         let html = figures.render().expect("rendering to a string fails only where a value's Display does");
         Self { id: view.trial.clone(), label, html }
     }
 }
 
-fn figures(view: &TrialView, timeline: Option<&Timeline>) -> Vec<(&'static str, Figure)> {
+fn figures(report: &Report, view: &TrialView) -> Vec<(&'static str, Figure)> {
+    let resources = report.resources.iter().find(|one| one.trial == view.trial);
+    let timeline: Option<&Timeline> = resources.map(|one| &one.summary.timeline);
     let mut figures = vec![("trial-time", over_time::figure(view, timeline))];
     figures.extend(requests::figure(view).map(|figure| ("trial-requests", figure)));
     figures.extend(quantiles::figure(view).map(|figure| ("trial-quantiles", figure)));
     figures.extend(laws::figure(view).map(|figure| ("trial-laws", figure)));
     figures
+}
+
+impl TrialView {
+    /// The trial of a report that has most to tell: the one that its page shows first.
+    pub fn first_of(report: &Report) -> Option<&Self> {
+        by_weight(report).first().map(|&at| &report.trial_views[at])
+    }
+
+    /// The figures of a trial of a report.
+    pub fn figures(&self, report: &Report) -> Vec<Named> {
+        let named = |(name, figure)| Named { name, figure, left: 0 };
+        figures(report, self).into_iter().map(named).collect()
+    }
 }
 
 /// What is to be known of a trial before its figures are read.

@@ -78,9 +78,9 @@ function linearTicks(range, per, pixels) {
 }
 
 /** Every power of ten, or these digits of it, and 2 and 5 times it where there is room; marks between. */
-function logTicks({ quantity }, [low, high], pixels, digits) {
+function logTicks({ quantity, isUpright }, [low, high], pixels, digits) {
   const decade = pixels / Math.log10(high / low);
-  const labelled = decade > 150 ? [1, 2, 5] : digits;
+  const labelled = decade > (isUpright ? 75 : 150) ? [1, 2, 5] : digits;
   const every = Math.ceil(Math.max(34 / decade, 1));
   const ticks = [];
   for (let exponent = Math.floor(Math.log10(low)); exponent <= Math.ceil(Math.log10(high)); exponent++) {

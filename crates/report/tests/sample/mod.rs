@@ -322,6 +322,7 @@ fn trials(rates: &[f64], runs: &[Vec<Run>]) -> Vec<TrialLine> {
                 server_cpu_cores: Some(run.service_s.iter().sum::<f64>() / run.length_s),
                 doubts: vec![],
                 limits: Vec::new(),
+                is_replaced: false,
             });
         }
     }
