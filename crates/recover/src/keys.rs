@@ -1,0 +1,239 @@
+//! The keys of the cipher: PBKDF2 with HMAC-SHA1 (RFC 8018), salt one space, 65,536 rounds, 128 bits.
+//!
+//! A derivation is a long chain of digests, each of which needs the one before, so one alone leaves most of a
+//! processor idle. Keys that somebody waits for are therefore taken along in what would be idle.
+
+use std::collections::{HashSet, VecDeque};
+use std::num::NonZeroUsize;
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::Instant;
+
+use kendall_digest::{Engine, pbkdf2};
+use kendall_service::{Counter, Registry};
+use lru::LruCache;
+
+/// A key of AES-128.
+pub type Key = [u8; 16];
+
+pub(crate) const SALT: &[u8] = b" ";
+pub(crate) const ROUNDS: u32 = 65_536;
+
+/// Derives keys, and remembers some: those asked for least recently are forgotten first.
+#[derive(Debug)]
+pub struct Keys {
+    engine: Engine,
+    state: Mutex<State>,
+    /// Told when a derivation ends.
+    ended: Condvar,
+    counts: Counts,
+}
+
+#[derive(Debug)]
+struct State {
+    known: LruCache<Vec<u8>, Key>,
+    /// Passwords whose keys somebody will want, the first first; no more than keys are remembered.
+    expected: VecDeque<Vec<u8>>,
+    /// Passwords whose keys are being derived.
+    under_way: HashSet<Vec<u8>>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    derivations: Counter,
+    derived: Counter,
+    known: Counter,
+}
+
+/// A key, and what it took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Derived {
+    /// The key.
+    pub key: Key,
+    /// How long its derivation took, in ns, or how long was waited for one that was under way; 0 if it was known.
+    pub took_ns: u64,
+    /// How many keys were derived side by side, this one included; 0 if it was known or somebody else derived it.
+    pub lanes: usize,
+}
+
+impl Keys {
+    /// Nothing derived yet, and no more than `bound` keys remembered. The engine says no more than whether the
+    /// instructions of this processor may be used: which are best depends on how many keys are derived.
+    pub fn new(engine: Engine, bound: NonZeroUsize) -> Self {
+        // Room is taken as it is needed.
+        let mut known = LruCache::unbounded();
+        known.resize(bound);
+        let state = State { known, expected: VecDeque::new(), under_way: HashSet::new() };
+        Self { engine, state: Mutex::new(state), ended: Condvar::new(), counts: Counts::default() }
+    }
+
+    /// The key of a password, if it is known.
+    pub fn cached(&self, password: &[u8]) -> Option<Key> {
+        self.lock().known.get(password).copied()
+    }
+
+    /// Says that somebody who waits will want this key: a derivation that runs anyway takes it along.
+    pub fn expect(&self, password: &[u8]) {
+        let mut state = self.lock();
+        if state.has(password) || state.expected.iter().any(|expected| expected == password) {
+            return;
+        }
+        if state.expected.len() == state.known.cap().get() {
+            state.expected.pop_front();
+        }
+        state.expected.push_back(password.to_vec());
+    }
+
+    /// The key of a password. Takes milliseconds, unless it is known; one that is being derived is waited for.
+    pub fn derive(&self, password: &[u8]) -> Derived {
+        let start = Instant::now();
+        let took = |waited: bool| if waited { start.elapsed().as_nanos() as u64 } else { 0 };
+        let mut waited = false;
+        let mut state = self.lock();
+        loop {
+            if let Some(&key) = state.known.get(password) {
+                self.counts.known.inc();
+                return Derived { key, took_ns: took(waited), lanes: 0 };
+            }
+            if !state.under_way.contains(password) {
+                break;
+            }
+            state = self.ended.wait(state).expect("nobody panics while holding it");
+            waited = true;
+        }
+        let batch = state.take_along(password, self.most());
+        drop(state);
+
+        let passwords: Vec<&[u8]> = batch.iter().map(Vec::as_slice).collect();
+        let blocks = pbkdf2::derive(self.engine_for(batch.len()), &passwords, SALT, ROUNDS);
+        let keys = blocks.iter().map(|block| *block.first_chunk().expect("a block is longer than a key"));
+        let keys: Vec<Key> = keys.collect();
+        self.counts.derivations.inc();
+        self.counts.derived.inc_by(keys.len() as u64);
+
+        let (key, lanes) = (keys[0], keys.len());
+        self.lock().know(batch, keys);
+        self.ended.notify_all();
+        Derived { key, took_ns: took(true), lanes }
+    }
+
+    /// Adds what is counted to the metrics.
+    pub fn register(&self, registry: &mut Registry) {
+        let Counts { derivations, derived, known } = &self.counts;
+        registry.register(
+            "recover_keys_derivations",
+            "Derivations, each of one key or several",
+            derivations.clone(),
+        );
+        registry.register("recover_keys_derived", "Keys derived", derived.clone());
+        registry.register("recover_keys_known", "Keys that were known when they were wanted", known.clone());
+    }
+
+    /// How many keys are derived side by side at most.
+    fn most(&self) -> usize {
+        if self.engine == Engine::Portable { 1 } else { pbkdf2::most_lanes() }
+    }
+
+    fn engine_for(&self, keys: usize) -> Engine {
+        if self.engine == Engine::Portable { self.engine } else { pbkdf2::engine_for(keys) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics while holding it")
+    }
+}
+
+impl State {
+    fn has(&self, password: &[u8]) -> bool {
+        self.known.contains(password) || self.under_way.contains(password)
+    }
+
+    /// This password and up to `most - 1` expected ones, all of which are now under way.
+    fn take_along(&mut self, password: &[u8], most: usize) -> Vec<Vec<u8>> {
+        let mut batch = vec![password.to_vec()];
+        self.under_way.insert(password.to_vec());
+        while batch.len() < most {
+            let Some(expected) = self.expected.pop_front() else { break };
+            if !self.has(&expected) {
+                self.under_way.insert(expected.clone());
+                batch.push(expected);
+            }
+        }
+        // Whoever expected it has it now.
+        self.expected.retain(|expected| expected != password);
+        batch
+    }
+
+    /// Keeps the keys of these passwords; if not all can be kept, the first is.
+    fn know(&mut self, passwords: Vec<Vec<u8>>, keys: Vec<Key>) {
+        for (password, key) in passwords.into_iter().zip(keys).rev() {
+            self.under_way.remove(&password);
+            self.known.put(password, key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    fn keys(bound: usize) -> Keys {
+        let engine = Engine::available().last().unwrap();
+        Keys::new(engine, NonZeroUsize::new(bound).unwrap())
+    }
+
+    #[test]
+    fn keys_are_those_of_the_course() {
+        for engine in [Engine::Portable, Engine::available().last().unwrap()] {
+            let keys = Keys::new(engine, NonZeroUsize::MIN);
+            let derived = keys.derive(b"test");
+            assert_eq!(u128::from_be_bytes(derived.key), 0xbc22_4195_2238_500f_21b2_85fd_b75d_3e77);
+            assert_eq!(derived.lanes, 1);
+            assert_eq!(keys.derive(b"test"), Derived { key: derived.key, took_ns: 0, lanes: 0 });
+        }
+    }
+
+    #[test]
+    fn what_is_expected_is_taken_along() {
+        let keys = keys(100);
+        for password in ["abc", "password", "test", "abc"] {
+            keys.expect(password.as_bytes());
+        }
+        let lanes = keys.derive(b"test").lanes;
+        assert_eq!(lanes, 3.min(keys.most()));
+        if lanes == 3 {
+            assert_eq!(
+                keys.cached(b"abc").map(u128::from_be_bytes),
+                Some(0x7faa_8044_02d0_fa50_ff6c_2491_de3f_f46a)
+            );
+            assert_eq!(keys.derive(b"password").lanes, 0);
+        }
+        assert_eq!(keys.derive(b"linfoo").lanes, 1, "nothing is expected any more");
+    }
+
+    #[test]
+    fn one_password_is_derived_once_however_many_want_it() {
+        let keys = keys(10);
+        let derived: Vec<Derived> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..6).map(|_| scope.spawn(|| keys.derive(b"test"))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(derived.iter().all(|one| one.key == derived[0].key));
+        assert_eq!(derived.iter().filter(|one| one.lanes == 1).count(), 1);
+        assert_eq!(keys.counts.derived.get(), 1);
+    }
+
+    #[test]
+    fn no_more_is_remembered_or_expected_than_the_bound() {
+        let keys = keys(2);
+        for password in ["a", "b", "c", "d"] {
+            keys.expect(password.as_bytes());
+        }
+        assert_eq!(keys.lock().expected, [b"c", b"d"]);
+        keys.derive(b"e");
+        assert!(keys.cached(b"e").is_some());
+        assert!(keys.lock().known.len() <= 2);
+        assert!(keys.lock().under_way.is_empty());
+    }
+}

@@ -1,0 +1,399 @@
+//! The server: each request is a search for a password and the derivation of a key, while its file comes; then the file goes
+//! back, decrypted on the way.
+//!
+//! The protocol has no word for failure, so whoever cannot be helped has its connection closed without a byte; why, the
+//! metrics say. What all who ask for the same password share is the key; each has a file of its own.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kendall_digest::{Engine, Interrupt};
+use kendall_service::{
+    Body, BodyFuture, Config, Counter, Decoded, Handler, Malformed, Reader, Registry, Reply, Server,
+    ServiceError, Sink, Step, Then, Whole,
+};
+use kendall_station::Job;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+
+use crate::cipher::Cipher;
+use crate::keys::Keys;
+use crate::protocol::{BLOCK_BYTES, Dialect, HEAD_BYTES_AT_MOST, Head, NoHead, encode_answer};
+use crate::search::{Finder, FinderError, FinderOptions, Found, Hash, Hunt, Progress, Wanted};
+use crate::spool::{Room, Spool, SpoolOptions};
+
+/// The candidates of a worker's first chunk, well below a millisecond.
+const FIRST_CHUNK: u64 = 65_536;
+
+/// What a server of file recovery is told at its start. Begin with [`Options::new`] and replace what should differ.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What any server is told.
+    pub service: Config,
+    /// How passwords are found.
+    pub finder: FinderOptions,
+    /// Which protocol is spoken.
+    pub dialect: Dialect,
+    /// The most keys that are remembered.
+    pub key_entries: NonZeroUsize,
+    /// Where files wait.
+    pub spool: SpoolOptions,
+    /// The most bytes of an encrypted file; a request with a longer one is closed unread.
+    pub most_file_bytes: u64,
+}
+
+impl Options {
+    /// The defaults of any server with 1,024 connections, 65,536 keys, files of 1 GiB.
+    pub fn new(listen: SocketAddr, engine: Engine) -> Self {
+        Self {
+            service: Config { max_connections: 1024, ..Config::new(listen) },
+            finder: FinderOptions::new(engine),
+            dialect: Dialect::default(),
+            key_entries: NonZeroUsize::new(65_536).expect("it is not zero"),
+            spool: SpoolOptions::default(),
+            most_file_bytes: 1 << 30,
+        }
+    }
+}
+
+/// Why a server cannot be.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The runtime under it.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    /// What finds passwords.
+    #[error(transparent)]
+    Finder(#[from] FinderError),
+}
+
+/// Opens the server's sockets.
+///
+/// # Errors
+/// Fails if an address is taken, the file of stamps cannot be written or threads cannot be started.
+pub fn bind(options: Options) -> Result<Server<Recover>, ServerError> {
+    let service = options.service.clone();
+    Ok(Server::bind(service, Recover::new(options)?)?)
+}
+
+/// Serves until SIGINT or SIGTERM. Calls `ready` with the address once connections are accepted.
+///
+/// # Errors
+/// As [`bind`], and if the stamps cannot be written.
+pub fn serve(options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), ServerError> {
+    Ok(bind(options)?.run_until_signalled(ready)?)
+}
+
+/// File recovery as the runtime sees it. The unit of work is a candidate.
+#[derive(Debug)]
+pub struct Recover {
+    finder: Finder,
+    keys: Keys,
+    dialect: Dialect,
+    room: Arc<Room>,
+    most_file_bytes: u64,
+    /// One for each worker.
+    interrupts: Vec<Interrupt>,
+    counts: Arc<Counts>,
+}
+
+/// What is counted.
+#[derive(Debug)]
+struct Counts {
+    outcomes: Family<[(&'static str, &'static str); 1], Counter>,
+    search_s: Histogram,
+    key_s: Histogram,
+}
+
+/// What a request came to, beside what the runtime counts of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// Its file goes back.
+    Recovered,
+    /// No candidate has its digest.
+    NotFound,
+    /// More candidates would have to be tried than are.
+    BeyondBound,
+    /// Its file is longer than is taken.
+    TooLarge,
+    /// Its file is not made of whole blocks.
+    WrongLength,
+    /// Its file was encrypted under another password, or is damaged.
+    WrongPadding,
+    /// Less came of its file than it announced.
+    Truncated,
+}
+
+impl Outcome {
+    const ALL: [Self; 7] = [
+        Self::Recovered,
+        Self::NotFound,
+        Self::BeyondBound,
+        Self::TooLarge,
+        Self::WrongLength,
+        Self::WrongPadding,
+        Self::Truncated,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Recovered => "recovered",
+            Self::NotFound => "not-found",
+            Self::BeyondBound => "beyond-bound",
+            Self::TooLarge => "too-large",
+            Self::WrongLength => "wrong-length",
+            Self::WrongPadding => "wrong-padding",
+            Self::Truncated => "truncated",
+        }
+    }
+}
+
+impl Counts {
+    fn count(&self, outcome: Outcome) {
+        self.outcomes.get_or_create(&[("outcome", outcome.name())]).inc();
+    }
+}
+
+/// A request in the hands of the runtime.
+#[derive(Debug)]
+pub struct Task {
+    stage: Stage,
+    searched: Duration,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// So many candidates were tried.
+    Hunting { hunt: Box<Hunt>, tried: u64 },
+    /// Only the key is missing.
+    Known(Found),
+}
+
+impl Recover {
+    /// The system without its sockets.
+    ///
+    /// # Errors
+    /// Fails if threads cannot be started.
+    pub fn new(options: Options) -> Result<Self, FinderError> {
+        // From 10 µs in steps of two to 84 s.
+        let times = || Histogram::new(exponential_buckets(1e-5, 2.0, 24));
+        let counts = Counts { outcomes: Family::default(), search_s: times(), key_s: times() };
+        for outcome in Outcome::ALL {
+            let _ = counts.outcomes.get_or_create(&[("outcome", outcome.name())]);
+        }
+        Ok(Self {
+            keys: Keys::new(options.finder.engine, options.key_entries),
+            finder: Finder::new(options.finder)?,
+            dialect: options.dialect,
+            room: Room::new(options.spool),
+            most_file_bytes: options.most_file_bytes,
+            interrupts: (0..options.service.workers.get()).map(|_| Interrupt::new()).collect(),
+            counts: Arc::new(counts),
+        })
+    }
+
+    /// What is to be done for a request whose file can be the cipher's.
+    fn course(&self, wanted: Wanted) -> Course {
+        if let Some(found) = self.finder.at_once(&wanted) {
+            if let Some(key) = self.keys.cached(&found.password) {
+                return Course::Answer(key.to_vec());
+            }
+            self.keys.expect(&found.password);
+            return Course::Work(Job::new(), Stage::Known(found));
+        }
+        let size = self.finder.size(&wanted);
+        match self.finder.hunt(wanted) {
+            Ok(hunt) => {
+                let stage = Stage::Hunting { hunt: Box::new(hunt), tried: 0 };
+                Course::Work(Job { size, ..Job::new() }, stage)
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a request is not searched for");
+                self.counts.count(Outcome::BeyondBound);
+                Course::Answer(Vec::new())
+            }
+        }
+    }
+
+    /// Hunts on; `Err` is what the step comes to as long as there is nothing found.
+    fn hunt(&self, worker: usize, hunt: &mut Hunt, tried: &mut u64, units: u64) -> Result<Found, Step> {
+        let interrupt = &self.interrupts[worker];
+        let progress = hunt.advance(interrupt, units);
+        interrupt.lower();
+        match progress {
+            Progress::More { tried: now } => {
+                let attained = (now - *tried) as f64;
+                *tried = now;
+                Err(Step::Continue { attained })
+            }
+            Progress::Found(found) => Ok(found),
+            Progress::Nowhere { .. } => {
+                self.counts.count(Outcome::NotFound);
+                Err(Step::Done(nothing()))
+            }
+        }
+    }
+}
+
+/// What is to be done for a request.
+enum Course {
+    /// The key is known, or, if it is empty, nothing can be done.
+    Answer(Vec<u8>),
+    Work(Job, Stage),
+}
+
+/// The reply to those who get nothing.
+fn nothing() -> Reply {
+    Reply::new(Vec::new(), Then::Close)
+}
+
+/// What tells searches apart: requests that agree in it are one flight.
+fn key(wanted: &Wanted) -> Vec<u8> {
+    let (algorithm, digest): (u8, &[u8]) = match &wanted.hash {
+        Hash::Sha1(digest) => (0, digest),
+        Hash::Sha256(digest) => (1, digest),
+        Hash::Md5(digest) => (2, digest),
+    };
+    let mut key = vec![algorithm];
+    key.extend(digest);
+    key.extend(wanted.lengths.start().to_be_bytes());
+    key.extend(wanted.lengths.end().to_be_bytes());
+    key
+}
+
+impl Handler for Recover {
+    type Task = Task;
+
+    fn max_request_bytes(&self) -> usize {
+        HEAD_BYTES_AT_MOST
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Result<Option<Decoded<Task>>, Malformed> {
+        let (head, used_bytes) = match Head::decode(bytes, self.dialect) {
+            Ok(decoded) => decoded,
+            Err(NoHead::Incomplete) => return Ok(None),
+            Err(NoHead::Malformed) => return Err(Malformed),
+        };
+        let Head { id, hash, lengths, file_bytes } = head;
+        if file_bytes > self.most_file_bytes {
+            self.counts.count(Outcome::TooLarge);
+            return Ok(Some(Decoded::Answer { used_bytes, reply: nothing(), body: None }));
+        }
+        let (dialect, counts) = (self.dialect, Arc::clone(&self.counts));
+        let upload = Upload { spool: Spool::new(&self.room, file_bytes), id, dialect, counts };
+        let body: Option<Box<dyn Sink>> = Some(Box::new(upload));
+        if file_bytes == 0 || !file_bytes.is_multiple_of(BLOCK_BYTES) {
+            self.counts.count(Outcome::WrongLength);
+            return Ok(Some(Decoded::Answer { used_bytes, reply: nothing(), body }));
+        }
+        let wanted = Wanted { hash, lengths };
+        let flight = key(&wanted);
+        Ok(Some(match self.course(wanted) {
+            Course::Answer(key) => Decoded::Answer { used_bytes, reply: Reply::new(key, Then::Close), body },
+            Course::Work(job, stage) => {
+                let task = Task { stage, searched: Duration::ZERO };
+                Decoded::Work { used_bytes, job, task, key: Some(flight), body }
+            }
+        }))
+    }
+
+    fn first_chunk(&self) -> u64 {
+        FIRST_CHUNK
+    }
+
+    fn advance(&self, worker: usize, task: &mut Task, units: u64) -> Step {
+        let begun = Instant::now();
+        let found = match &mut task.stage {
+            Stage::Known(found) => found.clone(),
+            Stage::Hunting { hunt, tried } => {
+                let hunted = self.hunt(worker, hunt, tried, units);
+                task.searched += begun.elapsed();
+                match hunted {
+                    Ok(found) => found,
+                    Err(step) => return step,
+                }
+            }
+        };
+        self.counts.search_s.observe(task.searched.as_secs_f64());
+        let derived = self.keys.derive(&found.password);
+        self.counts.key_s.observe(derived.took_ns as f64 / 1e9);
+        Step::Done(Reply::new(derived.key.to_vec(), Then::Close))
+    }
+
+    fn interrupt(&self, worker: usize) {
+        self.interrupts[worker].raise();
+    }
+
+    fn wants_body(&self, reply: &Reply) -> bool {
+        key_of(reply).is_some()
+    }
+
+    fn refusal(&self) -> Reply {
+        nothing()
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        let Counts { outcomes, search_s, key_s } = &*self.counts;
+        registry.register("recover_outcomes", "What requests came to", outcomes.clone());
+        let help = "Time of the search, of requests whose password was found by a worker";
+        registry.register("recover_search_seconds", help, search_s.clone());
+        let help = "Time for the key, of the same requests: a fixed cost of each";
+        registry.register("recover_key_seconds", help, key_s.clone());
+        self.finder.register(registry);
+        self.keys.register(registry);
+    }
+}
+
+/// The key that a reply is, within the server.
+fn key_of(reply: &Reply) -> Option<[u8; 16]> {
+    match &reply.body {
+        Body::Bytes(bytes) => bytes.as_slice().try_into().ok(),
+        Body::Stream(_) => None,
+    }
+}
+
+/// The file of a request.
+#[derive(Debug)]
+struct Upload {
+    spool: Spool,
+    id: i32,
+    dialect: Dialect,
+    counts: Arc<Counts>,
+}
+
+impl Sink for Upload {
+    fn length(&self) -> u64 {
+        self.spool.length()
+    }
+
+    fn room(&mut self) -> BodyFuture<'_, &mut [u8]> {
+        Box::pin(self.spool.room())
+    }
+
+    fn filled(&mut self, bytes: usize) -> BodyFuture<'_, ()> {
+        Box::pin(self.spool.filled(bytes))
+    }
+
+    fn truncated(&mut self) {
+        self.counts.count(Outcome::Truncated);
+    }
+
+    fn finish(self: Box<Self>, reply: Reply) -> (Box<dyn Reader>, Then) {
+        let Some(key) = key_of(&reply) else { return (Box::new(Whole::new(Vec::new())), Then::Close) };
+        let cipher = Cipher::new(key);
+        match cipher.padding(self.spool.last_block()) {
+            Ok(padding) => {
+                self.counts.count(Outcome::Recovered);
+                let plain_bytes = self.spool.length() - padding as u64;
+                let head = encode_answer(self.dialect, self.id, plain_bytes);
+                (Box::new(self.spool.decrypted(head, cipher, plain_bytes)), Then::Close)
+            }
+            Err(_) => {
+                self.counts.count(Outcome::WrongPadding);
+                (Box::new(Whole::new(Vec::new())), Then::Close)
+            }
+        }
+    }
+}

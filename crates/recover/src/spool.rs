@@ -1,0 +1,440 @@
+//! Where encrypted files wait while they come and while their passwords are searched for: in memory as long as there is room
+//! in a budget that all share, then in temporary files without a name, which are gone with whoever had them open.
+//!
+//! However many files there are and however long, they take no more memory than the budget, [`FREE_BYTES`], and a piece of
+//! [`PIECE_BYTES`] for each connection.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::mem::take;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use kendall_service::{BodyFuture, Reader};
+use tokio::task::spawn_blocking;
+
+use crate::cipher::{BLOCK, Cipher};
+
+/// The bytes of a piece, in memory, to a file and from it. A whole number of the cipher's blocks.
+pub const PIECE_BYTES: usize = 256 * 1024;
+/// Memory of files that are gone is kept for the next, so much of it: the first use of a page costs more than all others.
+pub const FREE_BYTES: usize = 32 << 20;
+
+/// How much may wait, and where.
+#[derive(Clone, Debug)]
+pub struct SpoolOptions {
+    /// The most bytes in memory, over all requests.
+    pub memory_bytes: u64,
+    /// The most bytes in temporary files, over all requests.
+    pub disk_bytes: u64,
+    /// The folder of the temporary files.
+    pub folder: PathBuf,
+}
+
+impl Default for SpoolOptions {
+    /// 256 MiB in memory and 16 GiB in files, in the folder that the environment names for such.
+    fn default() -> Self {
+        Self { memory_bytes: 256 << 20, disk_bytes: 16 << 30, folder: std::env::temp_dir() }
+    }
+}
+
+/// What all spools share.
+pub(crate) struct Room {
+    memory_left: AtomicU64,
+    disk_left: AtomicU64,
+    folder: PathBuf,
+    /// Pieces that nobody uses.
+    free: Mutex<Vec<Box<[u8]>>>,
+}
+
+impl Room {
+    pub(crate) fn new(options: SpoolOptions) -> Arc<Self> {
+        Arc::new(Self {
+            memory_left: options.memory_bytes.into(),
+            disk_left: options.disk_bytes.into(),
+            folder: options.folder,
+            free: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// A piece for a file of which so much is to come, while the budget lasts.
+    fn piece(self: &Arc<Self>, left: u64) -> Option<Piece> {
+        let size = usize::try_from(left).unwrap_or(usize::MAX).min(PIECE_BYTES);
+        reserve(&self.memory_left, size as u64).then(|| {
+            let known = if size == PIECE_BYTES { self.free().pop() } else { None };
+            let bytes = known.unwrap_or_else(|| vec![0; size].into_boxed_slice());
+            Piece { bytes, room: Arc::clone(self) }
+        })
+    }
+
+    fn free(&self) -> std::sync::MutexGuard<'_, Vec<Box<[u8]>>> {
+        self.free.lock().expect("nobody panics while holding it")
+    }
+}
+
+impl fmt::Debug for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "room in {}", self.folder.display())
+    }
+}
+
+/// Takes so much from what is left, if there is so much.
+fn reserve(left: &AtomicU64, bytes: u64) -> bool {
+    left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes)).is_ok()
+}
+
+/// A piece of a file in memory, which is given back when nobody needs it any more.
+struct Piece {
+    bytes: Box<[u8]>,
+    room: Arc<Room>,
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        let bytes = take(&mut self.bytes);
+        self.room.memory_left.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        let mut free = self.room.free();
+        if bytes.len() == PIECE_BYTES && free.len() < FREE_BYTES / PIECE_BYTES {
+            free.push(bytes);
+        }
+    }
+}
+
+/// The part of a file for which there was no memory.
+struct Disk {
+    file: Arc<File>,
+    reserved: u64,
+    room: Arc<Room>,
+    written: u64,
+    /// What is on its way to the file.
+    staged: Vec<u8>,
+    in_stage: usize,
+}
+
+impl Disk {
+    async fn open(room: &Arc<Room>, bytes: u64) -> io::Result<Self> {
+        if !reserve(&room.disk_left, bytes) {
+            let full = "all room for temporary files is taken; see --spool-disk";
+            return Err(io::Error::new(io::ErrorKind::StorageFull, full));
+        }
+        let folder = room.folder.clone();
+        let opened = spawn_blocking(move || {
+            let told = |error: io::Error| {
+                io::Error::new(
+                    error.kind(),
+                    format!("cannot make a temporary file in {}: {error}", folder.display()),
+                )
+            };
+            tempfile::tempfile_in(&folder).map_err(told)
+        });
+        // From here on the reservation is given back when this is dropped.
+        let mut disk = Self {
+            file: Arc::new(File::open("/dev/null")?),
+            reserved: bytes,
+            room: Arc::clone(room),
+            written: 0,
+            staged: Vec::new(),
+            in_stage: 0,
+        };
+        disk.file = Arc::new(opened.await.map_err(io::Error::other)??);
+        disk.staged = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX).min(PIECE_BYTES)];
+        Ok(disk)
+    }
+
+    /// Writes what is staged.
+    async fn write(&mut self) -> io::Result<()> {
+        let (file, staged, length, at) =
+            (Arc::clone(&self.file), take(&mut self.staged), self.in_stage, self.written);
+        let write = move || file.write_all_at(&staged[..length], at).map(|()| staged);
+        self.staged = spawn_blocking(write).await.map_err(io::Error::other)??;
+        self.written += length as u64;
+        self.in_stage = 0;
+        Ok(())
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        self.room.disk_left.fetch_add(self.reserved, Ordering::Relaxed);
+    }
+}
+
+/// One file that waits, or comes.
+pub(crate) struct Spool {
+    room: Arc<Room>,
+    length: u64,
+    filled: u64,
+    pieces: Vec<Piece>,
+    in_last: usize,
+    disk: Option<Disk>,
+    last_block: [u8; BLOCK],
+}
+
+impl Spool {
+    /// A file of so many bytes, which are to come.
+    pub(crate) fn new(room: &Arc<Room>, length: u64) -> Self {
+        Self {
+            room: Arc::clone(room),
+            length,
+            filled: 0,
+            pieces: Vec::new(),
+            in_last: 0,
+            disk: None,
+            last_block: [0; BLOCK],
+        }
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The last block of the cipher, once all bytes are there.
+    pub(crate) fn last_block(&self) -> [u8; BLOCK] {
+        self.last_block
+    }
+
+    /// Room for the next bytes.
+    pub(crate) async fn room(&mut self) -> io::Result<&mut [u8]> {
+        let is_full = self.pieces.last().is_none_or(|piece| piece.bytes.len() == self.in_last);
+        if self.disk.is_none() && is_full {
+            let left = self.length - self.filled;
+            match self.room.piece(left) {
+                Some(piece) => {
+                    self.pieces.push(piece);
+                    self.in_last = 0;
+                }
+                None => self.disk = Some(Disk::open(&self.room, left).await?),
+            }
+        }
+        Ok(self.open_room())
+    }
+
+    /// So many bytes have been put into the room.
+    pub(crate) async fn filled(&mut self, bytes: usize) -> io::Result<()> {
+        let last_block = next_last(self.last_block, &self.open_room()[..bytes]);
+        self.last_block = last_block;
+        self.filled += bytes as u64;
+        let is_whole = self.filled == self.length;
+        match &mut self.disk {
+            None => self.in_last += bytes,
+            Some(disk) => {
+                disk.in_stage += bytes;
+                if is_whole || disk.in_stage == disk.staged.len() {
+                    disk.write().await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn open_room(&mut self) -> &mut [u8] {
+        match &mut self.disk {
+            Some(disk) => &mut disk.staged[disk.in_stage..],
+            None => match self.pieces.last_mut() {
+                Some(piece) => &mut piece.bytes[self.in_last..],
+                None => &mut [],
+            },
+        }
+    }
+
+    /// Reads the file as it was before it was encrypted: `head`, then so many bytes.
+    pub(crate) fn decrypted(mut self, head: Vec<u8>, cipher: Cipher, plain_bytes: u64) -> Decrypted {
+        Decrypted {
+            head,
+            cipher: Arc::new(cipher),
+            pieces: take(&mut self.pieces).into(),
+            disk: self.disk.take(),
+            read: 0,
+            left: plain_bytes,
+            current: Current::Nothing,
+        }
+    }
+}
+
+impl fmt::Debug for Spool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} bytes", self.filled, self.length)
+    }
+}
+
+/// The last bytes of what was there and what has come.
+fn next_last(mut last: [u8; BLOCK], come: &[u8]) -> [u8; BLOCK] {
+    match come.last_chunk() {
+        Some(last) => *last,
+        None => {
+            last.rotate_left(come.len());
+            last[BLOCK - come.len()..].copy_from_slice(come);
+            last
+        }
+    }
+}
+
+/// A file on its way back, decrypted piece by piece.
+pub(crate) struct Decrypted {
+    /// What comes before the file.
+    head: Vec<u8>,
+    cipher: Arc<Cipher>,
+    pieces: VecDeque<Piece>,
+    disk: Option<Disk>,
+    /// How much of the file on disk has been read.
+    read: u64,
+    left: u64,
+    current: Current,
+}
+
+/// The piece that is being sent.
+enum Current {
+    Nothing,
+    Memory(Piece),
+    Bytes(Vec<u8>),
+}
+
+impl Decrypted {
+    async fn next(&mut self) -> io::Result<&[u8]> {
+        if self.left == 0 && self.head.is_empty() {
+            return Ok(&[]);
+        }
+        let whole = self.fetch().await?;
+        let length = whole.min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        self.left -= length as u64;
+        if !self.head.is_empty() {
+            // It goes in one packet with the beginning of the file.
+            let mut bytes = take(&mut self.head);
+            bytes.extend_from_slice(&self.current()[..length]);
+            self.current = Current::Bytes(bytes);
+            return Ok(self.current());
+        }
+        Ok(&self.current()[..length])
+    }
+
+    fn current(&self) -> &[u8] {
+        match &self.current {
+            Current::Nothing => &[],
+            Current::Memory(piece) => &piece.bytes,
+            Current::Bytes(bytes) => bytes,
+        }
+    }
+
+    /// Makes the next piece the current one, decrypted with its padding; how long it is.
+    async fn fetch(&mut self) -> io::Result<usize> {
+        if let Some(mut piece) = self.pieces.pop_front() {
+            self.cipher.decrypt_blocks(&mut piece.bytes);
+            self.current = Current::Memory(piece);
+        } else if let Some(disk) = &mut self.disk {
+            let left = usize::try_from(disk.written - self.read).unwrap_or(usize::MAX);
+            let mut bytes = take(&mut disk.staged);
+            bytes.resize(left.min(PIECE_BYTES), 0);
+            let (file, cipher, at) = (Arc::clone(&disk.file), Arc::clone(&self.cipher), self.read);
+            let read = move || {
+                file.read_exact_at(&mut bytes, at)?;
+                cipher.decrypt_blocks(&mut bytes);
+                io::Result::Ok(bytes)
+            };
+            let bytes = spawn_blocking(read).await.map_err(io::Error::other)??;
+            self.read += bytes.len() as u64;
+            self.current = Current::Bytes(bytes);
+        }
+        Ok(self.current().len())
+    }
+}
+
+impl Reader for Decrypted {
+    fn piece(&mut self) -> BodyFuture<'_, &[u8]> {
+        Box::pin(self.next())
+    }
+}
+
+impl fmt::Debug for Decrypted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes to be sent", self.left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cipher::encrypted_bytes;
+
+    fn filled(room: &Arc<Room>, bytes: &[u8], at_once: usize) -> io::Result<Spool> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let mut spool = Spool::new(room, bytes.len() as u64);
+            let mut left = bytes;
+            while !left.is_empty() {
+                let space = spool.room().await?;
+                let taken = space.len().min(left.len()).min(at_once);
+                space[..taken].copy_from_slice(&left[..taken]);
+                spool.filled(taken).await?;
+                left = &left[taken..];
+            }
+            Ok(spool)
+        })
+    }
+
+    fn read(mut decrypted: Decrypted) -> Vec<u8> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let mut all = Vec::new();
+            loop {
+                let piece = decrypted.piece().await.unwrap();
+                if piece.is_empty() {
+                    return all;
+                }
+                all.extend_from_slice(piece);
+            }
+        })
+    }
+
+    fn room(memory_bytes: usize, disk_bytes: usize) -> Arc<Room> {
+        let folder = std::env::temp_dir();
+        Room::new(SpoolOptions { memory_bytes: memory_bytes as u64, disk_bytes: disk_bytes as u64, folder })
+    }
+
+    /// All in memory, none, and some of both; then all room is free again.
+    #[test]
+    fn a_file_comes_back_wherever_it_waited_and_its_room_is_given_back() {
+        let key = [7; 16];
+        for length in [0, 1, 15, 16, 1000, PIECE_BYTES - 16, PIECE_BYTES, 3 * PIECE_BYTES + 5] {
+            let plain: Vec<u8> = (0..length).map(|i| (i * 13 + i / 250) as u8).collect();
+            let mut encrypted = Vec::new();
+            Cipher::new(key).encrypt(plain.as_slice(), &mut encrypted).unwrap();
+            assert_eq!(encrypted.len() as u64, encrypted_bytes(length as u64));
+            for memory_bytes in [0, PIECE_BYTES, 8 * PIECE_BYTES] {
+                let room = room(memory_bytes, 8 * PIECE_BYTES);
+                let spool = filled(&room, &encrypted, 100_003).unwrap();
+                assert_eq!(spool.last_block()[..], encrypted[encrypted.len() - BLOCK..]);
+                let all = read(spool.decrypted(b"head".to_vec(), Cipher::new(key), length as u64));
+                assert!(all == [b"head", plain.as_slice()].concat(), "{length} {memory_bytes}");
+                let left = [&room.memory_left, &room.disk_left].map(|left| left.load(Ordering::Relaxed));
+                assert_eq!(left, [memory_bytes as u64, 8 * PIECE_BYTES as u64]);
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_block_is_known_however_small_the_pieces_were() {
+        let bytes: Vec<u8> = (0..64).collect();
+        for at_once in [1, 3, 16, 17, 64] {
+            assert_eq!(filled(&room(1000, 0), &bytes, at_once).unwrap().last_block()[..], bytes[48..]);
+        }
+    }
+
+    #[test]
+    fn no_more_is_taken_than_there_is_room_for_and_the_error_names_the_way_out() {
+        let room = room(PIECE_BYTES, PIECE_BYTES);
+        let first = filled(&room, &vec![1; 2 * PIECE_BYTES], PIECE_BYTES).unwrap();
+        let error = filled(&room, &[1; 16], 16).map(drop).unwrap_err().to_string();
+        assert!(error.contains("--spool-disk"), "{error}");
+        drop(first);
+        assert!(filled(&room, &[1; 16], 16).is_ok());
+        let nowhere =
+            Room::new(SpoolOptions { memory_bytes: 0, folder: "/nowhere".into(), ..Default::default() });
+        let error = filled(&nowhere, &[1; 16], 16).map(drop).unwrap_err().to_string();
+        assert!(error.contains("/nowhere"), "{error}");
+        assert_eq!(nowhere.disk_left.load(Ordering::Relaxed), 16 << 30);
+    }
+}
