@@ -3,6 +3,7 @@
 mod collect;
 mod found;
 mod show;
+mod told;
 mod view;
 mod watched;
 
@@ -25,11 +26,13 @@ pub(crate) use found::Found;
 
 use crate::export::Export;
 use crate::options::{options, settings};
+use crate::push::PushOptions;
 use crate::report::Form;
 use crate::target::{Asked, Target};
 use crate::{INTERRUPTED, export, print};
 use collect::{Collected, Wanted, collect};
 use found::{PrecisionFound, SCHEMA};
+use told::Told;
 use view::Goal;
 use watched::{ProbeOptions, Watched};
 
@@ -83,6 +86,9 @@ pub(crate) struct Options {
     /// Write what was expected as JUnit XML: a test case an expectation
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+
+    #[command(flatten)]
+    push: PushOptions,
 
     /// Show nothing while it runs
     #[arg(long)]
@@ -219,15 +225,18 @@ impl Options {
         let writer = self.record.as_deref().map(TrialWriter::create).transpose()?;
         let watching = self.probe.watch(process, self.record.as_deref())?;
         let wanted = self.precision.map(|relative| Wanted { relative, of: self.precision_of });
-        let progress = Progress::default();
+        let progress = Arc::new(Progress::default());
+        let goal = Goal { requests: plan.requests, duration: plan.duration };
+        let told = Told::start(&self.push, &self.target, goal, plan, process, &progress)?;
         let work = || {
             collect(Stream::new(warmup), writer, wanted, &progress, |sink| {
                 kendall_load::run(plan, workload, sink, &progress, cancel)
             })
         };
-        let goal = Goal { requests: plan.requests, duration: plan.duration };
+        let recent = || told.as_ref().map_or_else(|| view::laid_out(&progress), Told::recent);
         let (run, collected) =
-            if self.quiet || self.json { work() } else { view::watch(goal, &progress, work) };
+            if self.quiet || self.json { work() } else { view::watch(goal, &progress, recent, work) };
+        told.into_iter().for_each(Told::end);
         let (run, collected) = (run?, collected?);
         let watched = watching.end(run.start_ns)?;
         Ok((run, collected, watched))

@@ -17,6 +17,7 @@ mod predict;
 mod print;
 mod probe;
 mod push;
+mod recover;
 mod report;
 mod run;
 mod selfcheck;
@@ -24,6 +25,7 @@ mod serve;
 mod solve;
 mod systems;
 mod target;
+mod textsearch;
 mod web;
 
 use std::io;
@@ -86,9 +88,15 @@ enum Command {
     Link(link::Link),
     /// Find the highest rate at which a running server meets an objective: kendall peak URL --slo 'p99<50ms'
     Peak(peak::Options),
+    /// Search typed sentences from the terminal, or make some to search
+    #[command(subcommand)]
+    Textsearch(textsearch::Textsearch),
     /// Serve one of the systems that kendall ships
     #[command(subcommand)]
     Serve(serve::Served),
+    /// Encrypt a file, or ask a server of file recovery for the plain one
+    #[command(subcommand)]
+    Recover(recover::Recover),
     /// Check the laboratory against synthetic servers whose law is known: are they named, do intervals hold?
     Selfcheck(selfcheck::Options),
     /// Say what this machine offers for measuring, and what to mend
@@ -122,6 +130,8 @@ fn main() -> ExitCode {
         Command::Link(link) => link::link(&link),
         Command::Peak(options) => peak::peak(&options),
         Command::Serve(served) => serve::serve(served),
+        Command::Recover(recover) => recover::recover(recover),
+        Command::Textsearch(command) => textsearch::textsearch(command),
         Command::Selfcheck(options) => selfcheck::selfcheck(&options),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::SearchOne => systems::search_one(),

@@ -1,4 +1,6 @@
-//! `--otlp` and `--remote-write` of `kendall run`.
+//! `--otlp` and `--remote-write` of `kendall run` and `kendall load`.
+
+use std::path::Path;
 
 use anyhow::bail;
 use clap::Args;
@@ -23,18 +25,29 @@ pub(crate) struct PushOptions {
 pub(crate) struct Pushing(Vec<Push>);
 
 impl PushOptions {
-    /// Begins to send what a run says of itself.
-    pub(crate) fn start(&self, lab: &Lab) -> anyhow::Result<Pushing> {
-        let targets: Vec<&Target> = self.otlp.iter().chain(&self.remote_write).collect();
-        if !targets.is_empty() && lab.crosses_link() {
+    /// Whether somebody is to be told.
+    pub(crate) fn is_asked(&self) -> bool {
+        !self.otlp.is_empty() || !self.remote_write.is_empty()
+    }
+
+    /// Begins to send what a run of an experiment says of itself.
+    pub(crate) fn of_run(&self, lab: &Lab) -> anyhow::Result<Pushing> {
+        if self.is_asked() && lab.crosses_link() {
             bail!(
                 "a run over an emulated link has no other network, so --otlp and --remote-write reach nobody from there"
             );
         }
         let run = lab.folder().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let labels = vec![("experiment".to_owned(), lab.experiment().name.clone()), ("run".to_owned(), run)];
-        let start = |target: &&Target| Push::start((*target).clone(), lab.folder(), labels.clone());
-        Ok(Pushing(targets.iter().map(start).collect::<Result<_, _>>()?))
+        self.start(lab.folder(), &[("experiment", &lab.experiment().name), ("run", &run)])
+    }
+
+    /// Begins to send what is told in a folder, under these labels.
+    pub(crate) fn start(&self, folder: &Path, labels: &[(&str, &str)]) -> anyhow::Result<Pushing> {
+        let labels: Vec<(String, String)> =
+            labels.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let targets = self.otlp.iter().chain(&self.remote_write);
+        let start = |target: &Target| Push::start(target.clone(), folder, labels.clone());
+        Ok(Pushing(targets.map(start).collect::<Result<_, _>>()?))
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use kendall_report::{Report, figure};
+use kendall_report::{Report, TrialView, figure};
 
 use crate::systems::SYSTEMS;
 use crate::{figures, load, print};
@@ -24,7 +24,8 @@ pub(crate) struct Options {
     #[arg(long)]
     json: bool,
 
-    /// Write each figure into this folder as well, as SVG and PNG for a paper
+    /// Write each figure into this folder as well, as SVG and PNG for a paper; those of the trials named by --trial, or of the
+    /// one that has most to tell, into a folder of the trial's name inside it
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
 }
@@ -44,21 +45,33 @@ impl Form {
 
 pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
     let form = Form::of(options.json);
-    let drawn = match load::recorded(&options.results)? {
+    match load::recorded(&options.results)? {
         Some(found) => {
             load::show(&found, form)?;
             load::write_page(&found, &options.results)?;
-            options.figures.as_ref().map(|_| load::figures(&found)).unwrap_or_default()
+            if let Some(folder) = &options.figures {
+                figures::write(&load::figures(&found), folder)?;
+            }
         }
         None => {
             let (_, report) = show(&options.results, form, &options.trial)?;
-            options.figures.as_ref().map(|_| figure::of_page(&report)).unwrap_or_default()
+            if let Some(folder) = &options.figures {
+                write_figures(&report, &options.trial, folder)?;
+            }
         }
-    };
-    if let Some(folder) = &options.figures {
-        figures::write(&drawn, folder)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the figures of a run, and of these trials; of the one that has most to tell where none is named.
+fn write_figures(report: &Report, trials: &[String], folder: &Path) -> anyhow::Result<()> {
+    figures::write(&figure::of_page(report), folder)?;
+    let shown: Vec<&TrialView> = if trials.is_empty() {
+        TrialView::first_of(report).into_iter().collect()
+    } else {
+        report.trial_views.iter().collect()
+    };
+    shown.into_iter().try_for_each(|view| figures::write(&view.figures(report), &folder.join(&view.trial)))
 }
 
 /// Analyses a run, prints it and writes its page, with the trials of these names one by one, or as many as there is room for

@@ -85,7 +85,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     // Before the run moves to the end of a link.
     let mut beside = options.web.then(|| Beside::start(&program, lab.folder())).transpose()?;
     let cancel = crate::load::ctrl_c()?;
-    let pushing = options.push.start(&lab)?;
+    let pushing = options.push.of_run(&lab)?;
     let ended = lab.run(&program, &cancel);
     pushing.end();
     let ended = ended?;

@@ -2,13 +2,18 @@
 
 mod hold;
 mod http;
+mod recover;
 mod reverse;
+mod textsearch;
 
 use kendall_lab::System;
+pub(crate) use recover::{algorithm, dialect};
 pub(crate) use reverse::{engine, search_one};
+pub(crate) use textsearch::backtracking;
 
 /// Every system that kendall ships.
-pub(crate) static SYSTEMS: &[System] = &[reverse::REVERSE, hold::HOLD, http::HTTP];
+pub(crate) static SYSTEMS: &[System] =
+    &[reverse::REVERSE, recover::RECOVER, textsearch::TEXTSEARCH, hold::HOLD, http::HTTP];
 
 #[cfg(test)]
 mod tests {

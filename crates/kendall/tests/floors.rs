@@ -10,7 +10,14 @@ const FLOORS: [&[&str]; 6] = [
     &["kendall-station", "kendall-digest", "kendall-linkmodel"],
     &["kendall-record"],
     &["kendall-solve", "kendall-load", "kendall-probe", "kendall-link", "kendall-service", "kendall-push"],
-    &["kendall-reverse", "kendall-http", "kendall-hold", "kendall-report"],
+    &[
+        "kendall-reverse",
+        "kendall-recover",
+        "kendall-textsearch",
+        "kendall-http",
+        "kendall-hold",
+        "kendall-report",
+    ],
     &["kendall-lab", "kendall-web"],
     &["kendall"],
 ];

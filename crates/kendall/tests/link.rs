@@ -100,6 +100,12 @@ fn ping_ms(user: User, options: &[&str]) -> f64 {
     numbers.split('/').next().unwrap().parse().unwrap()
 }
 
+/// Whether anybody may make TUN devices, or only the owner of the device file.
+fn whoever_may_make_tun() -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata("/dev/net/tun").is_ok_and(|device| device.permissions().mode() & 0o006 == 0o006)
+}
+
 fn record(folder: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(folder.join("link.json")).unwrap()).unwrap()
 }
@@ -117,6 +123,10 @@ fn a_ping_takes_the_delay_there_and_back_over_one_link_and_over_two() {
             (vec!["--delay", "20ms", "--back-end", "tun"], 40.0),
         ] {
             let options: Vec<&str> = options;
+            if options.contains(&"tun") && user == User::Nobody && !whoever_may_make_tun() {
+                eprintln!("skipped for {user:?}: /dev/net/tun is its owner's alone on this machine");
+                continue;
+            }
             let excess_ms = ping_ms(user, &options) - floor_ms - delay_ms;
             // What the machine adds varies by some tenths of a millisecond; the shortest of ten by less.
             assert!((-0.5..2.0).contains(&excess_ms), "{user:?} {options:?}: {excess_ms} ms too long");

@@ -1,10 +1,10 @@
-//! A run that tells other tools of itself while it goes on.
+//! Runs and loads that tell other tools of themselves while they go on.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::process::Command;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use serde_json::Value;
@@ -24,8 +24,8 @@ rate = 100
 duration = "2s"
 "#;
 
-#[test]
-fn a_run_sends_its_samples_and_says_how_many_arrived() {
+/// An address that takes OTLP, and what it was sent.
+fn receiver() -> (SocketAddr, Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (sender, bodies) = channel();
@@ -42,6 +42,25 @@ fn a_run_sends_its_samples_and_says_how_many_arrived() {
             drop(sender.send(serde_json::from_slice::<Value>(&body).unwrap()));
         }
     });
+    (address, bodies)
+}
+
+/// How many samples arrived, and the labels that they bear.
+fn arrived(bodies: &Receiver<Value>) -> (usize, Vec<String>) {
+    let mut labels = Vec::new();
+    let points = |body: Value| {
+        let metrics = body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap().clone();
+        let sent = metrics.into_iter().find(|metric| metric["name"] == "kendall.sent").unwrap();
+        let attributes = body["resourceMetrics"][0]["resource"]["attributes"].to_string();
+        labels.push(attributes);
+        sent["gauge"]["dataPoints"].as_array().unwrap().len()
+    };
+    (bodies.try_iter().map(points).sum(), labels)
+}
+
+#[test]
+fn a_run_sends_its_samples_and_says_how_many_arrived() {
+    let (address, bodies) = receiver();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("told.toml"), EXPERIMENT).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_kendall"))
@@ -51,12 +70,27 @@ fn a_run_sends_its_samples_and_says_how_many_arrived() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
-    let points = |body: &Value| {
-        let metrics = body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap().clone();
-        let sent = metrics.into_iter().find(|metric| metric["name"] == "kendall.sent").unwrap();
-        sent["gauge"]["dataPoints"].as_array().unwrap().len()
-    };
-    let arrived: usize = bodies.try_iter().map(|body| points(&body)).sum();
+    let (arrived, _) = arrived(&bodies);
     assert!(arrived >= 2, "{arrived}: {said}");
+    assert!(said.contains(&format!("Sent {arrived} samples to http://{address}/v1/metrics.")), "{said}");
+}
+
+#[test]
+fn a_load_sends_its_samples_under_the_name_of_what_it_loads() {
+    let (address, bodies) = receiver();
+    // It answers a request like any other server.
+    let load = format!("http://{}/", receiver().0);
+    let output = Command::new(env!("CARGO_BIN_EXE_kendall"))
+        .args(["load", &load, "--method", "POST", "--body", "null", "--reuse", "close"])
+        .args(["--rate", "50", "--duration", "2s", "--otlp", &format!("http://{address}")])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    let (arrived, labels) = arrived(&bodies);
+    assert!(
+        arrived >= 2 && labels.iter().all(|labels| labels.contains(&load)),
+        "{arrived}: {labels:?} {said}"
+    );
     assert!(said.contains(&format!("Sent {arrived} samples to http://{address}/v1/metrics.")), "{said}");
 }

@@ -143,7 +143,15 @@ fn every_figure_of_a_report_is_written_as_svg_and_png() {
         return;
     }
     assert!(output.status.success(), "{}", stderr(&output));
-    for name in ["response", "waiting", "quantiles", "slower", "ecdf", "services", "replay", "cores"] {
+    let trials = fs::read_dir(&figures).unwrap().filter_map(|entry| {
+        let entry = entry.unwrap();
+        entry.file_type().unwrap().is_dir().then(|| entry.file_name().into_string().unwrap())
+    });
+    let trials: Vec<String> = trials.collect();
+    let [trial] = &*trials else { panic!("the trial with most to tell: {trials:?}") };
+    let of_trial = ["time", "requests", "quantiles", "laws"].map(|name| format!("{trial}/trial-{name}"));
+    let of_run = ["response", "waiting", "quantiles", "slower", "ecdf", "services", "replay", "cores"];
+    for name in of_run.map(str::to_owned).into_iter().chain(of_trial) {
         let svg = fs::read_to_string(figures.join(format!("{name}.svg"))).unwrap();
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{name}");
         let png = fs::read(figures.join(format!("{name}.png"))).unwrap();

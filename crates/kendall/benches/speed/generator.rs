@@ -151,11 +151,11 @@ impl Workload for Ping {
     fn request(&self, index: u64) -> Request {
         let mut bytes = [0; REQUEST_BYTES];
         bytes[..ANSWER_BYTES].copy_from_slice(&index.to_be_bytes());
-        Request { class: 0, bytes: Bytes::copy_from_slice(&bytes) }
+        Request::new(0, Bytes::copy_from_slice(&bytes))
     }
 
     fn classes(&self) -> Vec<RequestClass> {
-        vec![RequestClass { name: "all".into(), weight: 1.0 }]
+        vec![RequestClass::new("all", 1.0)]
     }
 
     fn way(&self) -> Way<'_> {

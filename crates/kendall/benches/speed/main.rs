@@ -1,6 +1,7 @@
-//! Speed on this machine: how many digests a second each engine tests, how near the server of hash reversal comes to
-//! that and how soon it changes its mind, how late the generator sends, what a request
-//! costs it and whether what it says is so, how true an emulated link is, and how many customers a second the simulator serves. Prints, and writes
+//! Speed on this machine: how many digests a second each engine tests, how many passwords file recovery tries and how
+//! many keys it derives, how near the server of hash reversal comes to that and how soon it changes its mind, how late the
+//! generator sends, what a request costs it and whether what it says is so, how true an emulated link is, how many customers
+//! a second the simulator serves, and how soon a report is there and answers its reader. Prints, and writes
 //! `docs/benchmarks.md`.
 //!
 //! Everything is compared within one run, because the machine may be shared: medians of several rounds, and
@@ -16,26 +17,32 @@ mod formulas;
 mod generator;
 mod link;
 mod measure;
+mod page;
 mod password;
 mod peers;
+mod recover;
 mod server;
 mod simulator;
+mod textsearch;
 mod tools;
 mod truth;
 
 const ROUNDS: usize = 3;
 
 type Section = fn(&mut String);
-const SECTIONS: [(&str, Section); 9] = [
+const SECTIONS: [(&str, Section); 12] = [
     ("digest", digest::section),
     ("password", password::section),
+    ("recover", recover::section),
     ("server", server::section),
     ("generator", generator::section),
+    ("textsearch", textsearch::section),
     ("tools", tools::section),
     ("truth", truth::section),
     ("link", link::section),
     ("formulas", formulas::section),
     ("simulator", simulator::section),
+    ("page", page::section),
 ];
 
 fn main() {

@@ -168,7 +168,7 @@ fn speed(slices: &[(f64, f64)]) -> Speed {
 
 /// The clock of this processor now, by a chain of squares, each of which takes the usual three cycles and waits for
 /// the one before.
-fn clock_ghz() -> f64 {
+pub(crate) fn clock_ghz() -> f64 {
     const SQUARES: u32 = 30_000;
     let start = Instant::now();
     black_box((0..SQUARES).fold(black_box(3_u64), |x, _| x.wrapping_mul(x)));

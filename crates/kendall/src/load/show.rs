@@ -1,5 +1,7 @@
 //! What a load run found, on the terminal: who limited it first, then the three times, then what else there is to know.
 
+use std::fmt;
+
 use kendall_lab::Check;
 use kendall_record::Outcome;
 use kendall_report::LoadPage;
@@ -274,14 +276,16 @@ fn score_in_words(score: &Score) -> String {
     )
 }
 
-/// A table of the classes that had requests.
+/// A table of the classes that had requests, with what their delay costs where that differs.
 fn classes(classes: &[ClassScore]) -> Vec<String> {
+    let are_alike = classes.iter().all(|class| class.weight == classes[0].weight);
+    let cost = |cost: &dyn fmt::Display| if are_alike { String::new() } else { format!(" {cost:>6}") };
     let head =
-        format!("{:<24} {:>6} {:>9} {:>9}   response time, mean", "class", "weight", "requests", "right");
+        format!("{:<24}{} {:>9} {:>9}   response time, mean", "class", cost(&"weight"), "requests", "right");
     let row = |class: &ClassScore| {
         let mean = time(class.mean_response_s?);
         let ClassScore { name, weight, requests, right, .. } = class;
-        Some(format!("{name:<24} {weight:>6} {requests:>9} {right:>9}   {mean}"))
+        Some(format!("{name:<24}{} {requests:>9} {right:>9}   {mean}", cost(weight)))
     };
     std::iter::once(head).chain(classes.iter().filter_map(row)).collect()
 }

@@ -37,14 +37,19 @@ pub(super) struct Goal {
     pub(super) duration: Option<Duration>,
 }
 
-/// Shows a run while `work` makes it, unless nobody is to see it.
-pub(super) fn watch<T>(goal: Goal, progress: &Progress, work: impl FnOnce() -> T) -> T {
+/// Shows a run while `work` makes it; `recent` tells the quantiles of the last requests.
+pub(super) fn watch<T>(
+    goal: Goal,
+    progress: &Progress,
+    recent: impl Fn() -> Option<Quantiles> + Send,
+    work: impl FnOnce() -> T,
+) -> T {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let shown = scope.spawn(|| {
             // Refused only to whoever may not even give way; then it is as before others as they are.
             let _ = rustix::process::setpriority_process(None, 19);
-            show(goal, progress, &over);
+            show(goal, progress, recent, &over);
         });
         // Also where the work panics: the scope waits for its threads.
         let _over = Over(&over, shown.thread().clone());
@@ -62,7 +67,7 @@ impl Drop for Over<'_> {
     }
 }
 
-fn show(goal: Goal, progress: &Progress, over: &AtomicBool) {
+fn show(goal: Goal, progress: &Progress, recent: impl Fn() -> Option<Quantiles>, over: &AtomicBool) {
     let mut seen = History::new(goal, Instant::now());
     let terminal = io::stderr().is_terminal().then(|| {
         let style = ProgressStyle::with_template("{msg}").expect("the template is valid");
@@ -72,7 +77,7 @@ fn show(goal: Goal, progress: &Progress, over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
         thread::park_timeout(DRAW_EVERY);
         let now = Instant::now();
-        seen.look(&Counts::of(progress), now, || laid_out(progress));
+        seen.look(&Counts::of(progress), now, &recent);
         match &terminal {
             Some(bar) => {
                 let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
@@ -120,12 +125,13 @@ impl Counts {
 
 /// The quantiles of some response times, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Quantiles {
-    p50_s: f64,
-    p99_s: f64,
+pub(super) struct Quantiles {
+    pub(super) p50_s: f64,
+    pub(super) p99_s: f64,
 }
 
-fn laid_out(progress: &Progress) -> Option<Quantiles> {
+/// Those of the requests that were answered since the last call.
+pub(super) fn laid_out(progress: &Progress) -> Option<Quantiles> {
     let responses = progress.take_responses().filter(|responses| !responses.is_empty())?;
     let at = |p| responses.value_at_quantile(p) as f64 / 1e9;
     Some(Quantiles { p50_s: at(0.5), p99_s: at(0.99) })
@@ -340,6 +346,6 @@ mod tests {
     #[test]
     fn the_work_is_done_once_and_what_it_gives_is_handed_on() {
         let goal = Goal { requests: Some(1), duration: None };
-        assert_eq!(watch(goal, &Progress::default(), || 7), 7);
+        assert_eq!(watch(goal, &Progress::default(), || None, || 7), 7);
     }
 }

@@ -1,0 +1,204 @@
+//! How long searches take, each beside the other ways to do it and beside ripgrep and grep.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write as _};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use kendall_textsearch::{
+    Backtracking, Database, Generate, Layout, OpenOptions, Progress, Query, Search, Semantics, Size, Way,
+    generate,
+};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::{ROUNDS, median};
+
+const ROWS: u64 = 3_000_000;
+const PATTERNS: [&str; 19] = [
+    "this man",
+    "Shakespeare",
+    "the",
+    r" his last words\.",
+    "of course(.*) nothing",
+    "ministres[,;]+pouvoir",
+    "everybody.........but",
+    "^Les gens",
+    "Monday|Tuesday|Wednesday|Thursday|Friday",
+    "[0-9]{4}",
+    "(?i)shakespeare",
+    "zzyzzx",
+    "[jkqxz]{5}",
+    "[A-Z][a-z]+ (de|of|von) [A-Z][a-z]*son",
+    r"\b[A-Z]\w+ing\b.*\d",
+    r"(\w{3,8} ){6}[A-Z]",
+    ".*",
+    r"\b(\w{3,}) \1\b",
+    "(?<!not )this man(?= is)",
+];
+
+pub(crate) fn section(page: &mut String) {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let data = folder.path().join("rows");
+    let sentences = folder.path().join("sentences");
+    make(&data, &sentences);
+    let built = open(&data);
+    let again = open(&data);
+    let (first, second) = (built.contents(), again.contents());
+    let _ = write!(
+        page,
+        "\n## Text search\n\nA synthetic database of {ROWS} rows and {:.0} MB of sentences of five types. Read in {:.2} s and indexed in {:.2} s \
+         on all processors; opened again, read in {:.2} s with the saved index in {:.2} s. The index takes {:.0} MB.\n\n\
+         All types are searched, with what matches counted and kept as numbers of lines. Of ours, the processor time of one thread, \
+         plan included, and the time on two threads; of every other way that can do the pattern, the fastest, and how \
+         much longer the planned one takes; of ripgrep and grep the time to count the lines of a file of the sentences, on one thread, \
+         with classes of ASCII.\n\n\
+         | pattern | rows | plan | CPU, ms | 2 threads, ms | fastest other way | ms | plan : it | ripgrep, ms | grep, ms | better : ours |\n\
+         | --- | ---: | --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n",
+        first.sentence_bytes as f64 / 1e6,
+        first.read_in.as_secs_f64(),
+        first.index_in.as_secs_f64(),
+        second.read_in.as_secs_f64(),
+        second.index_in.as_secs_f64(),
+        second.index_bytes as f64 / 1e6,
+    );
+    drop(built);
+    let mut ratios = Vec::new();
+    for pattern in PATTERNS {
+        ratios.extend(row(page, &again, pattern, &sentences));
+    }
+    let _ = writeln!(
+        page,
+        "\nAt the median of these patterns, the better of ripgrep and grep takes {:.0} times as long.",
+        median(ratios.into_iter())
+    );
+    one_type(page, &again);
+}
+
+fn make(data: &Path, sentences: &Path) {
+    let what = Generate { size: Size::Rows(ROWS), types: 5, seed: 1, threads: 2 };
+    let mut out = BufWriter::new(File::create(data).expect("the folder is ours"));
+    generate(&what, &mut out).expect("the disk has room");
+    drop(out);
+    let mut out = BufWriter::new(File::create(sentences).expect("the folder is ours"));
+    for row in BufReader::new(File::open(data).expect("it was made")).lines().map_while(Result::ok) {
+        let (_, sentence) = row.split_once("@@@").expect("rows have types");
+        writeln!(out, "{sentence}").expect("the disk has room");
+    }
+}
+
+fn open(data: &Path) -> Arc<Database> {
+    let options = OpenOptions { layout: Layout::Indexed, ..OpenOptions::default() };
+    Arc::new(Database::open(data, &options).expect("it was made"))
+}
+
+/// One line of the table; how many times as long the better of the two programs takes.
+fn row(page: &mut String, database: &Arc<Database>, pattern: &str, sentences: &Path) -> Option<f64> {
+    let semantics =
+        Semantics { backtracking: Backtracking::Within { steps: 1_000_000 }, ..Semantics::default() };
+    let query = Arc::new(Query::new(Vec::new(), pattern, &semantics).expect("it is a pattern"));
+    let (ours, two) = (&|| database.search(&query), &|| on_two_threads(database, &query));
+    let (mut own, mut both, mut rows) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..ROUNDS {
+        let (time, found) = cpu(ours);
+        own.push(time);
+        both.push(two());
+        rows = found;
+    }
+    let own_ms = median(own.into_iter());
+    let plan = database.search(&query).plan().way();
+    let others = Way::ALL.into_iter().filter(|&way| way != plan).filter_map(|way| {
+        database.search_by(&query, way)?;
+        let times = (0..ROUNDS).map(|_| cpu(&|| database.search_by(&query, way).expect("it could")).0);
+        Some((way, median(times)))
+    });
+    let other = others.min_by(|a, b| a.1.total_cmp(&b.1));
+    let peers = [ripgrep(pattern, sentences, rows), grep(pattern, sentences, rows)];
+    let better = peers.iter().flatten().copied().min_by(f64::total_cmp).map(|ms| ms / own_ms);
+    let number = |ms: Option<f64>| ms.map_or_else(|| "–".to_owned(), |ms| format!("{ms:.0}"));
+    let _ = writeln!(
+        page,
+        "| `{}` | {rows} | {plan} | {own_ms:.3} | {:.3} | {} | {} | {} | {} | {} | {} |",
+        pattern.replace('|', "\\|"),
+        median(both.into_iter()),
+        other.map_or("–", |(way, _)| way.name()),
+        other.map_or_else(|| "–".to_owned(), |(_, ms)| format!("{ms:.3}")),
+        other.map_or_else(|| "–".to_owned(), |(_, ms)| format!("{:.2}", own_ms / ms)),
+        number(peers[0]),
+        number(peers[1]),
+        better.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.1}")),
+    );
+    better
+}
+
+/// The processor time of a search on this thread, in ms, and how many rows it finds.
+fn cpu(search: &dyn Fn() -> Search) -> (f64, u64) {
+    let now = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).expect("it is not negative");
+    let begun = now();
+    let search = search();
+    search.run().expect("no pattern takes too many steps");
+    ((now() - begun).as_secs_f64() * 1e3, search.rows_found())
+}
+
+/// The time of a search on two threads, in ms.
+fn on_two_threads(database: &Arc<Database>, query: &Arc<Query>) -> f64 {
+    let begun = Instant::now();
+    let search = database.search(query);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| while search.advance(Duration::from_millis(1)) == Progress::More {});
+        }
+    });
+    begun.elapsed().as_secs_f64() * 1e3
+}
+
+fn ripgrep(pattern: &str, file: &Path, rows: u64) -> Option<f64> {
+    let mut command = Command::new("rg");
+    command.args(["--no-config", "-j1", "--count", "--no-unicode", "--no-mmap"]);
+    counted(command.arg(if backtracks(pattern) { "-P" } else { "--no-pcre2" }), pattern, file, rows)
+}
+
+fn grep(pattern: &str, file: &Path, rows: u64) -> Option<f64> {
+    let mut command = Command::new("grep");
+    command.env("LC_ALL", "C").arg("--count");
+    let perl = backtracks(pattern) || pattern.contains("(?") || pattern.contains("\\d");
+    counted(command.arg(if perl { "-P" } else { "-E" }), pattern, file, rows)
+}
+
+fn backtracks(pattern: &str) -> bool {
+    pattern.contains("\\1") || pattern.contains("(?<")
+}
+
+/// How long a program takes that counts as many lines as we find, in ms; `None` if it is not there or counts others.
+fn counted(command: &mut Command, pattern: &str, file: &Path, rows: u64) -> Option<f64> {
+    command.arg("-e").arg(pattern).arg(file);
+    let mut times = Vec::new();
+    for _ in 0..ROUNDS {
+        let begun = Instant::now();
+        let told = command.output().ok()?.stdout;
+        times.push(begun.elapsed().as_secs_f64() * 1e3);
+        let counted = String::from_utf8_lossy(&told).trim().parse().unwrap_or(0u64);
+        if counted != rows {
+            println!(
+                "`{pattern}`: {} counts {counted} lines, we find {rows}",
+                command.get_program().display()
+            );
+            return None;
+        }
+    }
+    Some(median(times.into_iter()))
+}
+
+/// What a request of the published study costs: one type, and a literal.
+fn one_type(page: &mut String, database: &Arc<Database>) {
+    let query = Arc::new(Query::parse("1;(.*)this man(.*)", &Semantics::default()).expect("it is a request"));
+    let times = (0..20).map(|_| cpu(&|| database.search(&query)).0);
+    let _ = writeln!(
+        page,
+        "\nThe published request `1;(.*)this man(.*)`, one type of five: {:.3} ms; on the machine of the study 650 ms.",
+        median(times)
+    );
+}

@@ -1,0 +1,258 @@
+//! File recovery, as `kendall serve`, URLs and experiment files know it.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use kendall_lab::{Home, Kind, LoadResult, Parameter, Serving, Settings, System};
+use kendall_link::relay::Transport;
+use kendall_recover::search::Space;
+use kendall_recover::{
+    Algorithm, Config, Dialect, FinderOptions, Options, Parameters, RecoverWorkload, SpoolOptions, Strategy,
+    Words,
+};
+use kendall_station::{Discipline, Servers};
+
+use super::engine;
+
+pub(super) const RECOVER: System = System {
+    name: "recover",
+    about: "finds the password of a file from its digest, and hands the file back decrypted",
+    default_port: 3333,
+    home: Home::Here,
+    server: &[
+        Parameter {
+            name: "workers",
+            help: "threads that search, each for one password; as many as cores if left out",
+            kind: Kind::Whole { least: 1, most: 1024 },
+            default: None,
+        },
+        Parameter {
+            name: "discipline",
+            help: "order of service: fifo, lifo, processor-sharing, shortest-remaining, gittins, …; requests are all of \
+                   one priority, and the work of a search is uniform up to its number of candidates",
+            kind: Kind::Word(|name| name.parse::<Discipline>().map(drop).map_err(|error| error.to_string())),
+            default: Some("fifo"),
+        },
+        Parameter {
+            name: "strategy",
+            help: "which passwords are tried first: plain (all of the length, in order), dictionary (words first), rules \
+                   (words, then these changed) or adaptive (by what was found so far)",
+            kind: Kind::Word(|name| name.parse::<Strategy>().map(drop).map_err(|error| error.to_string())),
+            default: Some("adaptive"),
+        },
+        Parameter {
+            name: "protocol",
+            help: PROTOCOL,
+            kind: Kind::Word(check_dialect),
+            default: Some("course"),
+        },
+        DICTIONARY,
+        Parameter {
+            name: "charset",
+            help: "characters that passwords are made of: ?l lower-case letters, ?u upper-case ones, ?d digits, ?s others, \
+                   or characters themselves",
+            kind: Kind::Word(|text| text.parse::<Space>().map(drop).map_err(|error| error.to_string())),
+            default: Some("?l"),
+        },
+        Parameter {
+            name: "mask",
+            help: "what passwords of a length look like, position by position, such as ?u?l?l?d; once more for each \
+                   length that has a mask of its own",
+            kind: Kind::Lines(|mask| Space::new("?l", [mask]).map(drop).map_err(|error| error.to_string())),
+            default: None,
+        },
+        Parameter {
+            name: "most-candidates",
+            help: "a request for which more passwords would have to be tried is turned away",
+            kind: Kind::Whole { least: 1, most: u64::MAX },
+            default: Some("8400000000"),
+        },
+        Parameter {
+            name: "seen",
+            help: "most passwords, and keys, that are remembered; those asked for least recently go first",
+            kind: Kind::Whole { least: 1, most: 100_000_000 },
+            default: Some("65536"),
+        },
+        Parameter {
+            name: "table-memory",
+            help: "MiB for a table of all short passwords by their SHA-1 digests, built while requests are served; 0 for \
+                   none",
+            kind: Kind::Whole { least: 0, most: 1 << 20 },
+            default: Some("0"),
+        },
+        Parameter {
+            name: "most-file",
+            help: "MiB of the longest encrypted file that is taken",
+            kind: Kind::Whole { least: 1, most: 1 << 20 },
+            default: Some("1024"),
+        },
+        Parameter {
+            name: "spool-memory",
+            help: "MiB of files that wait in memory, over all requests; the rest waits in temporary files",
+            kind: Kind::Whole { least: 0, most: 1 << 20 },
+            default: Some("256"),
+        },
+        Parameter {
+            name: "spool-disk",
+            help: "MiB of temporary files, over all requests; a request whose file finds no place is turned away",
+            kind: Kind::Whole { least: 0, most: 1 << 30 },
+            default: Some("16384"),
+        },
+        Parameter {
+            name: "spool-folder",
+            help: "folder of the temporary files, which have no name there; that of the system if left out",
+            // No file that an experiment would keep a copy of.
+            kind: Kind::Word(|_| Ok(())),
+            default: None,
+        },
+    ],
+    workload: &[
+        Parameter {
+            name: "length",
+            help: "letters of each password that is no word of the list",
+            kind: Kind::Whole { least: 1, most: 12 },
+            default: Some("4"),
+        },
+        Parameter {
+            name: "dictionary-percent",
+            help: "chance, in percent, that a password is a word of the list, of as many lower-case letters",
+            kind: Kind::Number { least: 0.0, most: 100.0 },
+            default: Some("0"),
+        },
+        Parameter {
+            name: "file-bytes",
+            help: "bytes of each file before it is encrypted",
+            kind: Kind::Whole { least: 0, most: 1 << 40 },
+            default: Some("20480"),
+        },
+        Parameter {
+            name: "passwords",
+            help: "passwords whose keys are derived before the first request; after so many requests they come again, and \
+                   the server knows them",
+            kind: Kind::Whole { least: 1, most: 16_384 },
+            default: Some("500"),
+        },
+        Parameter {
+            name: "hash",
+            help: "digest of the password that the client sends: sha1, or, as an extension, sha256 or md5",
+            kind: Kind::Word(|name| algorithm(name).map(drop)),
+            default: Some("sha1"),
+        },
+        Parameter {
+            name: "protocol",
+            help: PROTOCOL,
+            kind: Kind::Word(check_dialect),
+            default: Some("course"),
+        },
+        DICTIONARY,
+    ],
+    station: |server| {
+        let servers = u32::try_from(workers(server).get()).ok().and_then(Servers::new);
+        (servers.expect("between 1 and 1024 workers"), discipline(server))
+    },
+    transport: |_| Transport::Tcp,
+    load: |address, workload, seed| -> LoadResult {
+        let whole = |name| workload.whole(name).expect("it has a default");
+        let parameters = Parameters {
+            dialect: dialect(workload.word("protocol").expect("it has a default"))?,
+            length: whole("length") as usize,
+            dictionary_percent: workload.number("dictionary-percent").expect("it has a default"),
+            words: words(workload)?,
+            file_bytes: whole("file-bytes"),
+            passwords: whole("passwords") as usize,
+            algorithm: algorithm(workload.word("hash").expect("it has a default"))?,
+        };
+        let workload = RecoverWorkload::new(address, &parameters, engine()?, seed);
+        Ok(Box::new(workload.map_err(|error| error.to_string())?))
+    },
+    serve,
+};
+
+const PROTOCOL: &str = "course, or with-id, in which each request and answer begins with a number; client and server must \
+                        agree";
+
+const DICTIONARY: Parameter = Parameter {
+    name: "dictionary",
+    help: "file of words, one a line, the likeliest first; 30,000 common passwords if left out",
+    kind: Kind::File,
+    default: None,
+};
+
+fn workers(server: &Settings) -> NonZeroUsize {
+    let cores = || thread::available_parallelism().map_or(1, usize::from) as u64;
+    let workers = server.whole("workers").unwrap_or_else(cores);
+    usize::try_from(workers).ok().and_then(NonZeroUsize::new).expect("at least one worker")
+}
+
+fn discipline(server: &Settings) -> Discipline {
+    let word = server.word("discipline").expect("it has a default");
+    word.parse().expect("its kind checked the discipline")
+}
+
+/// The list of words that settings name, or the one that comes with kendall.
+fn words(settings: &Settings) -> Result<Arc<Words>, String> {
+    let Some(path) = settings.word("dictionary") else { return Ok(Arc::new(Words::common())) };
+    let words = Words::open(Path::new(path)).map_err(|error| error.to_string())?;
+    let skipped = words.skipped();
+    if skipped.not_text + skipped.too_long > 0 {
+        tracing::warn!(
+            path,
+            skipped.not_text,
+            skipped.too_long,
+            "lines of the list are no words, and are skipped"
+        );
+    }
+    Ok(Arc::new(words))
+}
+
+pub(crate) fn dialect(name: &str) -> Result<Dialect, String> {
+    let known = Dialect::ALL.into_iter().find(|dialect| dialect.name() == name);
+    known.ok_or_else(|| format!("must be course or with-id, not {name:?}"))
+}
+
+fn check_dialect(name: &str) -> Result<(), String> {
+    dialect(name).map(drop)
+}
+
+pub(crate) fn algorithm(name: &str) -> Result<Algorithm, String> {
+    let known = Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name);
+    known.ok_or_else(|| format!("must be sha1, sha256 or md5, not {name:?}"))
+}
+
+fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -> Result<(), String> {
+    let whole = |name| server.whole(name).expect("it has a default");
+    let mib = |name| whole(name) << 20;
+    let count = |name| NonZeroUsize::new(whole(name) as usize).expect("it is at least 1");
+    let word = |name| server.word(name).expect("it has a default");
+    let masks = server.word("mask").unwrap_or_default().lines();
+    let usual = Options::new(listen, engine()?);
+    let finder = FinderOptions {
+        strategy: word("strategy").parse().expect("its kind checked the strategy"),
+        space: Space::new(word("charset"), masks).map_err(|error| error.to_string())?,
+        words: words(server)?,
+        most_candidates: whole("most-candidates"),
+        seen_entries: count("seen"),
+        table_memory_bytes: mib("table-memory"),
+        ..usual.finder
+    };
+    let spool =
+        SpoolOptions { memory_bytes: mib("spool-memory"), disk_bytes: mib("spool-disk"), ..usual.spool };
+    let folder = server.word("spool-folder").map(PathBuf::from);
+    let options = Options {
+        service: Config {
+            workers: workers(server),
+            discipline: discipline(server),
+            metrics,
+            stamps,
+            ..usual.service
+        },
+        finder,
+        dialect: dialect(word("protocol"))?,
+        key_entries: count("seen"),
+        spool: SpoolOptions { folder: folder.unwrap_or_else(|| spool.folder.clone()), ..spool },
+        most_file_bytes: mib("most-file"),
+    };
+    kendall_recover::serve(options, ready).map_err(|error| error.to_string())
+}

@@ -1,0 +1,335 @@
+//! Text search, as `kendall serve`, URLs and experiment files know it.
+
+use std::env;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::thread::available_parallelism;
+
+use kendall_lab::{Home, Kind, Parameter, Serving, Settings, System};
+use kendall_link::relay::Transport;
+use kendall_load::Reuse;
+use kendall_station::{Discipline, Servers};
+use kendall_textsearch::protocol::Dialect;
+use kendall_textsearch::workload::{MOST_PATTERNS, Mix, Parameters, Requests, TextSearchWorkload, Wrapping};
+use kendall_textsearch::{
+    Alphabet, Backtracking, Config, Form, Generate, Layout, Matching, OpenOptions, Options, Semantics, Size,
+    synthetic,
+};
+
+const MB: u64 = 1_000_000;
+/// More types than this are no types.
+const MOST_TYPES: u64 = 10_000;
+
+pub(super) const TEXTSEARCH: System = System {
+    name: "textsearch",
+    about: "answers regular expressions over a file of typed sentences",
+    default_port: 5056,
+    home: Home::Here,
+    server: &[
+        Parameter {
+            name: "data",
+            help: "file of lines type@@@sentence; read again on SIGHUP",
+            kind: Kind::File,
+            default: None,
+        },
+        Parameter {
+            name: "data-rows",
+            help: "in place of a file, a synthetic one of so many rows, made once and kept with the user's caches",
+            kind: Kind::Whole { least: 1, most: 1_000_000_000 },
+            default: None,
+        },
+        Parameter {
+            name: "data-bytes",
+            help: "in place of a file, a synthetic one of so many bytes",
+            kind: Kind::Whole { least: 1, most: 1 << 40 },
+            default: None,
+        },
+        Parameter {
+            name: "data-types",
+            help: "how many types a synthetic file has, numbered from 0",
+            kind: Kind::Whole { least: 1, most: MOST_TYPES },
+            default: Some("6"),
+        },
+        Parameter {
+            name: "data-seed",
+            help: "what a synthetic file is drawn from",
+            kind: Kind::Whole { least: 0, most: u64::MAX },
+            default: Some("1"),
+        },
+        Parameter {
+            name: "layout",
+            help: "how sentences lie and are searched: flat (row by row as in the file), by-type (row by row, those of a type \
+                   together) or indexed (the fastest way for each pattern)",
+            kind: Kind::Word(check::<Layout>),
+            default: Some("indexed"),
+        },
+        Parameter {
+            name: "index-memory",
+            help: "most memory of the index, in MB; what it does not cover is scanned; as much as it needs if left out",
+            kind: Kind::Whole { least: 0, most: 10_000_000 },
+            default: None,
+        },
+        Parameter {
+            name: "workers",
+            help: "requests that are searched for at a time: the servers of the station; as many as cores if left out",
+            kind: Kind::Whole { least: 1, most: 1024 },
+            default: None,
+        },
+        Parameter {
+            name: "threads",
+            help: "threads that search at most; those that no request occupies help the others; as many as cores if left out",
+            kind: Kind::Whole { least: 1, most: 1024 },
+            default: None,
+        },
+        Parameter {
+            name: "discipline",
+            help: "order of service: fifo, lifo or processor-sharing",
+            kind: Kind::Word(check_discipline),
+            default: Some("fifo"),
+        },
+        Parameter {
+            name: "protocol",
+            help: "how requests and answers are framed: lines, or utf (messages of Java's writeUTF)",
+            kind: Kind::Word(check::<Dialect>),
+            default: Some("lines"),
+        },
+        Parameter {
+            name: "match",
+            help: "whether a pattern must be found in a sentence (find) or match all of it (whole)",
+            kind: Kind::Word(check::<Matching>),
+            default: Some("find"),
+        },
+        Parameter {
+            name: "answer",
+            help: "what is sent of a row: row (type@@@sentence) or sentence",
+            kind: Kind::Word(check::<Form>),
+            default: Some("row"),
+        },
+        Parameter {
+            name: "unicode",
+            help: r"whether \w, \d, \s, \b and (?i) mean the letters and digits of all scripts and not those of ASCII: on or off",
+            kind: Kind::Switch,
+            default: Some("off"),
+        },
+        Parameter {
+            name: "backtracking",
+            help: "allow look-around, back-references and the like, with so many steps at most for a sentence; they are \
+                   refused if left out",
+            kind: Kind::Whole { least: 1, most: u32::MAX as u64 },
+            default: None,
+        },
+        Parameter {
+            name: "deadline",
+            help: "most time that is spent on a request, waiting excluded",
+            kind: Kind::Time,
+            default: Some("10s"),
+        },
+        Parameter {
+            name: "answer-memory",
+            help: "most memory of answers that are being sent, in MB; beyond it requests are refused",
+            kind: Kind::Whole { least: 1, most: 10_000_000 },
+            default: Some("1024"),
+        },
+    ],
+    workload: &[
+        Parameter {
+            name: "mix",
+            help: "families that patterns are drawn from, with weights, as in literal=4,class=1: literal, alternation, class, \
+                   anchored, ignoring-case, none, all",
+            kind: Kind::Word(check::<Mix>),
+            default: Some("literal"),
+        },
+        Parameter {
+            name: "patterns",
+            help: "how many different requests there are",
+            kind: Kind::Whole { least: 1, most: MOST_PATTERNS as u64 },
+            default: Some("1000"),
+        },
+        Parameter {
+            name: "popularity",
+            help: "Zipf's exponent: the k-th most popular request comes with a probability proportional to 1 / k to this power; \
+                   0 makes all alike",
+            kind: Kind::Number { least: 0.0, most: 100.0 },
+            default: Some("0"),
+        },
+        Parameter {
+            name: "types-asked",
+            help: "how many types a request asks for; 0 asks for all",
+            kind: Kind::Whole { least: 0, most: MOST_TYPES },
+            default: Some("1"),
+        },
+        Parameter {
+            name: "types",
+            help: "how many types there are to ask for, numbered from 0",
+            kind: Kind::Whole { least: 1, most: MOST_TYPES },
+            default: Some("6"),
+        },
+        Parameter {
+            name: "wrapped",
+            help: "whether patterns are written as (.*)X(.*), for servers that match whole sentences: on or off",
+            kind: Kind::Switch,
+            default: Some("off"),
+        },
+        Parameter {
+            name: "requests-file",
+            help: "file of requests in place of drawn ones, a line types;pattern each, the most popular first",
+            kind: Kind::File,
+            default: None,
+        },
+        Parameter {
+            name: "protocol",
+            help: "how requests and answers are framed, as the server has it: lines or utf",
+            kind: Kind::Word(check::<Dialect>),
+            default: Some("lines"),
+        },
+        Parameter {
+            name: "reuse",
+            help: "whether a connection carries many requests (keep) or one (close)",
+            kind: Kind::Word(|name| reuse(name).map(drop)),
+            default: Some("keep"),
+        },
+    ],
+    station: |server| {
+        let servers = Servers::new(u32::try_from(workers(server).get()).expect("at most 1024, or the cores"));
+        (servers.expect("at least one worker"), word(server, "discipline"))
+    },
+    transport: |_| Transport::Tcp,
+    load: |address, workload, seed| {
+        let parameters = parameters(workload);
+        let workload =
+            TextSearchWorkload::new(address, &parameters, seed).map_err(|error| error.to_string())?;
+        Ok(Box::new(workload))
+    },
+    serve,
+};
+
+const IS_SET: &str = "it has a default, and its kind checked it";
+
+fn parameters(workload: &Settings) -> Parameters {
+    let whole = |name| workload.whole(name).expect(IS_SET);
+    let requests = match workload.word("requests-file") {
+        Some(file) => Requests::File(file.into()),
+        None => Requests::Drawn {
+            patterns: whole("patterns") as usize,
+            mix: word(workload, "mix"),
+            wrapping: if is_on(workload, "wrapped") { Wrapping::Wrapped } else { Wrapping::Bare },
+            types_asked: whole("types-asked") as u32,
+            types: whole("types") as u32,
+        },
+    };
+    Parameters {
+        requests,
+        popularity: workload.number("popularity").expect(IS_SET),
+        dialect: word(workload, "protocol"),
+        reuse: workload.word("reuse").and_then(|name| reuse(name).ok()).expect(IS_SET),
+    }
+}
+
+fn cores() -> NonZeroUsize {
+    available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+fn count(server: &Settings, name: &str) -> Option<NonZeroUsize> {
+    server.whole(name).and_then(|value| NonZeroUsize::new(value as usize))
+}
+
+fn workers(server: &Settings) -> NonZeroUsize {
+    count(server, "workers").unwrap_or_else(cores)
+}
+
+fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -> Result<(), String> {
+    let index_memory_bytes = server.whole("index-memory").map_or(u64::MAX, |megabytes| megabytes * MB);
+    let usual = Options::new(listen, data(server)?);
+    let options = Options {
+        service: Config {
+            workers: workers(server),
+            discipline: word(server, "discipline"),
+            metrics,
+            stamps,
+            ..usual.service.clone()
+        },
+        open: OpenOptions { layout: word(server, "layout"), index_memory_bytes, ..OpenOptions::default() },
+        dialect: word(server, "protocol"),
+        semantics: Semantics {
+            matching: word(server, "match"),
+            alphabet: if is_on(server, "unicode") { Alphabet::Unicode } else { Alphabet::Ascii },
+            backtracking: backtracking(server.whole("backtracking").map(|steps| steps as u32)),
+            ..Semantics::default()
+        },
+        form: word(server, "answer"),
+        threads: count(server, "threads").unwrap_or_else(cores),
+        deadline: server.time("deadline").expect(IS_SET),
+        answer_bytes: (server.whole("answer-memory").expect(IS_SET) * MB) as usize,
+        ..usual
+    };
+    kendall_textsearch::serve(&options, ready).map_err(|error| error.to_string())
+}
+
+/// What becomes of patterns that automata cannot do, where so many steps are allowed, or none.
+pub(crate) fn backtracking(steps: Option<u32>) -> Backtracking {
+    steps.map_or(Backtracking::Refuse, |steps| Backtracking::Within { steps })
+}
+
+/// The file that is named, or made.
+fn data(server: &Settings) -> Result<PathBuf, String> {
+    let size = match (server.word("data"), server.whole("data-rows"), server.whole("data-bytes")) {
+        (Some(file), None, None) => return Ok(file.into()),
+        (None, Some(rows), None) => Size::Rows(rows),
+        (None, None, Some(bytes)) => Size::Bytes(bytes),
+        (None, None, None) => {
+            return Err("say what to search: --data FILE, or --data-rows 1000000 for a synthetic file".into());
+        }
+        _ => return Err("data, data-rows and data-bytes contradict each other; leave one of them".into()),
+    };
+    let what = Generate {
+        size,
+        types: server.whole("data-types").expect(IS_SET) as u32,
+        seed: server.whole("data-seed").expect(IS_SET),
+        threads: cores().get(),
+    };
+    let folder = caches().join("kendall").join("textsearch");
+    synthetic(&folder, &what).map_err(|error| {
+        format!("cannot make a synthetic file in {}: {error}; see XDG_CACHE_HOME", folder.display())
+    })
+}
+
+/// Where the user's caches are, by the XDG base directory specification.
+fn caches() -> PathBuf {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_CACHE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+        .unwrap_or_else(env::temp_dir)
+}
+
+fn is_on(settings: &Settings, name: &str) -> bool {
+    settings.word(name) == Some("on")
+}
+
+fn reuse(name: &str) -> Result<Reuse, String> {
+    match name {
+        "keep" => Ok(Reuse::Keep),
+        "close" => Ok(Reuse::Close),
+        _ => Err(format!("must be keep or close, not {name:?}")),
+    }
+}
+
+/// A word that its kind has checked.
+fn word<T: FromStr>(settings: &Settings, name: &str) -> T {
+    let word = settings.word(name).expect("it has a default");
+    word.parse().unwrap_or_else(|_| unreachable!("its kind checked {name}"))
+}
+
+fn check<T: FromStr<Err = String>>(name: &str) -> Result<(), String> {
+    name.parse::<T>().map(drop)
+}
+
+fn check_discipline(name: &str) -> Result<(), String> {
+    match name.parse::<Discipline>() {
+        Ok(Discipline::Fifo | Discipline::Lifo | Discipline::ProcessorSharing) => Ok(()),
+        Ok(_) => Err(format!(
+            "must be fifo, lifo or processor-sharing, not {name:?}: requests have no priority, and how long one takes is not known beforehand"
+        )),
+        Err(error) => Err(error.to_string()),
+    }
+}

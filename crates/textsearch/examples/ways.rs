@@ -1,0 +1,79 @@
+//! Times patterns against a database, by the plan's choice or by each way in turn: `ways FILE [--each] [PATTERN…]`.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kendall_textsearch::{Backtracking, Database, OpenOptions, Query, Semantics, Way};
+use rustix::time::{ClockId, clock_gettime};
+
+/// The patterns of the table of limits.
+const PATTERNS: [&str; 19] = [
+    "this man",
+    "Shakespeare",
+    "the",
+    r" his last words\.",
+    "of course(.*) nothing",
+    "ministres[,;]+pouvoir",
+    "everybody.........but",
+    "^Les gens",
+    "Monday|Tuesday|Wednesday|Thursday|Friday",
+    "[0-9]{4}",
+    "(?i)shakespeare",
+    "zzyzzx",
+    "[jkqxz]{5}",
+    "[A-Z][a-z]+ (de|of|von) [A-Z][a-z]*son",
+    r"\b[A-Z]\w+ing\b.*\d",
+    r"(\w{3,8} ){6}[A-Z]",
+    ".*",
+    r"\b(\w{3,}) \1\b",
+    "(?<!not )this man(?= is)",
+];
+
+fn main() {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let each = arguments.iter().position(|word| word == "--each").map(|at| arguments.remove(at)).is_some();
+    let file = arguments.remove(0);
+    let database = Database::open(Path::new(&file), &OpenOptions::default()).expect("the database opens");
+    println!("{:#?}", database.contents());
+    let database = Arc::new(database);
+    let semantics =
+        Semantics { backtracking: Backtracking::Within { steps: 1_000_000 }, ..Semantics::default() };
+    let own: Vec<&str> =
+        if arguments.is_empty() { PATTERNS.to_vec() } else { arguments.iter().map(|a| &a[..]).collect() };
+    for pattern in own {
+        for request in [format!(";{pattern}"), format!("1;{pattern}")] {
+            let query = Arc::new(Query::parse(&request, &semantics).expect("the pattern is taken"));
+            let plan = || database.search(&query);
+            let (time, rows) = best(&plan);
+            println!("{request:45} {rows:9} {time:9.3?}  {}", plan().plan());
+            if each && request.starts_with(';') {
+                for way in Way::ALL {
+                    if database.search_by(&query, way).is_some() {
+                        let (time, _) = best(&|| database.search_by(&query, way).expect("it can be done"));
+                        println!("    {way:20} {time:9.3?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How long this thread has run so far.
+fn cpu() -> Duration {
+    clock_gettime(ClockId::ThreadCPUTime).try_into().expect("it is not negative")
+}
+
+/// The least processor time of several, with the plan, and the rows found.
+fn best(search: &dyn Fn() -> kendall_textsearch::Search) -> (Duration, u64) {
+    let mut least = Duration::MAX;
+    let mut rows = 0;
+    for _ in 0..5 {
+        let begun = cpu();
+        let search = search();
+        search.run().expect("it does not fail");
+        least = least.min(cpu() - begun);
+        rows = search.rows_found();
+    }
+    (least, rows)
+}

@@ -1,0 +1,41 @@
+//! Bytes in memory of their own, on large pages where the system gives them.
+//!
+//! A scan at the speed of the memory goes through a page of 4 KiB in a tenth of a microsecond; with pages of 2 MiB the processor
+//! reads ahead across them. The memory is anonymous, so nobody else can change what lies in it.
+
+use std::ops::{Deref, DerefMut};
+
+use memmap2::{Advice, MmapMut};
+
+use crate::SearchError;
+
+#[derive(Debug)]
+pub(crate) struct Bytes {
+    memory: MmapMut,
+    length: usize,
+}
+
+impl Bytes {
+    /// So many zeros.
+    pub(crate) fn zeroed(length: usize) -> Result<Self, SearchError> {
+        let failed = |reason| SearchError::Memory { bytes: length, reason };
+        let memory = MmapMut::map_anon(length.max(1)).map_err(failed)?;
+        // A wish: where it is not granted, pages are small.
+        let _ = memory.advise(Advice::HugePage);
+        Ok(Self { memory, length })
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.memory[..self.length]
+    }
+}
+
+impl DerefMut for Bytes {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[..self.length]
+    }
+}

@@ -1,0 +1,282 @@
+//! The lists of some hundred megabytes of text, by trigram.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use super::build::{Builder, Lists, segments};
+use super::need::{ByteSet, Window};
+use super::saved::{self, Fault, Of};
+use crate::data::block::Block;
+use crate::{IndexSource, OpenOptions, Saving};
+
+/// Blocks are put together until they have so many bytes of text.
+const SHARD_BYTES: usize = 256 << 20;
+
+/// The lists of several blocks. Everything is sorted by trigram, then by segment.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shard {
+    /// The trigrams that are there.
+    pub(crate) trigrams: Vec<u32>,
+    /// Where the entries of each begin, and where the last ends.
+    pub(crate) first_entries: Vec<u32>,
+    /// How many lines each has.
+    pub(crate) lines: Vec<u32>,
+    /// Of each entry, the segment, counted from the shard's first.
+    pub(crate) segments: Vec<u16>,
+    /// Up to which byte of the data each entry reaches.
+    pub(crate) ends: Vec<u32>,
+    pub(crate) data: Vec<u8>,
+}
+
+/// Which blocks have a shard together.
+pub(crate) fn shards(blocks: &[Block]) -> Vec<Range<usize>> {
+    let mut shards: Vec<Range<usize>> = Vec::new();
+    let mut bytes = 0;
+    let mut numbered = 0;
+    for (index, block) in blocks.iter().enumerate() {
+        bytes += block.text().len();
+        numbered += segments(block).len();
+        match shards.last_mut() {
+            Some(last) if bytes <= SHARD_BYTES && numbered <= usize::from(u16::MAX) => last.end = index + 1,
+            _ => {
+                shards.push(index..index + 1);
+                bytes = block.text().len();
+                numbered = segments(block).len();
+            }
+        }
+    }
+    shards
+}
+
+impl Shard {
+    /// Makes the lists of these blocks on several threads.
+    pub(crate) fn build(blocks: &[Block], threads: usize) -> Self {
+        let made: Vec<OnceLock<Vec<Lists>>> = blocks.iter().map(|_| OnceLock::new()).collect();
+        let next = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for _ in 0..threads.clamp(1, blocks.len().max(1)) {
+                scope.spawn(|| {
+                    let mut builder = Builder::new();
+                    while let Some(at) =
+                        Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&at| at < blocks.len())
+                    {
+                        let block = &blocks[at];
+                        let lists = segments(block).into_iter().map(|segment| builder.lists(block, segment));
+                        let _ = made[at].set(lists.collect());
+                    }
+                });
+            }
+        });
+        let made = made.into_iter().flat_map(|lists| lists.into_inner().expect("each block was worked on"));
+        Self::joined(&made.collect::<Vec<_>>())
+    }
+
+    /// Counts, then puts each list in its place.
+    fn joined(made: &[Lists]) -> Self {
+        let entries = || made.iter().flat_map(|lists| &lists.entries);
+        let mut trigrams: Vec<u32> = entries().map(|entry| entry.trigram).collect();
+        trigrams.sort_unstable();
+        trigrams.dedup();
+        let mut place = vec![0u32; 1 << 24];
+        trigrams.iter().enumerate().for_each(|(index, &trigram)| place[trigram as usize] = index as u32);
+        let mut first_entries = vec![0u32; trigrams.len() + 1];
+        let mut lines = vec![0u32; trigrams.len()];
+        let mut bytes = vec![0u32; trigrams.len() + 1];
+        for lists in made {
+            let mut start = 0;
+            for entry in &lists.entries {
+                let at = place[entry.trigram as usize] as usize;
+                first_entries[at + 1] += 1;
+                lines[at] += entry.lines;
+                bytes[at + 1] += entry.end - start;
+                start = entry.end;
+            }
+        }
+        for at in 0..trigrams.len() {
+            first_entries[at + 1] += first_entries[at];
+            bytes[at + 1] += bytes[at];
+        }
+        let count = entries().count();
+        let (mut segments, mut ends) = (vec![0; count], vec![0; count]);
+        let mut data = vec![0; bytes[trigrams.len()] as usize];
+        let (mut next_entry, mut next_byte) = (first_entries.clone(), bytes);
+        for (segment, lists) in made.iter().enumerate() {
+            let mut start = 0;
+            for entry in &lists.entries {
+                let at = place[entry.trigram as usize] as usize;
+                let list = &lists.data[start as usize..entry.end as usize];
+                let byte = next_byte[at] as usize;
+                data[byte..byte + list.len()].copy_from_slice(list);
+                next_byte[at] += list.len() as u32;
+                segments[next_entry[at] as usize] = segment as u16;
+                ends[next_entry[at] as usize] = next_byte[at];
+                next_entry[at] += 1;
+                start = entry.end;
+            }
+        }
+        Self { trigrams, first_entries, lines, segments, ends, data }
+    }
+
+    /// Whether its tables fit each other, so that no list is sought beyond an end.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.first_entries.len() == self.trigrams.len() + 1
+            && self.lines.len() == self.trigrams.len()
+            && self.first_entries.is_sorted()
+            && self.first_entries.last() == Some(&(self.segments.len() as u32))
+            && self.ends.len() == self.segments.len()
+            && self.ends.is_sorted()
+            && self.ends.last().is_none_or(|&end| end as usize == self.data.len())
+    }
+
+    /// How much memory it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let tables = [&self.trigrams, &self.first_entries, &self.lines, &self.ends];
+        let tables = tables.map(|table| size_of_val(&table[..])).iter().sum::<usize>();
+        (tables + size_of_val(&self.segments[..]) + self.data.len()) as u64
+    }
+
+    /// The trigrams that fit a window, as places in `trigrams`.
+    pub(crate) fn fitting(&self, window: &Window) -> Vec<u32> {
+        let [first, second, third] = window;
+        let firsts: Vec<u8> = if first.len() == 256 { Vec::new() } else { first.iter().collect() };
+        let all = 0..self.trigrams.len();
+        let stretches: Vec<Range<usize>> = match (&firsts[..], second.len(), third.len()) {
+            ([], ..) => vec![all],
+            (_, 1, 1) if firsts.len() <= 8 => {
+                let rest = |set: &ByteSet| u32::from(set.iter().next().expect("it has one"));
+                let low = rest(second) << 8 | rest(third);
+                firsts.iter().map(|&byte| self.between(u32::from(byte) << 16 | low, 1)).collect()
+            }
+            (_, 1, _) if firsts.len() <= 8 => {
+                let middle = u32::from(second.iter().next().expect("it has one")) << 8;
+                firsts.iter().map(|&byte| self.between(u32::from(byte) << 16 | middle, 1 << 8)).collect()
+            }
+            _ => firsts.iter().map(|&byte| self.between(u32::from(byte) << 16, 1 << 16)).collect(),
+        };
+        let fits = |&place: &usize| {
+            let [_, a, b, c] = self.trigrams[place].to_be_bytes();
+            first.contains(a) && second.contains(b) && third.contains(c)
+        };
+        stretches.into_iter().flatten().filter(fits).map(|place| place as u32).collect()
+    }
+
+    /// The places of so many trigrams from one on.
+    fn between(&self, from: u32, count: u32) -> Range<usize> {
+        let start = self.trigrams.partition_point(|&trigram| trigram < from);
+        let length = if count == 1 {
+            usize::from(self.trigrams.get(start) == Some(&from))
+        } else {
+            self.trigrams[start..].partition_point(|&trigram| trigram < from + count)
+        };
+        start..start + length
+    }
+
+    /// The list of a trigram in a segment: gaps, or as many bytes as the segment's lines need bits.
+    pub(crate) fn list(&self, place: u32, segment: u16) -> Option<&[u8]> {
+        let place = place as usize;
+        let (first, last) = (self.first_entries[place] as usize, self.first_entries[place + 1] as usize);
+        let own = &self.segments[first..last];
+        // Where a list is in nearly all segments, it is near its number.
+        let entry = first + own.binary_search(&segment).ok()?;
+        let start = if entry == 0 { 0 } else { self.ends[entry - 1] as usize };
+        Some(&self.data[start..self.ends[entry] as usize])
+    }
+}
+
+impl Of {
+    fn new(all: &[Block], blocks: Range<usize>) -> Self {
+        let mut checksum = crc32fast::Hasher::new();
+        for block in &all[blocks.clone()] {
+            checksum.update(&block.checksum.to_le_bytes());
+            checksum.update(&(block.lines() as u64).to_le_bytes());
+        }
+        Self { blocks, checksum: checksum.finalize() }
+    }
+}
+
+/// The lists of all text that is indexed: shards from the first block on, as far as they fit the memory.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    pub(crate) shards: Vec<Indexed>,
+}
+
+/// A shard with what it covers.
+#[derive(Debug)]
+pub(crate) struct Indexed {
+    pub(crate) blocks: Range<usize>,
+    /// Of each block, its segments, and the number of the first of them.
+    pub(crate) segments: Vec<(u16, Vec<Range<usize>>)>,
+    pub(crate) shard: Shard,
+}
+
+impl Indexed {
+    pub(crate) fn new(all: &[Block], blocks: Range<usize>, shard: Shard) -> Self {
+        let mut next = 0;
+        let numbered = all[blocks.clone()].iter().map(|block| {
+            let own = segments(block);
+            let first = next;
+            next += own.len() as u16;
+            (first, own)
+        });
+        let segments = numbered.collect();
+        Self { blocks, segments, shard }
+    }
+}
+
+impl Index {
+    /// Makes the index of the blocks of a data file, or reads what was kept of it.
+    pub(crate) fn open(blocks: &[Block], path: &Path, options: &OpenOptions) -> (Self, IndexSource) {
+        let of: Vec<Of> = shards(blocks).into_iter().map(|covered| Of::new(blocks, covered)).collect();
+        let path = saved::path_of(path);
+        let saving = options.saving == Saving::Beside;
+        let read = if saving { saved::read(&path, &of) } else { Err(Fault::Absent) };
+        let may_save = saving && !matches!(read, Err(Fault::Foreign | Fault::Unreadable(_)));
+        let mut fault = match &read {
+            Err(Fault::Foreign) => Some(format!("{} is no index and was left as it is", path.display())),
+            Err(Fault::Unreadable(reason)) => Some(format!("cannot read {}: {reason}", path.display())),
+            _ => None,
+        };
+        let mut kept = read.unwrap_or_default().into_iter();
+        let mut index = Self::default();
+        let mut built = 0;
+        for of in &of {
+            let shard = kept.next().unwrap_or_else(|| {
+                built += 1;
+                Shard::build(&blocks[of.blocks.clone()], options.threads)
+            });
+            if index.bytes() + shard.bytes() > options.index_memory_bytes {
+                break;
+            }
+            index.shards.push(Indexed::new(blocks, of.blocks.clone(), shard));
+        }
+        if may_save && built > 0 && !index.shards.is_empty() {
+            let shards = of.into_iter().zip(index.shards.iter().map(|indexed| &indexed.shard));
+            if let Err(reason) = saved::write(&path, shards) {
+                fault = Some(format!("cannot write {}: {reason}", path.display()));
+            }
+        }
+        let reused = index.shards.len().saturating_sub(built);
+        (index, IndexSource { shards_built: built, shards_read: reused, fault })
+    }
+
+    /// How many rows it covers.
+    pub(crate) fn rows(&self, blocks: &[Block]) -> u64 {
+        self.shards
+            .iter()
+            .flat_map(|shard| &blocks[shard.blocks.clone()])
+            .map(|block| block.lines() as u64)
+            .sum()
+    }
+    /// The shard of a block.
+    pub(crate) fn shard_of(&self, block: usize) -> Option<usize> {
+        let at = self.shards.partition_point(|shard| shard.blocks.end <= block);
+        (at < self.shards.len()).then_some(at)
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.shard.bytes()).sum()
+    }
+}

@@ -1,0 +1,136 @@
+//! Patterns as Java writes them, and what is run in their place.
+//!
+//! [`parse`] reads Java's syntax into a [`tree`]; [`rewrite`] leaves off what cannot change whether a sentence matches; [`regular`]
+//! makes of the tree what automata run, and [`perl`] what PCRE2 runs where automata cannot. Flags, quotes, names and classes are
+//! resolved by the first of these steps, so the others know none of Java's syntax.
+//!
+//! Not Java's: `$` and `\Z` are the end of the sentence only, never before a last carriage return or the like; `(?m)` changes
+//! nothing, since a sentence is one line; `\b` is of ASCII words, as from JDK 19 on. No captures are given out.
+
+mod class;
+mod parse;
+mod perl;
+mod regular;
+mod rewrite;
+mod tree;
+
+use std::fmt::Write as _;
+
+use regex_syntax::hir::Hir;
+
+pub(crate) use perl::Perl;
+
+use crate::PatternError;
+
+/// What a match of a pattern with a sentence is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Matching {
+    /// Some part of the sentence matches, as with Java's `Matcher.find`.
+    #[default]
+    Find,
+    /// The whole sentence matches, as with Java's `String.matches`.
+    Whole,
+}
+
+/// Which characters `\d`, `\w`, `\s`, `\b`, `\p{Alpha}` and the like know, and which letters `(?i)` takes for the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Alphabet {
+    /// Those of ASCII, as Java does without flags.
+    #[default]
+    Ascii,
+    /// Those of Unicode, as Java does with `(?U)`.
+    Unicode,
+}
+
+/// What becomes of patterns that no finite automaton can do: look-around, back-references, possessive repeats, atomic groups and `\X`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Backtracking {
+    /// They are refused.
+    #[default]
+    Refuse,
+    /// They are run by trying, with so many steps at most for each sentence.
+    Within {
+        /// PCRE2's match limit.
+        steps: u32,
+    },
+}
+
+/// What patterns mean, and how large they may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Semantics {
+    /// What a match is.
+    pub matching: Matching,
+    /// What letters and digits are.
+    pub alphabet: Alphabet,
+    /// What becomes of patterns that automata cannot do.
+    pub backtracking: Backtracking,
+    /// The longest pattern, in bytes.
+    pub pattern_bytes: usize,
+    /// The largest automaton, in bytes, before it is made deterministic.
+    pub compiled_bytes: usize,
+}
+
+impl Default for Semantics {
+    fn default() -> Self {
+        Self {
+            matching: Matching::default(),
+            alphabet: Alphabet::default(),
+            backtracking: Backtracking::default(),
+            pattern_bytes: 4096,
+            compiled_bytes: 2 << 20,
+        }
+    }
+}
+
+/// A pattern that was read.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    /// What a sentence must contain. Where there is `perl`, that is necessary only.
+    pub(crate) contains: Hir,
+    /// The same before anything was left off: what a match takes.
+    pub(crate) entire: Hir,
+    /// Whether `.*` was left off. In sentences in which `.` stops somewhere, what is entire counts.
+    pub(crate) dot_matters: bool,
+    /// What decides in the end, where automata cannot.
+    pub(crate) perl: Option<Perl>,
+    /// The same text for patterns that mean the same after rewriting.
+    pub(crate) canonical: std::sync::Arc<str>,
+}
+
+impl Pattern {
+    pub(crate) fn parse(text: &str, semantics: &Semantics) -> Result<Self, PatternError> {
+        if text.len() > semantics.pattern_bytes {
+            let reason = format!("it is longer than {} bytes", semantics.pattern_bytes);
+            return Err(PatternError { at: semantics.pattern_bytes + 1, reason });
+        }
+        let parsed = parse::parse(text, semantics.alphabet)?;
+        let steps = match (&parsed.irregular, semantics.backtracking) {
+            (None, _) => None,
+            (Some(_), Backtracking::Within { steps }) => Some(steps),
+            (Some(irregular), Backtracking::Refuse) => {
+                let reason = format!(
+                    "{} cannot be done in a time proportional to the text; write it without, or allow backtracking",
+                    irregular.what
+                );
+                return Err(PatternError { at: irregular.at, reason });
+            }
+        };
+        let tree = match semantics.matching {
+            Matching::Find => parsed.tree,
+            Matching::Whole => rewrite::whole(parsed.tree),
+        };
+        let perl = steps.map(|steps| Perl::new(&tree, semantics.alphabet, steps)).transpose()?;
+        let short = rewrite::abridge(&tree);
+        let contains = regular::hir(&short.tree, semantics.alphabet);
+        let entire = regular::hir(&tree, semantics.alphabet);
+        let dot_matters = short.dot_matters && perl.is_none();
+        let mut canonical = contains.to_string();
+        if dot_matters {
+            let _ = write!(canonical, "\n{entire}");
+        }
+        if let Some(perl) = &perl {
+            let _ = write!(canonical, "\n{}", perl.text());
+        }
+        Ok(Self { contains, entire, dot_matters, perl, canonical: canonical.into() })
+    }
+}

@@ -1,0 +1,245 @@
+//! Sets of characters: `[a-z&&[^m]]`, `\d`, `\p{Lu}`.
+
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
+
+use super::parse::Parser;
+use super::tree::Case;
+use crate::PatternError;
+use crate::pattern::Alphabet;
+
+/// A set from ranges of characters, both ends in it.
+pub(crate) fn set(ranges: &[(char, char)]) -> ClassUnicode {
+    ClassUnicode::new(ranges.iter().map(|&(from, to)| ClassUnicodeRange::new(from, to)))
+}
+
+pub(crate) fn negated(mut class: ClassUnicode) -> ClassUnicode {
+    class.negate();
+    class
+}
+
+/// What `.` leaves out.
+pub(crate) fn terminators() -> ClassUnicode {
+    set(&[('\n', '\n'), ('\r', '\r'), ('\u{85}', '\u{85}'), ('\u{2028}', '\u{2029}')])
+}
+
+/// The same, and what differs from it in case only.
+pub(crate) fn folded(mut class: ClassUnicode, case: Case) -> ClassUnicode {
+    match case {
+        Case::Exact => {}
+        Case::Unicode => class.case_fold_simple(),
+        Case::Ascii => {
+            for (base, offset) in [(b'a', -32), (b'A', 32)] {
+                let mut letters = set(&[(char::from(base), char::from(base + 25))]);
+                letters.intersect(&class);
+                let moved = |letter: char| char::from((letter as i32 + offset) as u8);
+                let other: Vec<(char, char)> =
+                    letters.iter().map(|range| (moved(range.start()), moved(range.end()))).collect();
+                class.union(&set(&other));
+            }
+        }
+    }
+    class
+}
+
+/// `\d`, `\h`, `\s`, `\v`, `\w`, and negated by capitals.
+pub(crate) fn predefined(letter: char, alphabet: Alphabet) -> Option<ClassUnicode> {
+    let class = match (letter.to_ascii_lowercase(), alphabet) {
+        ('d', Alphabet::Ascii) => set(&[('0', '9')]),
+        ('s', Alphabet::Ascii) => set(&[('\t', '\r'), (' ', ' ')]),
+        ('w', Alphabet::Ascii) => set(&[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')]),
+        ('d', Alphabet::Unicode) => unicode("Nd")?,
+        ('s', Alphabet::Unicode) => unicode("White_Space")?,
+        ('w', Alphabet::Unicode) => {
+            let mut class = set(&[('\u{200c}', '\u{200d}')]);
+            for name in ["Alphabetic", "M", "Nd", "Pc"] {
+                class.union(&unicode(name)?);
+            }
+            class
+        }
+        ('h', _) => set(&[
+            ('\t', '\t'),
+            (' ', ' '),
+            ('\u{a0}', '\u{a0}'),
+            ('\u{1680}', '\u{1680}'),
+            ('\u{180e}', '\u{180e}'),
+            ('\u{2000}', '\u{200a}'),
+            ('\u{202f}', '\u{202f}'),
+            ('\u{205f}', '\u{205f}'),
+            ('\u{3000}', '\u{3000}'),
+        ]),
+        ('v', _) => set(&[('\n', '\r'), ('\u{85}', '\u{85}'), ('\u{2028}', '\u{2029}')]),
+        _ => return None,
+    };
+    Some(if letter.is_ascii_uppercase() { negated(class) } else { class })
+}
+
+/// A property by Unicode's name for it.
+fn unicode(name: &str) -> Option<ClassUnicode> {
+    if !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '=' | ' ' | '-')) {
+        return None;
+    }
+    match regex_syntax::parse(&format!("\\p{{{name}}}")).ok()?.into_kind() {
+        HirKind::Class(Class::Unicode(class)) => Some(class),
+        _ => None,
+    }
+}
+
+/// What stands between the braces of `\p{…}`, by Java's names.
+fn property(name: &str, alphabet: Alphabet) -> Option<ClassUnicode> {
+    let posix = match (name, alphabet) {
+        ("ASCII", _) => Some(set(&[('\0', '\x7f')])),
+        ("Punct", Alphabet::Ascii) => Some(set(&[('!', '/'), (':', '@'), ('[', '`'), ('{', '~')])),
+        ("Graph", _) => Some(set(&[('!', '~')])),
+        ("Print", _) => Some(set(&[(' ', '~')])),
+        ("Cntrl", Alphabet::Ascii) => Some(set(&[('\0', '\x1f'), ('\x7f', '\x7f')])),
+        ("Blank", Alphabet::Ascii) => Some(set(&[('\t', '\t'), (' ', ' ')])),
+        ("XDigit", Alphabet::Ascii) => Some(set(&[('0', '9'), ('A', 'F'), ('a', 'f')])),
+        ("Space", Alphabet::Ascii) => predefined('s', alphabet),
+        ("Digit", Alphabet::Ascii) => predefined('d', alphabet),
+        ("Lower", Alphabet::Ascii) => Some(set(&[('a', 'z')])),
+        ("Upper", Alphabet::Ascii) => Some(set(&[('A', 'Z')])),
+        ("Alpha", Alphabet::Ascii) => Some(set(&[('A', 'Z'), ('a', 'z')])),
+        ("Alnum", Alphabet::Ascii) => Some(set(&[('0', '9'), ('A', 'Z'), ('a', 'z')])),
+        _ => None,
+    };
+    let by_name = match name {
+        "Punct" => "P",
+        "Cntrl" => "Cc",
+        "Blank" => return posix.or_else(|| predefined('h', alphabet)),
+        "XDigit" => "Hex_Digit",
+        "Space" | "javaWhitespace" | "javaSpaceChar" => "White_Space",
+        "Digit" | "javaDigit" => "Nd",
+        "Lower" | "javaLowerCase" => "Lowercase",
+        "Upper" | "javaUpperCase" => "Uppercase",
+        "Alpha" | "javaAlphabetic" => "Alphabetic",
+        "javaLetter" => "L",
+        "Alnum" | "javaLetterOrDigit" => {
+            let both = || {
+                let mut class = unicode("Alphabetic")?;
+                class.union(&unicode("Nd")?);
+                Some(class)
+            };
+            return posix.or_else(both);
+        }
+        "L1" => return Some(set(&[('\0', '\u{ff}')])),
+        "all" => return Some(set(&[('\0', char::MAX)])),
+        other => other.strip_prefix("Is").unwrap_or(other),
+    };
+    posix.or_else(|| unicode(by_name))
+}
+
+impl Parser<'_> {
+    /// After `\p` or `\P`.
+    pub(crate) fn property(&mut self, letter: char) -> Result<ClassUnicode, PatternError> {
+        let at = self.at();
+        let name: String = match self.next() {
+            Some('{') => {
+                let rest = self.take_until('}');
+                rest.ok_or_else(|| self.error(at, "the name of this property has no closing `}`"))?
+            }
+            Some(one) => one.into(),
+            None => return Err(self.error(at, "the name of a property is missing, as in `\\p{Lu}`")),
+        };
+        let (negative, bare) = name.strip_prefix('^').map_or((false, &name[..]), |rest| (true, rest));
+        let class = property(bare, self.alphabet()).ok_or_else(|| {
+            self.error(at, &format!("`{name}` is no property of characters that is known here"))
+        })?;
+        let class = folded(class, self.case());
+        Ok(if negative != (letter == 'P') { negated(class) } else { class })
+    }
+
+    /// After `[`.
+    pub(crate) fn class(&mut self, depth: usize) -> Result<ClassUnicode, PatternError> {
+        let open = self.at() - 1;
+        self.check_depth(open, depth)?;
+        let negative = self.eat('^');
+        let mut all: Option<ClassUnicode> = None;
+        let mut part = ClassUnicode::empty();
+        let mut parts = 0;
+        loop {
+            self.skip_blanks();
+            let at = self.at();
+            match self.next() {
+                None => {
+                    return Err(
+                        self.error(open, "this `[` has no closing `]`; write `\\[` for the character")
+                    );
+                }
+                Some(']') if parts > 0 || all.is_some() => break,
+                Some('[') => part.union(&self.class(depth + 1)?),
+                Some('&') if self.eat('&') => {
+                    if parts == 0 {
+                        return Err(self.error(at, "nothing stands before this `&&`"));
+                    }
+                    part = intersection(all.take(), part);
+                    all = Some(std::mem::replace(&mut part, ClassUnicode::empty()));
+                    parts = 0;
+                    continue;
+                }
+                Some('\\') => match self.class_escape(at)? {
+                    Member::One(from) => part.union(&self.range(at, from)?),
+                    Member::Set(set) => part.union(&set),
+                    Member::Quoted(chars) => {
+                        let ranges: Vec<(char, char)> = chars.into_iter().map(|c| (c, c)).collect();
+                        part.union(&folded(set(&ranges), self.case()));
+                    }
+                },
+                Some(from) => part.union(&self.range(at, from)?),
+            }
+            parts += 1;
+        }
+        let class = intersection(all, part);
+        Ok(if negative { negated(class) } else { class })
+    }
+
+    /// A character in a class, and the range that it may begin.
+    fn range(&mut self, at: usize, from: char) -> Result<ClassUnicode, PatternError> {
+        let mut to = from;
+        let ahead = self.peek_at(1);
+        if self.peek() == Some('-') && !matches!(ahead, None | Some(']' | '[')) {
+            self.next();
+            let end = self.at();
+            to = match self.next() {
+                Some('\\') => match self.class_escape(end)? {
+                    Member::One(to) => to,
+                    _ => return Err(self.error(at, "a range must end in a character, as in `a-z`")),
+                },
+                Some(to) => to,
+                None => return Err(self.error(at, "this range has no end")),
+            };
+        }
+        if to < from {
+            return Err(self.error(at, "this range ends before it begins"));
+        }
+        Ok(folded(set(&[(from, to)]), self.case()))
+    }
+
+    /// After a backslash within a class.
+    fn class_escape(&mut self, at: usize) -> Result<Member, PatternError> {
+        let letter = self.next().ok_or_else(|| self.error(at, "nothing stands after this backslash"))?;
+        Ok(match letter {
+            'Q' => Member::Quoted(self.quoted()),
+            'p' | 'P' => Member::Set(self.property(letter)?),
+            _ => match predefined(letter, self.alphabet()) {
+                Some(class) => Member::Set(class),
+                None => Member::One(self.escaped_character(at, letter)?),
+            },
+        })
+    }
+}
+
+enum Member {
+    One(char),
+    Set(ClassUnicode),
+    Quoted(Vec<char>),
+}
+
+fn intersection(all: Option<ClassUnicode>, part: ClassUnicode) -> ClassUnicode {
+    match all {
+        None => part,
+        Some(mut all) => {
+            all.intersect(&part);
+            all
+        }
+    }
+}

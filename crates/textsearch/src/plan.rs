@@ -1,0 +1,311 @@
+//! Chooses the way to search.
+//!
+//! Each way has a cost that is estimated from what is known before the search: the lengths of the index's lists, how often words are
+//! in a sample of the text, and how fast each way was measured to be. What was measured is below, as nanoseconds on one core of an
+//! AMD EPYC of 2024; of other machines only the ratios need to be alike.
+
+use std::fmt;
+
+use crate::data::block::Block;
+use crate::index::evaluate::Resolved;
+use crate::index::shard::{Index, Indexed};
+use crate::scan::literals::Literals;
+use crate::{Database, Layout, Query};
+
+/// A byte that is passed over in search of one word, of several, of very many; by automaton; by lazy automaton.
+const WORD_NS: f64 = 0.032;
+const WORDS_NS: f64 = 0.07;
+const MANY_WORDS_NS: f64 = 0.5;
+const AUTOMATON_NS: f64 = 0.34;
+const REGEX_NS: f64 = 1.4;
+/// A line that a search for words stops at.
+const STOP_NS: f64 = 25.0;
+/// A line that is tried by automaton among others that are, and a number read from a list.
+const TRY_NS: f64 = 70.0;
+const NUMBER_NS: f64 = 1.3;
+/// A line that needs not be tried.
+const KEEP_NS: f64 = 3.0;
+/// What any list costs in a block.
+const BLOCK_NS: f64 = 500.0;
+/// What trying a line costs, in numbers read.
+pub(crate) const TRYING_NUMBERS: u64 = (TRY_NS / NUMBER_NS) as u64;
+/// Below this, no other way is thought of.
+const AT_ONCE_NS: f64 = 200_000.0;
+
+const SAMPLES: usize = 16;
+const SAMPLE_LINES: usize = 256;
+
+/// A way to search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Way {
+    /// Nothing can match.
+    Nothing,
+    /// Each row of the types matches.
+    Everything,
+    /// Each row is tried by itself.
+    LineByLine,
+    /// The index says which rows may match, and those are tried.
+    Index,
+    /// Words that must be there are sought in the whole text, and the rows that have them are tried.
+    Literals,
+    /// A deterministic automaton goes over the whole text, in four streams a core.
+    Automaton,
+    /// A lazily made automaton goes over the whole text: for patterns too large for the other.
+    Regex,
+}
+
+impl Way {
+    /// All.
+    pub const ALL: [Self; 7] = [
+        Self::Nothing,
+        Self::Everything,
+        Self::LineByLine,
+        Self::Index,
+        Self::Literals,
+        Self::Automaton,
+        Self::Regex,
+    ];
+
+    /// Its name in metrics and explanations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Everything => "everything",
+            Self::LineByLine => "line-by-line",
+            Self::Index => "index",
+            Self::Literals => "literals",
+            Self::Automaton => "automaton",
+            Self::Regex => "regex",
+        }
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// How a search is done, and why so.
+#[derive(Debug)]
+pub struct Plan {
+    way: Way,
+    /// What is not indexed is searched so.
+    rest: Way,
+    /// Which of the query's sets of words is sought.
+    words: usize,
+    /// What the query asks of each shard of the index; `None` where no row has it.
+    asked: Vec<Option<Resolved>>,
+    /// How many blocks are indexed.
+    indexed: usize,
+    /// How many rows the index leaves to be tried, at most.
+    candidates: Option<u64>,
+    /// What was thought of, with its cost.
+    considered: Vec<(Way, f64)>,
+}
+
+impl Plan {
+    /// The cheapest.
+    pub(crate) fn choose(database: &Database, query: &Query) -> Self {
+        if database.layout != Layout::Indexed {
+            return Self::of(Way::LineByLine);
+        }
+        if query.asked().need.is_none() {
+            return Self::of(Way::Nothing);
+        }
+        if is_everywhere(query) {
+            return Self::of(Way::Everything);
+        }
+        let size = Size::of(database, query);
+        let mut plan = Self::resolved(database, query);
+        let by_index = plan.index_cost(database, &size, query.asked().exact);
+        if let Some(cost) = by_index {
+            if plan.asked.iter().all(Option::is_none) && plan.indexed == database.blocks.len() {
+                return Self { way: Way::Nothing, ..plan };
+            }
+            plan.considered.push((Way::Index, cost));
+            if cost < AT_ONCE_NS && plan.indexed == database.blocks.len() {
+                return Self { way: Way::Index, ..plan };
+            }
+        }
+        plan.consider_scans(database, query, &size);
+        let cheapest = |all: &[(Way, f64)]| {
+            all.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(Way::Regex, |(way, _)| way)
+        };
+        let scans: Vec<(Way, f64)> =
+            plan.considered.iter().copied().filter(|one| one.0 != Way::Index).collect();
+        Self { way: cheapest(&plan.considered), rest: cheapest(&scans), ..plan }
+    }
+
+    /// This way, if it can be done.
+    pub(crate) fn by(database: &Database, query: &Query, way: Way) -> Option<Self> {
+        let can = match way {
+            Way::Nothing => query.asked().need.is_none(),
+            Way::Everything => is_everywhere(query),
+            Way::LineByLine => return Some(Self::of(way)),
+            Way::Index => query.asked().need.is_some() && !database.index.shards.is_empty(),
+            Way::Literals => !query.literals().is_empty(),
+            Way::Automaton => query.dfa().is_some(),
+            Way::Regex => true,
+        };
+        if !can || database.layout != Layout::Indexed {
+            return None;
+        }
+        Some(match way {
+            Way::Index => Self { way, ..Self::resolved(database, query) },
+            way => Self::of(way),
+        })
+    }
+
+    fn of(way: Way) -> Self {
+        Self {
+            way,
+            rest: Way::Regex,
+            words: 0,
+            asked: Vec::new(),
+            indexed: 0,
+            candidates: None,
+            considered: Vec::new(),
+        }
+    }
+
+    fn resolved(database: &Database, query: &Query) -> Self {
+        let mut plan = Self::of(Way::Index);
+        let Some(need) = &query.asked().need else { return plan };
+        for indexed in &database.index.shards {
+            let rows = database.blocks[indexed.blocks.clone()].iter().map(|block| block.lines() as u64).sum();
+            plan.asked.push(Resolved::new(need, &indexed.shard, rows, TRYING_NUMBERS));
+            plan.indexed = indexed.blocks.end;
+        }
+        plan
+    }
+
+    /// What the index costs; `None` if it does not help.
+    fn index_cost(&mut self, database: &Database, size: &Size, exact: bool) -> Option<f64> {
+        if self.asked.is_empty() || self.asked.iter().flatten().any(Resolved::is_idle) {
+            return None;
+        }
+        let most: u64 = self.asked.iter().flatten().map(|asked| asked.most_lines).sum();
+        let numbers: f64 = self.asked.iter().flatten().map(|asked| asked.numbers).sum();
+        let lines: f64 = self.asked.iter().flatten().map(|asked| asked.likely_lines).sum();
+        self.candidates = Some((most as f64 * size.share) as u64);
+        let blocks = database.blocks.len() as f64 * BLOCK_NS;
+        let each_ns = if exact { KEEP_NS } else { TRY_NS };
+        Some(blocks + (numbers * NUMBER_NS + lines * each_ns) * size.share)
+    }
+
+    /// Thinks of the ways that look at all of the text.
+    fn consider_scans(&mut self, database: &Database, query: &Query, size: &Size) {
+        let mut best: Option<(usize, f64)> = None;
+        for (index, literals) in query.literals().iter().enumerate() {
+            let byte_ns = match () {
+                () if literals.is_one() => WORD_NS,
+                () if literals.is_packed() => WORDS_NS,
+                () => MANY_WORDS_NS,
+            };
+            let stops = sampled_share(database, literals) * size.rows;
+            let each_ns = if literals.exact { STOP_NS } else { STOP_NS + TRY_NS };
+            let cost = size.bytes * byte_ns + stops * each_ns;
+            if best.is_none_or(|(_, least)| cost < least) {
+                best = Some((index, cost));
+            }
+        }
+        if let Some((index, cost)) = best {
+            self.words = index;
+            self.considered.push((Way::Literals, cost));
+        }
+        let automaton_ns = size.bytes * AUTOMATON_NS;
+        if best.is_none_or(|(_, cost)| cost > automaton_ns) {
+            if query.dfa().is_some() {
+                self.considered.push((Way::Automaton, automaton_ns));
+            } else {
+                self.considered.push((Way::Regex, size.bytes * REGEX_NS));
+            }
+        }
+    }
+
+    /// How it is done, but for what is not indexed.
+    pub fn way(&self) -> Way {
+        self.way
+    }
+
+    /// How many rows the index leaves to be tried, at most, if it was asked.
+    pub fn candidates(&self) -> Option<u64> {
+        self.candidates
+    }
+
+    /// How a block is searched.
+    pub(crate) fn way_of(&self, block: usize) -> Way {
+        if self.way == Way::Index && block >= self.indexed { self.rest } else { self.way }
+    }
+
+    /// The part of the index that covers a block, and what is asked of it.
+    pub(crate) fn index_of<'a>(
+        &'a self,
+        index: &'a Index,
+        block: usize,
+    ) -> Option<(&'a Indexed, &'a Resolved)> {
+        let shard = index.shard_of(block)?;
+        Some((&index.shards[shard], self.asked.get(shard)?.as_ref()?))
+    }
+
+    /// The words that are sought.
+    pub(crate) fn literals<'a>(&self, query: &'a Query) -> Option<&'a Literals> {
+        query.literals().get(self.words)
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.way)?;
+        if let Some(candidates) = self.candidates {
+            write!(f, ", at most {candidates} rows to try")?;
+        }
+        for (index, (way, cost_ns)) in self.considered.iter().enumerate() {
+            let separator = if index == 0 { ": " } else { ", " };
+            write!(f, "{separator}{way} about {:.2} ms", cost_ns / 1e6)?;
+        }
+        Ok(())
+    }
+}
+
+/// How much there is to search.
+struct Size {
+    rows: f64,
+    bytes: f64,
+    /// Of all rows.
+    share: f64,
+}
+
+impl Size {
+    fn of(database: &Database, query: &Query) -> Self {
+        let contents = database.contents();
+        let all = contents.rows().max(1) as f64;
+        let of = |kind: &i32| contents.rows_by_type.get(kind).copied().unwrap_or(0);
+        let rows = match query.kinds() {
+            [] => all,
+            kinds => kinds.iter().map(of).sum::<u64>() as f64,
+        };
+        Self { rows, bytes: contents.sentence_bytes as f64 * rows / all, share: rows / all }
+    }
+}
+
+/// Whether any sentence matches, or at least contains what it must.
+fn is_everywhere(query: &Query) -> bool {
+    let properties = query.hir().properties();
+    properties.minimum_len() == Some(0) && properties.look_set().is_empty()
+}
+
+/// The share of lines that have one of these words, in a sample.
+fn sampled_share(database: &Database, literals: &Literals) -> f64 {
+    let blocks = &database.blocks;
+    let (mut seen, mut with) = (0, 0);
+    for sample in 0..SAMPLES.min(blocks.len()) {
+        let block: &Block = &blocks[sample * blocks.len() / SAMPLES.min(blocks.len())];
+        let first = block.lines() * sample / SAMPLES;
+        let lines = first..(first + SAMPLE_LINES).min(block.lines());
+        seen += lines.len();
+        literals.scan(block.text(), block.starts(), lines, |_| with += 1);
+    }
+    f64::from(with) / (seen.max(1) as f64)
+}

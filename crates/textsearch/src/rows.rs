@@ -1,0 +1,77 @@
+//! The rows of an answer, given out in the order of the file while the search goes on.
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use crate::Search;
+use crate::data::block::Line;
+
+/// What is given out for a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// The row as it stands in the file: `type@@@sentence`.
+    #[default]
+    Row,
+    /// The sentence alone.
+    Sentence,
+}
+
+/// Reads the answer of a search, from its first row on. It holds no row: at most the numbers of the lines of one part.
+#[derive(Debug)]
+pub struct Rows {
+    search: Arc<Search>,
+    form: Form,
+    /// The part that is given out, and its lines that were not yet.
+    part: usize,
+    lines: Option<std::vec::IntoIter<Line>>,
+}
+
+/// Why reading stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// There is enough for now; there may be more at once.
+    Full,
+    /// The next part is not done yet.
+    Waiting,
+    /// These were the last rows; or the search ended early, as [`Search::failure`] and [`Search::is_cancelled`] say.
+    End,
+}
+
+impl Rows {
+    /// The rows of a search, which may go on meanwhile.
+    pub fn new(search: Arc<Search>, form: Form) -> Self {
+        Self { search, form, part: 0, lines: None }
+    }
+
+    /// Appends rows, each ended by a line feed, until `out` has so many bytes at least. It goes over that by no more than a row.
+    pub fn read(&mut self, out: &mut Vec<u8>, until_bytes: usize) -> Reading {
+        loop {
+            if self.lines.is_none() {
+                if self.part == self.search.parts().1 {
+                    return Reading::End;
+                }
+                // Asked before the part is looked for: a part that was done by then is found.
+                let ended = self.search.failure().is_some() || self.search.is_cancelled();
+                let Some(found) = self.search.part_done(self.part) else {
+                    return if ended { Reading::End } else { Reading::Waiting };
+                };
+                let block = &self.search.database().blocks[self.part];
+                self.lines = Some(found.lines(block, self.search.query().kinds()).into_iter());
+            }
+            let block = &self.search.database().blocks[self.part];
+            for line in self.lines.iter_mut().flatten() {
+                let line = usize::from(line);
+                if self.form == Form::Row {
+                    let _ = write!(out, "{}@@@", block.kind(line));
+                }
+                out.extend_from_slice(block.sentence(line));
+                out.push(b'\n');
+                if out.len() >= until_bytes {
+                    return Reading::Full;
+                }
+            }
+            self.lines = None;
+            self.part += 1;
+        }
+    }
+}

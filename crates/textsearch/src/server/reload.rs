@@ -1,0 +1,79 @@
+//! SIGHUP: the data is read again while requests go on.
+
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use signal_hook::consts::SIGHUP;
+use signal_hook::iterator::{Handle, Signals};
+
+use super::{DataSource, warn_of_oddities};
+
+/// Hears SIGHUP. Dropped, it does not any more.
+#[derive(Debug)]
+pub(crate) struct Hangups(Option<(Handle, JoinHandle<()>)>);
+
+/// Reads the data again on each SIGHUP, on a thread of its own. What cannot be read leaves the rows as they were.
+pub(crate) fn on_hangup(source: Arc<DataSource>) -> Hangups {
+    let started = Signals::new([SIGHUP]).and_then(|mut signals| {
+        let handle = signals.handle();
+        let thread = thread::Builder::new().name("reload".into()).spawn(move || {
+            for _ in signals.forever() {
+                reload(&source);
+            }
+        })?;
+        Ok((handle, thread))
+    });
+    if let Err(error) = &started {
+        tracing::warn!(%error, "cannot listen for SIGHUP; the data is not read again while this server runs");
+    }
+    Hangups(started.ok())
+}
+
+fn reload(source: &DataSource) {
+    match source.reload() {
+        Ok(database) => warn_of_oddities(&database),
+        Err(error) => tracing::error!(%error, "the data was not read again; its rows are those of before"),
+    }
+}
+
+impl Drop for Hangups {
+    fn drop(&mut self) {
+        if let Some((handle, thread)) = self.0.take() {
+            handle.close();
+            // If it panicked it has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Mutex;
+
+    use kendall_service::Counter;
+
+    use super::*;
+    use crate::{Database, OpenOptions, Saving};
+
+    #[test]
+    fn what_cannot_be_read_leaves_the_rows_as_they_were() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data.txt");
+        fs::write(&path, "1@@@old\n").unwrap();
+        let options = OpenOptions { saving: Saving::Off, ..OpenOptions::default() };
+        let database = Database::open(&path, &options).unwrap();
+        let source = DataSource {
+            current: Mutex::new(Arc::new(database)),
+            options,
+            reloads: Counter::default(),
+            failed_reloads: Counter::default(),
+        };
+        fs::remove_file(&path).unwrap();
+        reload(&source);
+        assert_eq!((source.current().contents().rows(), source.failed_reloads.get()), (1, 1));
+        fs::write(&path, "1@@@new\n2@@@newer\n").unwrap();
+        reload(&source);
+        assert_eq!((source.current().contents().rows(), source.reloads.get()), (2, 1));
+    }
+}

@@ -1,0 +1,65 @@
+//! Synthetic databases that are made once and kept in a folder, for experiments that name a size and no file.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use crate::{Generate, Size, generate};
+
+/// The file of this database in a folder, made if it is not there yet. The name says what is in it, so that it is found again;
+/// a file that is half made has another name.
+///
+/// # Errors
+/// Where the folder or the file cannot be written.
+pub fn synthetic(folder: &Path, what: &Generate) -> io::Result<PathBuf> {
+    let size = match what.size {
+        Size::Rows(rows) => format!("{rows}-rows"),
+        Size::Bytes(bytes) => format!("{bytes}-bytes"),
+    };
+    // Another version may draw by another law.
+    let version = env!("CARGO_PKG_VERSION");
+    let path = folder.join(format!("{size}-of-{}-types-seed-{}-v{version}.txt", what.types, what.seed));
+    if path.is_file() {
+        return Ok(path);
+    }
+    fs::create_dir_all(folder)?;
+    let half = path.with_added_extension(std::process::id().to_string());
+    let made = make(&half, what).and_then(|()| fs::rename(&half, &path));
+    if made.is_err() {
+        let _ = fs::remove_file(&half);
+    }
+    made.map(|()| path)
+}
+
+fn make(path: &Path, what: &Generate) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let mut out = BufWriter::new(file);
+    generate(what, &mut out)?;
+    let file: File = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    drop(file);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_made_once_and_another_size_or_seed_is_another_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let what = Generate { size: Size::Rows(100), types: 5, seed: 1, threads: 1 };
+        let path = synthetic(folder.path(), &what).unwrap();
+        let made = fs::metadata(&path).unwrap().modified().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 100);
+        assert_eq!(synthetic(folder.path(), &what).unwrap(), path);
+        assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), made);
+        let others = [Generate { seed: 2, ..what }, Generate { size: Size::Bytes(100), ..what }];
+        for other in others {
+            assert_ne!(synthetic(folder.path(), &other).unwrap(), path);
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+        let nowhere = folder.path().join("file");
+        fs::write(&nowhere, "").unwrap();
+        assert!(synthetic(&nowhere, &what).is_err());
+    }
+}

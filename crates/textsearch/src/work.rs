@@ -1,0 +1,196 @@
+//! What a plan does with one block.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::data::block::Block;
+use crate::index::evaluate::Bits;
+use crate::lines::{Found, LineSet};
+use crate::plan::{Plan, TRYING_NUMBERS, Way};
+use crate::query::Checks;
+use crate::scan::dfa::{Verdict, line_of};
+use crate::{Database, Query, SearchError};
+
+/// Between two looks at whether the search was cancelled, so many sentences are tried one by one.
+const BETWEEN_LOOKS: usize = 64;
+
+/// Does a plan block by block, with room that is used again.
+pub(crate) struct Work<'a> {
+    database: &'a Database,
+    query: &'a Query,
+    plan: &'a Plan,
+    cancelled: &'a AtomicBool,
+    /// Lines that may match.
+    candidates: LineSet,
+    /// Lines that contain what they must.
+    found: LineSet,
+}
+
+impl<'a> Work<'a> {
+    pub(crate) fn new(
+        database: &'a Database,
+        query: &'a Query,
+        plan: &'a Plan,
+        cancelled: &'a AtomicBool,
+    ) -> Self {
+        let (candidates, found) = Default::default();
+        Self { database, query, plan, cancelled, candidates, found }
+    }
+
+    /// The answer of a block; `None` if the search was cancelled meanwhile.
+    pub(crate) fn part(&mut self, number: usize) -> Result<Option<Found>, SearchError> {
+        let block = &self.database.blocks[number];
+        let stretches = block.lines_of(self.query.kinds());
+        self.found.clear(block.lines());
+        match self.plan.way_of(number) {
+            Way::Nothing => return Ok(Some(Found::Nothing)),
+            Way::Everything if self.query.checks() == Checks::None => return Ok(Some(Found::All)),
+            Way::Everything => stretches.into_iter().for_each(|lines| self.found.insert_all(lines)),
+            Way::LineByLine => return self.line_by_line(block, &stretches),
+            Way::Index => self.by_index(number, &stretches),
+            Way::Literals => self.by_literals(block, &stretches),
+            Way::Automaton => self.by_automaton(block, &stretches),
+            Way::Regex => self.by_regex(block, &stretches),
+        }
+        let doubtful = match self.query.checks() {
+            Checks::None => false,
+            Checks::WithTerminators => block.has_terminators,
+            Checks::All => true,
+        };
+        if doubtful && !self.check(block)? {
+            return Ok(None);
+        }
+        Ok(Some(Found::new(&self.found, block)))
+    }
+
+    /// Tries each line that was found by itself; `false` if the search was cancelled.
+    fn check(&mut self, block: &Block) -> Result<bool, SearchError> {
+        std::mem::swap(&mut self.found, &mut self.candidates);
+        self.found.clear(block.lines());
+        for (count, line) in self.candidates.iter().enumerate() {
+            if count.is_multiple_of(BETWEEN_LOOKS) && self.cancelled.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+            if self.query.is_match(block.sentence(line))? {
+                self.found.insert(line);
+            }
+        }
+        Ok(true)
+    }
+
+    fn line_by_line(
+        &mut self,
+        block: &Block,
+        stretches: &[Range<usize>],
+    ) -> Result<Option<Found>, SearchError> {
+        let kinds = self.query.kinds();
+        for line in stretches.iter().cloned().flatten() {
+            if line.is_multiple_of(BETWEEN_LOOKS) && self.cancelled.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let wanted = kinds.is_empty() || kinds.binary_search(&block.kind(line)).is_ok();
+            if wanted && self.query.is_match(block.sentence(line))? {
+                self.found.insert(line);
+            }
+        }
+        Ok(Some(Found::new(&self.found, block)))
+    }
+
+    fn by_index(&mut self, number: usize, stretches: &[Range<usize>]) {
+        let Some((shard, resolved)) = self.plan.index_of(&self.database.index, number) else { return };
+        let block = &self.database.blocks[number];
+        self.candidates.clear(block.lines());
+        let (first, segments) = &shard.segments[number - shard.blocks.start];
+        for (offset, segment) in segments.iter().enumerate() {
+            let wanted = |lines: &&Range<usize>| lines.start < segment.end && segment.start < lines.end;
+            let mut wanted = stretches.iter().filter(wanted).peekable();
+            if wanted.peek().is_none() {
+                continue;
+            }
+            let mut bits = Bits::none(segment.len());
+            resolved.mark(&shard.shard, first + offset as u16, TRYING_NUMBERS, &mut bits);
+            for lines in wanted {
+                self.candidates.insert_bits(bits.words(), segment.start, lines);
+            }
+        }
+        self.try_candidates(block, self.query.asked().exact);
+    }
+
+    fn by_literals(&mut self, block: &Block, stretches: &[Range<usize>]) {
+        let Some(literals) = self.plan.literals(self.query) else { return };
+        self.candidates.clear(block.lines());
+        for lines in stretches {
+            literals.scan(block.text(), block.starts(), lines.clone(), |line| self.candidates.insert(line));
+        }
+        self.try_candidates(block, literals.exact);
+    }
+
+    /// Finds those among the candidates that contain what they must; all of them if they are known to.
+    fn try_candidates(&mut self, block: &Block, exact: bool) {
+        // What backtracks is looked at again anyway, and mostly few are left.
+        if exact || self.query.checks() == Checks::All {
+            std::mem::swap(&mut self.found, &mut self.candidates);
+            return;
+        }
+        fetch(block, &self.candidates);
+        let found = &mut self.found;
+        if let Some(literals) =
+            self.query.literals().iter().find(|literals| literals.exact && literals.is_one())
+        {
+            let with = self.candidates.iter().filter(|&line| literals.is_in(block.sentence(line)));
+            with.for_each(|line| found.insert(line));
+        } else if let Some(dfa) = self.query.dfa() {
+            let query = self.query;
+            dfa.scan_stretches(block.text(), block.starts(), self.candidates.stretches(), |line, verdict| {
+                if verdict == Verdict::Match || query.contains().is_match(block.sentence(line)) {
+                    found.insert(line);
+                }
+            });
+        } else {
+            let regex = self.query.contains();
+            let with = self.candidates.iter().filter(|&line| regex.is_match(block.sentence(line)));
+            with.for_each(|line| found.insert(line));
+        }
+    }
+
+    fn by_automaton(&mut self, block: &Block, stretches: &[Range<usize>]) {
+        let Some(dfa) = self.query.dfa() else { return self.by_regex(block, stretches) };
+        for lines in stretches {
+            dfa.scan(block.text(), block.starts(), lines.clone(), |line, verdict| {
+                if verdict == Verdict::Match || self.query.contains().is_match(block.sentence(line)) {
+                    self.found.insert(line);
+                }
+            });
+        }
+    }
+
+    fn by_regex(&mut self, block: &Block, stretches: &[Range<usize>]) {
+        let (text, starts) = (block.text(), block.starts());
+        let regex = self.query.contains();
+        for lines in stretches {
+            // Without the last line feed, behind which no line is.
+            let end = starts[lines.end] as usize - 1;
+            let mut line = lines.start;
+            while line < lines.end {
+                let input = regex_automata::Input::new(text).range(starts[line] as usize..end).earliest(true);
+                let Some(found) = regex.search_half(&input) else { break };
+                let at = found.offset().min(end);
+                line = line_of(starts, line, at);
+                self.found.insert(line);
+                line += 1;
+            }
+        }
+    }
+}
+
+/// Has the memory bring lines that are far from each other, all at once: one that is waited for before the next is asked for takes
+/// longer to come than to be tried.
+fn fetch(block: &Block, lines: &LineSet) {
+    const FAR: usize = 4;
+    if lines.len() * FAR > block.lines() {
+        return;
+    }
+    let (text, starts) = (block.text(), block.starts());
+    let ends = lines.iter().map(|line| text[starts[line] as usize] ^ text[starts[line + 1] as usize - 1]);
+    std::hint::black_box(ends.fold(0, |all, byte| all ^ byte));
+}

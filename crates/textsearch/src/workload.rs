@@ -1,0 +1,202 @@
+//! The requests that a client sends. The i-th is a pure function of (seed, i).
+//!
+//! There is a fixed number of different requests, drawn from families of patterns over the words that a synthetic database
+//! begins with, or read from a file. Which of them is sent is drawn by a law of popularity: the k-th comes with a probability
+//! proportional to 1 / kˢ, Zipf's law, and with s = 0 all are alike.
+
+mod family;
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use kendall_load::{Dialog, Dialogs, Request, RequestClass, Reuse, Transport, Way, Wire, Workload};
+use kendall_station::random::{Purpose, stream, unit};
+
+use crate::client::Client;
+use crate::protocol::{CannotCarry, Dialect};
+use family::Patterns;
+pub use family::{Family, Mix, Wrapping};
+
+/// The most different requests.
+pub const MOST_PATTERNS: usize = 1_000_000;
+
+/// What the requests are like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameters {
+    /// Where they come from.
+    pub requests: Requests,
+    /// Zipf's exponent: the larger, the more requests are those of the first patterns.
+    pub popularity: f64,
+    /// How they are framed.
+    pub dialect: Dialect,
+    /// Whether a connection carries many requests.
+    pub reuse: Reuse,
+}
+
+/// Where requests come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Requests {
+    /// They are drawn.
+    Drawn {
+        /// How many different ones there are.
+        patterns: usize,
+        /// How often each family is drawn.
+        mix: Mix,
+        /// Whether patterns are written for servers that match whole sentences.
+        wrapping: Wrapping,
+        /// How many types a request asks for; all if 0.
+        types_asked: u32,
+        /// How many types there are, numbered from 0.
+        types: u32,
+    },
+    /// They stand in a file, a line `types;pattern` each, the most popular first.
+    File(PathBuf),
+}
+
+/// Why parameters cannot be.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum ParameterError {
+    #[error("there are {0} different requests; there must be 1 to {MOST_PATTERNS}")]
+    Patterns(usize),
+    #[error("popularity is {0}; it must be 0 (all requests alike) or more, and finite")]
+    Popularity(f64),
+    #[error("requests cannot ask for {asked} different types where there are {types}")]
+    Types { asked: u32, types: u32 },
+    #[error("cannot read {}: {reason}", path.display())]
+    File { path: PathBuf, reason: io::Error },
+    #[error("{}, line {line}: no `;`; write TYPES;PATTERN, as in `1,2;this man`", path.display())]
+    NoSemicolon { path: PathBuf, line: usize },
+    #[error("{}, line {line}: {reason}", path.display())]
+    Request { path: PathBuf, line: usize, reason: CannotCarry },
+}
+
+/// The workload of text search against one server.
+#[derive(Clone, Debug)]
+pub struct TextSearchWorkload {
+    server: SocketAddr,
+    dialect: Dialect,
+    reuse: Reuse,
+    seed: u64,
+    source: Source,
+    /// For each request, the probability of it and of all before it.
+    cumulated: Vec<f64>,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Drawn(Patterns),
+    Written(Vec<Bytes>),
+}
+
+impl TextSearchWorkload {
+    /// The requests of one seed, for one server.
+    ///
+    /// # Errors
+    /// Fails on impossible parameters, and on a file that cannot be read or whose lines are no requests.
+    pub fn new(server: SocketAddr, parameters: &Parameters, seed: u64) -> Result<Self, ParameterError> {
+        let Parameters { ref requests, popularity, dialect, reuse } = *parameters;
+        if !(popularity >= 0.0 && popularity.is_finite()) {
+            return Err(ParameterError::Popularity(popularity));
+        }
+        let (source, patterns) = match requests {
+            Requests::File(path) => {
+                let requests = read(path, dialect)?;
+                let count = requests.len();
+                (Source::Written(requests), count)
+            }
+            Requests::Drawn { patterns, mix, wrapping, types_asked: asked, types } => {
+                if asked > types {
+                    return Err(ParameterError::Types { asked: *asked, types: *types });
+                }
+                (Source::Drawn(Patterns::new(mix.clone(), *wrapping, *asked, *types, seed)), *patterns)
+            }
+        };
+        if !(1..=MOST_PATTERNS).contains(&patterns) {
+            return Err(ParameterError::Patterns(patterns));
+        }
+        Ok(Self { server, dialect, reuse, seed, source, cumulated: zipf(patterns, popularity) })
+    }
+
+    /// Which of the different requests the i-th is, from 0, the most popular.
+    pub fn rank(&self, index: u64) -> usize {
+        let drawn = unit(&mut stream(self.seed, Purpose::Request, index));
+        self.cumulated.partition_point(|&sum| sum <= drawn).min(self.cumulated.len() - 1)
+    }
+}
+
+/// The cumulated probabilities of Zipf's law.
+fn zipf(count: usize, exponent: f64) -> Vec<f64> {
+    let mut cumulated: Vec<f64> = (1..=count)
+        .scan(0.0, |sum, rank| {
+            *sum += libm::pow(rank as f64, -exponent);
+            Some(*sum)
+        })
+        .collect();
+    let all = cumulated[count - 1];
+    cumulated.iter_mut().for_each(|sum| *sum /= all);
+    cumulated
+}
+
+fn read(path: &Path, dialect: Dialect) -> Result<Vec<Bytes>, ParameterError> {
+    let path = path.to_owned();
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(reason) => return Err(ParameterError::File { path, reason }),
+    };
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.is_empty());
+    lines
+        .map(|(index, request)| {
+            let line = index + 1;
+            if !request.contains(';') {
+                return Err(ParameterError::NoSemicolon { path: path.clone(), line });
+            }
+            let bytes = dialect.encode_request(request);
+            bytes.map(Bytes::from).map_err(|reason| ParameterError::Request {
+                path: path.clone(),
+                line,
+                reason,
+            })
+        })
+        .collect()
+}
+
+impl Workload for TextSearchWorkload {
+    fn request(&self, index: u64) -> Request {
+        let rank = self.rank(index);
+        match &self.source {
+            Source::Written(requests) => Request::new(0, requests[rank].clone()),
+            Source::Drawn(patterns) => {
+                let (class, text) = patterns.request(rank as u64);
+                let bytes = self.dialect.encode_request(&text).expect("what is drawn is a short line");
+                Request::new(class, bytes.into())
+            }
+        }
+    }
+
+    /// One class for each family that is drawn; one for all requests of a file.
+    fn classes(&self) -> Vec<RequestClass> {
+        let class = |name| RequestClass::new(name, 1.0);
+        match &self.source {
+            Source::Written(_) => vec![class("all")],
+            Source::Drawn(patterns) => patterns.families().map(|family| class(family.name())).collect(),
+        }
+    }
+
+    fn way(&self) -> Way<'_> {
+        let wire = Wire { to: self.server, transport: Transport::Tcp, reuse: self.reuse };
+        Way::Bytes(wire, self)
+    }
+}
+
+impl Dialogs for TextSearchWorkload {
+    fn dialog(&self) -> Box<dyn Dialog> {
+        Box::new(Client::new(self.dialect))
+    }
+}
+
+#[cfg(test)]
+mod tests;

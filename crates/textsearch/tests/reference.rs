@@ -1,0 +1,101 @@
+//! Searches against the plainest reference there is: each line of the file, tried by itself.
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use kendall_textsearch::{
+    Database, Form, Layout, OpenOptions, Query, Reading, Rows, Saving, Search, Semantics, Way,
+};
+use proptest::prelude::*;
+use tempfile::NamedTempFile;
+
+/// What a query finds in a file, row by row, without a database.
+fn expected(file: &[u8], query: &Query) -> String {
+    let mut answer = String::new();
+    for row in String::from_utf8_lossy(file).split_terminator('\n') {
+        let row = row.strip_suffix('\r').unwrap_or(row);
+        let Some((kind, sentence)) = row.split_once("@@@") else { continue };
+        let Ok(kind) = kind.parse::<i32>() else { continue };
+        if (query.kinds().is_empty() || query.kinds().contains(&kind))
+            && query.is_match(sentence.as_bytes()).unwrap()
+        {
+            answer.push_str(row);
+            answer.push('\n');
+        }
+    }
+    answer
+}
+
+fn open(file: &[u8], layout: Layout) -> Arc<Database> {
+    let mut data = NamedTempFile::new().unwrap();
+    data.write_all(file).unwrap();
+    let options = OpenOptions { layout, threads: 2, saving: Saving::Off, ..OpenOptions::default() };
+    Arc::new(Database::open(data.path(), &options).unwrap())
+}
+
+fn answer(search: Search) -> String {
+    search.run().unwrap();
+    let (found, search) = (search.rows_found(), Arc::new(search));
+    let mut out = Vec::new();
+    assert_eq!(Rows::new(search, Form::Row).read(&mut out, usize::MAX), Reading::End);
+    let out = String::from_utf8(out).unwrap();
+    assert_eq!(out.lines().count() as u64, found);
+    out
+}
+
+/// Sentences of few letters, so that patterns meet, with what is odd in files.
+fn sentences() -> impl Strategy<Value = String> {
+    let part = prop::sample::select(vec![
+        "a", "b", "ab", "A", " ", "1", "é", "\u{85}", "\r", "_", "ba", "@@@", "\u{2028}",
+    ]);
+    prop::collection::vec(part, 0..12).prop_map(|parts| parts.concat())
+}
+
+fn files() -> impl Strategy<Value = Vec<(i32, String)>> {
+    prop::collection::vec((prop::sample::select(vec![-3, 0, 1, 2, 7]), sentences()), 0..200)
+}
+
+fn patterns() -> impl Strategy<Value = String> {
+    let leaf = prop::sample::select(vec![
+        "a", "b", "ab", "ba", "1", " ", "é", ".", "\\w", "\\W", "\\d", "[ab]", "[^a]", "\\b", "^", "$",
+        "(?i)b", "\\s", "", "aba", "abab", "[a-z]{3}", ".*", "(.*)", "\\B",
+    ])
+    .prop_map(str::to_owned);
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 1..4).prop_map(|parts| parts.concat()),
+            prop::collection::vec(inner.clone(), 2..4).prop_map(|parts| format!("({})", parts.join("|"))),
+            (inner, prop::sample::select(vec!["*", "+", "?", "{2}", "{1,3}", "*?"]))
+                .prop_map(|(part, repeat)| format!("(?:{part}){repeat}")),
+        ]
+    })
+}
+
+fn text(rows: &[(i32, String)]) -> Vec<u8> {
+    rows.iter().map(|(kind, sentence)| format!("{kind}@@@{sentence}\n")).collect::<String>().into_bytes()
+}
+
+proptest! {
+    #[test]
+    fn every_layout_finds_what_line_by_line_finds(
+        rows in files(),
+        pattern in patterns(),
+        types in prop::sample::select(vec!["", "1", "-3,2", "0,1,2,7,-3", "5"]),
+        whole: bool,
+    ) {
+        let file = text(&rows);
+        let matching = if whole { kendall_textsearch::Matching::Whole } else { kendall_textsearch::Matching::Find };
+        let semantics = Semantics { matching, ..Semantics::default() };
+        let query = Arc::new(Query::parse(&format!("{types};{pattern}"), &semantics).unwrap());
+        let wanted = expected(&file, &query);
+        for layout in Layout::ALL {
+            let database = open(&file, layout);
+            prop_assert_eq!(&answer(database.search(&query)), &wanted, "{:?}", layout);
+            for way in Way::ALL {
+                if let Some(search) = database.search_by(&query, way) {
+                    prop_assert_eq!(&answer(search), &wanted, "{:?} by {}", layout, way);
+                }
+            }
+        }
+    }
+}
