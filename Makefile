@@ -11,7 +11,7 @@ demo:
 # All tests, those against real servers included.
 test:
 	@./tools/install test
-	cargo test --workspace --locked
+	cargo test --workspace --locked --no-fail-fast
 
 # Format, lints and documentation, warnings as errors.
 lint:

@@ -19,7 +19,7 @@ const LATE: f64 = 0.1;
 /// Bytes that clients have not acknowledged are normal on the way; those that could not even be sent are not.
 const BLOCKED: f64 = 0.5;
 
-/// Half of the time some thread is ready and has no core, because others have them.
+/// Half of the time some thread is ready and has no core, and others have as much of one.
 const HELD_UP: f64 = 0.5;
 
 /// What a load found, as far as it helps to judge.
@@ -161,8 +161,9 @@ fn cpu(summary: &Summary, server: &Use) -> Candidate {
 
 fn one_thread(summary: &Summary, server: &Use) -> Candidate {
     let thread = busiest(server);
-    // Where there is one core only, or all threads are as busy, it is the cores that limit.
-    let alone = summary.cores > 1.0 && thread.is_some_and(|thread| thread.cpu_cores > 0.6 * server.cpu_cores);
+    // Where there is one core only, or several threads would be as busy, it is the cores that limit.
+    let wanted = server.cpu_cores + server.waiting_threads;
+    let alone = summary.cores > 1.0 && thread.is_some_and(|thread| occupied(thread) > 0.6 * wanted);
     let share = thread.filter(|_| alone).map_or(0.0, occupied);
     let limit = Bottleneck::OneThread {
         thread: thread.map_or_else(String::new, |thread| thread.thread.clone()),
@@ -215,7 +216,7 @@ fn run_queue(summary: &Summary, server: &Use) -> Candidate {
     let foreign_cores = foreign_cores(summary);
     let throttled = server.throttled.unwrap_or(0.0);
     // Its own threads are not in each other's way where it has not used up its cores.
-    let others = foreign_cores > server.cpu_cores && server.cpu_cores < LIMITS * summary.cores;
+    let others = foreign_cores >= HELD_UP && server.cpu_cores < LIMITS * summary.cores;
     let waits = others && is_full(summary) && server.waiting_threads >= HELD_UP;
     // What the server itself waits for all the time stays its limit: more cores would not help it.
     let share = if waits { LIMITS } else { 0.0 };

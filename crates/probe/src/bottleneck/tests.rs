@@ -74,6 +74,13 @@ fn each_limit_is_named_from_what_shows_it() {
         (server.cpu_cores, server.waiting_threads) = (0.5, 1.4);
     });
     assert!(matches!(run_queue, Bottleneck::RunQueue { .. }), "{run_queue}");
+    // Two threads that would use two cores share them evenly with a program that has as many.
+    let halved = with(|summary, server| {
+        summary.machine.busy_cores = Some(4.0);
+        (server.cpu_cores, server.waiting_threads) = (2.1, 1.9);
+        (server.threads[0].cpu_cores, server.threads[0].waiting) = (0.6, 0.4);
+    });
+    assert!(matches!(halved, Bottleneck::RunQueue { .. }), "{halved}");
     let throttled = with(|_, server| server.throttled = Some(0.85));
     assert!(throttled.to_string().contains("quota"), "{throttled}");
     let none = with(|_, _| ());
