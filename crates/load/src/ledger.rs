@@ -22,7 +22,7 @@ use crate::workload::{Request, Workload};
 /// any measure, and the generator must not run out of memory over it.
 const WAITING_AT_MOST: usize = 1_000_000;
 
-/// How long a run waits at least for what is still out at its end, unless its plan allows less.
+/// How long no answer has come, at least, before a run that is over gives up what is still out.
 const DRAIN_AT_LEAST_NS: i64 = 2_000_000_000;
 
 /// Where the rows go.
@@ -43,6 +43,10 @@ pub(crate) struct Ledger<'a, C> {
     /// Connections that are open or being opened, idle ones included.
     open: u32,
     in_flight: u64,
+    /// When it was first asked how long to wait for what is still out.
+    over_ns: Option<i64>,
+    /// When a request last ended.
+    ended_ns: i64,
     tally: Tally,
     recent: Recent,
 }
@@ -112,6 +116,8 @@ impl<'a, C> Ledger<'a, C> {
             idle: Vec::new(),
             open: 0,
             in_flight: 0,
+            over_ns: None,
+            ended_ns: 0,
             tally: Tally::new(plan.seed),
             recent: Recent::new(),
         }
@@ -142,11 +148,14 @@ impl<'a, C> Ledger<'a, C> {
         self.in_flight == 0 && self.waiting.is_empty()
     }
 
-    /// How long to wait for what is still out, once no further request can come to be due.
-    pub(crate) fn drain_ns(&self) -> i64 {
+    /// Until when to wait for what is still out, now that no further request can come to be due. Each answer that comes
+    /// moves it on, as far as the plan allows.
+    pub(crate) fn drain_until_ns(&mut self, now_ns: i64) -> i64 {
+        let over_ns = *self.over_ns.get_or_insert(now_ns);
         let allowed = i64::try_from(self.plan.drain.as_nanos()).unwrap_or(i64::MAX);
         let usual = i64::try_from(self.tally.response_p99_ns()).unwrap_or(i64::MAX);
-        allowed.min(usual.saturating_mul(3).max(DRAIN_AT_LEAST_NS))
+        let silence = usual.saturating_mul(3).max(DRAIN_AT_LEAST_NS);
+        over_ns.saturating_add(allowed).min(self.ended_ns.max(over_ns).saturating_add(silence))
     }
 
     /// The next request that is due by now and can have a connection. Those that cannot are put to wait.
@@ -235,6 +244,7 @@ impl<'a, C> Ledger<'a, C> {
     /// A request that was begun has ended, and left this connection for the next, or none.
     pub(crate) fn end(&mut self, ended: Ended, connection: Option<C>, now_ns: i64) {
         self.change_in_flight(-1);
+        self.ended_ns = now_ns;
         match connection {
             Some(connection) => self.idle.push(connection),
             None => self.open -= 1,

@@ -18,8 +18,8 @@ pub struct Plan {
     pub duration: Option<Duration>,
     /// A request without a complete answer this long after it was begun is given up.
     pub timeout: Duration,
-    /// After the last request, how long to wait at most for what is still out. It ends sooner once 2 s have passed
-    /// and three times the 99th percentile of the response times.
+    /// After the last request, how long to wait at most for what is still out. It ends sooner once no answer has come
+    /// for 2 s and for three times the 99th percentile of the response times.
     pub drain: Duration,
     /// No more connections than this at once, and at least 1; further requests wait for one.
     /// At most 1,000,000 wait; those beyond end unanswered at once.

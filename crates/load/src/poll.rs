@@ -133,11 +133,11 @@ impl Driver<'_, '_> {
                 look_ns = now + look_every;
             }
             if self.ledger.is_over(now) {
+                if now >= drain_until_ns || drain_until_ns == i64::MAX {
+                    drain_until_ns = self.ledger.drain_until_ns(now);
+                }
                 if self.ledger.is_settled() || now >= drain_until_ns {
                     break;
-                }
-                if drain_until_ns == i64::MAX {
-                    drain_until_ns = now.saturating_add(self.ledger.drain_ns());
                 }
             }
             if now >= self.expiry_ns {

@@ -66,14 +66,14 @@ impl<'g, 'a: 'g> Driver<'_, 'a, 'g> {
         loop {
             let now = now_ns();
             let is_over = self.ledger.is_over(now);
+            if is_over && (now >= drain_until_ns || drain_until_ns == i64::MAX) {
+                drain_until_ns = self.ledger.drain_until_ns(now);
+            }
             let stop = cancel.load(Ordering::Relaxed) || now >= drain_until_ns;
             if stop || is_over && self.ledger.is_settled() {
                 break;
             }
             self.begin_due(now);
-            if is_over && drain_until_ns == i64::MAX {
-                drain_until_ns = now.saturating_add(self.ledger.drain_ns());
-            }
             let next_ns = self.ledger.next_ns().unwrap_or(drain_until_ns);
             tokio::select! {
                 biased;

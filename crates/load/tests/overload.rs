@@ -79,11 +79,8 @@ fn twice_the_capacity_makes_no_storm_of_connections_and_loses_nothing() {
         let plan =
             Plan { connections: 20, drain: Duration::from_secs(20), ..plan(Arrivals::poisson(1000.0), 1000) };
         let (_, summary) = rows(&plan, &over(driver, address));
-        // What is left drains as fast as the server works; who waits longer than thrice the 99th percentile so far is
-        // unanswered.
-        let ended = summary.count(Outcome::Answered) + summary.count(Outcome::Unanswered);
-        assert_eq!(ended, summary.sent);
-        assert!(summary.count(Outcome::Answered) > summary.sent / 2, "{summary:?}");
+        // What is left drains as fast as the server works, and is waited for as long as answers come.
+        assert_eq!(summary.count(Outcome::Answered), summary.sent);
         assert_eq!((summary.connections_opened, summary.max_in_flight), (20, 20));
         assert!(summary.waited_for_connection > summary.sent / 3, "{summary:?}");
         assert!(summary.wait_for_connection.p99_ns > 100_000_000, "{summary:?}");

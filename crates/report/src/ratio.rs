@@ -8,7 +8,7 @@ use crate::number::{NONE, significant};
 use crate::published::Measure;
 
 /// Two numbers this near to each other are called alike.
-const ALIKE: f64 = 0.05;
+pub(crate) const ALIKE: f64 = 0.05;
 
 /// One number relative to another, the two being independent. The interval is that of the difference of their
 /// logarithms (delta method); without an interval of either there is none.

@@ -8,7 +8,7 @@ use crate::figure::{Table, place_cells, time_cell};
 use crate::model::{Modelled, Point, Report};
 use crate::number::percent;
 use crate::published::Measure;
-use crate::ratio::{Order, measured_ratio, order, ratio, ratio_cell};
+use crate::ratio::{ALIKE, Order, measured_ratio, order, ratio, ratio_cell};
 
 /// Ratios this near to each other are called the same, whatever their intervals.
 const NEAR: f64 = 0.1;
@@ -117,13 +117,17 @@ fn sentences(report: &Report, lines: &[Line<'_>], first: &str) -> Vec<String> {
         ratio_cell(Some(*measured)),
         ratio_cell(Some(*simulated)),
     )];
-    let worth = |(_, measured, simulated): &(&Line<'_>, Estimate, Estimate)| {
-        simulated.value < 1.0 && order(simulated.value, *measured) == Order::Same
-    };
-    let best = pairs.iter().filter(|pair| worth(pair)).min_by(|a, b| a.2.value.total_cmp(&b.2.value));
+    // What nobody could measure is no gain.
+    let best =
+        pairs.iter().filter(|pair| pair.2.value < 1.0 - ALIKE && order(pair.2.value, pair.1) != Order::Other);
+    let best = best.min_by(|a, b| a.2.value.total_cmp(&b.2.value));
     sentences.extend(best.map(|(line, measured, simulated)| {
+        let told = match order(simulated.value, *measured) {
+            Order::CannotTell => ", in an interval too wide to tell",
+            _ => "",
+        };
         format!(
-            "At most there was {} to gain on {first} by simulation, at {}; measured, it was {}.",
+            "At most there was {} to gain on {first} by simulation, at {}; measured, it was {}{told}.",
             percent(1.0 - simulated.value),
             report.place(line.point),
             percent(1.0 - measured.value)

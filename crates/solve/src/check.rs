@@ -156,8 +156,19 @@ pub struct Setting {
     pub place: String,
     /// Processor time of the server per second, in cores, over all trials.
     pub cpu_cores: Option<f64>,
+    /// How the server's threads queued for cores, where that was watched.
+    pub run_queue: Option<RunQueue>,
     /// Whether client and server share a machine.
     pub hosts: Hosts,
+}
+
+/// Threads that queue for cores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunQueue {
+    /// The cores that the server may use.
+    pub cores: f64,
+    /// How many of its threads are ready and have no core, on average over time.
+    pub waiting_threads: f64,
 }
 
 /// On which machines client and server run.

@@ -6,7 +6,7 @@ mod run;
 
 use kendall_record::{Outcome, RequestRow};
 use kendall_solve::Trial;
-use kendall_solve::check::{Check, Finding, Hosts, Load, Setting, Verdict, check, check_loads};
+use kendall_solve::check::{Check, Finding, Hosts, Load, RunQueue, Setting, Verdict, check, check_loads};
 use kendall_station::random::{Purpose, stream};
 use kendall_station::{Arrivals, Class, Law, Servers, Station};
 use proptest::collection::vec;
@@ -17,7 +17,7 @@ use run::{MEAN_S, Run, SECOND};
 const MS: i64 = 1_000_000;
 
 fn all(rows: &[RequestRow], station: &Station) -> Vec<Finding> {
-    let setting = Setting { place: "here".into(), cpu_cores: None, hosts: Hosts::Apart };
+    let setting = Setting { place: "here".into(), hosts: Hosts::Apart, ..Setting::default() };
     check(&[Trial { rows, warmup_ns: 0 }], station, &setting)
 }
 
@@ -289,7 +289,7 @@ fn instruments_are_judged() {
         "{}",
         delay.sentence
     );
-    let setting = |hosts, cpu_cores| Setting { place: String::new(), cpu_cores: Some(cpu_cores), hosts };
+    let setting = |hosts, cpu_cores| Setting { cpu_cores: Some(cpu_cores), hosts, ..Setting::default() };
     let rows = run.rows();
     let trials = [Trial { rows: &rows, warmup_ns: 0 }];
     for (cpu_cores, verdict) in [(1.0, Verdict::Holds), (2.0, Verdict::Broken), (0.3, Verdict::Broken)] {
@@ -297,6 +297,11 @@ fn instruments_are_judged() {
         let of = |what: Check| found.iter().find(|finding| finding.check == what).unwrap().verdict;
         assert_eq!((of(Check::UtilisationLaw), of(Check::ApartHosts)), (verdict, Verdict::CannotTell));
     }
+    // Service that waits for a core is not called a wait for something else.
+    let run_queue = Some(RunQueue { cores: 2.0, waiting_threads: 0.6 });
+    let shared = check(&trials, &station, &Setting { run_queue, ..setting(Hosts::Same, 0.3) });
+    let law = shared.iter().find(|finding| finding.check == Check::UtilisationLaw).unwrap();
+    assert!(law.verdict == Verdict::Broken && law.sentence.contains("share 2 cores"), "{}", law.sentence);
 }
 
 #[test]
@@ -372,7 +377,7 @@ proptest! {
     ) {
         let trials: Vec<Vec<RequestRow>> = trials.into_iter().map(|rows| vec![rows; repeated].concat()).collect();
         let views: Vec<Trial<'_>> = trials.iter().map(|rows| Trial { rows, warmup_ns }).collect();
-        let setting = Setting { place: "here".into(), cpu_cores: Some(0.0), hosts: Hosts::Same };
+        let setting = Setting { place: "here".into(), cpu_cores: Some(0.0), hosts: Hosts::Same, run_queue: None };
         for finding in check(&views, &station, &setting) {
             prop_assert!(!finding.sentence.is_empty() && !finding.sentence.contains("NaN"), "{:?}", finding);
             prop_assert!(finding.p_value.is_none_or(|p| (0.0..=1.0).contains(&p)), "{:?}", finding);

@@ -2,10 +2,10 @@
 
 use kendall_load::RequestClass;
 use kendall_report::{Point, Report};
-use kendall_solve::check::{Finding, Hosts, Load, Setting, check, check_loads};
+use kendall_solve::check::{Finding, Hosts, Load, RunQueue, Setting, check, check_loads};
 use kendall_station::{Class, Law, Station};
 
-use super::{Measurement, Sample};
+use super::{Measurement, Sample, Tried};
 use crate::axis::Axis;
 use crate::experiment::Combination;
 use crate::lab::Lab;
@@ -19,10 +19,27 @@ impl Measurement {
         let classes = asked_classes(sample).unwrap_or_default();
         let station =
             Station { discipline, classes, ..Station::new(self.arrivals.clone(), service, servers) };
-        let cpu_cores = sample.server_cpu_cores();
-        // The laboratory starts its servers on the machine that loads them.
-        check(&sample.views(), &station, &Setting { place: String::new(), cpu_cores, hosts: Hosts::Same })
+        let setting = Setting {
+            place: String::new(),
+            cpu_cores: sample.server_cpu_cores(),
+            run_queue: run_queue(sample),
+            // The laboratory starts its servers on the machine that loads them.
+            hosts: Hosts::Same,
+        };
+        check(&sample.views(), &station, &setting)
     }
+}
+
+/// How the server's threads queued for cores, on average over the trials; `None` where one was not watched.
+fn run_queue(sample: &Sample) -> Option<RunQueue> {
+    let seen = |trial: &Tried| {
+        let summary = &trial.result.resources.as_ref()?.summary;
+        Some((summary.cores, summary.server.as_ref()?.waiting_threads))
+    };
+    let seen: Vec<(f64, f64)> = sample.trials.iter().map(seen).collect::<Option<_>>()?;
+    let (cores, _) = *seen.first()?;
+    let waiting_threads = seen.iter().map(|&(_, waiting)| waiting).sum::<f64>() / seen.len() as f64;
+    Some(RunQueue { cores, waiting_threads })
 }
 
 /// The classes in the shares in which the workload draws them; `None` where it does not.

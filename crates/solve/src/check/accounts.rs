@@ -4,7 +4,7 @@ use kendall_record::{Outcome, RequestRow};
 use kendall_station::Arrivals;
 
 use super::seen::{Seen, seconds, service_s};
-use super::{Check, Finding, Setting, Verdict};
+use super::{Check, Finding, RunQueue, Setting, Verdict};
 use crate::number::{percent, significant, time};
 use crate::statistics::{mean, variance};
 
@@ -69,6 +69,16 @@ pub(super) fn utilisation_law(seen: &Seen<'_>, setting: &Setting) -> Option<Find
             percent(effect / (1.0 + effect))
         );
         (Verdict::Broken, sentence)
+    } else if let Some(queue) = setting.run_queue.filter(|queue| queue.explains(busy, cpu_cores)) {
+        let sentence = format!(
+            "Requests were in service on {cores} servers at once, but these share {} cores: {} of their threads wait for one, on \
+             average. So service takes {} times as long as it takes alone, and longer the more are in service; a station of \
+             fewer servers that share, or as many workers as cores, would be told its true service time.",
+            queue.cores,
+            significant(queue.waiting_threads, 3),
+            significant(busy / cpu_cores, 2),
+        );
+        (Verdict::Broken, sentence)
     } else if effect < -CPU_OFF {
         let sentence = format!(
             "Requests were in service on {cores} servers, which used {cpu} cores: service waits for something that is no \
@@ -79,6 +89,14 @@ pub(super) fn utilisation_law(seen: &Seen<'_>, setting: &Setting) -> Option<Find
         (Verdict::Holds, format!("The server used {cpu} cores, and rate × service time is {cores}."))
     };
     Some(Finding::new(Check::UtilisationLaw, verdict, sentence).effect("processor time", effect))
+}
+
+impl RunQueue {
+    /// Whether most of the time in service beyond that of processors passes in waiting for one.
+    fn explains(self, busy: f64, cpu_cores: f64) -> bool {
+        let missing = busy - cpu_cores;
+        missing > CPU_OFF * busy && self.waiting_threads >= 0.5 * missing
+    }
 }
 
 /// The interactive response-time law of a closed population: N = X(R + Z) (Denning and Buzen 1978, section 4).
