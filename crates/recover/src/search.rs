@@ -23,9 +23,10 @@ mod seen;
 mod shared;
 mod space;
 mod table;
+mod told;
 
 pub use hunt::{Hunt, Progress};
-use learned::{Kind, Learned};
+use learned::Learned;
 use seen::Seen;
 use shared::{Counts, Dictionary, Shared};
 pub use space::{Space, SpaceError};
@@ -301,7 +302,7 @@ impl Finder {
 
     /// What can be told of the table, if there is one.
     pub fn table(&self) -> Option<TableReport> {
-        self.0.table.as_ref().map(|table| table.report(self.0.learned.ns_of(Kind::Masks)))
+        self.0.table_report()
     }
 
     /// Adds what is counted to the metrics.
