@@ -26,11 +26,6 @@ fn a_file_comes_back_decrypted_whatever_its_size() {
 #[test]
 fn recorded_traffic_of_the_course_is_answered_to_the_byte() {
     let server = Running::new(options());
-    let hex = |text: &str| -> Vec<u8> {
-        let digits: Vec<u8> = text.lines().filter(|line| !line.starts_with('#')).collect::<String>().into();
-        let pairs = digits.chunks_exact(2).map(|pair| std::str::from_utf8(pair).unwrap());
-        pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
-    };
     let mut peer = Peer::connect(server.address);
     peer.send(&hex(include_str!("testdata/course-request.hex")));
     assert_eq!(peer.rest(), hex(include_str!("testdata/course-answer.hex")));

@@ -47,6 +47,13 @@ pub(crate) fn file(length: usize) -> Vec<u8> {
     (0..length).map(|i| (i * 31 + i / 253) as u8).collect()
 }
 
+/// The bytes of a file of testdata: hexadecimal digits, and lines of comment that begin with #.
+pub(crate) fn hex(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> = text.lines().filter(|line| !line.starts_with('#')).collect::<String>().into();
+    let pairs = digits.chunks_exact(2).map(|pair| std::str::from_utf8(pair).unwrap());
+    pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
+}
+
 pub(crate) struct Peer(pub(crate) TcpStream);
 
 impl Peer {
