@@ -33,6 +33,11 @@ fn table(encoder: &mut DescriptorEncoder<'_>, report: &TableReport) -> Result<()
         ("longest", "Passwords of up to so many characters are in the table", Some(report.longest as f64)),
         ("passwords", "Passwords that the table has, or will have", Some(report.passwords as f64)),
         ("bytes", "Memory that the table takes", Some(report.bytes as f64)),
+        (
+            "next_bytes",
+            "Memory that a table of one character more would take",
+            report.next_bytes.map(|b| b as f64),
+        ),
         ("done", "How much of the table is built; it answers at 1", Some(report.done)),
         ("hits", "Requests that the table has answered", Some(report.hits as f64)),
         ("cost_seconds", "Processor time that building the table took", report.cost_ns.map(seconds)),

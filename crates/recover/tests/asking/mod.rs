@@ -22,6 +22,8 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 pub(crate) const TEST_KEY: u128 = 0xbc22_4195_2238_500f_21b2_85fd_b75d_3e77;
 /// The key of "abc".
 pub(crate) const ABC_KEY: u128 = 0x7faa_8044_02d0_fa50_ff6c_2491_de3f_f46a;
+/// The key of "xqz", as Python derives it.
+pub(crate) const XQZ_KEY: u128 = 0x5c25_3292_22ae_6b8e_0395_ac9d_facd_a2e8;
 
 pub(crate) fn sha1(password: &str) -> [u8; 20] {
     Sha1::digest(password.as_bytes()).into()
