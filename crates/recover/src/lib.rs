@@ -13,6 +13,7 @@ mod request;
 pub mod search;
 mod server;
 pub mod spool;
+pub mod trace;
 pub mod words;
 mod workload;
 

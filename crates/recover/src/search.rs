@@ -23,9 +23,10 @@ mod seen;
 mod shared;
 mod space;
 mod table;
+mod told;
 
 pub use hunt::{Hunt, Progress};
-use learned::{Kind, Learned};
+use learned::Learned;
 use seen::Seen;
 use shared::{Counts, Dictionary, Shared};
 pub use space::{Space, SpaceError};
@@ -111,6 +112,9 @@ pub enum Way {
 }
 
 impl Way {
+    /// All.
+    pub const ALL: [Self; 5] = [Self::Seen, Self::Table, Self::Dictionary, Self::Rules, Self::BruteForce];
+
     /// The name in metrics.
     pub fn name(self) -> &'static str {
         match self {
@@ -200,6 +204,8 @@ pub struct FinderOptions {
     pub seen_entries: NonZeroUsize,
     /// How many bytes a table of all short passwords by their SHA-1 digests may take; 0 for no table.
     pub table_memory_bytes: u64,
+    /// Up to which length the table must go, or searching is refused; if left out, up to the one that fits.
+    pub table_length: Option<NonZeroUsize>,
     /// How many threads build the table.
     pub table_threads: NonZeroUsize,
 }
@@ -216,6 +222,7 @@ impl FinderOptions {
             most_candidates: 8_400_000_000,
             seen_entries: NonZeroUsize::new(65_536).expect("it is not zero"),
             table_memory_bytes: 0,
+            table_length: None,
             table_threads: available_parallelism().unwrap_or(NonZeroUsize::MIN),
         }
     }
@@ -230,6 +237,21 @@ pub enum FinderError {
     /// The table cannot be built.
     #[error("cannot start the thread that builds the table of passwords: {0}; run without a table")]
     NoThread(String),
+    /// The table would be too large.
+    #[error(
+        "a table of all passwords of up to {length} characters {needs}, and {granted} MiB are granted; give more with \
+         --table-memory, or a shorter --table-length",
+        needs = needs(*.needs_bytes),
+        granted = .granted_bytes >> 20
+    )]
+    NoTable {
+        /// Up to which length it should go.
+        length: usize,
+        /// What it would take; `None` where it has more passwords than a table may have.
+        needs_bytes: Option<u64>,
+        /// What it may take.
+        granted_bytes: u64,
+    },
     /// It would take too long.
     #[error(
         "{candidates} passwords would have to be tried, and no more than {bound} are; ask for a shorter one"
@@ -242,6 +264,13 @@ pub enum FinderError {
     },
 }
 
+fn needs(bytes: Option<u64>) -> String {
+    match bytes {
+        Some(bytes) => format!("needs {} MiB", bytes.div_ceil(1 << 20)),
+        None => format!("has more than the {} passwords of the largest", u32::MAX),
+    }
+}
+
 /// Finds passwords. One is shared by all workers.
 pub struct Finder(Arc<Shared>);
 
@@ -249,12 +278,11 @@ impl Finder {
     /// Makes ready for searching. A table is built from now on, and answers when it is done.
     ///
     /// # Errors
-    /// Fails if the thread that is to build a table cannot be started.
+    /// Fails if a table of the wanted length does not fit, or the thread that is to build it cannot be started.
     pub fn new(options: FinderOptions) -> Result<Self, FinderError> {
         let FinderOptions { engine, strategy, space, words, most_candidates, .. } = options;
         let threads = options.table_threads.get();
-        let table = Table::start(engine, &space, options.table_memory_bytes, threads);
-        let table = table.map_err(|error| FinderError::NoThread(error.to_string()))?;
+        let table = Table::start(engine, &space, options.table_memory_bytes, options.table_length, threads)?;
         Ok(Self(Arc::new(Shared {
             engine,
             strategy,
@@ -301,7 +329,7 @@ impl Finder {
 
     /// What can be told of the table, if there is one.
     pub fn table(&self) -> Option<TableReport> {
-        self.0.table.as_ref().map(|table| table.report(self.0.learned.ns_of(Kind::Masks)))
+        self.0.table_report()
     }
 
     /// Adds what is counted to the metrics.

@@ -6,10 +6,12 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kendall_digest::{Engine, Interrupt};
+use kendall_record::clock::now_ns;
 use kendall_service::{
     Body, BodyFuture, Config, Counter, Decoded, Handler, Malformed, Reader, Registry, Reply, Server,
     ServiceError, Sink, Step, Then, Whole,
@@ -19,10 +21,11 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 
 use crate::cipher::Cipher;
-use crate::keys::Keys;
+use crate::keys::{Key, Keys};
 use crate::protocol::{BLOCK_BYTES, Dialect, HEAD_BYTES_AT_MOST, Head, NoHead, encode_answer};
-use crate::search::{Finder, FinderError, FinderOptions, Found, Hash, Hunt, Progress, Wanted};
+use crate::search::{Finder, FinderError, FinderOptions, Found, Hash, Hunt, Progress, Wanted, Way};
 use crate::spool::{Room, Spool, SpoolOptions};
+use crate::trace::{Cost, Trace, TraceError};
 
 /// The candidates of a worker's first chunk, well below a millisecond.
 const FIRST_CHUNK: u64 = 65_536;
@@ -42,6 +45,8 @@ pub struct Options {
     pub spool: SpoolOptions,
     /// The most bytes of an encrypted file; a request with a longer one is closed unread.
     pub most_file_bytes: u64,
+    /// Where to write what each request cost, if anywhere.
+    pub trace: Option<PathBuf>,
 }
 
 impl Options {
@@ -54,6 +59,7 @@ impl Options {
             key_entries: NonZeroUsize::new(65_536).expect("it is not zero"),
             spool: SpoolOptions::default(),
             most_file_bytes: 1 << 30,
+            trace: None,
         }
     }
 }
@@ -67,12 +73,15 @@ pub enum ServerError {
     /// What finds passwords.
     #[error(transparent)]
     Finder(#[from] FinderError),
+    /// The file of costs.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
 }
 
 /// Opens the server's sockets.
 ///
 /// # Errors
-/// Fails if an address is taken, the file of stamps cannot be written or threads cannot be started.
+/// Fails if an address is taken, the file of stamps or the trace cannot be written or threads cannot be started.
 pub fn bind(options: Options) -> Result<Server<Recover>, ServerError> {
     let service = options.service.clone();
     Ok(Server::bind(service, Recover::new(options)?)?)
@@ -97,6 +106,7 @@ pub struct Recover {
     /// One for each worker.
     interrupts: Vec<Interrupt>,
     counts: Arc<Counts>,
+    trace: Arc<Trace>,
 }
 
 /// What is counted.
@@ -175,8 +185,8 @@ impl Recover {
     /// The system without its sockets.
     ///
     /// # Errors
-    /// Fails if threads cannot be started.
-    pub fn new(options: Options) -> Result<Self, FinderError> {
+    /// Fails if threads cannot be started or the trace cannot be written.
+    pub fn new(options: Options) -> Result<Self, ServerError> {
         // From 10 µs in steps of two to 84 s.
         let times = || Histogram::new(exponential_buckets(1e-5, 2.0, 24));
         let counts = Counts { outcomes: Family::default(), search_s: times(), key_s: times() };
@@ -191,6 +201,7 @@ impl Recover {
             most_file_bytes: options.most_file_bytes,
             interrupts: (0..options.service.workers.get()).map(|_| Interrupt::new()).collect(),
             counts: Arc::new(counts),
+            trace: Arc::new(Trace::create(options.trace.as_deref())?),
         })
     }
 
@@ -198,7 +209,7 @@ impl Recover {
     fn course(&self, wanted: Wanted) -> Course {
         if let Some(found) = self.finder.at_once(&wanted) {
             if let Some(key) = self.keys.cached(&found.password) {
-                return Course::Answer(key.to_vec());
+                return Course::Answer(Solved { key, way: found.by, search_ns: 0, key_ns: 0 }.reply());
             }
             self.keys.expect(&found.password);
             return Course::Work(Job::new(), Stage::Known(found));
@@ -212,7 +223,7 @@ impl Recover {
             Err(error) => {
                 tracing::debug!(%error, "a request is not searched for");
                 self.counts.count(Outcome::BeyondBound);
-                Course::Answer(Vec::new())
+                Course::Answer(nothing())
             }
         }
     }
@@ -239,8 +250,8 @@ impl Recover {
 
 /// What is to be done for a request.
 enum Course {
-    /// The key is known, or, if it is empty, nothing can be done.
-    Answer(Vec<u8>),
+    /// The key is known, or nothing can be done.
+    Answer(Reply),
     Work(Job, Stage),
 }
 
@@ -281,20 +292,30 @@ impl Handler for Recover {
             self.counts.count(Outcome::TooLarge);
             return Ok(Some(Decoded::Answer { used_bytes, reply: nothing(), body: None }));
         }
-        let (dialect, counts) = (self.dialect, Arc::clone(&self.counts));
-        let upload = Upload { spool: Spool::new(&self.room, file_bytes), id, dialect, counts };
-        let body: Option<Box<dyn Sink>> = Some(Box::new(upload));
+        let body = |cipher| -> Option<Box<dyn Sink>> {
+            let spool = Spool::new(&self.room, file_bytes, cipher);
+            Some(Box::new(Upload {
+                spool,
+                id,
+                dialect: self.dialect,
+                counts: Arc::clone(&self.counts),
+                trace: Arc::clone(&self.trace),
+            }))
+        };
         if file_bytes == 0 || !file_bytes.is_multiple_of(BLOCK_BYTES) {
             self.counts.count(Outcome::WrongLength);
-            return Ok(Some(Decoded::Answer { used_bytes, reply: nothing(), body }));
+            return Ok(Some(Decoded::Answer { used_bytes, reply: nothing(), body: body(None) }));
         }
         let wanted = Wanted { hash, lengths };
         let flight = key(&wanted);
         Ok(Some(match self.course(wanted) {
-            Course::Answer(key) => Decoded::Answer { used_bytes, reply: Reply::new(key, Then::Close), body },
+            Course::Answer(reply) => {
+                let cipher = Solved::of(&reply).map(|solved| Cipher::new(solved.key));
+                Decoded::Answer { used_bytes, reply, body: body(cipher) }
+            }
             Course::Work(job, stage) => {
                 let task = Task { stage, searched: Duration::ZERO };
-                Decoded::Work { used_bytes, job, task, key: Some(flight), body }
+                Decoded::Work { used_bytes, job, task, key: Some(flight), body: body(None) }
             }
         }))
     }
@@ -319,7 +340,9 @@ impl Handler for Recover {
         self.counts.search_s.observe(task.searched.as_secs_f64());
         let derived = self.keys.derive(&found.password);
         self.counts.key_s.observe(derived.took_ns as f64 / 1e9);
-        Step::Done(Reply::new(derived.key.to_vec(), Then::Close))
+        let search_ns = task.searched.as_nanos() as u64;
+        let solved = Solved { key: derived.key, way: found.by, search_ns, key_ns: derived.took_ns };
+        Step::Done(solved.reply())
     }
 
     fn interrupt(&self, worker: usize) {
@@ -327,7 +350,7 @@ impl Handler for Recover {
     }
 
     fn wants_body(&self, reply: &Reply) -> bool {
-        key_of(reply).is_some()
+        Solved::of(reply).is_some()
     }
 
     fn refusal(&self) -> Reply {
@@ -341,16 +364,45 @@ impl Handler for Recover {
         registry.register("recover_search_seconds", help, search_s.clone());
         let help = "Time for the key, of the same requests: a fixed cost of each";
         registry.register("recover_key_seconds", help, key_s.clone());
+        let help = "Rows of the trace that came too fast to be written";
+        registry.register("recover_trace_dropped", help, self.trace.dropped.clone());
         self.finder.register(registry);
         self.keys.register(registry);
     }
 }
 
-/// The key that a reply is, within the server.
-fn key_of(reply: &Reply) -> Option<[u8; 16]> {
-    match &reply.body {
-        Body::Bytes(bytes) => bytes.as_slice().try_into().ok(),
-        Body::Stream(_) => None,
+/// What a request came to, as a reply within the server. Its [`Upload`] makes the answer of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Solved {
+    key: Key,
+    way: Way,
+    search_ns: u64,
+    key_ns: u64,
+}
+
+impl Solved {
+    fn reply(self) -> Reply {
+        let way = Way::ALL.iter().position(|way| *way == self.way).expect("all are there") as u8;
+        let mut bytes = self.key.to_vec();
+        bytes.extend(self.search_ns.to_be_bytes());
+        bytes.extend(self.key_ns.to_be_bytes());
+        bytes.push(way);
+        Reply::new(bytes, Then::Close)
+    }
+
+    /// What a reply says; `None` of one that says that there is nothing.
+    fn of(reply: &Reply) -> Option<Self> {
+        let Body::Bytes(bytes) = &reply.body else { return None };
+        let (key, rest) = bytes.split_first_chunk()?;
+        let (search, rest) = rest.split_first_chunk()?;
+        let (derived, rest) = rest.split_first_chunk()?;
+        let [way] = rest else { return None };
+        Some(Self {
+            key: *key,
+            way: *Way::ALL.get(usize::from(*way))?,
+            search_ns: u64::from_be_bytes(*search),
+            key_ns: u64::from_be_bytes(*derived),
+        })
     }
 }
 
@@ -361,6 +413,7 @@ struct Upload {
     id: i32,
     dialect: Dialect,
     counts: Arc<Counts>,
+    trace: Arc<Trace>,
 }
 
 impl Sink for Upload {
@@ -381,7 +434,12 @@ impl Sink for Upload {
     }
 
     fn finish(self: Box<Self>, reply: Reply) -> (Box<dyn Reader>, Then) {
-        let Some(key) = key_of(&reply) else { return (Box::new(Whole::new(Vec::new())), Then::Close) };
+        let Some(solved) = Solved::of(&reply) else {
+            return (Box::new(Whole::new(Vec::new())), Then::Close);
+        };
+        let Solved { key, way, search_ns, key_ns } = solved;
+        let (finished_ns, file_bytes) = (now_ns(), self.spool.length());
+        self.trace.write(Cost { finished_ns, id: self.id, way, search_ns, key_ns, file_bytes });
         let cipher = Cipher::new(key);
         match cipher.padding(self.spool.last_block()) {
             Ok(padding) => {

@@ -1,6 +1,9 @@
 //! Where encrypted files wait while they come and while their passwords are searched for: in memory as long as there is room
 //! in a budget that all share, then in temporary files without a name, which are gone with whoever had them open.
 //!
+//! Where the key is known before the file comes, what waits in memory is decrypted as it comes, while the processor still has
+//! it at hand and the client is busier than the server. What waits on disk is encrypted in any case.
+//!
 //! However many files there are and however long, they take no more memory than the budget, [`FREE_BYTES`], and a piece of
 //! [`PIECE_BYTES`] for each connection.
 
@@ -22,7 +25,8 @@ use crate::cipher::{BLOCK, Cipher};
 /// The bytes of a piece, in memory, to a file and from it. A whole number of the cipher's blocks.
 pub const PIECE_BYTES: usize = 256 * 1024;
 /// Memory of files that are gone is kept for the next, so much of it: the first use of a page costs more than all others.
-pub const FREE_BYTES: usize = 32 << 20;
+/// A file of 50 MB fits.
+pub const FREE_BYTES: usize = 64 << 20;
 
 /// How much may wait, and where.
 #[derive(Clone, Debug)]
@@ -168,19 +172,23 @@ pub(crate) struct Spool {
     room: Arc<Room>,
     length: u64,
     filled: u64,
+    /// Where the key is known: pieces are decrypted as they come.
+    cipher: Option<Arc<Cipher>>,
     pieces: Vec<Piece>,
     in_last: usize,
     disk: Option<Disk>,
+    /// As it came.
     last_block: [u8; BLOCK],
 }
 
 impl Spool {
-    /// A file of so many bytes, which are to come.
-    pub(crate) fn new(room: &Arc<Room>, length: u64) -> Self {
+    /// A file of so many bytes, which are to come, and its cipher, if that is known already.
+    pub(crate) fn new(room: &Arc<Room>, length: u64, cipher: Option<Cipher>) -> Self {
         Self {
             room: Arc::clone(room),
             length,
             filled: 0,
+            cipher: cipher.map(Arc::new),
             pieces: Vec::new(),
             in_last: 0,
             disk: None,
@@ -220,7 +228,7 @@ impl Spool {
         self.filled += bytes as u64;
         let is_whole = self.filled == self.length;
         match &mut self.disk {
-            None => self.in_last += bytes,
+            None => self.filled_last(bytes),
             Some(disk) => {
                 disk.in_stage += bytes;
                 if is_whole || disk.in_stage == disk.staged.len() {
@@ -229,6 +237,15 @@ impl Spool {
             }
         }
         Ok(())
+    }
+
+    /// So many bytes have come to the last piece in memory, of which whole blocks are decrypted.
+    fn filled_last(&mut self, bytes: usize) {
+        let begun = self.in_last / BLOCK * BLOCK;
+        self.in_last += bytes;
+        if let (Some(cipher), Some(piece)) = (&self.cipher, self.pieces.last_mut()) {
+            cipher.decrypt_blocks(&mut piece.bytes[begun..self.in_last / BLOCK * BLOCK]);
+        }
     }
 
     fn open_room(&mut self) -> &mut [u8] {
@@ -246,6 +263,7 @@ impl Spool {
         Decrypted {
             head,
             cipher: Arc::new(cipher),
+            is_plain: self.cipher.is_some(),
             pieces: take(&mut self.pieces).into(),
             disk: self.disk.take(),
             read: 0,
@@ -278,6 +296,8 @@ pub(crate) struct Decrypted {
     /// What comes before the file.
     head: Vec<u8>,
     cipher: Arc<Cipher>,
+    /// Whether the pieces were decrypted as they came.
+    is_plain: bool,
     pieces: VecDeque<Piece>,
     disk: Option<Disk>,
     /// How much of the file on disk has been read.
@@ -322,7 +342,9 @@ impl Decrypted {
     /// Makes the next piece the current one, decrypted with its padding; how long it is.
     async fn fetch(&mut self) -> io::Result<usize> {
         if let Some(mut piece) = self.pieces.pop_front() {
-            self.cipher.decrypt_blocks(&mut piece.bytes);
+            if !self.is_plain {
+                self.cipher.decrypt_blocks(&mut piece.bytes);
+            }
             self.current = Current::Memory(piece);
         } else if let Some(disk) = &mut self.disk {
             let left = usize::try_from(disk.written - self.read).unwrap_or(usize::MAX);
@@ -360,9 +382,12 @@ mod tests {
     use crate::cipher::encrypted_bytes;
 
     fn filled(room: &Arc<Room>, bytes: &[u8], at_once: usize) -> io::Result<Spool> {
+        fill(Spool::new(room, bytes.len() as u64, None), bytes, at_once)
+    }
+
+    fn fill(mut spool: Spool, bytes: &[u8], at_once: usize) -> io::Result<Spool> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let mut spool = Spool::new(room, bytes.len() as u64);
             let mut left = bytes;
             while !left.is_empty() {
                 let space = spool.room().await?;
@@ -394,7 +419,8 @@ mod tests {
         Room::new(SpoolOptions { memory_bytes: memory_bytes as u64, disk_bytes: disk_bytes as u64, folder })
     }
 
-    /// All in memory, none, and some of both; then all room is free again.
+    /// All in memory, none, and some of both, with a key that was known before or is known only then; then all room is free
+    /// again.
     #[test]
     fn a_file_comes_back_wherever_it_waited_and_its_room_is_given_back() {
         let key = [7; 16];
@@ -403,9 +429,14 @@ mod tests {
             let mut encrypted = Vec::new();
             Cipher::new(key).encrypt(plain.as_slice(), &mut encrypted).unwrap();
             assert_eq!(encrypted.len() as u64, encrypted_bytes(length as u64));
-            for memory_bytes in [0, PIECE_BYTES, 8 * PIECE_BYTES] {
+            for (memory_bytes, is_known) in [0, PIECE_BYTES, 8 * PIECE_BYTES]
+                .into_iter()
+                .flat_map(|bytes| [(bytes, false), (bytes, true)])
+            {
                 let room = room(memory_bytes, 8 * PIECE_BYTES);
-                let spool = filled(&room, &encrypted, 100_003).unwrap();
+                let cipher = is_known.then(|| Cipher::new(key));
+                let spool = Spool::new(&room, encrypted.len() as u64, cipher);
+                let spool = fill(spool, &encrypted, 100_003).unwrap();
                 assert_eq!(spool.last_block()[..], encrypted[encrypted.len() - BLOCK..]);
                 let all = read(spool.decrypted(b"head".to_vec(), Cipher::new(key), length as u64));
                 assert!(all == [b"head", plain.as_slice()].concat(), "{length} {memory_bytes}");

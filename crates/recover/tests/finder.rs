@@ -273,6 +273,14 @@ fn disciplines_are_told_the_number_of_candidates() {
     assert!(size(Order::Rules, 4..=5) >= tried as f64, "some changes change nothing");
 }
 
+/// Its metrics.
+fn told(finder: &Finder) -> String {
+    let (mut registry, mut text) = (Registry::default(), String::new());
+    finder.register(&mut registry);
+    encode(&mut text, &registry).unwrap();
+    text
+}
+
 #[test]
 fn adaptive_search_learns_where_passwords_are() {
     let options = FinderOptions::new(Engine::available().last().unwrap());
@@ -310,6 +318,12 @@ fn a_table_answers_once_it_is_built() {
     assert_eq!(finder.at_once(&wanted(b"hello", 5..=5)), None);
     let report = finder.table().unwrap();
     assert_eq!((report.longest, report.passwords, report.hits), (4, 475_254, 5));
+    let told = told(&finder);
+    for line in
+        ["hits 5.0\n", "passwords 475254.0\n", "done 1.0\n", "cost_seconds 0.", "break_even_requests "]
+    {
+        assert!(told.contains(&format!("\nrecover_table_{line}")), "{line} in\n{told}");
+    }
     assert!(report.bytes <= 4 << 20 && report.done == 1.0 && report.break_even.unwrap() > 0.0, "{report:?}");
     assert!(Finder::new(FinderOptions::new(engine)).unwrap().table().is_none());
 }
@@ -317,15 +331,12 @@ fn a_table_answers_once_it_is_built() {
 #[test]
 fn hits_are_counted_by_way_and_length() {
     let finder = finder(Order::Adaptive);
-    let mut registry = Registry::default();
-    finder.register(&mut registry);
     for (password, lengths) in
         [("hello", 5..=5), ("cbacb", 5..=5), ("cbacb", 5..=5), ("Hello!", 6..=6), ("none", 1..=4)]
     {
         find(&finder, &wanted(password.as_bytes(), lengths));
     }
-    let mut text = String::new();
-    encode(&mut text, &registry).unwrap();
+    let text = told(&finder);
     for line in [
         r#"recover_asked_total{length="5"} 3"#,
         r#"recover_found_total{way="dictionary",length="5"} 1"#,
@@ -334,7 +345,13 @@ fn hits_are_counted_by_way_and_length() {
         r#"recover_found_total{way="rules",length="6"} 1"#,
         r#"recover_found_by_rule_total{rule="capital+!"} 1"#,
         r#"recover_nowhere_total{length="several"} 1"#,
+        // One was found by brute force: (1 + 10 · 0.7) / (1 + 10); none by rules: 10 · 0.3 / (1 + 10).
+        r#"recover_learned_probability{length="5",way="brute-force"} 0.727272"#,
+        r#"recover_learned_probability{length="5",way="rules"} 0.272727"#,
+        r#"recover_learned_probability{length="6",way="rules"} 0.363636"#,
+        r#"recover_candidate_seconds{way="brute-force"} "#,
     ] {
         assert!(text.contains(line), "{line} in\n{text}");
     }
+    assert!(!text.contains("recover_table"), "there is none");
 }

@@ -26,11 +26,6 @@ fn a_file_comes_back_decrypted_whatever_its_size() {
 #[test]
 fn recorded_traffic_of_the_course_is_answered_to_the_byte() {
     let server = Running::new(options());
-    let hex = |text: &str| -> Vec<u8> {
-        let digits: Vec<u8> = text.lines().filter(|line| !line.starts_with('#')).collect::<String>().into();
-        let pairs = digits.chunks_exact(2).map(|pair| std::str::from_utf8(pair).unwrap());
-        pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
-    };
     let mut peer = Peer::connect(server.address);
     peer.send(&hex(include_str!("testdata/course-request.hex")));
     assert_eq!(peer.rest(), hex(include_str!("testdata/course-answer.hex")));
@@ -171,4 +166,31 @@ fn the_client_for_people_and_the_extension_of_other_digests() {
         let odd = request(server.address, &ask, (encrypted.as_slice(), 17), Vec::new(), |_| {});
         assert!(matches!(odd, Err(RequestError::Length(17))));
     }
+}
+
+#[test]
+fn the_trace_has_search_and_key_of_each_request_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.csv");
+    let trace = Some(path.clone());
+    let server = Running::new(Options { dialect: Dialect::WithId, trace, ..options() });
+    let encrypted = encrypt(XQZ_KEY, PLAIN);
+    for id in [5, 6] {
+        let mut peer = Peer::connect(server.address);
+        peer.send(&[&[0, 0, 0, id], &head(sha1("xqz"), 3, 16)[..], &encrypted].concat());
+        assert!(!peer.rest().is_empty());
+    }
+    drop(server);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(text.lines().next(), Some(kendall_recover::trace::COLUMNS));
+    assert_eq!(rows.len(), 3, "{text}");
+    assert_eq!((&rows[1][1..3], rows[1][5]), (&["5", "brute-force"][..], "16"));
+    let costs: Vec<u64> = rows[1][3..5].iter().map(|ns| ns.parse().unwrap()).collect();
+    assert!(costs.iter().all(|ns| *ns > 0), "{text}");
+    assert_eq!(rows[2][1..], ["6", "seen", "0", "0", "16"]);
+
+    let nowhere = Options { trace: Some("/nowhere/trace.csv".into()), ..options() };
+    let error = kendall_recover::bind(nowhere).map(drop).unwrap_err().to_string();
+    assert!(error.contains("/nowhere/trace.csv") && error.contains("--trace"), "{error}");
 }

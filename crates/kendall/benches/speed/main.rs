@@ -1,8 +1,8 @@
-//! Speed on this machine: how many digests a second each engine tests, how many passwords file recovery tries and how
-//! many keys it derives, how near the server of hash reversal comes to that and how soon it changes its mind, how late the
-//! generator sends, what a request costs it and whether what it says is so, how true an emulated link is, how many customers
-//! a second the simulator serves, and how soon a report is there and answers its reader. Prints, and writes
-//! `docs/benchmarks.md`.
+//! Speed on this machine: how many digests a second each engine tests, how many passwords file recovery tries, how many keys
+//! it derives and how fast it moves files, how near the server of hash reversal comes to that and how soon it changes its
+//! mind, how late the generator sends, what a request costs it and whether what it says is so, how true an emulated link is,
+//! how many customers a second the simulator serves, and how soon a report is there and answers its reader. Prints, and
+//! writes `docs/benchmarks.md`.
 //!
 //! Everything is compared within one run, because the machine may be shared: medians of several rounds, and
 //! ratios between the sides of the same round.
@@ -30,10 +30,11 @@ mod truth;
 const ROUNDS: usize = 3;
 
 type Section = fn(&mut String);
-const SECTIONS: [(&str, Section); 12] = [
+const SECTIONS: [(&str, Section); 13] = [
     ("digest", digest::section),
     ("password", password::section),
     ("recover", recover::section),
+    ("recover-copy", recover::copy::section),
     ("server", server::section),
     ("generator", generator::section),
     ("textsearch", textsearch::section),

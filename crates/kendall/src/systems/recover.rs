@@ -83,6 +83,13 @@ pub(super) const RECOVER: System = System {
             default: Some("0"),
         },
         Parameter {
+            name: "table-length",
+            help: "characters up to which that table must go; the server does not start if it does not fit; 0 for as many \
+                   as fit",
+            kind: Kind::Whole { least: 0, most: 12 },
+            default: Some("0"),
+        },
+        Parameter {
             name: "most-file",
             help: "MiB of the longest encrypted file that is taken",
             kind: Kind::Whole { least: 1, most: 1 << 20 },
@@ -104,6 +111,12 @@ pub(super) const RECOVER: System = System {
             name: "spool-folder",
             help: "folder of the temporary files, which have no name there; that of the system if left out",
             // No file that an experiment would keep a copy of.
+            kind: Kind::Word(|_| Ok(())),
+            default: None,
+        },
+        Parameter {
+            name: "trace",
+            help: "file that gets a line for each file handed back: what its search and its key took, comma-separated",
             kind: Kind::Word(|_| Ok(())),
             default: None,
         },
@@ -235,6 +248,7 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving)
         most_candidates: whole("most-candidates"),
         seen_entries: count("seen"),
         table_memory_bytes: mib("table-memory"),
+        table_length: NonZeroUsize::new(whole("table-length") as usize),
         ..usual.finder
     };
     let spool =
@@ -253,6 +267,7 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving)
         key_entries: count("seen"),
         spool: SpoolOptions { folder: folder.unwrap_or_else(|| spool.folder.clone()), ..spool },
         most_file_bytes: mib("most-file"),
+        trace: server.word("trace").map(PathBuf::from),
     };
     kendall_recover::serve(options, ready).map_err(|error| error.to_string())
 }

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard};
 
+use super::Way;
 use crate::words::rules::Rule;
 
 /// A part of the candidates for some lengths, by what is learned of it.
@@ -78,11 +79,56 @@ impl Tally {
             Kind::Masks => (1.0 - PRIOR_RULES) * share,
         };
         let hits = self.by_part.get(&part).copied().unwrap_or(0.0);
+        self.posterior(hits, prior)
+    }
+
+    /// The probability that rules make the password of a word.
+    fn by_rules(&self) -> f64 {
+        self.posterior(self.hits(|part| matches!(part, Part::Rule(_))), PRIOR_RULES)
+    }
+
+    /// The probability that it is in a mask. What was found in one stands there once as a part of the whole mask; what was
+    /// found in several counts once in each.
+    fn by_masks(&self) -> f64 {
+        let hits = self.hits(|part| matches!(part, Part::Mask { first: None, .. }));
+        self.posterior(hits, 1.0 - PRIOR_RULES).min(1.0)
+    }
+
+    fn hits(&self, of: impl Fn(Part) -> bool) -> f64 {
+        self.by_part.iter().filter(|(part, _)| of(**part)).map(|(_, hits)| hits).sum()
+    }
+
+    fn posterior(&self, hits: f64, prior: f64) -> f64 {
         (hits + PRIOR_WEIGHT * prior) / (self.found + PRIOR_WEIGHT)
     }
 }
 
+/// Where passwords of some lengths are thought to be.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Place {
+    /// The lengths: 4, or 1-5.
+    pub(super) length: String,
+    /// By which way they are found there.
+    pub(super) way: Way,
+    /// With which probability, of those that are not known at once. Those that are in both places count in both.
+    pub(super) probability: f64,
+}
+
 impl Learned {
+    /// Where passwords are thought to be, by lengths of which something was found.
+    pub(super) fn places(&self) -> Vec<Place> {
+        let tallies = lock(&self.tallies);
+        let mut tallies: Vec<_> = tallies.iter().collect();
+        tallies.sort_by_key(|(lengths, _)| (*lengths.start(), *lengths.end()));
+        let places = |(lengths, tally): (&RangeInclusive<usize>, &Tally)| {
+            let (start, end) = (lengths.start(), lengths.end());
+            let length = if start == end { end.to_string() } else { format!("{start}-{end}") };
+            [(Way::Rules, tally.by_rules()), (Way::BruteForce, tally.by_masks())]
+                .map(|(way, probability)| Place { length: length.clone(), way, probability })
+        };
+        tallies.into_iter().flat_map(places).collect()
+    }
+
     /// Puts parts, each with how many candidates it has, into the order that takes the shortest time on average.
     pub(super) fn sort<T>(&self, lengths: &RangeInclusive<usize>, parts: &mut [(Part, u64, T)]) {
         let tally = lock(&self.tallies).get(lengths).cloned().unwrap_or_default();

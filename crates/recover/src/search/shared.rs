@@ -13,7 +13,8 @@ use super::index::Index;
 use super::learned::{Kind, Learned, Part};
 use super::seen::Seen;
 use super::space::Space;
-use super::table::Table;
+use super::table::{Table, TableReport};
+use super::told::Told;
 use super::{Found, Hash, Strategy, Wanted, Way};
 use crate::words::Words;
 use crate::words::rules::Rule;
@@ -190,7 +191,7 @@ impl Shared {
         firsts.iter().map(beginning_with).collect()
     }
 
-    pub(super) fn register(&self, registry: &mut Registry) {
+    pub(super) fn register(self: &Arc<Self>, registry: &mut Registry) {
         let Counts { asked, found, nowhere, by_rule } = &self.counts;
         registry.register("recover_asked", "Passwords that were asked for, by length", asked.clone());
         registry.register("recover_found", "Passwords that were found, by way and length", found.clone());
@@ -200,6 +201,12 @@ impl Shared {
             nowhere.clone(),
         );
         registry.register("recover_found_by_rule", "Passwords that rules made of words", by_rule.clone());
+        registry.register_collector(Box::new(Told(Arc::clone(self))));
+    }
+
+    /// What can be told of the table, if there is one.
+    pub(super) fn table_report(&self) -> Option<TableReport> {
+        self.table.as_ref().map(|table| table.report(self.learned.ns_of(Kind::Masks)))
     }
 }
 

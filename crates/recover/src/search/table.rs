@@ -3,10 +3,11 @@
 //! Building computes every digest twice, once to count and once to place, on threads of the lowest priority. Whether
 //! that has paid is told: what it cost, and what requests would have taken without it.
 
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
+use std::thread;
 use std::time::Duration;
-use std::{io, thread};
 
 use kendall_digest::Engine;
 use kendall_digest::password::{Marks, Mask, sha1_mark};
@@ -15,7 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::index::{self, Filling, Index};
 use super::space::Space;
-use super::{Hash, Wanted};
+use super::{FinderError, Hash, Wanted};
 
 /// How many candidates a thread takes at a time.
 const CHUNK: u64 = 1 << 17;
@@ -28,6 +29,7 @@ pub(super) struct Table {
     masks: Vec<(u64, Mask)>,
     candidates: u64,
     longest: usize,
+    next_bytes: Option<u64>,
     built: OnceLock<Built>,
     /// Digests computed, of twice as many as there are candidates.
     computed: AtomicU64,
@@ -51,6 +53,8 @@ pub struct TableReport {
     pub passwords: u64,
     /// How many bytes it takes.
     pub bytes: u64,
+    /// How many bytes a table of passwords of one character more would take; `None` where there can be none.
+    pub next_bytes: Option<u64>,
     /// How much of it is built; 1 when it answers.
     pub done: f64,
     /// The processor time that building took, in ns, once it is done.
@@ -65,40 +69,47 @@ pub struct TableReport {
 }
 
 impl Table {
-    /// Begins to build a table of the passwords up to the length that fits into so many bytes; `None` if not even one
-    /// letter does.
+    /// Begins to build a table of the passwords up to this length, or else up to the one that fits into so many bytes;
+    /// `None` if not even one letter does.
     pub(super) fn start(
         engine: Engine,
         space: &Space,
         memory_bytes: u64,
+        length: Option<NonZeroUsize>,
         threads: usize,
-    ) -> io::Result<Option<Arc<Self>>> {
-        let Some(table) = Self::plan(engine, space, memory_bytes) else { return Ok(None) };
+    ) -> Result<Option<Arc<Self>>, FinderError> {
+        let table = Self::plan(engine, space, memory_bytes);
+        if let Some(length) = length.map(NonZeroUsize::get)
+            && table.as_ref().is_none_or(|table| table.longest < length)
+        {
+            let needs_bytes = bytes(space, length);
+            return Err(FinderError::NoTable { length, needs_bytes, granted_bytes: memory_bytes });
+        }
+        let Some(table) = table else { return Ok(None) };
         let table = Arc::new(table);
         let builder = Arc::clone(&table);
-        thread::Builder::new().name("recover-table".into()).spawn(move || builder.build(threads))?;
+        let build = move || builder.build(threads);
+        let started = thread::Builder::new().name("recover-table".into()).spawn(build);
+        started.map_err(|error| FinderError::NoThread(error.to_string()))?;
         Ok(Some(table))
     }
 
+    /// The table of the longest passwords that fits.
     fn plan(engine: Engine, space: &Space, memory_bytes: u64) -> Option<Self> {
-        let (mut masks, mut candidates, mut longest) = (Vec::new(), 0, 0);
-        for length in 1..=Mask::LONGEST {
-            let total = space.size(&(length..=length)).saturating_add(candidates);
-            if total > u64::from(u32::MAX) || index::bytes(total) > memory_bytes {
-                break;
-            }
-            for mask in space.of_length(length) {
-                let size = mask.size();
-                masks.push((candidates, mask));
-                candidates += size;
-            }
-            longest = length;
+        let fits = |length: &usize| bytes(space, *length).is_some_and(|bytes| bytes <= memory_bytes);
+        let longest = (1..=Mask::LONGEST).take_while(fits).last()?;
+        let (mut masks, mut candidates) = (Vec::new(), 0);
+        for mask in (1..=longest).flat_map(|length| space.of_length(length)) {
+            let size = mask.size();
+            masks.push((candidates, mask));
+            candidates += size;
         }
-        (longest > 0).then(|| Self {
+        Some(Self {
             engine,
             masks,
             candidates,
             longest,
+            next_bytes: bytes(space, longest + 1),
             built: OnceLock::new(),
             computed: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
@@ -188,6 +199,7 @@ impl Table {
             longest: self.longest,
             passwords: self.candidates,
             bytes: index::bytes(self.candidates),
+            next_bytes: self.next_bytes,
             done: self.computed.load(Relaxed) as f64 / (2 * self.candidates) as f64,
             cost_ns,
             hits,
@@ -195,6 +207,12 @@ impl Table {
             break_even: cost_ns.map(|cost_ns| cost_ns as f64 / saved_each),
         }
     }
+}
+
+/// How many bytes a table of all passwords up to a length takes; `None` where it has more than numbers of 32 bits count.
+fn bytes(space: &Space, longest: usize) -> Option<u64> {
+    let candidates = if longest <= Mask::LONGEST { space.size(&(1..=longest)) } else { u64::MAX };
+    (candidates <= u64::from(u32::MAX)).then(|| index::bytes(candidates))
 }
 
 #[cfg(test)]
@@ -243,6 +261,23 @@ mod tests {
             [0, 100, 1 << 10, 1 << 20, 64 << 20, 2 << 30].map(longest),
             [None, None, Some(1), Some(3), Some(5), Some(6)]
         );
+    }
+
+    #[test]
+    fn a_length_that_does_not_fit_is_refused_with_what_it_needs() {
+        let start = |bytes, length| {
+            let length = NonZeroUsize::new(length);
+            Table::start(Engine::Portable, &Space::default(), bytes, length, 1)
+                .map(|table| table.map(|table| table.longest))
+        };
+        assert_eq!(start(0, 0), Ok(None));
+        assert_eq!(start(1 << 20, 3), Ok(Some(3)));
+        let refused = start(64 << 20, 6).unwrap_err().to_string();
+        assert!(refused.contains("needs 1482 MiB, and 64 MiB are granted"), "{refused}");
+        let refused = start(1 << 40, 8).unwrap_err().to_string();
+        assert!(refused.contains("4294967295"), "{refused}");
+        let next = Table::plan(Engine::Portable, &Space::default(), 64 << 20).unwrap().report(1.0).next_bytes;
+        assert_eq!(next.map(|bytes| bytes.div_ceil(1 << 20)), Some(1482));
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 pub(crate) const TEST_KEY: u128 = 0xbc22_4195_2238_500f_21b2_85fd_b75d_3e77;
 /// The key of "abc".
 pub(crate) const ABC_KEY: u128 = 0x7faa_8044_02d0_fa50_ff6c_2491_de3f_f46a;
+/// The key of "xqz", as Python derives it.
+pub(crate) const XQZ_KEY: u128 = 0x5c25_3292_22ae_6b8e_0395_ac9d_facd_a2e8;
 
 pub(crate) fn sha1(password: &str) -> [u8; 20] {
     Sha1::digest(password.as_bytes()).into()
@@ -45,6 +47,13 @@ pub(crate) fn encrypt(key: u128, plain: &[u8]) -> Vec<u8> {
 
 pub(crate) fn file(length: usize) -> Vec<u8> {
     (0..length).map(|i| (i * 31 + i / 253) as u8).collect()
+}
+
+/// The bytes of a file of testdata: hexadecimal digits, and lines of comment that begin with #.
+pub(crate) fn hex(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> = text.lines().filter(|line| !line.starts_with('#')).collect::<String>().into();
+    let pairs = digits.chunks_exact(2).map(|pair| std::str::from_utf8(pair).unwrap());
+    pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
 }
 
 pub(crate) struct Peer(pub(crate) TcpStream);
