@@ -188,6 +188,11 @@ impl Database {
         Search::new(Arc::clone(self), Arc::clone(query), Plan::choose(self, query))
     }
 
+    /// How long a search should take on one core, by the costs that plans are made with; told without looking at the text.
+    pub fn expected(&self, query: &Query) -> Duration {
+        Plan::expected(self, query)
+    }
+
     /// Plans a search in this way, whatever it costs; `None` where that cannot be done. For comparing ways.
     pub fn search_by(self: &Arc<Self>, query: &Arc<Query>, way: Way) -> Option<Search> {
         let plan = Plan::by(self, query, way)?;

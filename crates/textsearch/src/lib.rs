@@ -47,7 +47,7 @@ mod synthetic;
 mod work;
 pub mod workload;
 
-pub use cache::Cache;
+pub use cache::{Cache, Origin};
 pub use client::Client;
 pub use data::load::Oddities;
 pub use database::{Contents, Database, IndexSource, Layout, OpenOptions, Saving};
