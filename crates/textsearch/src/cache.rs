@@ -15,11 +15,14 @@ use crate::{Canonical, Database, Query, Search, SearchError, Semantics};
 /// Remembers searches.
 #[derive(Debug)]
 pub struct Cache {
-    queries: Mutex<Bounded<(Vec<i32>, String, Semantics), Query>>,
+    queries: Mutex<Bounded<Request, Query>>,
     answers: Mutex<Bounded<Canonical, Search>>,
     /// Searches that somebody is at.
     under_way: Mutex<HashMap<Canonical, Weak<Search>>>,
 }
+
+/// Types and pattern as they were written, and what they mean.
+type Request = (Vec<i32>, String, Semantics);
 
 /// Where a search for a request came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -57,6 +57,8 @@ pub enum Saving {
     /// In a file beside the data, with `.index` after its name.
     #[default]
     Beside,
+    /// One that is there is read; what it does not cover is scanned, and none is made.
+    Existing,
     /// Not at all.
     Off,
 }

@@ -21,15 +21,15 @@ const MANY_WORDS_NS: f64 = 0.5;
 const AUTOMATON_NS: f64 = 0.28;
 const REGEX_NS: f64 = 1.4;
 /// A byte that PCRE2 passes over, and a line that it tries by itself.
-const PERL_NS: f64 = 3.6;
-const PERL_TRY_NS: f64 = 380.0;
+const PERL_NS: f64 = 6.6;
+const PERL_TRY_NS: f64 = 520.0;
 /// A line that is tried by itself, and one that is passed over for its type, where that is the only way.
 const LINE_NS: f64 = 110.0;
 const PASSED_NS: f64 = 2.0;
 /// A line that a search for words stops at.
 const STOP_NS: f64 = 25.0;
 /// A line that is tried by automaton among others that are, and a number read from a list.
-const TRY_NS: f64 = 70.0;
+const TRY_NS: f64 = 100.0;
 const NUMBER_NS: f64 = 1.3;
 /// A line that needs not be tried.
 const KEEP_NS: f64 = 3.0;
@@ -127,7 +127,8 @@ impl Plan {
                 return Self { way: Way::Nothing, ..plan };
             }
             plan.considered.push((Way::Index, cost));
-            if cost < AT_ONCE_NS && plan.indexed == database.blocks.len() {
+            // No scan is faster than this, and to think of one takes its time, too.
+            if cost < (size.bytes * WORD_NS).max(AT_ONCE_NS) && plan.indexed == database.blocks.len() {
                 return Self { way: Way::Index, ..plan };
             }
         }

@@ -182,10 +182,11 @@ impl TextSearch {
         Rows::new(Arc::clone(search), self.form)
     }
 
-    /// What the discipline may know of a request. One of which nothing is known counts as one of a second.
+    /// What the discipline may know of a request: what the plan expects. As that is no more than an estimate, one that has taken so
+    /// long already is not taken to be nearly done. One of which nothing is known counts as one of a second.
     fn job(&self, text: &str) -> Job {
         let expected_s = if self.sizes_matter { self.source.expected_s(text, &self.semantics) } else { None };
-        Job { size: expected_s.map_or(Size::Unknown, Size::Exactly), ..Job::new() }
+        Job { size: expected_s.map_or(Size::Unknown, Size::Memoryless), ..Job::new() }
     }
 
     /// Whoever interrupted went to somebody else, or a request of before was meant: all is searched again.

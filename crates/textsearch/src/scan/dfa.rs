@@ -18,8 +18,8 @@ use regex_automata::util::start;
 const LANES: usize = 8;
 /// How many bytes are stepped between two looks at whether an answer is known.
 const GROUP: usize = 8;
-/// Lines that a lane takes at a time when it goes over all of a text.
-const LINES_AT_A_TIME: usize = 64;
+/// A lane whose stretch has so many bytes left gives half of it to one that has none.
+const WORTH_HALVING: usize = 1024;
 /// The most rows of the table. With more of them, they are seldom in the cache.
 const MOST_ROWS: usize = 8192;
 const ROW: usize = 256;
@@ -75,9 +75,7 @@ impl Dfa {
         lines: Range<usize>,
         hit: impl FnMut(usize, Verdict),
     ) {
-        let end = lines.end;
-        let pieces = lines.step_by(LINES_AT_A_TIME).map(|first| first..(first + LINES_AT_A_TIME).min(end));
-        self.scan_stretches(text, starts, pieces, hit);
+        self.scan_stretches(text, starts, std::iter::once(lines), hit);
     }
 
     /// Goes over stretches of lines, in any order.
@@ -90,15 +88,16 @@ impl Dfa {
     ) {
         let mut lanes: [Lane; LANES] = Default::default();
         'full: loop {
-            for lane in &mut lanes {
-                while lane.at == lane.end {
-                    let Some(lines) = stretches.next() else { break 'full };
-                    *lane = Lane {
+            for idle in 0..LANES {
+                while lanes[idle].at == lanes[idle].end {
+                    let next = stretches.next().map(|lines| Lane {
                         at: starts[lines.start] as usize,
                         end: starts[lines.end] as usize,
                         line: lines.start,
                         state: self.start,
-                    };
+                    });
+                    let Some(lane) = next.or_else(|| self.halve(&mut lanes, starts)) else { break 'full };
+                    lanes[idle] = lane;
                 }
             }
             let length = |lane: &Lane| lane.end - lane.at;
@@ -117,6 +116,18 @@ impl Dfa {
                 self.look(lane, starts, &mut hit);
             }
         }
+    }
+
+    /// Takes the second half of the lane that has most left; `None` if that is not worth it.
+    fn halve(&self, lanes: &mut [Lane; LANES], starts: &[u32]) -> Option<Lane> {
+        let most = lanes
+            .iter_mut()
+            .max_by_key(|lane| lane.end - lane.at)
+            .filter(|lane| lane.end - lane.at >= WORTH_HALVING)?;
+        let line = line_of(starts, most.line, most.at.midpoint(most.end)) + 1;
+        let (at, end) = (starts[line] as usize, most.end);
+        most.end = at;
+        Some(Lane { at, end, line, state: self.start }).filter(|_| at < end)
     }
 
     /// Whether the answer for the line in which a lane is, is known; then the lane goes on with the next.
@@ -284,9 +295,9 @@ mod tests {
     #[test]
     fn large_tables_find_the_same_and_too_large_ones_are_none() {
         let nfa = |pattern: &str| NFA::compiler().build(pattern).unwrap();
-        let dfa = Dfa::new(&nfa("[ab][^b]{11}b")).unwrap();
-        assert!(dfa.table.len() > 1 << 18);
-        let text = "xaxxxxxxxxxxxbx\naxxxxxxxxxxb\n\nbxxxxxxxxxxxb\nab\na\nb\nbaaaaaaaaaaab";
+        let dfa = Dfa::new(&nfa("[ab][^b]{8}b")).unwrap();
+        assert!(dfa.table.len() > 1 << 16);
+        let text = "xaxxxxxxxxbx\naxxxxxxxb\n\nbxxxxxxxxb\nab\na\nb\nbaaaaaaaab";
         let text = format!("{text}\n");
         let mut found = Vec::new();
         dfa.scan(text.as_bytes(), &starts(&text), 0..8, |line, _| found.push(line));
