@@ -28,6 +28,8 @@ const COLOUR: (&[u8], &[u8]) = (b"\x1b[1;31m", b"\x1b[0m");
 pub(crate) enum Textsearch {
     /// Print the rows of a file that match: kendall textsearch query sentences.txt '1,2;this man'
     Query(Ask),
+    /// Make the index that is kept beside a file, or say whether it is there and fits: kendall textsearch index sentences.txt
+    Index(IndexFile),
     /// Make a synthetic file of typed sentences: kendall textsearch generate sentences.txt --rows 3000000
     Generate(Make),
 }
@@ -56,8 +58,8 @@ pub(crate) struct Ask {
     #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u32).range(1..))]
     backtracking: Option<u32>,
 
-    /// How sentences lie and are searched: flat, by-type or indexed, here without an index, which takes longer to make than
-    /// one search
+    /// How sentences lie and are searched: flat, by-type or indexed, with the index that kendall textsearch index has made; none is
+    /// made here, for that takes longer than one search
     #[arg(long, default_value = "indexed", value_parser = Layout::from_str)]
     layout: Layout,
 
@@ -69,7 +71,7 @@ pub(crate) struct Ask {
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     colour: Colour,
 
-    /// Say to standard error what was read and searched, and how long that took
+    /// Say to standard error what was read, how the search was planned and why so, and how long both took
     #[arg(long)]
     explain: bool,
 }
@@ -80,6 +82,16 @@ enum Colour {
     Auto,
     Always,
     Never,
+}
+
+#[derive(Args)]
+pub(crate) struct IndexFile {
+    /// File of lines type@@@sentence; the index is kept in a file of the same name with .index behind it
+    file: PathBuf,
+
+    /// Make nothing, and fail if the index is not there or is not of these rows
+    #[arg(long)]
+    check: bool,
 }
 
 #[derive(Args)]
@@ -107,6 +119,7 @@ pub(crate) struct Make {
 pub(crate) fn textsearch(command: Textsearch) -> anyhow::Result<ExitCode> {
     match command {
         Textsearch::Query(ask) => query(&ask),
+        Textsearch::Index(index) => index_file(&index),
         Textsearch::Generate(make) => generate_file(&make),
     }
 }
@@ -120,12 +133,7 @@ fn query(ask: &Ask) -> anyhow::Result<ExitCode> {
     };
     // A request that is refused is refused before a large file is read.
     let query = Arc::new(Query::parse(&ask.request, &semantics)?);
-    let options = OpenOptions {
-        layout: ask.layout,
-        index_memory_bytes: 0,
-        saving: Saving::Off,
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions { layout: ask.layout, saving: Saving::Existing, ..OpenOptions::default() };
     let database = Arc::new(Database::open(&ask.file, &options)?);
     let begun = Instant::now();
     let search = Arc::new(database.search(&query));
@@ -219,6 +227,13 @@ fn explain(database: &Database, search: &Search, took: Duration) {
         types.join(", "),
         contents.read_in
     ));
+    if database.layout() == Layout::Indexed {
+        print::note(&format!(
+            "{} of these rows are indexed, read in {:.1?}",
+            contents.indexed_rows, contents.index_in
+        ));
+    }
+    print::note(&format!("plan: {}", search.plan()));
     print::note(&format!(
         "searched {} as {} in {} parts: {} rows, {took:.1?}",
         match search.query().kinds() {
@@ -229,6 +244,31 @@ fn explain(database: &Database, search: &Search, took: Duration) {
         search.parts().1,
         search.rows_found(),
     ));
+}
+
+fn index_file(index: &IndexFile) -> anyhow::Result<ExitCode> {
+    let saving = if index.check { Saving::Existing } else { Saving::Beside };
+    let database = Database::open(&index.file, &OpenOptions { saving, ..OpenOptions::default() })?;
+    let contents = database.contents();
+    if let Some(fault) = &contents.index_source.fault {
+        bail!("{fault}");
+    }
+    let (rows, indexed) = (contents.rows(), contents.indexed_rows);
+    if indexed < rows {
+        bail!(
+            "{}: the index covers {indexed} of {rows} rows; make it with: kendall textsearch index {0}",
+            index.file.display()
+        );
+    }
+    let done = if contents.index_source.shards_built > 0 { "made" } else { "there, and read" };
+    print::out(&format!(
+        "{}: the index of {rows} rows is {done} in {:.1?}; it has {:.1} MB for {:.1} MB of sentences\n",
+        index.file.display(),
+        contents.index_in,
+        contents.index_bytes as f64 / 1e6,
+        contents.sentence_bytes as f64 / 1e6
+    ))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn generate_file(make: &Make) -> anyhow::Result<ExitCode> {

@@ -22,6 +22,7 @@ disturbed-over = "100%"
 name = "textsearch"
 data-rows = 20000
 layout = ["flat", "by-type"]
+cache = 0
 workers = 1
 threads = 1
 
@@ -112,6 +113,34 @@ fn a_file_is_made_and_asked_from_the_terminal() {
 }
 
 #[test]
+fn an_index_is_made_checked_and_used_and_the_plan_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    said(&output(folder, &["textsearch", "generate", "made.txt", "--rows", "20000"]));
+    let index = |more: &[&str]| output(folder, &[&["textsearch", "index", "made.txt"], more].concat());
+    let explained = || {
+        let query = ["textsearch", "query", "made.txt", ";Shakespeare", "--count", "--explain"];
+        String::from_utf8(output(folder, &query).stderr).unwrap()
+    };
+    let error = index(&["--check"]).stderr;
+    assert!(String::from_utf8_lossy(&error).contains("covers 0 of 20000 rows"), "{error:?}");
+    let without = explained();
+    assert!(
+        without.contains("plan: literals") && without.contains("0 of these rows are indexed"),
+        "{without}"
+    );
+    assert!(said(&index(&[])).contains("the index of 20000 rows is made in"));
+    assert!(said(&index(&["--check"])).contains("is there, and read in"));
+    let with = explained();
+    assert!(with.contains("plan: index") && with.contains("20000 of these rows are indexed"), "{with}");
+    let rows = fs::read_to_string(folder.join("made.txt")).unwrap();
+    fs::write(folder.join("made.txt"), rows.replace("the", "tho")).unwrap();
+    assert!(!index(&["--check"]).status.success(), "it is of other rows");
+    fs::write(folder.join("made.txt.index"), "something else").unwrap();
+    assert!(String::from_utf8_lossy(&index(&[]).stderr).contains("is no index and was left as it is"));
+}
+
+#[test]
 fn a_server_answers_is_loaded_and_stops_when_told_to() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -139,6 +168,8 @@ fn a_server_answers_is_loaded_and_stops_when_told_to() {
     }
     let error = output(folder, &["serve", "textsearch", "--listen", "127.0.0.1:0"]).stderr;
     assert!(String::from_utf8_lossy(&error).contains("say what to search"));
+    let priority = ["serve", "textsearch", "--data", "data.txt", "--discipline", "priority"];
+    assert!(String::from_utf8_lossy(&output(folder, &priority).stderr).contains("requests have no priority"));
     let both = ["serve", "textsearch", "--data", "data.txt", "--data-rows", "5", "--listen", "127.0.0.1:0"];
     assert!(String::from_utf8_lossy(&output(folder, &both).stderr).contains("contradict each other"));
 }

@@ -14,8 +14,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
-/// A server that has not said where it listens by then has failed.
+/// A server that for so long neither says where it listens nor computes anything has failed.
 const START_WITHIN: Duration = Duration::from_secs(20);
+/// One that computes may prepare its data for so long.
+const START_AT_MOST: Duration = Duration::from_secs(600);
 /// A server that has not ended by then is killed.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 /// What a server prints, first of all, on standard output; its address follows.
@@ -61,7 +63,7 @@ impl Server {
     /// does. What it writes to standard error goes to the log.
     ///
     /// # Errors
-    /// Fails where the program cannot be started, ends early, or says nothing for 20 seconds.
+    /// Fails where the program cannot be started, ends early, or for 20 seconds neither says anything nor computes.
     pub(crate) fn start(program: &Path, arguments: &[OsString], log: &Path) -> Result<Self, ServerError> {
         let start = |source| ServerError::Start { program: program.into(), source };
         let mut process = Command::new(program)
@@ -82,10 +84,29 @@ impl Server {
         });
         let mut server =
             Self { process, address: ([0, 0, 0, 0], 0).into(), log: log.into(), _lifeline: lifeline };
-        let line = hears.recv_timeout(START_WITHIN).map_err(|_| server.not_ready("it said nothing"))?;
+        let line =
+            server.first_line(&hears, START_WITHIN).ok_or_else(|| server.not_ready("it said nothing"))?;
         let address = line.strip_prefix(LISTENING).and_then(|address| address.trim().parse().ok());
         server.address = address.ok_or_else(|| server.not_ready(&format!("it said {line:?}")))?;
         Ok(server)
+    }
+
+    /// What it says first; `None` where it ends before, or rests for so long.
+    fn first_line(&mut self, hears: &mpsc::Receiver<String>, rest: Duration) -> Option<String> {
+        let begun = Instant::now();
+        let (mut last, mut spent_s) = (begun, 0.0);
+        while last.elapsed() < rest && begun.elapsed() < START_AT_MOST {
+            match hears.recv_timeout(rest / 20) {
+                Ok(line) => return Some(line),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return None,
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
+            let cpu_s = self.usage().ok()?.cpu_s;
+            if cpu_s > spent_s {
+                (last, spent_s) = (Instant::now(), cpu_s);
+            }
+        }
+        None
     }
 
     /// Where it listens.
@@ -247,6 +268,25 @@ mod tests {
         assert_eq!(server.address(), ([127, 0, 0, 1], 4711).into());
         assert!(server.usage().unwrap().peak_memory_bytes > 100_000);
         server.stop().unwrap();
+    }
+
+    #[test]
+    fn a_server_that_computes_is_waited_for_and_one_that_rests_is_not() {
+        let first_line = |script: &str| {
+            let mut process =
+                Command::new("/bin/sh").args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
+            let stdout = process.stdout.take().unwrap();
+            let (said, hears) = mpsc::channel();
+            thread::spawn(move || {
+                BufReader::new(stdout).lines().map_while(Result::ok).for_each(|line| drop(said.send(line)))
+            });
+            let log = PathBuf::new();
+            let mut server = Server { process, address: ([0, 0, 0, 0], 0).into(), log, _lifeline: None };
+            server.first_line(&hears, Duration::from_millis(500))
+        };
+        let busy = "i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done; echo ready";
+        assert_eq!(first_line(busy).as_deref(), Some("ready"));
+        assert_eq!(first_line("exec sleep 60"), None);
     }
 
     #[test]

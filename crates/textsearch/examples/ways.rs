@@ -4,31 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kendall_textsearch::{Backtracking, Database, OpenOptions, Query, Semantics, Way};
+use kendall_textsearch::{Backtracking, Database, OpenOptions, Query, Semantics, TIMED, Way};
 use rustix::time::{ClockId, clock_gettime};
-
-/// The patterns of the table of limits.
-const PATTERNS: [&str; 19] = [
-    "this man",
-    "Shakespeare",
-    "the",
-    r" his last words\.",
-    "of course(.*) nothing",
-    "ministres[,;]+pouvoir",
-    "everybody.........but",
-    "^Les gens",
-    "Monday|Tuesday|Wednesday|Thursday|Friday",
-    "[0-9]{4}",
-    "(?i)shakespeare",
-    "zzyzzx",
-    "[jkqxz]{5}",
-    "[A-Z][a-z]+ (de|of|von) [A-Z][a-z]*son",
-    r"\b[A-Z]\w+ing\b.*\d",
-    r"(\w{3,8} ){6}[A-Z]",
-    ".*",
-    r"\b(\w{3,}) \1\b",
-    "(?<!not )this man(?= is)",
-];
 
 fn main() {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -39,8 +16,11 @@ fn main() {
     let database = Arc::new(database);
     let semantics =
         Semantics { backtracking: Backtracking::Within { steps: 1_000_000 }, ..Semantics::default() };
-    let own: Vec<&str> =
-        if arguments.is_empty() { PATTERNS.to_vec() } else { arguments.iter().map(|a| &a[..]).collect() };
+    let own: Vec<&str> = if arguments.is_empty() {
+        TIMED.map(|one| one.1).to_vec()
+    } else {
+        arguments.iter().map(|a| &a[..]).collect()
+    };
     for pattern in own {
         for request in [format!(";{pattern}"), format!("1;{pattern}")] {
             let query = Arc::new(Query::parse(&request, &semantics).expect("the pattern is taken"));

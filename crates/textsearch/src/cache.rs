@@ -1,11 +1,12 @@
-//! Recent searches: patterns that were compiled, and answers that were found.
+//! Recent searches: patterns that were compiled, and answers that were found; and searches that others may share while they go on.
 //!
-//! Both are bounded, and what was asked for least recently goes first. An answer is kept as the finished [`Search`], which is numbers
-//! of lines and no text, under what its request [comes to](crate::Canonical); so `x` and `(.*)x(.*)` share one. It holds on to its
-//! database, and is good for no other: a reloaded one finds nothing here.
+//! What is kept is bounded in bytes, and what was asked for least recently goes first. An answer is kept as the finished [`Search`],
+//! which is numbers of lines and no text, under what its request [comes to](crate::Canonical); so `x` and `(.*)x(.*)` share one. It
+//! holds on to its database, and is good for no other: a reloaded one finds nothing here.
 
-use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use lru::LruCache;
 
@@ -14,25 +15,35 @@ use crate::{Canonical, Database, Query, Search, SearchError, Semantics};
 /// Remembers searches.
 #[derive(Debug)]
 pub struct Cache {
-    queries: Mutex<LruCache<(String, Semantics), Arc<Query>>>,
-    answers: Mutex<Answers>,
+    queries: Mutex<Bounded<Request, Query>>,
+    answers: Mutex<Bounded<Canonical, Search>>,
+    /// Searches that somebody is at.
+    under_way: Mutex<HashMap<Canonical, Weak<Search>>>,
 }
 
-#[derive(Debug)]
-struct Answers {
-    searches: LruCache<Canonical, (Arc<Search>, usize)>,
-    bytes: usize,
-    most_bytes: usize,
+/// Types and pattern as they were written, and what they mean.
+type Request = (Vec<i32>, String, Semantics);
+
+/// Where a search for a request came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It is a new one.
+    New,
+    /// Somebody else is at it.
+    Shared,
+    /// It was finished before.
+    Kept,
 }
 
 impl Cache {
-    /// So many patterns at most, and answers of so many bytes.
-    pub fn new(queries: NonZeroUsize, answer_bytes: usize) -> Self {
-        let answers = Answers { searches: LruCache::unbounded(), bytes: 0, most_bytes: answer_bytes };
-        // Room is taken as it is needed.
-        let mut kept = LruCache::unbounded();
-        kept.resize(queries);
-        Self { queries: Mutex::new(kept), answers: Mutex::new(answers) }
+    /// Compiled patterns of so many bytes at most, and answers of so many. What a pattern takes is known when it was searched for:
+    /// until then it counts as what it takes at its beginning.
+    pub fn new(query_bytes: usize, answer_bytes: usize) -> Self {
+        Self {
+            queries: Mutex::new(Bounded::new(query_bytes)),
+            answers: Mutex::new(Bounded::new(answer_bytes)),
+            under_way: Mutex::default(),
+        }
     }
 
     /// The query of a request, as [`Query::parse`] reads it: one that was read before, or a new one. Refusals are not remembered.
@@ -40,49 +51,117 @@ impl Cache {
     /// # Errors
     /// As [`Query::parse`].
     pub fn query(&self, request: &str, semantics: &Semantics) -> Result<Arc<Query>, SearchError> {
-        let key = (request.to_owned(), *semantics);
+        let (kinds, pattern) = Query::parts(request)?;
+        let key = (kinds, pattern.to_owned(), *semantics);
         if let Some(query) = lock(&self.queries).get(&key) {
-            return Ok(Arc::clone(query));
+            return Ok(query);
         }
-        let query = Arc::new(Query::parse(request, semantics)?);
-        lock(&self.queries).put(key, Arc::clone(&query));
+        let query = Arc::new(Query::new(key.0.clone(), pattern, semantics)?);
+        lock(&self.queries).put(key, &query, query.bytes());
         Ok(query)
+    }
+
+    /// The search of a query in a database: the answer that is kept, the same search that somebody is at, or a new one.
+    pub fn search(&self, database: &Arc<Database>, query: &Arc<Query>) -> (Arc<Search>, Origin) {
+        if let Some(search) = self.answer(database, query) {
+            return (search, Origin::Kept);
+        }
+        if let Some(search) = self.shared(&lock(&self.under_way), database, query) {
+            return (search, Origin::Shared);
+        }
+        // A plan takes its time, so nobody waits for it; who was faster meanwhile is joined.
+        let search = Arc::new(database.search(query));
+        let mut under_way = lock(&self.under_way);
+        if let Some(search) = self.shared(&under_way, database, query) {
+            return (search, Origin::Shared);
+        }
+        under_way.retain(|_, search| search.strong_count() > 0);
+        under_way.insert(query.canonical(), Arc::downgrade(&search));
+        (search, Origin::New)
+    }
+
+    /// The search that somebody is at, if it can still come to its end.
+    fn shared(
+        &self,
+        under_way: &HashMap<Canonical, Weak<Search>>,
+        database: &Arc<Database>,
+        query: &Query,
+    ) -> Option<Arc<Search>> {
+        let search = under_way.get(&query.canonical())?.upgrade()?;
+        let can_be_shared = Arc::ptr_eq(search.database(), database)
+            && !search.is_complete()
+            && !search.is_cancelled()
+            && search.failure().is_none();
+        can_be_shared.then_some(search)
     }
 
     /// The finished search of the same rows in the same database, if there is one.
     pub fn answer(&self, database: &Arc<Database>, query: &Query) -> Option<Arc<Search>> {
-        let mut answers = lock(&self.answers);
-        let (search, _) = answers.searches.get(&query.canonical())?;
-        Arc::ptr_eq(search.database(), database).then(|| Arc::clone(search))
+        let search = lock(&self.answers).get(&query.canonical())?;
+        Arc::ptr_eq(search.database(), database).then_some(search)
     }
 
-    /// Keeps a search, if it is complete and no larger than all that may be kept.
+    /// Keeps a search, if it is complete and no larger than all that may be kept, and learns what its pattern takes by now.
     pub fn keep(&self, search: &Arc<Search>) {
-        let bytes = search.bytes();
-        let mut answers = lock(&self.answers);
-        if !search.is_complete() || bytes > answers.most_bytes {
-            return;
-        }
-        answers.bytes += bytes;
-        let old = answers.searches.put(search.query().canonical(), (Arc::clone(search), bytes));
-        answers.bytes -= old.map_or(0, |(_, bytes)| bytes);
-        while answers.bytes > answers.most_bytes
-            && let Some((_, (_, bytes))) = answers.searches.pop_lru()
-        {
-            answers.bytes -= bytes;
+        let query = search.query();
+        let key = (query.kinds().to_vec(), query.pattern().to_owned(), *query.semantics());
+        lock(&self.queries).put(key, query, query.bytes());
+        if search.is_complete() {
+            lock(&self.answers).put(query.canonical(), search, search.bytes() + query.bytes());
         }
     }
 
     /// Forgets all answers: of a database that is no longer served, so that its memory is free.
     pub fn forget_answers(&self) {
-        let mut answers = lock(&self.answers);
-        answers.searches.clear();
-        answers.bytes = 0;
+        lock(&self.answers).clear();
     }
 
     /// How many bytes the answers take.
     pub fn answer_bytes(&self) -> usize {
         lock(&self.answers).bytes
+    }
+
+    /// How many bytes the compiled patterns take.
+    pub fn query_bytes(&self) -> usize {
+        lock(&self.queries).bytes
+    }
+}
+
+/// What was used most recently, of so many bytes at most.
+#[derive(Debug)]
+struct Bounded<K: Hash + Eq, V> {
+    kept: LruCache<K, (Arc<V>, usize)>,
+    bytes: usize,
+    most_bytes: usize,
+}
+
+impl<K: Hash + Eq, V> Bounded<K, V> {
+    fn new(most_bytes: usize) -> Self {
+        Self { kept: LruCache::unbounded(), bytes: 0, most_bytes }
+    }
+
+    fn get(&mut self, key: &K) -> Option<Arc<V>> {
+        self.kept.get(key).map(|(value, _)| Arc::clone(value))
+    }
+
+    fn put(&mut self, key: K, value: &Arc<V>, bytes: usize) {
+        let old = if bytes > self.most_bytes {
+            self.kept.pop(&key)
+        } else {
+            self.bytes += bytes;
+            self.kept.put(key, (Arc::clone(value), bytes))
+        };
+        self.bytes -= old.map_or(0, |(_, bytes)| bytes);
+        while self.bytes > self.most_bytes
+            && let Some((_, (_, bytes))) = self.kept.pop_lru()
+        {
+            self.bytes -= bytes;
+        }
+    }
+
+    fn clear(&mut self) {
+        self.kept.clear();
+        self.bytes = 0;
     }
 }
 

@@ -57,6 +57,8 @@ pub enum Saving {
     /// In a file beside the data, with `.index` after its name.
     #[default]
     Beside,
+    /// One that is there is read; what it does not cover is scanned, and none is made.
+    Existing,
     /// Not at all.
     Off,
 }
@@ -186,6 +188,11 @@ impl Database {
     /// Plans a search. Nothing is searched before [`Search::advance`] is called.
     pub fn search(self: &Arc<Self>, query: &Arc<Query>) -> Search {
         Search::new(Arc::clone(self), Arc::clone(query), Plan::choose(self, query))
+    }
+
+    /// How long a search should take on one core, by the costs that plans are made with; told without looking at the text.
+    pub fn expected(&self, query: &Query) -> Duration {
+        Plan::expected(self, query)
     }
 
     /// Plans a search in this way, whatever it costs; `None` where that cannot be done. For comparing ways.

@@ -42,6 +42,30 @@ pub const PLANTED: [(&str, u32); 10] = [
     ("Anna of Johnson", 8),
     ("Peter von Anderson", 8),
 ];
+/// Patterns to time searches by, each of another kind and with its name: from words that hardly any sentence has to what only
+/// backtracking can do.
+pub const TIMED: [(&str, &str); 19] = [
+    ("two words", "this man"),
+    ("rare word", "Shakespeare"),
+    ("common word", "the"),
+    ("end of a sentence", r" his last words\."),
+    ("words with anything between", "of course(.*) nothing"),
+    ("words with a class between", "ministres[,;]+pouvoir"),
+    ("words at a distance", "everybody.........but"),
+    ("beginning of a sentence", "^Les gens"),
+    ("alternation", "Monday|Tuesday|Wednesday|Thursday|Friday"),
+    ("digits", "[0-9]{4}"),
+    ("ignoring case", "(?i)shakespeare"),
+    ("nowhere", "zzyzzx"),
+    ("rare letters", "[jkqxz]{5}"),
+    ("classes around a word", "[A-Z][a-z]+ (de|of|von) [A-Z][a-z]*son"),
+    ("classes and boundaries", r"\b[A-Z]\w+ing\b.*\d"),
+    ("repeats of repeats", r"(\w{3,8} ){6}[A-Z]"),
+    ("everything", ".*"),
+    ("back-reference", r"\b(\w{3,}) \1\b"),
+    ("look-around", "(?<!not )this man(?= is)"),
+];
+
 /// A day from Monday to Friday, a year, and a word said twice: in so many sentences of a million.
 const WEEKDAY: u32 = 13_070;
 const YEAR: u32 = 110_000;

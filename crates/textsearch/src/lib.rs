@@ -47,12 +47,12 @@ mod synthetic;
 mod work;
 pub mod workload;
 
-pub use cache::Cache;
+pub use cache::{Cache, Origin};
 pub use client::Client;
 pub use data::load::Oddities;
 pub use database::{Contents, Database, IndexSource, Layout, OpenOptions, Saving};
 pub use error::{PatternError, SearchError};
-pub use generate::{Generate, Generated, PLANTED, Size, common_words, generate};
+pub use generate::{Generate, Generated, PLANTED, Size, TIMED, common_words, generate};
 pub use kendall_service::Config;
 pub use options::Options;
 pub use pattern::{Alphabet, Backtracking, Matching, Semantics};

@@ -36,11 +36,13 @@ pub struct Options {
     pub deadline: Duration,
     /// The most memory that answers take which are being made or sent. With more, further requests are refused.
     pub answer_bytes: usize,
+    /// The most memory that answers take which are remembered; 0 remembers none.
+    pub cache_bytes: usize,
 }
 
 impl Options {
     /// The defaults: the statement's dialect, everything found by an index, a worker and a thread for each processor, ten
-    /// seconds for a request, 1 GiB for answers.
+    /// seconds for a request, 1 GiB for answers, 64 MiB for those that are remembered.
     pub fn new(listen: SocketAddr, data: PathBuf) -> Self {
         Self {
             service: Config { patience: REST, request_deadline: REST, ..Config::new(listen) },
@@ -52,6 +54,7 @@ impl Options {
             threads: available_parallelism().unwrap_or(NonZeroUsize::MIN),
             deadline: Duration::from_secs(10),
             answer_bytes: 1 << 30,
+            cache_bytes: 64 << 20,
         }
     }
 }

@@ -14,7 +14,7 @@ mod regular;
 mod rewrite;
 mod tree;
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use regex_syntax::hir::Hir;
 
@@ -124,13 +124,33 @@ impl Pattern {
         let contains = regular::hir(&short.tree, semantics.alphabet);
         let entire = regular::hir(&tree, semantics.alphabet);
         let dot_matters = short.dot_matters && perl.is_none();
-        let mut canonical = contains.to_string();
+        let mut canonical = Short(String::new());
+        let mut written = write!(canonical, "{contains}");
         if dot_matters {
-            let _ = write!(canonical, "\n{entire}");
+            written = written.and_then(|()| write!(canonical, "\n{entire}"));
         }
         if let Some(perl) = &perl {
-            let _ = write!(canonical, "\n{}", perl.text());
+            written = written.and_then(|()| write!(canonical, "\n{}", perl.text()));
         }
+        let canonical = match written {
+            Ok(()) => canonical.0,
+            // Patterns have no line feeds once they were read, so this is no other's form.
+            Err(_) => format!("\n{:?} {:?} {text}", semantics.matching, semantics.alphabet),
+        };
         Ok(Self { contains, entire, dot_matters, perl, canonical: canonical.into() })
+    }
+}
+
+/// A text that does not become long: a class of Unicode that is written out a thousand times is megabytes.
+struct Short(String);
+
+impl fmt::Write for Short {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        const MOST_BYTES: usize = 16 << 10;
+        if self.0.len() + more.len() > MOST_BYTES {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(more);
+        Ok(())
     }
 }

@@ -5,6 +5,8 @@
 //! AMD EPYC of 2024; of other machines only the ratios need to be alike.
 
 use std::fmt;
+use std::ops::Range;
+use std::time::Duration;
 
 use crate::data::block::Block;
 use crate::index::evaluate::Resolved;
@@ -16,12 +18,18 @@ use crate::{Database, Layout, Query};
 const WORD_NS: f64 = 0.032;
 const WORDS_NS: f64 = 0.07;
 const MANY_WORDS_NS: f64 = 0.5;
-const AUTOMATON_NS: f64 = 0.34;
+const AUTOMATON_NS: f64 = 0.28;
 const REGEX_NS: f64 = 1.4;
+/// A byte that PCRE2 passes over, and a line that it tries by itself.
+const PERL_NS: f64 = 6.6;
+const PERL_TRY_NS: f64 = 520.0;
+/// A line that is tried by itself, and one that is passed over for its type, where that is the only way.
+const LINE_NS: f64 = 110.0;
+const PASSED_NS: f64 = 2.0;
 /// A line that a search for words stops at.
 const STOP_NS: f64 = 25.0;
 /// A line that is tried by automaton among others that are, and a number read from a list.
-const TRY_NS: f64 = 70.0;
+const TRY_NS: f64 = 100.0;
 const NUMBER_NS: f64 = 1.3;
 /// A line that needs not be tried.
 const KEEP_NS: f64 = 3.0;
@@ -48,9 +56,10 @@ pub enum Way {
     Index,
     /// Words that must be there are sought in the whole text, and the rows that have them are tried.
     Literals,
-    /// A deterministic automaton goes over the whole text, in four streams a core.
+    /// A deterministic automaton goes over the whole text, in eight streams a core.
     Automaton,
-    /// A lazily made automaton goes over the whole text: for patterns too large for the other.
+    /// A lazily made automaton goes over the whole text: for patterns too large for the other, and where words tell it where to
+    /// begin. PCRE2 does where no automaton can.
     Regex,
 }
 
@@ -107,34 +116,55 @@ pub struct Plan {
 impl Plan {
     /// The cheapest.
     pub(crate) fn choose(database: &Database, query: &Query) -> Self {
-        if database.layout != Layout::Indexed {
-            return Self::of(Way::LineByLine);
-        }
-        if query.asked().need.is_none() {
-            return Self::of(Way::Nothing);
-        }
-        if is_everywhere(query) {
-            return Self::of(Way::Everything);
+        if let Some(only) = Self::only(database, query) {
+            return only;
         }
         let size = Size::of(database, query);
         let mut plan = Self::resolved(database, query);
-        let by_index = plan.index_cost(database, &size, query.asked().exact);
+        let by_index = plan.index_cost(database, query, &size);
         if let Some(cost) = by_index {
             if plan.asked.iter().all(Option::is_none) && plan.indexed == database.blocks.len() {
                 return Self { way: Way::Nothing, ..plan };
             }
             plan.considered.push((Way::Index, cost));
-            if cost < AT_ONCE_NS && plan.indexed == database.blocks.len() {
+            // No scan is faster than this, and to think of one takes its time, too.
+            if cost < (size.bytes * WORD_NS).max(AT_ONCE_NS) && plan.indexed == database.blocks.len() {
                 return Self { way: Way::Index, ..plan };
             }
         }
-        plan.consider_scans(database, query, &size);
-        let cheapest = |all: &[(Way, f64)]| {
-            all.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(Way::Regex, |(way, _)| way)
-        };
+        plan.consider_words(database, query, &size);
+        plan.consider_automata(database, query, &size);
         let scans: Vec<(Way, f64)> =
             plan.considered.iter().copied().filter(|one| one.0 != Way::Index).collect();
         Self { way: cheapest(&plan.considered), rest: cheapest(&scans), ..plan }
+    }
+
+    /// How long the cheapest should take on one core, on the machine on which costs were measured. It costs little itself: no
+    /// automaton is made and no text is looked at.
+    pub(crate) fn expected(database: &Database, query: &Query) -> Duration {
+        let cost_ns = if let Some(only) = Self::only(database, query) {
+            only.cost_ns()
+        } else {
+            let size = Size::of(database, query);
+            let scan_ns = size.bytes * if query.literals().is_empty() { AUTOMATON_NS } else { WORD_NS };
+            let by_index = Self::resolved(database, query).index_cost(database, query, &size);
+            by_index.unwrap_or(f64::INFINITY).min(scan_ns)
+        };
+        Duration::from_nanos(cost_ns as u64)
+    }
+
+    /// The way that there is no other to.
+    fn only(database: &Database, query: &Query) -> Option<Self> {
+        let size = || Size::of(database, query);
+        if database.layout != Layout::Indexed {
+            let passed = if database.layout == Layout::Flat { 1.0 / size().share - 1.0 } else { 0.0 };
+            let cost_ns = size().rows * (LINE_NS + passed * PASSED_NS);
+            return Some(Self { considered: vec![(Way::LineByLine, cost_ns)], ..Self::of(Way::LineByLine) });
+        }
+        if query.asked().need.is_none() {
+            return Some(Self::of(Way::Nothing));
+        }
+        is_everywhere(query).then(|| Self::of(Way::Everything))
     }
 
     /// This way, if it can be done.
@@ -181,7 +211,7 @@ impl Plan {
     }
 
     /// What the index costs; `None` if it does not help.
-    fn index_cost(&mut self, database: &Database, size: &Size, exact: bool) -> Option<f64> {
+    fn index_cost(&mut self, database: &Database, query: &Query, size: &Size) -> Option<f64> {
         if self.asked.is_empty() || self.asked.iter().flatten().any(Resolved::is_idle) {
             return None;
         }
@@ -190,43 +220,84 @@ impl Plan {
         let lines: f64 = self.asked.iter().flatten().map(|asked| asked.likely_lines).sum();
         self.candidates = Some((most as f64 * size.share) as u64);
         let blocks = database.blocks.len() as f64 * BLOCK_NS;
-        let each_ns = if exact { KEEP_NS } else { TRY_NS };
+        let each_ns = match () {
+            () if query.perl().is_some() => PERL_TRY_NS,
+            () if query.asked().exact => KEEP_NS,
+            () => TRY_NS,
+        };
         Some(blocks + (numbers * NUMBER_NS + lines * each_ns) * size.share)
     }
 
-    /// Thinks of the ways that look at all of the text.
-    fn consider_scans(&mut self, database: &Database, query: &Query, size: &Size) {
+    /// Thinks of looking for words in all of the text, to try the lines that have them; or, where matches begin with them, to have a
+    /// lazy automaton go on from there.
+    fn consider_words(&mut self, database: &Database, query: &Query, size: &Size) {
         let mut best: Option<(usize, f64)> = None;
+        let mut lazy: Option<f64> = None;
+        let line_bytes = size.bytes / size.rows.max(1.0);
+        let most_bytes =
+            query.hir().properties().maximum_len().map_or(line_bytes, |most| line_bytes.min(most as f64));
         for (index, literals) in query.literals().iter().enumerate() {
             let byte_ns = match () {
                 () if literals.is_one() => WORD_NS,
                 () if literals.is_packed() => WORDS_NS,
                 () => MANY_WORDS_NS,
             };
-            let stops = sampled_share(database, literals) * size.rows;
-            let each_ns = if literals.exact { STOP_NS } else { STOP_NS + TRY_NS };
-            let cost = size.bytes * byte_ns + stops * each_ns;
+            let stops = size.rows
+                * sampled_share(database, |block, lines, hit| {
+                    literals.scan(block.text(), block.starts(), lines, |_| hit())
+                });
+            let try_ns = match () {
+                () if query.perl().is_some() => PERL_TRY_NS,
+                () if literals.exact => 0.0,
+                () => TRY_NS,
+            };
+            let cost = size.bytes * byte_ns + stops * (STOP_NS + try_ns);
             if best.is_none_or(|(_, least)| cost < least) {
                 best = Some((index, cost));
+            }
+            if literals.leads && !literals.exact && byte_ns <= WORDS_NS && query.perl().is_none() {
+                let cost = size.bytes * byte_ns + stops * (STOP_NS + most_bytes * REGEX_NS);
+                lazy = Some(lazy.map_or(cost, |least| least.min(cost)));
             }
         }
         if let Some((index, cost)) = best {
             self.words = index;
             self.considered.push((Way::Literals, cost));
         }
+        self.considered.extend(lazy.map(|cost| (Way::Regex, cost)));
+    }
+
+    /// Thinks of automata, unless something else is known to be cheaper.
+    fn consider_automata(&mut self, database: &Database, query: &Query, size: &Size) {
         let automaton_ns = size.bytes * AUTOMATON_NS;
-        if best.is_none_or(|(_, cost)| cost > automaton_ns) {
-            if query.dfa().is_some() {
-                self.considered.push((Way::Automaton, automaton_ns));
-            } else {
-                self.considered.push((Way::Regex, size.bytes * REGEX_NS));
+        if query.perl().is_some() {
+            self.considered.push((Way::Regex, size.bytes * PERL_NS));
+        }
+        let least_ns = self.considered.iter().map(|one| one.1).min_by(f64::total_cmp);
+        if least_ns.is_some_and(|least| least <= automaton_ns) {
+            return;
+        }
+        match (query.dfa(), query.perl()) {
+            (Some(_), None) => self.considered.push((Way::Automaton, automaton_ns)),
+            (Some(dfa), Some(_)) => {
+                let share = sampled_share(database, |block, lines, hit| {
+                    dfa.scan(block.text(), block.starts(), lines, |_, _| hit());
+                });
+                self.considered.push((Way::Automaton, automaton_ns + share * size.rows * PERL_TRY_NS));
             }
+            (None, None) => self.considered.push((Way::Regex, size.bytes * REGEX_NS)),
+            (None, Some(_)) => {}
         }
     }
 
     /// How it is done, but for what is not indexed.
     pub fn way(&self) -> Way {
         self.way
+    }
+
+    /// What it should cost on one core, in ns.
+    fn cost_ns(&self) -> f64 {
+        self.considered.iter().find(|one| one.0 == self.way).map_or(0.0, |one| one.1)
     }
 
     /// How many rows the index leaves to be tried, at most, if it was asked.
@@ -269,6 +340,10 @@ impl fmt::Display for Plan {
     }
 }
 
+fn cheapest(ways: &[(Way, f64)]) -> Way {
+    ways.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(Way::Regex, |one| one.0)
+}
+
 /// How much there is to search.
 struct Size {
     rows: f64,
@@ -296,16 +371,16 @@ fn is_everywhere(query: &Query) -> bool {
     properties.minimum_len() == Some(0) && properties.look_set().is_empty()
 }
 
-/// The share of lines that have one of these words, in a sample.
-fn sampled_share(database: &Database, literals: &Literals) -> f64 {
+/// The share of lines that a scan hits, in a sample.
+fn sampled_share(database: &Database, scan: impl Fn(&Block, Range<usize>, &mut dyn FnMut())) -> f64 {
     let blocks = &database.blocks;
-    let (mut seen, mut with) = (0, 0);
+    let (mut seen, mut hits) = (0, 0);
     for sample in 0..SAMPLES.min(blocks.len()) {
         let block: &Block = &blocks[sample * blocks.len() / SAMPLES.min(blocks.len())];
         let first = block.lines() * sample / SAMPLES;
         let lines = first..(first + SAMPLE_LINES).min(block.lines());
         seen += lines.len();
-        literals.scan(block.text(), block.starts(), lines, |_| with += 1);
+        scan(block, lines, &mut || hits += 1);
     }
-    f64::from(with) / (seen.max(1) as f64)
+    f64::from(hits) / (seen.max(1) as f64)
 }

@@ -8,7 +8,7 @@ use regex_automata::nfa::thompson::{self, NFA, WhichCaptures};
 use regex_syntax::hir::{Hir, Look};
 
 use crate::index::need::{Asked, ask};
-use crate::pattern::{Pattern, Semantics};
+use crate::pattern::{Pattern, Perl, Semantics};
 use crate::scan::dfa::Dfa;
 use crate::scan::literals::Literals;
 use crate::{PatternError, SearchError};
@@ -34,16 +34,24 @@ impl Query {
     /// # Errors
     /// Says what cannot be read or is refused, and where.
     pub fn parse(request: &str, semantics: &Semantics) -> Result<Self, SearchError> {
+        let (kinds, pattern) = Self::parts(request)?;
+        Ok(Self::new(kinds, pattern, semantics)?)
+    }
+
+    /// The types of a request, in order, and its pattern.
+    pub(crate) fn parts(request: &str) -> Result<(Vec<i32>, &str), SearchError> {
         let (types, pattern) = request.split_once(';').ok_or(SearchError::NoSemicolon)?;
-        let kinds = if types.trim().is_empty() {
+        let mut kinds = if types.trim().is_empty() {
             Vec::new()
         } else {
             let kind = |word: &str| {
                 word.trim().parse().map_err(|_| SearchError::BadType { word: word.trim().to_owned() })
             };
-            types.split(',').map(kind).collect::<Result<_, _>>()?
+            types.split(',').map(kind).collect::<Result<Vec<i32>, _>>()?
         };
-        Ok(Self::new(kinds, pattern, semantics)?)
+        kinds.sort_unstable();
+        kinds.dedup();
+        Ok((kinds, pattern))
     }
 
     /// Sentences of these types, of all if there are none.
@@ -135,6 +143,11 @@ impl Query {
         Ok(self.entire().find(input).map(|found| (found.start(), found.end())))
     }
 
+    /// What decides where automata cannot.
+    pub(crate) fn perl(&self) -> Option<&Perl> {
+        self.pattern.perl.as_ref()
+    }
+
     /// What sentences must contain.
     pub(crate) fn hir(&self) -> &Hir {
         &self.pattern.contains
@@ -166,6 +179,18 @@ impl Query {
         } else {
             Checks::None
         }
+    }
+
+    /// How much memory it takes by now: automata are made when they are first needed. What libraries keep for each thread is not
+    /// in it.
+    pub(crate) fn bytes(&self) -> usize {
+        let regexes = [&self.contains, &self.entire].into_iter().filter_map(OnceLock::get);
+        let dfa = self.dfa.get().and_then(Option::as_ref);
+        size_of::<Self>()
+            + self.text.len()
+            + self.nfa.memory_usage()
+            + dfa.map_or(0, Dfa::bytes)
+            + regexes.map(meta::Regex::memory_usage).sum::<usize>()
     }
 
     /// Finds what sentences must contain.

@@ -3,22 +3,24 @@
 mod answer;
 mod board;
 mod reload;
+mod source;
 
 use std::mem::take;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kendall_service::{
     Body, Counter, Decoded, Handler, Malformed, Registry, Reply, Server, ServiceError, Step, Then,
 };
-use kendall_station::Job;
+use kendall_station::{Discipline, Job, Size};
 
 use crate::options::Options;
 use crate::protocol::{Dialect, END, Framed, REQUEST_BYTES, TOO_BIG, fill_empty_rows, utf};
-use crate::{Database, Form, OpenOptions, Query, Reading, Rows, Search, SearchError, Semantics};
+use crate::{Form, Origin, Reading, Rows, Search, SearchError, Semantics, Way};
 use answer::{Answer, Kept, PIECE_BYTES};
 use board::{Board, Crews, Help, Turn};
+use source::DataSource;
 
 /// The longest request that is answered, what frames it excluded: twice the longest pattern.
 const TEXT_BYTES: usize = 8192;
@@ -65,6 +67,8 @@ pub struct TextSearch {
     semantics: Semantics,
     form: Form,
     deadline: Duration,
+    /// Whether who is served next depends on how long it takes.
+    sizes_matter: bool,
     /// Whether who interrupts a worker can only mean that its client went away.
     is_interrupted_by_leaving: bool,
     board: Arc<Board>,
@@ -74,42 +78,14 @@ pub struct TextSearch {
     meters: Meters,
 }
 
-/// Where the rows come from: the database of now, and how to open it again.
-#[derive(Debug)]
-pub(crate) struct DataSource {
-    current: Mutex<Arc<Database>>,
-    options: OpenOptions,
-    reloads: Counter,
-    failed_reloads: Counter,
-}
-
-impl DataSource {
-    fn current(&self) -> Arc<Database> {
-        Arc::clone(&self.current.lock().expect("it is only cloned and replaced under this lock"))
-    }
-
-    /// Reads the file again. Searches under way keep what they search.
-    pub(crate) fn reload(&self) -> Result<Arc<Database>, SearchError> {
-        let path = self.current().contents().path.clone();
-        match Database::open(&path, &self.options) {
-            Ok(database) => {
-                let database = Arc::new(database);
-                *self.current.lock().expect("as above") = Arc::clone(&database);
-                self.reloads.inc();
-                Ok(database)
-            }
-            Err(error) => {
-                self.failed_reloads.inc();
-                Err(error)
-            }
-        }
-    }
-}
-
 /// What the system counts besides what the runtime counts.
 #[derive(Debug, Default)]
 struct Meters {
     searches: Counter,
+    /// By the plan's way, in the order of [`Way::ALL`].
+    ways: [Counter; Way::ALL.len()],
+    shared: Counter,
+    remembered: Counter,
     rows: Counter,
     refused: Counter,
     late: Counter,
@@ -149,14 +125,8 @@ impl TextSearch {
     /// # Errors
     /// Fails if the data cannot be read or threads cannot be started.
     pub fn new(options: &Options) -> Result<Self, ServeError> {
-        let database = Database::open(&options.data, &options.open)?;
-        warn_of_oddities(&database);
-        let source = DataSource {
-            current: Mutex::new(Arc::new(database)),
-            options: options.open.clone(),
-            reloads: Counter::default(),
-            failed_reloads: Counter::default(),
-        };
+        let source = DataSource::open(&options.data, &options.open, options.cache_bytes)?;
+        let discipline = options.service.discipline;
         let board = Arc::new(Board::new(options.service.workers.get(), options.threads.get()));
         let crews = Crews::start(&board, options.deadline)
             .map_err(|source| ServiceError::Start { what: "threads that search", source })?;
@@ -166,7 +136,11 @@ impl TextSearch {
             semantics: options.semantics,
             form: options.form,
             deadline: options.deadline,
-            is_interrupted_by_leaving: !options.service.discipline.preempts(),
+            sizes_matter: matches!(
+                discipline,
+                Discipline::ShortestRemaining | Discipline::CMu | Discipline::Gittins
+            ),
+            is_interrupted_by_leaving: !discipline.preempts(),
             board,
             _crews: crews,
             kept: Kept::default(),
@@ -184,12 +158,19 @@ impl TextSearch {
         if self.kept.bytes() >= self.answer_bytes {
             return Err(self.refusal());
         }
-        let query = Query::parse(text, &self.semantics).map_err(|error| {
+        let query = self.source.cache.query(text, &self.semantics).map_err(|error| {
             self.meters.refused.inc();
             self.error(&error.to_string())
         })?;
-        self.meters.searches.inc();
-        let search = Arc::new(self.source.current().search(&Arc::new(query)));
+        let (search, origin) = self.source.cache.search(&self.source.current(), &query);
+        match origin {
+            Origin::New => {
+                self.meters.searches.inc();
+                self.meters.ways[search.plan().way() as usize].inc();
+            }
+            Origin::Shared => _ = self.meters.shared.inc(),
+            Origin::Kept => _ = self.meters.remembered.inc(),
+        }
         let making = match self.dialect {
             Dialect::Lines => Making::Lines,
             Dialect::Utf => Making::Message { rows: self.rows(&search), text: Vec::new() },
@@ -199,6 +180,13 @@ impl TextSearch {
 
     fn rows(&self, search: &Arc<Search>) -> Rows {
         Rows::new(Arc::clone(search), self.form)
+    }
+
+    /// What the discipline may know of a request: what the plan expects. As that is no more than an estimate, one that has taken so
+    /// long already is not taken to be nearly done. One of which nothing is known counts as one of a second.
+    fn job(&self, text: &str) -> Job {
+        let expected_s = if self.sizes_matter { self.source.expected_s(text, &self.semantics) } else { None };
+        Job { size: expected_s.map_or(Size::Unknown, Size::Memoryless), ..Job::new() }
     }
 
     /// Whoever interrupted went to somebody else, or a request of before was meant: all is searched again.
@@ -242,6 +230,7 @@ impl TextSearch {
     /// The answer of a search that has found all.
     fn complete(&self, work: &mut Work) -> Reply {
         self.meters.rows.inc_by(work.search.rows_found());
+        self.source.keep(&work.search);
         match &mut work.making {
             Making::Lines => self.lines(&work.search),
             Making::Begun(answer) => {
@@ -284,6 +273,7 @@ impl TextSearch {
 
     /// The end of a search that cannot go on.
     fn fail(&self, work: &Work, why: &str) -> Reply {
+        self.source.keep(&work.search);
         match &work.making {
             Making::Begun(answer) => {
                 answer.fail(why);
@@ -297,14 +287,6 @@ impl TextSearch {
 /// What ends the work of an answer that is sent already; it reaches nobody.
 fn nothing_more() -> Reply {
     Reply::new(Vec::new(), Then::Keep)
-}
-
-fn warn_of_oddities(database: &Database) {
-    let contents = database.contents();
-    tracing::info!(path = %contents.path.display(), rows = contents.rows(), read_in = ?contents.read_in, "database open");
-    if contents.oddities != crate::Oddities::default() {
-        tracing::warn!(path = %contents.path.display(), oddities = ?contents.oddities, "not all lines are plain rows");
-    }
 }
 
 impl Handler for TextSearch {
@@ -329,7 +311,7 @@ impl Handler for TextSearch {
                 let key = Some(text.clone().into_bytes());
                 Decoded::Work {
                     used_bytes,
-                    job: Job::new(),
+                    job: self.job(&text),
                     task: Task { text, work: None },
                     key,
                     body: None,
@@ -396,6 +378,16 @@ impl Handler for TextSearch {
             registry.register(format!("textsearch_{name}"), help, counter.clone());
         };
         add("searches", "Searches that were begun", &self.meters.searches);
+        for way in Way::ALL {
+            let name = format!("by_{}", way.name().replace('-', "_"));
+            add(&name, "Searches by the way that their plan chose", &self.meters.ways[way as usize]);
+        }
+        add(
+            "shared",
+            "Requests that joined the search of another that comes to the same",
+            &self.meters.shared,
+        );
+        add("remembered", "Requests whose answer was remembered", &self.meters.remembered);
         add("rows", "Rows found by searches that came to their end", &self.meters.rows);
         add("refused", "Requests whose pattern or types were refused", &self.meters.refused);
         add("late", "Searches that were given up at the deadline", &self.meters.late);

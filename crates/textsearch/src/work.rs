@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::data::block::Block;
 use crate::index::evaluate::Bits;
 use crate::lines::{Found, LineSet};
+use crate::pattern::Perl;
 use crate::plan::{Plan, TRYING_NUMBERS, Way};
 use crate::query::Checks;
 use crate::scan::dfa::{Verdict, line_of};
@@ -50,7 +51,10 @@ impl<'a> Work<'a> {
             Way::Index => self.by_index(number, &stretches),
             Way::Literals => self.by_literals(block, &stretches),
             Way::Automaton => self.by_automaton(block, &stretches),
-            Way::Regex => self.by_regex(block, &stretches),
+            Way::Regex => match self.query.perl() {
+                Some(perl) => return self.by_perl(perl, block, &stretches),
+                None => self.by_regex(block, &stretches),
+            },
         }
         let doubtful = match self.query.checks() {
             Checks::None => false,
@@ -91,6 +95,39 @@ impl<'a> Work<'a> {
             let wanted = kinds.is_empty() || kinds.binary_search(&block.kind(line)).is_ok();
             if wanted && self.query.is_match(block.sentence(line))? {
                 self.found.insert(line);
+            }
+        }
+        Ok(Some(Found::new(&self.found, block)))
+    }
+
+    /// Has PCRE2 go over all of the text, some sentences at a time.
+    fn by_perl(
+        &mut self,
+        perl: &Perl,
+        block: &Block,
+        stretches: &[Range<usize>],
+    ) -> Result<Option<Found>, SearchError> {
+        let starts = block.starts();
+        for lines in stretches {
+            for first in lines.clone().step_by(BETWEEN_LOOKS) {
+                if self.cancelled.load(Ordering::Relaxed) {
+                    return Ok(None);
+                }
+                let some = first..(first + BETWEEN_LOOKS).min(lines.end);
+                let from = starts[first] as usize;
+                let found = &mut self.found;
+                let scanned = perl.scan(&block.text()[from..starts[some.end] as usize - 1], |at| {
+                    let line = line_of(starts, first, from + at);
+                    found.insert(line);
+                    starts[line + 1] as usize - from
+                });
+                if scanned.is_none() {
+                    for line in some {
+                        if self.query.is_match(block.sentence(line))? {
+                            self.found.insert(line);
+                        }
+                    }
+                }
             }
         }
         Ok(Some(Found::new(&self.found, block)))

@@ -177,13 +177,22 @@ impl Workload for TextSearchWorkload {
         }
     }
 
-    /// One class for each family that is drawn; one for all requests of a file.
+    /// One class for each family that is drawn; one for all requests of a file. Its share is that of its patterns by their
+    /// popularity, and so not quite its weight in the mix.
     fn classes(&self) -> Vec<RequestClass> {
-        let class = |name| RequestClass::new(name, 1.0);
-        match &self.source {
-            Source::Written(_) => vec![class("all")],
-            Source::Drawn(patterns) => patterns.families().map(|family| class(family.name())).collect(),
+        let Source::Drawn(patterns) = &self.source else { return vec![RequestClass::new("all", 1.0)] };
+        let mut shares = vec![0.0; patterns.families().count()];
+        let mut before = 0.0;
+        for (rank, &up_to) in (0..).zip(&self.cumulated) {
+            shares[patterns.class(rank)] += up_to - before;
+            before = up_to;
         }
+        // The sum is 1 but for rounding.
+        let class = |(family, share): (Family, f64)| RequestClass {
+            share: Some(share.min(1.0)),
+            ..RequestClass::new(family.name(), 1.0)
+        };
+        patterns.families().zip(shares).map(class).collect()
     }
 
     fn way(&self) -> Way<'_> {

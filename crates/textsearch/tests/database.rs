@@ -1,14 +1,13 @@
 //! What a database makes of files as they come, and what it keeps beside them.
 
 use std::fs;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use kendall_textsearch::{
-    Backtracking, Cache, Database, Form, Generate, OpenOptions, Progress, Query, Reading, Rows, Saving,
-    SearchError, Semantics, Size, Way, generate,
+    Backtracking, Cache, Database, Form, Generate, OpenOptions, Origin, Progress, Query, Reading, Rows,
+    Saving, SearchError, Semantics, Size, Way, generate,
 };
 use tempfile::TempDir;
 
@@ -219,19 +218,54 @@ fn answers_are_kept_within_their_bound_and_for_their_database() {
         cache.keep(&search);
         search
     };
-    let cache = Cache::new(NonZeroUsize::new(2).unwrap(), 1 << 20);
+    let cache = Cache::new(1 << 20, 1 << 20);
     let search = finished(&cache, "1;this");
     let same = Query::parse("1;(.*)this(.*)", &Semantics::default()).unwrap();
     assert!(Arc::ptr_eq(&cache.answer(&database, &same).unwrap(), &search));
     assert!(cache.answer(&reloaded, &same).is_none());
     let query = cache.query("1;this", &Semantics::default()).unwrap();
     assert!(Arc::ptr_eq(&query, search.query()));
-    let small = Cache::new(NonZeroUsize::new(2).unwrap(), search.bytes() * 2);
+    // A pattern counts beside what it found.
+    let most = 2 * cache.answer_bytes();
+    let small = Cache::new(1 << 20, most);
     for pattern in ["this", "that", "man", "house", "king"] {
         finished(&small, &format!("1;{pattern}"));
-        assert!(small.answer_bytes() <= search.bytes() * 2);
+        assert!(small.answer_bytes() > 0 && small.answer_bytes() <= most);
     }
     assert!(small.answer(&database, &same).is_none());
     small.forget_answers();
     assert_eq!(small.answer_bytes(), 0);
+    let none = Cache::new(0, 0);
+    let search = finished(&none, "1;this");
+    assert_eq!((none.query_bytes(), none.answer_bytes()), (0, 0));
+    assert!(!Arc::ptr_eq(&none.query("1;this", &Semantics::default()).unwrap(), search.query()));
+}
+
+#[test]
+fn a_search_under_way_is_shared_by_whoever_asks_for_what_comes_to_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(&folder, &made(5_000));
+    let (database, reloaded) = (open(&path, Saving::Off), open(&path, Saving::Off));
+    let cache = Cache::new(1 << 20, 1 << 20);
+    let ask = |database: &Arc<Database>, request: &str| {
+        cache.search(database, &cache.query(request, &Semantics::default()).unwrap())
+    };
+    let (first, origin) = ask(&database, "1;this");
+    assert_eq!(origin, Origin::New);
+    let (second, origin) = ask(&database, "1;(.*)this(.*)");
+    assert_eq!(origin, Origin::Shared);
+    assert!(Arc::ptr_eq(&first, &second));
+    assert_eq!(ask(&database, "2;this").1, Origin::New);
+    assert_eq!(ask(&reloaded, "1;this").1, Origin::New);
+    let (third, _) = ask(&database, "1;that");
+    third.cancel();
+    assert_eq!(ask(&database, "1;that").1, Origin::New);
+    let (again, origin) = ask(&database, "1;this");
+    // Another database had a search of the same rows meanwhile.
+    assert_eq!(origin, Origin::New);
+    again.run().unwrap();
+    cache.keep(&again);
+    let (kept, origin) = ask(&database, "1;this");
+    assert_eq!(origin, Origin::Kept);
+    assert!(Arc::ptr_eq(&kept, &again));
 }

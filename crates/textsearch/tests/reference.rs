@@ -98,4 +98,31 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn what_backtracks_finds_what_line_by_line_finds(
+        rows in files(),
+        pattern in prop::sample::select(vec![
+            r"(a|b)\1", r"\b(\w+) \1", "a(?!b)", "(?<!a)b", "(?<=^|é)a", r"^(.)[^a]*\1$", r"(?=.*1)(?=.*b)", r"a\X", "(?>a*)b", "$(?<!1)",
+            r"(?i)(ab).*\1", "é(?=a)",
+        ]),
+        types in prop::sample::select(vec!["", "1", "0,1,2"]),
+        whole: bool,
+    ) {
+        let file = text(&rows);
+        let matching = if whole { kendall_textsearch::Matching::Whole } else { kendall_textsearch::Matching::Find };
+        let backtracking = kendall_textsearch::Backtracking::Within { steps: 100_000 };
+        let semantics = Semantics { matching, backtracking, ..Semantics::default() };
+        let query = Arc::new(Query::parse(&format!("{types};{pattern}"), &semantics).unwrap());
+        let wanted = expected(&file, &query);
+        for layout in Layout::ALL {
+            let database = open(&file, layout);
+            prop_assert_eq!(&answer(database.search(&query)), &wanted, "{:?}", layout);
+            for way in Way::ALL {
+                if let Some(search) = database.search_by(&query, way) {
+                    prop_assert_eq!(&answer(search), &wanted, "{:?} by {}", layout, way);
+                }
+            }
+        }
+    }
 }

@@ -266,3 +266,78 @@ fn requests_beyond_the_room_and_beyond_the_memory_are_refused_in_words() {
     assert_eq!(slow.answer().len(), 100_000);
     wait_until(|| none.client().ask("1;aab").is_empty());
 }
+
+#[test]
+fn answers_are_remembered_by_what_requests_come_to_and_forgotten_beyond_the_bound() {
+    let rows: String = (0..1000).map(|row| format!("{}@@@row {row} of many\n", row % 3)).collect();
+    let served = Served::start(&rows, |_| ());
+    let mut client = served.client();
+    let answer = client.ask("1;row 7");
+    assert!(!answer.is_empty());
+    for same in ["1;row 7", "1;(.*)row 7(.*)", "1,1;row 7"] {
+        assert_eq!(client.ask(same), answer);
+    }
+    let of = |name: &str| served.metric(&format!("textsearch_{name}_total"));
+    assert_eq!((of("searches"), of("remembered")), (1, 3));
+    assert_eq!(client.ask("2;row 7").len(), rows.lines().filter(|row| row.starts_with("2@@@row 7")).count());
+    assert_eq!((of("searches"), of("remembered")), (2, 3));
+    assert_eq!(of("by_index") + of("by_nothing") + of("by_literals"), 2);
+    let none = Served::start(&rows, |options| options.cache_bytes = 0);
+    let mut client = none.client();
+    (0..3).for_each(|_| assert_eq!(client.ask("1;row 7"), answer));
+    assert_eq!(none.metric("textsearch_searches_total"), 3);
+    assert_eq!(none.metric("textsearch_remembered_total"), 0);
+}
+
+#[test]
+fn requests_that_come_to_the_same_share_a_search_and_one_that_leaves_does_not_end_it() {
+    let rows = slow_rows() + ROWS;
+    let served = Served::start(&rows, |options| {
+        backtracking(options);
+        options.service.workers = NonZeroUsize::new(3).unwrap();
+        options.deadline = Duration::from_secs(3);
+    });
+    let (mut first, mut second) = (served.client(), served.client());
+    let mut leaving = served.client();
+    first.send(SLOW);
+    wait_until(|| served.metric("workers_busy") == 1);
+    leaving.send(r";\A(a+)+\1?$");
+    second.send(r";^([a]+)+\1?$");
+    wait_until(|| served.metric("workers_busy") == 3);
+    leaving.leave();
+    wait_until(|| served.metric("workers_busy") == 2);
+    for client in [&mut first, &mut second] {
+        assert!(client.answer()[0].starts_with("error@@@the search took longer"));
+    }
+    assert_eq!(served.metric("textsearch_shared_total"), 2);
+}
+
+/// The short ones overtake the long ones that came first, where the discipline looks at sizes.
+#[test]
+fn short_searches_go_first_where_the_discipline_says_so() {
+    use kendall_station::Discipline;
+
+    let rows = slow_rows() + &"2@@@short\n".repeat(100);
+    let order = |discipline: Discipline| {
+        let served = Served::start(&rows, |options| {
+            backtracking(options);
+            options.open.layout = Layout::ByType;
+            options.service.discipline = discipline;
+            options.service.workers = NonZeroUsize::MIN;
+            options.deadline = Duration::from_secs(1);
+        });
+        let (mut busy, mut long, mut short) = (served.client(), served.client(), served.client());
+        busy.send(SLOW);
+        wait_until(|| served.metric("workers_busy") == 1);
+        long.send(&SLOW.replace(';', "1;"));
+        wait_until(|| served.metric("requests_waiting") == 1);
+        short.send("2;short");
+        assert_eq!(short.answer().len(), 100);
+        let late = served.metric("textsearch_late_total");
+        assert!(busy.answer()[0].starts_with("error@@@") && long.answer()[0].starts_with("error@@@"));
+        late
+    };
+    assert_eq!(order(Discipline::Fifo), 2);
+    assert_eq!(order(Discipline::CMu), 1);
+    assert_eq!(order(Discipline::ShortestRemaining), 1);
+}

@@ -10,36 +10,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kendall_textsearch::{
-    Backtracking, Database, Generate, Layout, OpenOptions, Progress, Query, Search, Semantics, Size, Way,
-    generate,
+    Backtracking, Database, Form, Generate, Layout, OpenOptions, Progress, Query, Reading, Rows, Search,
+    Semantics, Size, TIMED, Way, generate,
 };
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::{ROUNDS, median};
 
 const ROWS: u64 = 3_000_000;
-const PATTERNS: [&str; 19] = [
-    "this man",
-    "Shakespeare",
-    "the",
-    r" his last words\.",
-    "of course(.*) nothing",
-    "ministres[,;]+pouvoir",
-    "everybody.........but",
-    "^Les gens",
-    "Monday|Tuesday|Wednesday|Thursday|Friday",
-    "[0-9]{4}",
-    "(?i)shakespeare",
-    "zzyzzx",
-    "[jkqxz]{5}",
-    "[A-Z][a-z]+ (de|of|von) [A-Z][a-z]*son",
-    r"\b[A-Z]\w+ing\b.*\d",
-    r"(\w{3,8} ){6}[A-Z]",
-    ".*",
-    r"\b(\w{3,}) \1\b",
-    "(?<!not )this man(?= is)",
-];
-
 pub(crate) fn section(page: &mut String) {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let data = folder.path().join("rows");
@@ -48,34 +26,70 @@ pub(crate) fn section(page: &mut String) {
     let built = open(&data);
     let again = open(&data);
     let (first, second) = (built.contents(), again.contents());
+    let ready_s = (second.read_in + second.index_in).as_secs_f64();
+    let (floor_ms, megabytes) = (floor_ms(&sentences), first.sentence_bytes as f64 / 1e6);
     let _ = write!(
         page,
-        "\n## Text search\n\nA synthetic database of {ROWS} rows and {:.0} MB of sentences of five types. Read in {:.2} s and indexed in {:.2} s \
-         on all processors; opened again, read in {:.2} s with the saved index in {:.2} s. The index takes {:.0} MB.\n\n\
+        "\n## Text search\n\nA synthetic database of {ROWS} rows and {megabytes:.0} MB of sentences of five types. Read in {:.2} s and indexed in {:.2} s \
+         on all processors; the index takes {:.0} MB. Opened again, it is ready in {ready_s:.2} s: read in {:.2} s, the saved index in \
+         {:.2} s. To read all sentences once, and do nothing with them, takes one core {floor_ms:.1} ms ({:.0} GB/s): no scan can be faster.\n\n\
          All types are searched, with what matches counted and kept as numbers of lines. Of ours, the processor time of one thread, \
          plan included, and the time on two threads; of every other way that can do the pattern, the fastest, and how \
          much longer the planned one takes; of ripgrep and grep the time to count the lines of a file of the sentences, on one thread, \
-         with classes of ASCII.\n\n\
-         | pattern | rows | plan | CPU, ms | 2 threads, ms | fastest other way | ms | plan : it | ripgrep, ms | grep, ms | better : ours |\n\
-         | --- | ---: | --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n",
-        first.sentence_bytes as f64 / 1e6,
+         with classes of ASCII; of Java ({}) that of one thread to find the pattern in each line of a list.\n\n\
+         | kind | pattern | rows | plan | CPU, ms | 2 threads, ms | fastest other way | ms | plan : it | ripgrep, ms | grep, ms | Java, ms | better of ripgrep and grep : ours |\n\
+         | --- | --- | ---: | --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
         first.read_in.as_secs_f64(),
         first.index_in.as_secs_f64(),
+        second.index_bytes as f64 / 1e6,
         second.read_in.as_secs_f64(),
         second.index_in.as_secs_f64(),
-        second.index_bytes as f64 / 1e6,
+        megabytes / floor_ms,
+        if is_there("java") { "the fastest of two rounds" } else { "not installed here" },
     );
     drop(built);
-    let mut ratios = Vec::new();
-    for pattern in PATTERNS {
-        ratios.extend(row(page, &again, pattern, &sentences));
-    }
+    let java = java(&sentences);
+    let ratios: Vec<f64> = TIMED
+        .iter()
+        .zip(java)
+        .filter_map(|((kind, pattern), java)| row(page, &again, (kind, pattern), &sentences, java))
+        .collect();
     let _ = writeln!(
         page,
         "\nAt the median of these patterns, the better of ripgrep and grep takes {:.0} times as long.",
         median(ratios.into_iter())
     );
     one_type(page, &again);
+    first_rows(page, &again);
+}
+
+/// How long one core takes to read a file's bytes in memory, in ms.
+fn floor_ms(file: &Path) -> f64 {
+    let text = std::fs::read(file).expect("it was made");
+    let read = |_| {
+        let begun = Instant::now();
+        std::hint::black_box(text.iter().fold(0, |all, byte| all ^ byte));
+        begun.elapsed().as_secs_f64() * 1e3
+    };
+    median((0..5).map(read))
+}
+
+fn is_there(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+/// Of each pattern, how many lines Java finds, and in how many ms; `None` where it is not there or takes no such pattern.
+fn java(sentences: &Path) -> Vec<Option<(u64, f64)>> {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/speed/textsearch/Lines.java");
+    let mut command = Command::new("java");
+    command.arg("-Xmx4g").arg(program).arg(sentences).args(TIMED.map(|one| one.1));
+    let told = command.output().map(|output| output.stdout).unwrap_or_default();
+    let told = String::from_utf8_lossy(&told).into_owned();
+    let mut lines = told.lines().map(|line| {
+        let (found, ms) = line.split_once(' ')?;
+        Some((found.parse().ok()?, ms.parse().ok()?))
+    });
+    TIMED.map(|_| lines.next().flatten()).to_vec()
 }
 
 fn make(data: &Path, sentences: &Path) {
@@ -96,7 +110,13 @@ fn open(data: &Path) -> Arc<Database> {
 }
 
 /// One line of the table; how many times as long the better of the two programs takes.
-fn row(page: &mut String, database: &Arc<Database>, pattern: &str, sentences: &Path) -> Option<f64> {
+fn row(
+    page: &mut String,
+    database: &Arc<Database>,
+    (kind, pattern): (&str, &str),
+    sentences: &Path,
+    java: Option<(u64, f64)>,
+) -> Option<f64> {
     let semantics =
         Semantics { backtracking: Backtracking::Within { steps: 1_000_000 }, ..Semantics::default() };
     let query = Arc::new(Query::new(Vec::new(), pattern, &semantics).expect("it is a pattern"));
@@ -118,10 +138,11 @@ fn row(page: &mut String, database: &Arc<Database>, pattern: &str, sentences: &P
     let other = others.min_by(|a, b| a.1.total_cmp(&b.1));
     let peers = [ripgrep(pattern, sentences, rows), grep(pattern, sentences, rows)];
     let better = peers.iter().flatten().copied().min_by(f64::total_cmp).map(|ms| ms / own_ms);
+    let java_ms = java.filter(|(found, _)| *found == rows).map(|(_, ms)| ms);
     let number = |ms: Option<f64>| ms.map_or_else(|| "–".to_owned(), |ms| format!("{ms:.0}"));
     let _ = writeln!(
         page,
-        "| `{}` | {rows} | {plan} | {own_ms:.3} | {:.3} | {} | {} | {} | {} | {} | {} |",
+        "| {kind} | `{}` | {rows} | {plan} | {own_ms:.3} | {:.3} | {} | {} | {} | {} | {} | {} | {} |",
         pattern.replace('|', "\\|"),
         median(both.into_iter()),
         other.map_or("–", |(way, _)| way.name()),
@@ -129,6 +150,7 @@ fn row(page: &mut String, database: &Arc<Database>, pattern: &str, sentences: &P
         other.map_or_else(|| "–".to_owned(), |(_, ms)| format!("{:.2}", own_ms / ms)),
         number(peers[0]),
         number(peers[1]),
+        number(java_ms),
         better.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.1}")),
     );
     better
@@ -201,4 +223,24 @@ fn one_type(page: &mut String, database: &Arc<Database>) {
         "\nThe published request `1;(.*)this man(.*)`, one type of five: {:.3} ms; on the machine of the study 650 ms.",
         median(times)
     );
+}
+
+/// How long it takes from a request to its first row, where the index says little or nothing.
+fn first_rows(page: &mut String, database: &Arc<Database>) {
+    let _ = write!(page, "\nFrom a request to its first row:");
+    for request in [";.*", ";the", ";[0-9]{4}", r";(\w{3,8} ){6}[A-Z]"] {
+        let first = |_| {
+            let begun = Instant::now();
+            let query = Arc::new(Query::parse(request, &Semantics::default()).expect("it is a request"));
+            let search = Arc::new(database.search(&query));
+            let (mut rows, mut text) = (Rows::new(Arc::clone(&search), Form::Row), Vec::new());
+            while rows.read(&mut text, 1) == Reading::Waiting {
+                search.advance(Duration::ZERO);
+            }
+            begun.elapsed().as_secs_f64() * 1e3
+        };
+        let _ = write!(page, " `{request}` {:.3} ms,", median((0..20).map(first)));
+    }
+    page.truncate(page.len() - 1);
+    page.push_str(".\n");
 }

@@ -84,7 +84,8 @@ pub(super) const TEXTSEARCH: System = System {
         },
         Parameter {
             name: "discipline",
-            help: "order of service: fifo, lifo or processor-sharing",
+            help: "order of service: fifo, lifo, processor-sharing, or by how long the plan says that a search takes: \
+                   shortest-remaining, cmu, gittins",
             kind: Kind::Word(check_discipline),
             default: Some("fifo"),
         },
@@ -130,6 +131,12 @@ pub(super) const TEXTSEARCH: System = System {
             help: "most memory of answers that are being sent, in MB; beyond it requests are refused",
             kind: Kind::Whole { least: 1, most: 10_000_000 },
             default: Some("1024"),
+        },
+        Parameter {
+            name: "cache",
+            help: "most memory of answers that are remembered, in MB; 0 remembers none",
+            kind: Kind::Whole { least: 0, most: 10_000_000 },
+            default: Some("64"),
         },
     ],
     workload: &[
@@ -260,6 +267,7 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving)
         form: word(server, "answer"),
         threads: count(server, "threads").unwrap_or_else(cores),
         deadline: server.time("deadline").expect(IS_SET),
+        cache_bytes: (server.whole("cache").expect(IS_SET) * MB) as usize,
         answer_bytes: (server.whole("answer-memory").expect(IS_SET) * MB) as usize,
         ..usual
     };
@@ -326,10 +334,10 @@ fn check<T: FromStr<Err = String>>(name: &str) -> Result<(), String> {
 
 fn check_discipline(name: &str) -> Result<(), String> {
     match name.parse::<Discipline>() {
-        Ok(Discipline::Fifo | Discipline::Lifo | Discipline::ProcessorSharing) => Ok(()),
-        Ok(_) => Err(format!(
-            "must be fifo, lifo or processor-sharing, not {name:?}: requests have no priority, and how long one takes is not known beforehand"
+        Ok(Discipline::Priority | Discipline::PreemptivePriority) => Err(format!(
+            "must not be {name}: requests have no priority; shortest-remaining serves those first whose search is short"
         )),
+        Ok(_) => Ok(()),
         Err(error) => Err(error.to_string()),
     }
 }

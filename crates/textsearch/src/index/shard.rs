@@ -231,9 +231,9 @@ impl Index {
     pub(crate) fn open(blocks: &[Block], path: &Path, options: &OpenOptions) -> (Self, IndexSource) {
         let of: Vec<Of> = shards(blocks).into_iter().map(|covered| Of::new(blocks, covered)).collect();
         let path = saved::path_of(path);
-        let saving = options.saving == Saving::Beside;
-        let read = if saving { saved::read(&path, &of) } else { Err(Fault::Absent) };
-        let may_save = saving && !matches!(read, Err(Fault::Foreign | Fault::Unreadable(_)));
+        let read = if options.saving == Saving::Off { Err(Fault::Absent) } else { saved::read(&path, &of) };
+        let may_save =
+            options.saving == Saving::Beside && !matches!(read, Err(Fault::Foreign | Fault::Unreadable(_)));
         let mut fault = match &read {
             Err(Fault::Foreign) => Some(format!("{} is no index and was left as it is", path.display())),
             Err(Fault::Unreadable(reason)) => Some(format!("cannot read {}: {reason}", path.display())),
@@ -243,10 +243,17 @@ impl Index {
         let mut index = Self::default();
         let mut built = 0;
         for of in &of {
-            let shard = kept.next().unwrap_or_else(|| {
-                built += 1;
-                Shard::build(&blocks[of.blocks.clone()], options.threads)
-            });
+            if index.bytes() >= options.index_memory_bytes {
+                break;
+            }
+            let shard = match kept.next() {
+                Some(shard) => shard,
+                None if options.saving == Saving::Existing => break,
+                None => {
+                    built += 1;
+                    Shard::build(&blocks[of.blocks.clone()], options.threads)
+                }
+            };
             if index.bytes() + shard.bytes() > options.index_memory_bytes {
                 break;
             }

@@ -1,11 +1,13 @@
 //! What PCRE2 runs: the tree written in Perl's syntax, with all flags resolved.
 
 use std::fmt::Write as _;
+use std::sync::OnceLock;
 
 use pcre2::bytes::{Regex, RegexBuilder};
 use regex_syntax::hir::ClassUnicode;
 
-use super::class::negated;
+use super::class::{negated, predefined};
+use super::regular::any;
 use super::tree::{Case, Greed, Node, Place, Side, Want};
 use crate::pattern::Alphabet;
 use crate::{PatternError, SearchError};
@@ -18,28 +20,41 @@ const HEAP_LIMIT: i32 = -63;
 /// The stack of the compiled matcher grows up to this.
 const STACK_BYTES: usize = 1 << 20;
 
-/// A pattern compiled by PCRE2.
+/// A pattern compiled by PCRE2: once as it is, and, when they are first needed, for text of which all is ASCII. That is twice as fast,
+/// since nothing is decoded or checked to be UTF-8, and of such text several sentences can be gone over at once.
 #[derive(Debug)]
 pub(crate) struct Perl {
     regex: Regex,
     text: String,
     steps: u32,
+    /// For one sentence of ASCII; `None` if it names other characters.
+    ascii: OnceLock<Option<Regex>>,
+    lines_text: String,
+    /// For several sentences, each ended by a line feed but the last.
+    lines: OnceLock<Option<Regex>>,
+}
+
+/// What a pattern is run on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    Sentence,
+    /// Sentences with line feeds between them, which no match takes in.
+    Lines,
 }
 
 impl Perl {
     pub(crate) fn new(tree: &Node, alphabet: Alphabet, steps: u32) -> Result<Self, PatternError> {
-        let mut text = String::new();
-        write(tree, &mut text);
-        // The heap is for what is not compiled to machine code; in KiB.
-        let limited = format!("(*LIMIT_MATCH={steps})(*LIMIT_HEAP=4096){text}");
-        let regex = RegexBuilder::new()
-            .utf(true)
-            .ucp(alphabet == Alphabet::Unicode)
-            .jit_if_available(true)
-            .max_jit_stack_size(Some(STACK_BYTES))
-            .build(&limited)
+        let [text, lines_text] = [Subject::Sentence, Subject::Lines].map(|subject| {
+            let mut text = String::new();
+            write(tree, subject, &mut text);
+            text
+        });
+        let builder = |builder: &mut RegexBuilder| {
+            builder.utf(true).ucp(alphabet == Alphabet::Unicode);
+        };
+        let regex = build(&text, steps, builder)
             .map_err(|reason| PatternError { at: 1, reason: format!("PCRE2 does not take it: {reason}") })?;
-        Ok(Self { regex, text, steps })
+        Ok(Self { regex, text, steps, ascii: OnceLock::new(), lines_text, lines: OnceLock::new() })
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -47,13 +62,33 @@ impl Perl {
     }
 
     pub(crate) fn is_match(&self, sentence: &[u8]) -> Result<bool, SearchError> {
-        self.regex.is_match(sentence).map_err(|reason| self.error(&reason))
+        let ascii = || self.ascii.get_or_init(|| build(&self.text, self.steps, |_| ()).ok()).as_ref();
+        let regex = if sentence.is_ascii() { ascii() } else { None };
+        regex.unwrap_or(&self.regex).is_match(sentence).map_err(|reason| self.error(&reason))
     }
 
     /// The first match at or behind a place.
     pub(crate) fn find_at(&self, sentence: &[u8], at: usize) -> Result<Option<(usize, usize)>, SearchError> {
         let found = self.regex.find_at(sentence, at).map_err(|reason| self.error(&reason))?;
         Ok(found.map(|found| (found.start(), found.end())))
+    }
+
+    /// Goes over sentences with line feeds between them, and tells where in each that matches a match starts. `skip` is given that
+    /// place and says where the next sentence starts. `None` if it cannot be done in this way, or a limit was reached: then
+    /// sentences are to be tried one by one.
+    pub(crate) fn scan(&self, text: &[u8], mut skip: impl FnMut(usize) -> usize) -> Option<()> {
+        // A grapheme may take a line feed in, behind a carriage return.
+        let make = || match self.lines_text.contains("\\X") {
+            true => None,
+            false => build(&self.lines_text, self.steps, |_| ()).ok(),
+        };
+        let regex = self.lines.get_or_init(make).as_ref().filter(|_| text.is_ascii())?;
+        let mut at = 0;
+        while at <= text.len() {
+            let Some(found) = regex.find_at(text, at).ok()? else { break };
+            at = skip(found.start());
+        }
+        Some(())
     }
 
     fn error(&self, reason: &pcre2::Error) -> SearchError {
@@ -66,18 +101,37 @@ impl Perl {
     }
 }
 
-fn write(node: &Node, text: &mut String) {
+fn build(text: &str, steps: u32, more: impl FnOnce(&mut RegexBuilder)) -> Result<Regex, pcre2::Error> {
+    let mut builder = RegexBuilder::new();
+    builder.jit_if_available(true).max_jit_stack_size(Some(STACK_BYTES));
+    more(&mut builder);
+    // The heap is for what is not compiled to machine code; in KiB.
+    builder.build(&format!("(*LIMIT_MATCH={steps})(*LIMIT_HEAP=4096){text}"))
+}
+
+fn write(node: &Node, subject: Subject, text: &mut String) {
     match node {
         Node::Empty => text.push_str("(?:)"),
+        Node::Class(class) if subject == Subject::Lines => {
+            let mut class = class.clone();
+            class.intersect(&any());
+            // PCRE2 is faster at a class that it knows by name; here that is of ASCII.
+            match predefined('w', Alphabet::Ascii).is_some_and(|word| word == class) {
+                true => text.push_str("\\w"),
+                false => write_class(&class, text),
+            }
+        }
         Node::Class(class) => write_class(class, text),
-        Node::Place(place) => text.push_str(match place {
-            Place::Start => "\\A",
-            Place::End => "\\z",
-            Place::WordBoundary => "\\b",
-            Place::NoWordBoundary => "\\B",
+        Node::Place(place) => text.push_str(match (place, subject) {
+            (Place::Start, Subject::Sentence) => "\\A",
+            (Place::End, Subject::Sentence) => "\\z",
+            (Place::Start, Subject::Lines) => "(?<![^\\n])",
+            (Place::End, Subject::Lines) => "(?![^\\n])",
+            (Place::WordBoundary, _) => "\\b",
+            (Place::NoWordBoundary, _) => "\\B",
         }),
         Node::Repeat { node, least, most, greed } => {
-            enclose("(?:", node, text);
+            enclose("(?:", node, subject, text);
             let _ = match most {
                 Some(most) => write!(text, "{{{least},{most}}}"),
                 None => write!(text, "{{{least},}}"),
@@ -89,8 +143,8 @@ fn write(node: &Node, text: &mut String) {
             });
         }
         // Groups are numbered as in Java: by their opening parentheses.
-        Node::Capture { node, .. } => enclose("(", node, text),
-        Node::Atomic(node) => enclose("(?>", node, text),
+        Node::Capture { node, .. } => enclose("(", node, subject, text),
+        Node::Atomic(node) => enclose("(?>", node, subject, text),
         Node::Look { node, to, want } => {
             let open = match (to, want) {
                 (Side::Ahead, Want::There) => "(?=",
@@ -98,7 +152,7 @@ fn write(node: &Node, text: &mut String) {
                 (Side::Behind, Want::There) => "(?<=",
                 (Side::Behind, Want::Absent) => "(?<!",
             };
-            enclose(open, node, text);
+            enclose(open, node, subject, text);
         }
         Node::Again { group, case: Case::Exact } => {
             let _ = write!(text, "\\g{{{group}}}");
@@ -107,20 +161,20 @@ fn write(node: &Node, text: &mut String) {
             let _ = write!(text, "(?i:\\g{{{group}}})");
         }
         Node::Grapheme => text.push_str("\\X"),
-        Node::Concat(nodes) => nodes.iter().for_each(|node| write(node, text)),
+        Node::Concat(nodes) => nodes.iter().for_each(|node| write(node, subject, text)),
         Node::Either(nodes) => {
             for (index, node) in nodes.iter().enumerate() {
                 text.push_str(if index == 0 { "(?:" } else { "|" });
-                write(node, text);
+                write(node, subject, text);
             }
             text.push(')');
         }
     }
 }
 
-fn enclose(open: &str, node: &Node, text: &mut String) {
+fn enclose(open: &str, node: &Node, subject: Subject, text: &mut String) {
     text.push_str(open);
-    write(node, text);
+    write(node, subject, text);
     text.push(')');
 }
 

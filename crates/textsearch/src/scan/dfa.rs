@@ -1,9 +1,9 @@
-//! A deterministic automaton laid flat, stepped through four stretches of text at a time.
+//! A deterministic automaton laid flat, stepped through eight stretches of text at a time.
 //!
-//! A step is two loads that wait for each other, five cycles a byte, while the processor could do four times as much. Four
-//! streams in turns keep it busy: 3 GB/s on one core, whatever the pattern. (Mytkowicz, Musuvathi and Schulte, ASPLOS 2014,
-//! say more of such parallelism.) `regex-automata` makes the automaton; here its rows are put into one table so that a state is
-//! the place of its row, a power of two apart, and a state in which the answer is known is told by one bit.
+//! A step is a load that waits for the one before, five cycles a byte, while the processor could do many at once. Eight streams in
+//! turns keep it busy: 4 GB/s on one core, whatever the pattern. (Mytkowicz, Musuvathi and Schulte, ASPLOS 2014, say more of such
+//! parallelism.) `regex-automata` makes the automaton; here each state has a row of 256 entries, so that a step is one load and no
+//! look at classes of bytes, and states in which the answer is known lead to themselves, so that one look every eight bytes does.
 
 use std::ops::Range;
 
@@ -14,16 +14,19 @@ use regex_automata::nfa::thompson::NFA;
 use regex_automata::util::primitives::StateID;
 use regex_automata::util::start;
 
-/// How many streams run in turns. With more, the states no longer fit the registers.
-const LANES: usize = 4;
-/// Lines that a lane takes at a time when it goes over all of a text.
-const LINES_AT_A_TIME: usize = 64;
-/// The most entries of the table. Beyond that, its rows are seldom in the cache.
-const MOST_ENTRIES: usize = 2 << 20;
-/// States from here on have no row: the answer is known. One bit tells, so that one look at four lanes does.
-const KNOWN: u32 = 1 << 31;
-const MATCH: u32 = KNOWN;
-const UNKNOWN: u32 = KNOWN + 1;
+/// How many streams run in turns.
+const LANES: usize = 8;
+/// How many bytes are stepped between two looks at whether an answer is known.
+const GROUP: usize = 8;
+/// A lane whose stretch has so many bytes left gives half of it to one that has none.
+const WORTH_HALVING: usize = 1024;
+/// The most rows of the table. With more of them, they are seldom in the cache.
+const MOST_ROWS: usize = 8192;
+const ROW: usize = 256;
+/// A state is the place of its row. In the first ones the answer is known.
+const MATCH: u32 = 0;
+const UNKNOWN: u32 = ROW as u32;
+const FIRST: u32 = 2 * ROW as u32;
 /// While a table is made; it is dropped afterwards.
 const BUILD_BYTES: usize = 16 << 20;
 
@@ -37,9 +40,7 @@ pub(crate) enum Verdict {
 
 #[derive(Debug)]
 pub(crate) struct Dfa {
-    /// The class of each byte.
-    classes: Box<[u32; 256]>,
-    /// A row for each state, an entry for each class: where the row of the next state starts.
+    /// A row for each state, an entry for each byte: the next state.
     table: Box<[u32]>,
     /// The state at the start of a line.
     start: u32,
@@ -61,6 +62,11 @@ impl Dfa {
         Flattening::new(&dense).flatten(start)
     }
 
+    /// How much memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.table)
+    }
+
     /// Goes over these lines of a text, whose lines start at `starts`. `hit` is told each that matches, once.
     pub(crate) fn scan(
         &self,
@@ -69,9 +75,7 @@ impl Dfa {
         lines: Range<usize>,
         hit: impl FnMut(usize, Verdict),
     ) {
-        let end = lines.end;
-        let pieces = lines.step_by(LINES_AT_A_TIME).map(|first| first..(first + LINES_AT_A_TIME).min(end));
-        self.scan_stretches(text, starts, pieces, hit);
+        self.scan_stretches(text, starts, std::iter::once(lines), hit);
     }
 
     /// Goes over stretches of lines, in any order.
@@ -84,35 +88,51 @@ impl Dfa {
     ) {
         let mut lanes: [Lane; LANES] = Default::default();
         'full: loop {
-            for lane in &mut lanes {
-                while lane.at == lane.end {
-                    let Some(lines) = stretches.next() else { break 'full };
-                    *lane = Lane {
+            for idle in 0..LANES {
+                while lanes[idle].at == lanes[idle].end {
+                    let next = stretches.next().map(|lines| Lane {
                         at: starts[lines.start] as usize,
                         end: starts[lines.end] as usize,
                         line: lines.start,
                         state: self.start,
-                    };
+                    });
+                    let Some(lane) = next.or_else(|| self.halve(&mut lanes, starts)) else { break 'full };
+                    lanes[idle] = lane;
                 }
             }
-            let length = lanes.iter().map(|lane| lane.end - lane.at).min().expect("there are lanes");
-            let stepped = self.step(&mut lanes, text, length);
-            for lane in &mut lanes {
-                lane.at += stepped;
-                self.look(lane, starts, &mut hit);
+            let length = |lane: &Lane| lane.end - lane.at;
+            match lanes.iter().map(length).min().expect("there are lanes") / GROUP {
+                0 => lanes
+                    .iter_mut()
+                    .filter(|lane| length(lane) < GROUP)
+                    .for_each(|lane| self.step_alone(lane, text)),
+                groups => self.step(&mut lanes, text, groups),
             }
+            lanes.iter_mut().for_each(|lane| self.look(lane, starts, &mut hit));
         }
         for lane in &mut lanes {
             while lane.at < lane.end {
-                lane.at += self.step_alone(lane, text);
+                self.step_alone(lane, text);
                 self.look(lane, starts, &mut hit);
             }
         }
     }
 
+    /// Takes the second half of the lane that has most left; `None` if that is not worth it.
+    fn halve(&self, lanes: &mut [Lane; LANES], starts: &[u32]) -> Option<Lane> {
+        let most = lanes
+            .iter_mut()
+            .max_by_key(|lane| lane.end - lane.at)
+            .filter(|lane| lane.end - lane.at >= WORTH_HALVING)?;
+        let line = line_of(starts, most.line, most.at.midpoint(most.end)) + 1;
+        let (at, end) = (starts[line] as usize, most.end);
+        most.end = at;
+        Some(Lane { at, end, line, state: self.start }).filter(|_| at < end)
+    }
+
     /// Whether the answer for the line in which a lane is, is known; then the lane goes on with the next.
     fn look(&self, lane: &mut Lane, starts: &[u32], hit: &mut impl FnMut(usize, Verdict)) {
-        if lane.state < KNOWN {
+        if lane.state >= FIRST {
             return;
         }
         let line = line_of(starts, lane.line, lane.at - 1);
@@ -122,36 +142,44 @@ impl Dfa {
         lane.state = self.start;
     }
 
-    /// Steps all lanes so many bytes, or until the answer is known in one of them; how many it were.
-    fn step(&self, lanes: &mut [Lane; LANES], text: &[u8], length: usize) -> usize {
-        let [a, b, c, d] = lanes.each_ref().map(|lane| &text[lane.at..lane.at + length]);
-        let [mut s, mut t, mut u, mut v] = lanes.each_ref().map(|lane| lane.state);
-        let (table, classes) = (&*self.table, &*self.classes);
-        let step = |state: u32, byte: u8| table[(state | classes[usize::from(byte)]) as usize];
-        let mut stepped = length;
-        for (index, (((&w, &x), &y), &z)) in a.iter().zip(b).zip(c).zip(d).enumerate() {
-            (s, t, u, v) = (step(s, w), step(t, x), step(u, y), step(v, z));
-            if (s | t | u | v) >= KNOWN {
-                stepped = index + 1;
-                break;
+    /// Steps all lanes so many groups of bytes, or up to where an answer becomes known.
+    fn step(&self, lanes: &mut [Lane; LANES], text: &[u8], groups: usize) {
+        let stretches = lanes.each_ref().map(|lane| &text[lane.at..].as_chunks::<GROUP>().0[..groups]);
+        let mut states = lanes.each_ref().map(|lane| lane.state);
+        for group in 0..groups {
+            let bytes = stretches.map(|stretch| &stretch[group]);
+            let before = states;
+            for at in 0..GROUP {
+                for (state, bytes) in states.iter_mut().zip(bytes) {
+                    *state = self.table[(*state | u32::from(bytes[at])) as usize];
+                }
+            }
+            if states.iter().any(|&state| state < FIRST) {
+                for ((lane, state), before) in lanes.iter_mut().zip(states).zip(before) {
+                    lane.at += group * GROUP;
+                    if state < FIRST {
+                        // Which of the eight bytes it was tells the line.
+                        lane.state = before;
+                        self.step_alone(lane, text);
+                    } else {
+                        (lane.at, lane.state) = (lane.at + GROUP, state);
+                    }
+                }
+                return;
             }
         }
-        for (lane, state) in lanes.iter_mut().zip([s, t, u, v]) {
-            lane.state = state;
+        for (lane, state) in lanes.iter_mut().zip(states) {
+            (lane.at, lane.state) = (lane.at + groups * GROUP, state);
         }
-        stepped
     }
 
-    fn step_alone(&self, lane: &mut Lane, text: &[u8]) -> usize {
-        let stretch = &text[lane.at..lane.end];
-        for (index, &byte) in stretch.iter().enumerate() {
-            let place = (lane.state | self.classes[usize::from(byte)]) as usize;
-            lane.state = self.table[place];
-            if lane.state >= KNOWN {
-                return index + 1;
-            }
+    /// Steps one lane through a group at most, and no further than to where the answer is known.
+    fn step_alone(&self, lane: &mut Lane, text: &[u8]) {
+        let end = lane.end.min(lane.at + GROUP);
+        while lane.at < end && lane.state >= FIRST {
+            lane.state = self.table[(lane.state | u32::from(text[lane.at])) as usize];
+            lane.at += 1;
         }
-        stretch.len()
     }
 }
 
@@ -179,44 +207,37 @@ pub(crate) fn line_of(starts: &[u32], from: usize, at: usize) -> usize {
 /// Rows are numbered as they are met, from the start of a line on; beyond a match nothing is met.
 struct Flattening<'a> {
     dense: &'a dense::DFA<Vec<u32>>,
-    /// A byte of each class.
-    bytes: Vec<u8>,
-    stride: usize,
     rows: std::collections::HashMap<StateID, u32>,
     queue: Vec<StateID>,
 }
 
 impl<'a> Flattening<'a> {
     fn new(dense: &'a dense::DFA<Vec<u32>>) -> Self {
-        let classes = dense.byte_classes();
-        let mut bytes: Vec<u8> = Vec::new();
-        for byte in 0..=255 {
-            if usize::from(classes.get(byte)) == bytes.len() {
-                bytes.push(byte);
-            }
-        }
-        let stride = bytes.len().next_power_of_two();
-        Self { dense, bytes, stride, rows: std::collections::HashMap::new(), queue: Vec::new() }
+        Self { dense, rows: std::collections::HashMap::new(), queue: Vec::new() }
     }
 
     fn flatten(mut self, start: StateID) -> Option<Dfa> {
         let start = self.row(start)?;
-        let mut table: Vec<u32> = Vec::new();
+        let mut table = [[MATCH; ROW], [UNKNOWN; ROW]].concat();
+        let classes = self.dense.byte_classes();
         let mut next = 0;
         while let Some(&state) = self.queue.get(next) {
             next += 1;
-            for class in 0..self.stride {
-                let byte = self.bytes.get(class).copied();
-                let to = byte.map_or(Some(0), |byte| self.row(self.dense.next_state(state, byte)))?;
+            let mut of_class = [None; ROW];
+            for byte in 0..=u8::MAX {
+                let known = &mut of_class[usize::from(classes.get(byte))];
+                let to = match *known {
+                    Some(to) => to,
+                    None => self.row(self.dense.next_state(state, byte))?,
+                };
+                *known = Some(to);
                 table.push(to);
             }
         }
-        let classes = self.dense.byte_classes();
-        let classes = Box::new(std::array::from_fn(|byte| u32::from(classes.get(byte as u8))));
-        Some(Dfa { classes, table: table.into(), start })
+        Some(Dfa { table: table.into(), start })
     }
 
-    /// Where the row of a state starts; `None` if there are too many.
+    /// The row of a state; `None` if there are too many.
     fn row(&mut self, state: StateID) -> Option<u32> {
         if self.dense.is_match_state(state) {
             return Some(MATCH);
@@ -224,12 +245,12 @@ impl<'a> Flattening<'a> {
         if self.dense.is_quit_state(state) {
             return Some(UNKNOWN);
         }
-        let next = self.rows.len() * self.stride;
+        let next = FIRST as usize + self.rows.len() * ROW;
         let row = *self.rows.entry(state).or_insert_with(|| {
             self.queue.push(state);
             next as u32
         });
-        (next + self.stride <= MOST_ENTRIES).then_some(row)
+        (self.rows.len() <= MOST_ROWS).then_some(row)
     }
 }
 
@@ -274,9 +295,9 @@ mod tests {
     #[test]
     fn large_tables_find_the_same_and_too_large_ones_are_none() {
         let nfa = |pattern: &str| NFA::compiler().build(pattern).unwrap();
-        let dfa = Dfa::new(&nfa("[ab][^b]{11}b")).unwrap();
+        let dfa = Dfa::new(&nfa("[ab][^b]{8}b")).unwrap();
         assert!(dfa.table.len() > 1 << 16);
-        let text = "xaxxxxxxxxxxxbx\naxxxxxxxxxxb\n\nbxxxxxxxxxxxb\nab\na\nb\nbaaaaaaaaaaab";
+        let text = "xaxxxxxxxxbx\naxxxxxxxb\n\nbxxxxxxxxb\nab\na\nb\nbaaaaaaaab";
         let text = format!("{text}\n");
         let mut found = Vec::new();
         dfa.scan(text.as_bytes(), &starts(&text), 0..8, |line, _| found.push(line));

@@ -16,6 +16,8 @@ pub(crate) struct Literals {
     finder: Finder,
     /// Whether a sentence with one of these words matches: nothing else needs to be looked at.
     pub(crate) exact: bool,
+    /// Whether matches begin with one of them.
+    pub(crate) leads: bool,
 }
 
 #[derive(Debug)]
@@ -28,7 +30,7 @@ enum Finder {
 impl Literals {
     /// The sets of words by which a pattern could be looked for.
     pub(crate) fn of(hir: &Hir) -> Vec<Self> {
-        let mut sets: Vec<(Vec<Vec<u8>>, bool)> = Vec::new();
+        let mut sets: Vec<(Vec<Vec<u8>>, bool, bool)> = Vec::new();
         for kind in [ExtractKind::Prefix, ExtractKind::Suffix] {
             let at_start = matches!(kind, ExtractKind::Prefix);
             let mut extractor = Extractor::new();
@@ -42,19 +44,19 @@ impl Literals {
             } else {
                 words.optimize_for_suffix_by_preference();
             }
-            sets.extend(finite(&words).map(|words| (words, exact)));
+            sets.extend(finite(&words).map(|words| (words, exact, at_start)));
         }
         if let HirKind::Concat(parts) = hir.kind() {
             for part in parts {
                 let words = Extractor::new().limit_total(MOST_WORDS).extract(part);
-                sets.extend(finite(&words).map(|words| (words, false)));
+                sets.extend(finite(&words).map(|words| (words, false, false)));
             }
         }
         sets.dedup();
-        sets.into_iter().filter_map(|(words, exact)| Self::new(words, exact)).collect()
+        sets.into_iter().filter_map(|(words, exact, leads)| Self::new(words, exact, leads)).collect()
     }
 
-    fn new(words: Vec<Vec<u8>>, exact: bool) -> Option<Self> {
+    fn new(words: Vec<Vec<u8>>, exact: bool, leads: bool) -> Option<Self> {
         let finder = match &words[..] {
             [] => return None,
             [one] => Finder::One(Box::new(memmem::Finder::new(one).into_owned())),
@@ -63,7 +65,7 @@ impl Literals {
                 None => Finder::Many(AhoCorasick::new(several).ok()?),
             },
         };
-        Some(Self { finder, exact })
+        Some(Self { finder, exact, leads })
     }
 
     /// Whether one word is sought, which is the fastest.

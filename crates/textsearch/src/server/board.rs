@@ -38,6 +38,8 @@ struct Place {
 #[derive(Debug, Default)]
 struct Crew {
     helping: usize,
+    /// Workers that wait until others have done their parts.
+    waiting: usize,
     closing: bool,
 }
 
@@ -89,11 +91,19 @@ impl Board {
         if wants_help {
             self.call();
         }
-        if search.advance(budget) == Progress::AllTaken {
-            let crew = self.crew();
-            // Who helps tells under this lock that a part is done.
-            drop(self.helped.wait_while(crew, |_| !has_ended(search)).expect(NO_PANIC));
+        let progress = search.advance(budget);
+        let mut crew = self.crew();
+        // Requests that come to the same have one search.
+        if crew.waiting > 0 {
+            self.helped.notify_all();
         }
+        if progress == Progress::AllTaken && !has_ended(search) {
+            crew.waiting += 1;
+            // Whoever is done with a part tells under this lock.
+            crew = self.helped.wait_while(crew, |_| !has_ended(search)).expect(NO_PANIC);
+            crew.waiting -= 1;
+        }
+        drop(crew);
         let is_late = std::mem::take(&mut *self.place(worker)).is_late;
         if search.is_complete() {
             Turn::Complete
@@ -109,9 +119,13 @@ impl Board {
         }
     }
 
-    /// Ends a worker's turn, if it is at one.
+    /// Ends a worker's turn, if it is at one and nobody else is at the same search.
     pub(crate) fn interrupt(&self, worker: usize) {
-        if let Some(search) = &self.place(worker).search {
+        let Some(search) = self.place(worker).search.clone() else { return };
+        let is_at_it = |place: &Mutex<Place>| {
+            place.lock().expect(NO_PANIC).search.as_ref().is_some_and(|other| Arc::ptr_eq(other, &search))
+        };
+        if self.places.iter().filter(|place| is_at_it(place)).count() == 1 {
             search.cancel();
         }
     }

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::{Handle, Signals};
 
-use super::{DataSource, warn_of_oddities};
+use super::source::DataSource;
 
 /// Hears SIGHUP. Dropped, it does not any more.
 #[derive(Debug)]
@@ -30,9 +30,8 @@ pub(crate) fn on_hangup(source: Arc<DataSource>) -> Hangups {
 }
 
 fn reload(source: &DataSource) {
-    match source.reload() {
-        Ok(database) => warn_of_oddities(&database),
-        Err(error) => tracing::error!(%error, "the data was not read again; its rows are those of before"),
+    if let Err(error) = source.reload() {
+        tracing::error!(%error, "the data was not read again; its rows are those of before");
     }
 }
 
@@ -49,31 +48,32 @@ impl Drop for Hangups {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::sync::Mutex;
-
-    use kendall_service::Counter;
 
     use super::*;
-    use crate::{Database, OpenOptions, Saving};
+    use crate::{OpenOptions, Query, Saving, Semantics};
 
     #[test]
-    fn what_cannot_be_read_leaves_the_rows_as_they_were() {
+    fn new_rows_make_answers_of_old_ones_forgotten_and_what_cannot_be_read_leaves_them() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data.txt");
         fs::write(&path, "1@@@old\n").unwrap();
         let options = OpenOptions { saving: Saving::Off, ..OpenOptions::default() };
-        let database = Database::open(&path, &options).unwrap();
-        let source = DataSource {
-            current: Mutex::new(Arc::new(database)),
-            options,
-            reloads: Counter::default(),
-            failed_reloads: Counter::default(),
-        };
+        let source = DataSource::open(&path, &options, 1 << 20).unwrap();
+        let query = Arc::new(Query::parse(";old", &Semantics::default()).unwrap());
+        let old = source.current();
+        let (search, _) = source.cache.search(&old, &query);
+        search.run().unwrap();
+        source.keep(&search);
         fs::remove_file(&path).unwrap();
         reload(&source);
         assert_eq!((source.current().contents().rows(), source.failed_reloads.get()), (1, 1));
+        assert!(Arc::ptr_eq(&source.cache.answer(&old, &query).unwrap(), &search));
         fs::write(&path, "1@@@new\n2@@@newer\n").unwrap();
         reload(&source);
         assert_eq!((source.current().contents().rows(), source.reloads.get()), (2, 1));
+        assert_eq!(source.cache.answer_bytes(), 0);
+        // One that ends only now is of rows that nobody is served any more.
+        source.keep(&search);
+        assert_eq!(source.cache.answer_bytes(), 0);
     }
 }

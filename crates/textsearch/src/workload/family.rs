@@ -108,6 +108,11 @@ impl Patterns {
         self.mix.0.iter().map(|(family, _)| *family)
     }
 
+    /// The place of the family of the k-th request in the mix.
+    pub(super) fn class(&self, rank: u64) -> usize {
+        self.draw_family(&mut stream(self.seed, Purpose::Class, rank))
+    }
+
     /// The place of its family in the mix, and the request.
     pub(super) fn request(&self, rank: u64) -> (u32, String) {
         let mut rng = stream(self.seed, Purpose::Class, rank);

@@ -1,0 +1,97 @@
+//! The database that is served, and what is remembered of it.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use kendall_service::Counter;
+
+use crate::{Cache, Database, OpenOptions, Query, Search, SearchError, Semantics};
+
+/// Compiled patterns that are remembered take so much at most.
+const QUERY_BYTES: usize = 64 << 20;
+
+/// Where the rows come from: the database of now, how to open it again, and recent searches.
+#[derive(Debug)]
+pub(crate) struct DataSource {
+    current: Mutex<Arc<Database>>,
+    options: OpenOptions,
+    pub(crate) cache: Cache,
+    pub(crate) reloads: Counter,
+    pub(crate) failed_reloads: Counter,
+}
+
+impl DataSource {
+    /// Opens a file. Answers that are remembered take so much at most.
+    pub(crate) fn open(path: &Path, options: &OpenOptions, cache_bytes: usize) -> Result<Self, SearchError> {
+        let database = Database::open(path, options)?;
+        warn_of_oddities(&database);
+        Ok(Self {
+            current: Mutex::new(Arc::new(database)),
+            options: options.clone(),
+            cache: Cache::new(QUERY_BYTES, cache_bytes),
+            reloads: Counter::default(),
+            failed_reloads: Counter::default(),
+        })
+    }
+
+    pub(crate) fn current(&self) -> Arc<Database> {
+        Arc::clone(&self.lock())
+    }
+
+    /// Remembers a search, unless its rows are no longer served.
+    pub(crate) fn keep(&self, search: &Arc<Search>) {
+        let current = self.lock();
+        if Arc::ptr_eq(&current, search.database()) {
+            self.cache.keep(search);
+        }
+    }
+
+    /// How long the search for a request should take, in seconds; `None` if that cannot be told without taking long itself. A
+    /// request that is refused takes no time.
+    pub(crate) fn expected_s(&self, request: &str, semantics: &Semantics) -> Option<f64> {
+        const REQUEST_BYTES: usize = 256;
+        let small = Semantics { compiled_bytes: 64 << 10, ..*semantics };
+        if request.len() > REQUEST_BYTES {
+            return None;
+        }
+        match Query::parse(request, &small) {
+            Ok(query) => {
+                let database = self.current();
+                let is_known = self.cache.answer(&database, &query).is_some();
+                Some(if is_known { 0.0 } else { database.expected(&query).as_secs_f64() })
+            }
+            Err(_) => Query::parse(request, semantics).err().map(|_| 0.0),
+        }
+    }
+
+    /// Reads the file again, and forgets what was found in the rows of before. Searches under way keep what they search.
+    pub(crate) fn reload(&self) -> Result<(), SearchError> {
+        let path = self.current().contents().path.clone();
+        match Database::open(&path, &self.options) {
+            Ok(database) => {
+                warn_of_oddities(&database);
+                let mut current = self.lock();
+                *current = Arc::new(database);
+                self.cache.forget_answers();
+                self.reloads.inc();
+                Ok(())
+            }
+            Err(error) => {
+                self.failed_reloads.inc();
+                Err(error)
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<Database>> {
+        self.current.lock().expect("nobody panics while holding the database")
+    }
+}
+
+fn warn_of_oddities(database: &Database) {
+    let contents = database.contents();
+    tracing::info!(path = %contents.path.display(), rows = contents.rows(), read_in = ?contents.read_in, "database open");
+    if contents.oddities != crate::Oddities::default() {
+        tracing::warn!(path = %contents.path.display(), oddities = ?contents.oddities, "not all lines are plain rows");
+    }
+}
