@@ -5,6 +5,7 @@
 
 mod assumption;
 mod judge;
+mod tail;
 
 use std::fmt;
 
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use assumption::{chance, table as assumptions};
 pub use judge::findings;
+pub use tail::TailMiss;
 
 use crate::number::{few, percent, significant, time, time_with_interval};
 use crate::replay::{Replayed, times_narrower};
@@ -66,6 +68,8 @@ pub enum Finding {
         missing: usize,
         of: usize,
     },
+    /// A model whose 99th percentile is not the measured one.
+    Tail(TailMiss),
     /// More work is offered than the servers can do.
     Unstable {
         place: String,
@@ -182,7 +186,7 @@ impl Finding {
             | Self::Capacity { .. } => Severity::Answer,
             Self::Assumption { worst, .. } => assumption::severity(worst.check),
             Self::Limited { limit: Bottleneck::Generator { .. }, .. } => Severity::Doubt,
-            Self::Limited { .. } | Self::Replaced { .. } => Severity::Note,
+            Self::Limited { .. } | Self::Replaced { .. } | Self::Tail(_) => Severity::Note,
             Self::NearlyFull { .. }
             | Self::LeftOut { .. }
             | Self::LoadDependent { .. }
@@ -329,6 +333,7 @@ impl Finding {
 
     fn write_note(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Tail(miss) => write!(f, "{miss}"),
             Self::Replaced { attempts } => match &**attempts {
                 [one] => {
                     write!(f, "Trial {one} was disturbed by other load; another attempt counts in its place.")

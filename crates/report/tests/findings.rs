@@ -5,7 +5,7 @@ use kendall_report::{
     TrialLine, findings,
 };
 use kendall_solve::check::{self, Check, Verdict};
-use kendall_station::{Answer, By, Estimate, Summary};
+use kendall_station::{Answer, By, Estimate, Quantile, Summary};
 
 fn answer(mean_s: Estimate) -> Answer {
     let time = |mean_s| Summary { mean_s, variance_s2: None, quantiles: vec![] };
@@ -137,6 +137,25 @@ fn a_miss_names_its_size_and_the_assumption_that_broke() {
         "M/M/1 predicts 12.3 ms at 120/s, measured 8.10 ms [7.20, 9.00]: 52 % too long, its only miss at 3 points. \
          Service times vary less than exponential ones (squared coefficient of variation 0.33, not 1).",
     );
+}
+
+#[test]
+fn a_model_that_agrees_on_means_may_miss_the_tail() {
+    let p99 = |value_s| vec![Quantile { p: 0.99, value_s }];
+    let change = |report: &mut Report| {
+        for point in &mut report.points {
+            point.measured.response.quantiles = p99(Estimate { value: 0.05, interval: Some((0.045, 0.056)) });
+            let Modelling::Answer(formula) = &mut point.models[0].formula else { unreachable!() };
+            formula.response.quantiles = p99(Estimate::exact(if point.x == 40.0 { 0.052 } else { 0.076 }));
+            point.service = Some(ServiceSeen { mean_s: 5e-3, scv: 0.33, n: 1000 });
+        }
+    };
+    assert_says(
+        change,
+        "M/M/1 puts the 99th percentile at 80/s at 76.0 ms, measured 50.0 ms [45.0, 56.0]: 52 % too long; it is off at 2 of 3 \
+         points. Service times vary less than exponential ones (squared coefficient of variation 0.33, not 1).",
+    );
+    assert!(sentences(change).iter().any(|sentence| sentence.contains("agree at 3 of 3 points")));
 }
 
 #[test]

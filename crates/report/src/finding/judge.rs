@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kendall_solve::statistics::median;
 use kendall_station::{Answer, By, Estimate, Kind, Notation};
 
-use super::{Answers, AssumedLaw, Finding, Reason, Trend, Way, assumption};
+use super::{Answers, AssumedLaw, Finding, Reason, Trend, Way, assumption, tail};
 use crate::model::{Modelled, Modelling, Point, Report, ServiceSeen, TrialLine, WarmupBy, is_of_runs};
 use crate::{replay, resources};
 
@@ -38,6 +38,12 @@ pub fn findings(report: &Report) -> Vec<Finding> {
     found.extend(ranges);
     found.extend(unstable(report));
     found.extend(capacities(report));
+    found.extend(
+        report
+            .notations()
+            .into_iter()
+            .filter_map(|notation| Some(Finding::Tail(tail::miss(report, notation)?))),
+    );
     found.extend(notes(report));
     found.extend(left_out(report));
     found.extend(replaced(report));
@@ -127,14 +133,14 @@ fn extremes(report: &Report) -> Vec<Finding> {
 }
 
 /// What a comparison of one prediction with the measurement says.
-enum Verdict {
+pub(super) enum Verdict {
     Agrees,
     Misses,
     CannotTell,
 }
 
 /// Compares means. They agree where their intervals meet, or within [`NEAR`].
-fn compare(measured: Estimate, predicted: Estimate) -> Verdict {
+pub(super) fn compare(measured: Estimate, predicted: Estimate) -> Verdict {
     if (predicted.value / measured.value - 1.0).abs() <= NEAR {
         return Verdict::Agrees;
     }
@@ -198,13 +204,13 @@ fn verdicts(report: &Report, notation: &str) -> Vec<Finding> {
 }
 
 /// The answers that a model has, and whence.
-fn answers(model: &Modelled) -> impl Iterator<Item = (Way, &Answer)> {
+pub(super) fn answers(model: &Modelled) -> impl Iterator<Item = (Way, &Answer)> {
     let ways = [(Way::Formula, &model.formula), (Way::Simulation, &model.simulation)];
     ways.into_iter().filter_map(|(way, modelling)| Some((way, modelling.answer()?)))
 }
 
 /// The assumption on service times that the measurement contradicts, if it does.
-fn reason(notation: &str, seen: ServiceSeen) -> Option<Reason> {
+pub(super) fn reason(notation: &str, seen: ServiceSeen) -> Option<Reason> {
     let notation: Notation = notation.parse().ok()?;
     let (assumed, assumed_scv) = match notation.service {
         Kind::Exponential => (AssumedLaw::Exponential, 1.0),
