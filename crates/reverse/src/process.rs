@@ -1,7 +1,8 @@
 //! A process for each request, as many servers are built: simple, and at the mercy of the operating system, which
 //! lets all processes take turns.
 //!
-//! The process is a program that is handed the request on its standard input and calls [`search_one`].
+//! The process is a program that is handed the request and the server's process id on its standard input and calls
+//! [`search_one`].
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -10,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use kendall_digest::sha256::{Outcome, Targets, scan};
 use kendall_digest::{Engine, Interrupt};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::protocol::{REQUEST_BYTES, Request};
@@ -20,6 +21,8 @@ use crate::search::Key;
 pub const SEARCH_ONE: &str = "search-one";
 /// How long the server waits before it looks whether the client is still there.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+/// The server's process id.
+const SERVER_BYTES: usize = 4;
 /// Found or not, the number, and the processor time in ns.
 const RESULT_BYTES: usize = 1 + 8 + 8;
 
@@ -30,8 +33,13 @@ const RESULT_BYTES: usize = 1 + 8 + 8;
 /// Fails if the request cannot be read or the answer not be written.
 pub fn search_one(engine: Engine, mut input: impl Read, mut output: impl Write) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    let mut bytes = [0; REQUEST_BYTES];
+    let (mut bytes, mut server) = ([0; REQUEST_BYTES], [0; SERVER_BYTES]);
     input.read_exact(&mut bytes)?;
+    input.read_exact(&mut server)?;
+    // A server that died before the signal was asked for is no longer the parent.
+    if getppid().map(Pid::as_raw_pid) != Some(i32::from_be_bytes(server)) {
+        return Ok(());
+    }
     let request = Request::decode(&bytes).expect("these are the bytes of a request");
     let range = request.start..request.end;
     let value = match scan(engine, &Targets::one(request.digest), range, &Interrupt::new()) {
@@ -73,6 +81,7 @@ impl Process {
         let mut input = child.stdin.take().expect("it is piped");
         let process = Self { child, result: Vec::with_capacity(RESULT_BYTES) };
         input.write_all(&request.encode())?;
+        input.write_all(&getpid().as_raw_pid().to_be_bytes())?;
         Ok(process)
     }
 

@@ -150,7 +150,7 @@ impl<'a> Work<'a> {
                 self.candidates.insert_bits(bits.words(), segment.start, lines);
             }
         }
-        self.try_candidates(block, self.query.asked().exact);
+        self.try_candidates(block, self.query.asked().exact && resolved.is_whole);
     }
 
     fn by_literals(&mut self, block: &Block, stretches: &[Range<usize>]) {

@@ -126,3 +126,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_nearly_all_lines_have_is_no_answer_for_the_others() {
+    let rows: Vec<(i32, String)> =
+        (0..200).map(|row| (1, if row % 10 == 0 { "is" } else { "so the end" }.to_owned())).collect();
+    let file = text(&rows);
+    let database = open(&file, Layout::Indexed);
+    for pattern in ["the", "the|xyz", r"\w{3}"] {
+        let query = Arc::new(Query::parse(&format!(";{pattern}"), &Semantics::default()).unwrap());
+        let wanted = expected(&file, &query);
+        assert_eq!(wanted.lines().count(), 180);
+        assert_eq!(answer(database.search(&query)), wanted, "{pattern}");
+        let by_index = database.search_by(&query, Way::Index).expect("there is an index");
+        assert_eq!(answer(by_index), wanted, "{pattern}");
+    }
+}

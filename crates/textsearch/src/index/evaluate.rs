@@ -13,6 +13,8 @@ pub(crate) struct Resolved {
     /// The rarest first.
     windows: Vec<Lists>,
     one_of: Vec<Vec<Self>>,
+    /// Whether the lines that it marks are those that have all that is asked for, and no others.
+    pub(crate) is_whole: bool,
     /// How many lines have it, at most.
     pub(crate) most_lines: u64,
     /// How many lines have it, probably.
@@ -41,7 +43,13 @@ impl Resolved {
     pub(crate) fn new(need: &Need, shard: &Shard, rows: u64, trying: u64) -> Option<Self> {
         let mut windows = Vec::new();
         let mut most_lines = rows;
-        for window in need.windows.iter().filter(|window| is_worth_a_look(window, shard)) {
+        // Of several, some may be left unread.
+        let mut is_whole = need.windows.len() + need.one_of.len() == 1;
+        for window in &need.windows {
+            if !is_worth_a_look(window, shard) {
+                is_whole = false;
+                continue;
+            }
             let lists = Lists::of(window, shard);
             if lists.numbers == 0 {
                 return None;
@@ -49,6 +57,8 @@ impl Resolved {
             if (lists.numbers as f64) < COMMON * rows as f64 && lists.places.len() <= MOST_TRIGRAMS {
                 most_lines = most_lines.min(lists.numbers);
                 windows.push(lists);
+            } else {
+                is_whole = false;
             }
         }
         windows.sort_unstable_by_key(|lists| lists.numbers);
@@ -61,15 +71,18 @@ impl Resolved {
                 return None;
             }
             let lines: u64 = some.iter().map(|one| one.most_lines).sum();
+            is_whole &= some.iter().all(|one| one.is_whole);
             if (lines as f64) < COMMON * rows as f64 {
                 most_lines = most_lines.min(lines);
                 let likely = some.iter().map(|one| one.likely_lines).sum::<f64>();
                 likely_lines = likely_lines.min(likely);
                 numbers += some.iter().map(|one| one.numbers).sum::<f64>();
                 one_of.push(some);
+            } else {
+                is_whole = false;
             }
         }
-        Some(Self { windows, one_of, most_lines, likely_lines, numbers })
+        Some(Self { windows, one_of, is_whole, most_lines, likely_lines, numbers })
     }
 
     /// Whether it asks for nothing that helps.
