@@ -75,6 +75,27 @@ fn text(rows: &[(i32, String)]) -> Vec<u8> {
     rows.iter().map(|(kind, sentence)| format!("{kind}@@@{sentence}\n")).collect::<String>().into_bytes()
 }
 
+/// Every layout and every way that can do a request finds what a search line by line finds.
+fn all_find_the_same(
+    rows: &[(i32, String)],
+    request: &str,
+    semantics: &Semantics,
+) -> Result<(), proptest::test_runner::TestCaseError> {
+    let file = text(rows);
+    let query = Arc::new(Query::parse(request, semantics).unwrap());
+    let wanted = expected(&file, &query);
+    for layout in Layout::ALL {
+        let database = open(&file, layout);
+        prop_assert_eq!(&answer(database.search(&query)), &wanted, "{:?}", layout);
+        for way in Way::ALL {
+            if let Some(search) = database.search_by(&query, way) {
+                prop_assert_eq!(&answer(search), &wanted, "{:?} by {}", layout, way);
+            }
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn every_layout_finds_what_line_by_line_finds(
@@ -83,20 +104,9 @@ proptest! {
         types in prop::sample::select(vec!["", "1", "-3,2", "0,1,2,7,-3", "5"]),
         whole: bool,
     ) {
-        let file = text(&rows);
         let matching = if whole { kendall_textsearch::Matching::Whole } else { kendall_textsearch::Matching::Find };
         let semantics = Semantics { matching, ..Semantics::default() };
-        let query = Arc::new(Query::parse(&format!("{types};{pattern}"), &semantics).unwrap());
-        let wanted = expected(&file, &query);
-        for layout in Layout::ALL {
-            let database = open(&file, layout);
-            prop_assert_eq!(&answer(database.search(&query)), &wanted, "{:?}", layout);
-            for way in Way::ALL {
-                if let Some(search) = database.search_by(&query, way) {
-                    prop_assert_eq!(&answer(search), &wanted, "{:?} by {}", layout, way);
-                }
-            }
-        }
+        all_find_the_same(&rows, &format!("{types};{pattern}"), &semantics)?;
     }
 
     #[test]
@@ -109,21 +119,10 @@ proptest! {
         types in prop::sample::select(vec!["", "1", "0,1,2"]),
         whole: bool,
     ) {
-        let file = text(&rows);
         let matching = if whole { kendall_textsearch::Matching::Whole } else { kendall_textsearch::Matching::Find };
         let backtracking = kendall_textsearch::Backtracking::Within { steps: 100_000 };
         let semantics = Semantics { matching, backtracking, ..Semantics::default() };
-        let query = Arc::new(Query::parse(&format!("{types};{pattern}"), &semantics).unwrap());
-        let wanted = expected(&file, &query);
-        for layout in Layout::ALL {
-            let database = open(&file, layout);
-            prop_assert_eq!(&answer(database.search(&query)), &wanted, "{:?}", layout);
-            for way in Way::ALL {
-                if let Some(search) = database.search_by(&query, way) {
-                    prop_assert_eq!(&answer(search), &wanted, "{:?} by {}", layout, way);
-                }
-            }
-        }
+        all_find_the_same(&rows, &format!("{types};{pattern}"), &semantics)?;
     }
 }
 
