@@ -12,6 +12,8 @@ use crate::summary::{Doubt, Lag, Little, RunSummary, ThreadUse};
 const FINE_LAG_NS: u64 = 50_000;
 /// Nor are those that make up no more than this share of the response times.
 const LAG_SHARE: f64 = 0.05;
+/// From so many requests on there is an upper end, with 95 % confidence, to what 99 % of all would stay within: 0.99²⁹⁹ < 0.05.
+const TELLS_P99: u64 = 299;
 
 /// What is counted while a run goes on. All instants are in nanoseconds since its start.
 pub(crate) struct Tally {
@@ -153,13 +155,16 @@ impl Tally {
     }
 
     /// How much of the response times is the generator's own lag: of their mean, median or 99th percentile, whichever has the
-    /// largest share of it.
+    /// largest share of it. Of few requests the last is one single request, and says nothing.
     fn lag_share(&self) -> f64 {
-        let figures = |times: &Histogram<u64>| {
-            [times.mean(), times.value_at_quantile(0.5) as f64, times.value_at_quantile(0.99) as f64]
+        let quantiles: &[f64] = if self.response.len() < TELLS_P99 { &[0.5] } else { &[0.5, 0.99] };
+        let share = |all: f64, punctual: f64| if all > 0.0 { 1.0 - punctual / all } else { 0.0 };
+        let of_quantile = |&quantile: &f64| {
+            let of = |times: &Histogram<u64>| times.value_at_quantile(quantile) as f64;
+            share(of(&self.response), of(&self.punctual))
         };
-        let pairs = figures(&self.response).into_iter().zip(figures(&self.punctual));
-        pairs.map(|(all, punctual)| if all > 0.0 { 1.0 - punctual / all } else { 0.0 }).fold(0.0, f64::max)
+        let of_mean = share(self.response.mean(), self.punctual.mean());
+        quantiles.iter().map(of_quantile).fold(of_mean.max(0.0), f64::max)
     }
 
     fn doubts(&self, span: &Span) -> Vec<Doubt> {
@@ -194,4 +199,24 @@ fn lag(histogram: &Histogram<u64>) -> Lag {
 pub(crate) fn record(histogram: &mut Histogram<u64>, ns: i64) {
     const DAY_NS: i64 = 86_400_000_000_000;
     histogram.record(ns.clamp(0, DAY_NS) as u64).expect("a histogram that grows takes every value");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_late_request_of_few_is_not_the_99th_percentile_of_a_run() {
+        let tally_of = |requests: u64| {
+            let mut tally = Tally::new(7);
+            for request in 0..requests {
+                let late = if request % 100 < 2 { 10_000_000 } else { 10_000 };
+                record(&mut tally.response, 100_000_000 + late);
+                record(&mut tally.punctual, 100_000_000);
+            }
+            tally.lag_share()
+        };
+        assert!(tally_of(100) < 0.01, "{}", tally_of(100));
+        assert!(tally_of(1000) > 0.05, "{}", tally_of(1000));
+    }
 }
