@@ -114,7 +114,7 @@ proptest! {
         rows in files(),
         pattern in prop::sample::select(vec![
             r"(a|b)\1", r"\b(\w+) \1", "a(?!b)", "(?<!a)b", "(?<=^|é)a", r"^(.)[^a]*\1$", r"(?=.*1)(?=.*b)", r"a\X", "(?>a*)b", "$(?<!1)",
-            r"(?i)(ab).*\1", "é(?=a)",
+            r"(?i)(ab).*\1", "é(?=a)", r"\b(a|b+)(?:.*)\1", r"\b(?:(ab)|_+)(?=.)", r"\b[ab]?(1)",
         ]),
         types in prop::sample::select(vec!["", "1", "0,1,2"]),
         whole: bool,

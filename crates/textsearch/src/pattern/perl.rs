@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use pcre2::bytes::{Regex, RegexBuilder};
 use regex_syntax::hir::ClassUnicode;
 
-use super::class::{negated, predefined};
+use super::class::{negated, predefined, set};
 use super::regular::any;
 use super::tree::{Case, Greed, Node, Place, Side, Want};
 use crate::pattern::Alphabet;
@@ -32,6 +32,9 @@ pub(crate) struct Perl {
     lines_text: String,
     /// For several sentences, each ended by a line feed but the last.
     lines: OnceLock<Option<Regex>>,
+    /// Whether it begins with the start of a word. In several sentences a character before the word is then taken in
+    /// instead: PCRE2 passes over all others quickly, where it would begin a match at each letter to find that it is amidst a word.
+    begins_word: bool,
 }
 
 /// What a pattern is run on.
@@ -46,7 +49,13 @@ impl Perl {
     pub(crate) fn new(tree: &Node, alphabet: Alphabet, steps: u32) -> Result<Self, PatternError> {
         let [text, lines_text] = [Subject::Sentence, Subject::Lines].map(|subject| {
             let mut text = String::new();
-            write(tree, subject, &mut text);
+            match word_behind(tree).filter(|_| subject == Subject::Lines) {
+                Some(word) => {
+                    text.push_str("\\W");
+                    word.iter().for_each(|node| write(node, subject, &mut text));
+                }
+                None => write(tree, subject, &mut text),
+            }
             text
         });
         let builder = |builder: &mut RegexBuilder| {
@@ -54,7 +63,15 @@ impl Perl {
         };
         let regex = build(&text, steps, builder)
             .map_err(|reason| PatternError { at: 1, reason: format!("PCRE2 does not take it: {reason}") })?;
-        Ok(Self { regex, text, steps, ascii: OnceLock::new(), lines_text, lines: OnceLock::new() })
+        Ok(Self {
+            regex,
+            text,
+            steps,
+            ascii: OnceLock::new(),
+            lines_text,
+            lines: OnceLock::new(),
+            begins_word: word_behind(tree).is_some(),
+        })
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -83,10 +100,18 @@ impl Perl {
             false => build(&self.lines_text, self.steps, |_| ()).ok(),
         };
         let regex = self.lines.get_or_init(make).as_ref().filter(|_| text.is_ascii())?;
-        let mut at = 0;
+        let (mut at, before) = (0, usize::from(self.begins_word));
+        if self.begins_word {
+            // Before the first sentence there is nothing to take in.
+            let end = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
+            if self.is_match(&text[..end]).ok()? {
+                skip(0);
+            }
+            at = end;
+        }
         while at <= text.len() {
             let Some(found) = regex.find_at(text, at).ok()? else { break };
-            at = skip(found.start());
+            at = skip(found.start() + before) - before;
         }
         Some(())
     }
@@ -98,6 +123,30 @@ impl Perl {
             }
             _ => SearchError::Backtracking { reason: reason.to_string() },
         }
+    }
+}
+
+/// What comes behind the start of a word with which a pattern begins; `None` if it does not.
+fn word_behind(tree: &Node) -> Option<&[Node]> {
+    let Node::Concat(nodes) = tree else { return None };
+    let (Node::Place(Place::WordBoundary), rest) = nodes.split_first()? else { return None };
+    begins_with_word(rest.first()?).then_some(rest)
+}
+
+/// Whether whatever it matches in text of ASCII begins with a character that stands in words.
+fn begins_with_word(node: &Node) -> bool {
+    match node {
+        Node::Class(class) => predefined('w', Alphabet::Ascii).is_some_and(|word| {
+            let mut others = set(&[('\0', '\x7f')]);
+            others.intersect(class);
+            others.difference(&word);
+            others.ranges().is_empty()
+        }),
+        Node::Repeat { node, least, .. } => *least > 0 && begins_with_word(node),
+        Node::Capture { node, .. } | Node::Atomic(node) => begins_with_word(node),
+        Node::Concat(nodes) => nodes.first().is_some_and(begins_with_word),
+        Node::Either(nodes) => nodes.iter().all(begins_with_word),
+        Node::Empty | Node::Place(_) | Node::Look { .. } | Node::Again { .. } | Node::Grapheme => false,
     }
 }
 
