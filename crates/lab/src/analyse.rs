@@ -366,6 +366,7 @@ impl Sample {
 struct Measurement {
     answer: Answer,
     services_s: Vec<f64>,
+    fixed_s: Option<f64>,
     delay_s: f64,
     arrivals: Arrivals,
     classes: Vec<Class>,
@@ -385,6 +386,7 @@ impl Measurement {
             return Ok(Self {
                 answer: answer.map_err(|why| why.to_string())?,
                 services_s: known.services_s,
+                fixed_s: None,
                 delay_s: known.delay_s,
                 arrivals: lab.load(index).arrivals(lab.capacity_of(combination, capacities)),
                 classes: sample.classes(),
@@ -394,10 +396,12 @@ impl Measurement {
         }
         let answer = solve::measured(&views, servers, &classes).map_err(|why| why.to_string())?;
         // The usual delay: what comes on top now and then is for the measurement to show, not for the models.
+        let fixed_s = sample.sorted_s(|row| row.fixed);
         let outside = sample.sorted_s(|row| Some(row.response_ns()? - (row.finished? - row.queued?)));
         Ok(Self {
             answer,
             services_s: sample.sorted_s(|row| row.service),
+            fixed_s: (!fixed_s.is_empty()).then(|| fixed_s.iter().sum::<f64>() / fixed_s.len() as f64),
             delay_s: outside.get(outside.len() / 2).copied().unwrap_or(0.0),
             arrivals: lab.load(index).arrivals(lab.capacity_of(combination, capacities)),
             classes: sample.classes(),
@@ -432,6 +436,7 @@ impl Measurement {
             tail_s: spread::tail(&responses_s),
             spread: service.and_then(|seen| spread::spread(&self.services_s, seen.scv, &notations)),
             service,
+            fixed_s: self.fixed_s,
             utilisation_offered: offered_per_s
                 .zip(service)
                 .map(|(rate_per_s, service)| rate_per_s * service.mean_s / f64::from(observed.servers.get())),

@@ -310,6 +310,7 @@ impl<'a, C> Ledger<'a, C> {
             started: None,
             finished: None,
             service: None,
+            fixed: None,
             outcome,
             bytes_out: stamps.bytes_out,
             bytes_in: stamps.bytes_in,

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use crate::error::RecordError;
 use crate::row::{Outcome, RequestRow};
 
-const MAGIC: &[u8; 8] = b"kjourna1";
-const ROW_BYTES: usize = 16 + 10 * 8;
+const MAGIC: &[u8; 8] = b"kjourna2";
+const ROW_BYTES: usize = 16 + 11 * 8;
 /// A row that is added this long after the last was handed to the kernel takes all before it along.
 const FLUSH_EVERY: Duration = Duration::from_millis(100);
 
@@ -58,7 +58,7 @@ impl Rows {
         let read = from.read_exact(&mut magic);
         let rows = Self { from, path: path.into() };
         if read.is_err() || magic != *MAGIC {
-            return Err(rows.damaged("it does not begin with kjourna1"));
+            return Err(rows.damaged("it does not begin with kjourna2"));
         }
         Ok(rows)
     }
@@ -83,8 +83,16 @@ impl Iterator for Rows {
 }
 
 fn encode(row: &RequestRow) -> [u8; ROW_BYTES] {
-    let instants =
-        [row.sent, row.first_byte, row.completed, row.queued, row.started, row.finished, row.service];
+    let instants = [
+        row.sent,
+        row.first_byte,
+        row.completed,
+        row.queued,
+        row.started,
+        row.finished,
+        row.service,
+        row.fixed,
+    ];
     let mut bytes = [0; ROW_BYTES];
     bytes[..8].copy_from_slice(&row.index.to_le_bytes());
     bytes[8..12].copy_from_slice(&row.class.to_le_bytes());
@@ -117,9 +125,10 @@ fn decode(bytes: &[u8]) -> Option<RequestRow> {
         started: instant(4),
         finished: instant(5),
         service: instant(6),
+        fixed: instant(7),
         outcome: *Outcome::ALL.get(usize::from(bytes[14]))?,
-        bytes_out: u64::from_le_bytes(word(80)),
-        bytes_in: u64::from_le_bytes(word(88)),
+        bytes_out: u64::from_le_bytes(word(88)),
+        bytes_in: u64::from_le_bytes(word(96)),
     })
 }
 
@@ -144,8 +153,8 @@ pub(crate) mod tests {
         let instant = || instant.clone();
         let instants = || (of(instant()), of(instant()), of(instant()));
         let names = (any::<u64>(), any::<u32>(), any::<u16>(), instant(), 0..Outcome::ALL.len());
-        (names, instants(), instants(), of(instant()), any::<(u64, u64)>()).prop_map(
-            |(names, client, server, service, bytes)| RequestRow {
+        (names, instants(), instants(), (of(instant()), of(instant())), any::<(u64, u64)>()).prop_map(
+            |(names, client, server, worker, bytes)| RequestRow {
                 index: names.0,
                 class: names.1,
                 port: names.2,
@@ -156,7 +165,8 @@ pub(crate) mod tests {
                 queued: server.0,
                 started: server.1,
                 finished: server.2,
-                service,
+                service: worker.0,
+                fixed: worker.1,
                 outcome: Outcome::ALL[names.4],
                 bytes_out: bytes.0,
                 bytes_in: bytes.1,

@@ -61,6 +61,8 @@ pub struct RequestRow {
     /// The time it kept a worker of the server busy, in nanoseconds: `finished − started` less interruptions, and
     /// the handing over of its answer.
     pub service: Option<i64>,
+    /// The part of that time which every request costs whatever it asks, where the server tells it apart.
+    pub fixed: Option<i64>,
     /// How it ended.
     pub outcome: Outcome,
     /// Bytes sent.

@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 use crate::error::RecordError;
 use crate::row::RequestRow;
 
-const MAGIC: &[u8; 8] = b"kstamps1";
-const RECORD_BYTES: usize = 2 + 4 * 8;
+const MAGIC: &[u8; 8] = b"kstamps2";
+const RECORD_BYTES: usize = 2 + 5 * 8;
+/// Stands where nothing is told.
+const UNTOLD: i64 = -1;
 
 /// The server's stamps of one request, in nanoseconds of [`crate::clock::now_ns`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,9 @@ pub struct Stamp {
     /// The time it kept a worker busy: from started to finished, less interruptions, and the handing over of its
     /// answer. [`TURNED_AWAY`] of a request that found no room.
     pub service: i64,
+    /// The part of the service that every request costs whatever it asks, such as the derivation of a key; `None` where the
+    /// server does not tell it apart.
+    pub fixed: Option<i64>,
 }
 
 /// The service of a request that found no room: of its instants only `queued` means anything, when it came.
@@ -58,7 +63,8 @@ impl StampWriter {
     pub fn write(&mut self, stamp: &Stamp) -> Result<(), RecordError> {
         let mut bytes = [0; RECORD_BYTES];
         bytes[..2].copy_from_slice(&stamp.port.to_le_bytes());
-        let instants = [stamp.queued, stamp.started, stamp.finished, stamp.service];
+        let fixed = stamp.fixed.unwrap_or(UNTOLD);
+        let instants = [stamp.queued, stamp.started, stamp.finished, stamp.service, fixed];
         for (place, instant) in bytes[2..].chunks_exact_mut(8).zip(instants) {
             place.copy_from_slice(&instant.to_le_bytes());
         }
@@ -81,7 +87,7 @@ impl StampWriter {
 pub fn read(path: &Path) -> Result<Vec<Stamp>, RecordError> {
     let bytes = fs::read(path).map_err(RecordError::read(path))?;
     let Some(records) = bytes.strip_prefix(MAGIC) else {
-        let why = "it does not begin with kstamps1".to_owned();
+        let why = "it does not begin with kstamps2".to_owned();
         return Err(RecordError::Format { path: path.into(), what: "a file of stamps", why });
     };
     Ok(records.chunks_exact(RECORD_BYTES).map(decode).collect())
@@ -90,7 +96,7 @@ pub fn read(path: &Path) -> Result<Vec<Stamp>, RecordError> {
 fn decode(record: &[u8]) -> Stamp {
     let instant = |i: usize| {
         let at = 2 + 8 * i;
-        i64::from_le_bytes(record[at..at + 8].try_into().expect("a record holds four instants"))
+        i64::from_le_bytes(record[at..at + 8].try_into().expect("a record holds five numbers"))
     };
     Stamp {
         port: u16::from_le_bytes([record[0], record[1]]),
@@ -98,6 +104,7 @@ fn decode(record: &[u8]) -> Stamp {
         started: instant(1),
         finished: instant(2),
         service: instant(3),
+        fixed: Some(instant(4)).filter(|fixed| *fixed != UNTOLD),
     }
 }
 
@@ -125,6 +132,7 @@ pub fn join(rows: &mut [RequestRow], stamps: &[Stamp], start_ns: i64) {
         row.started = Some(stamp.started - start_ns);
         row.finished = Some(stamp.finished - start_ns);
         row.service = Some(stamp.service);
+        row.fixed = stamp.fixed;
     }
 }
 
@@ -134,7 +142,7 @@ mod tests {
     use crate::row::Outcome;
 
     fn stamp(port: u16, queued: i64) -> Stamp {
-        Stamp { port, queued, started: queued + 5, finished: queued + 20, service: 15 }
+        Stamp { port, queued, started: queued + 5, finished: queued + 20, service: 15, fixed: None }
     }
 
     fn row(port: u16, sent: Option<i64>, completed: Option<i64>) -> RequestRow {
@@ -150,6 +158,7 @@ mod tests {
             started: None,
             finished: None,
             service: None,
+            fixed: None,
             outcome: Outcome::Answered,
             bytes_out: 0,
             bytes_in: 0,

@@ -36,13 +36,14 @@ const SCHEMA: &str = "message requests {
     required int64 bytes_in (INTEGER(64,false));
     required int32 port (INTEGER(16,false));
     optional int64 service;
+    optional int64 fixed;
 }";
 /// What stands before them in a table of several trials.
 const OF_TRIAL: &str = "
     required binary trial (STRING);
     required boolean warmup;";
 const UNIT: &str = "nanoseconds since the start of the trial: scheduled, sent, first_byte, completed, queued, \
-                    started, finished; nanoseconds: service";
+                    started, finished; nanoseconds: service, fixed";
 const GROUP_ROWS: usize = 1 << 16;
 
 pub(crate) fn write(path: &Path, rows: &[RequestRow]) -> std::result::Result<(), RecordError> {
@@ -178,7 +179,8 @@ fn write_group(group: &mut Group<'_>, rows: &[RequestRow]) -> Result<()> {
     required::<Int64Type>(group, rows, |row| row.bytes_out as i64)?;
     required::<Int64Type>(group, rows, |row| row.bytes_in as i64)?;
     required::<Int32Type>(group, rows, |row| i32::from(row.port))?;
-    optional(group, rows, |row| row.service)
+    optional(group, rows, |row| row.service)?;
+    optional(group, rows, |row| row.fixed)
 }
 
 fn required<T: DataType>(
@@ -228,6 +230,7 @@ fn read_group(group: &dyn RowGroupReader) -> Result<Vec<RequestRow>> {
     let bytes_in = read_required::<Int64Type>(group, 11)?;
     let port = read_required::<Int32Type>(group, 12)?;
     let service = read_optional(group, 13)?;
+    let fixed = read_optional(group, 14)?;
     let row = |i: usize| {
         Ok(RequestRow {
             index: index[i] as u64,
@@ -241,6 +244,7 @@ fn read_group(group: &dyn RowGroupReader) -> Result<Vec<RequestRow>> {
             started: started[i],
             finished: finished[i],
             service: service[i],
+            fixed: fixed[i],
             outcome: outcome(&outcomes[i])?,
             bytes_out: bytes_out[i] as u64,
             bytes_in: bytes_in[i] as u64,

@@ -170,6 +170,7 @@ mod tests {
             started: None,
             finished: None,
             service: None,
+            fixed: None,
             outcome: Outcome::Answered,
             bytes_out: index,
             bytes_in: 8,
@@ -223,12 +224,13 @@ mod tests {
             started: start + i * 1000 + 30,
             finished: start + i * 1000 + 400,
             service: 370,
+            fixed: Some(70),
         };
         let stamps: Vec<Stamp> = (0..count as i64).map(stamp).collect();
         writer.finish(&stamps, start).unwrap();
         let rows = read_trial(folder.path()).unwrap();
         assert!(rows.iter().map(|row| row.index).eq(0..count));
-        assert!(rows.iter().all(|row| row.service == Some(370) && row.queueing_ns() == Some(10)));
+        assert!(rows.iter().all(|row| (row.service, row.fixed) == (Some(370), Some(70)) && row.queueing_ns() == Some(10)));
         let mut names: Vec<_> =
             fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();

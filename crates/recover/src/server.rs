@@ -171,6 +171,8 @@ impl Counts {
 pub struct Task {
     stage: Stage,
     searched: Duration,
+    /// The time for the key, once it is there.
+    key_ns: u64,
 }
 
 #[derive(Debug)]
@@ -314,7 +316,7 @@ impl Handler for Recover {
                 Decoded::Answer { used_bytes, reply, body: body(cipher) }
             }
             Course::Work(job, stage) => {
-                let task = Task { stage, searched: Duration::ZERO };
+                let task = Task { stage, searched: Duration::ZERO, key_ns: 0 };
                 Decoded::Work { used_bytes, job, task, key: Some(flight), body: body(None) }
             }
         }))
@@ -340,6 +342,7 @@ impl Handler for Recover {
         self.counts.search_s.observe(task.searched.as_secs_f64());
         let derived = self.keys.derive(&found.password);
         self.counts.key_s.observe(derived.took_ns as f64 / 1e9);
+        task.key_ns = derived.took_ns;
         let search_ns = task.searched.as_nanos() as u64;
         let solved = Solved { key: derived.key, way: found.by, search_ns, key_ns: derived.took_ns };
         Step::Done(solved.reply())
@@ -347,6 +350,10 @@ impl Handler for Recover {
 
     fn interrupt(&self, worker: usize) {
         self.interrupts[worker].raise();
+    }
+
+    fn fixed_ns(&self, task: &Task) -> Option<i64> {
+        Some(task.key_ns as i64)
     }
 
     fn wants_body(&self, reply: &Reply) -> bool {

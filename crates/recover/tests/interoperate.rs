@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use asking::*;
+use kendall_record::stamps;
 use kendall_recover::{Algorithm, Ask, Config, Dialect, Hash, Options, RequestError, request};
 
 const PLAIN: &[u8] = b"hello world\n";
@@ -169,11 +170,13 @@ fn the_client_for_people_and_the_extension_of_other_digests() {
 }
 
 #[test]
-fn the_trace_has_search_and_key_of_each_request_apart() {
+fn trace_and_stamps_have_search_and_key_of_each_request_apart() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.csv");
     let trace = Some(path.clone());
-    let server = Running::new(Options { dialect: Dialect::WithId, trace, ..options() });
+    let stamps_path = folder.path().join("stamps");
+    let service = Config { stamps: Some(stamps_path.clone()), ..options().service };
+    let server = Running::new(Options { service, dialect: Dialect::WithId, trace, ..options() });
     let encrypted = encrypt(XQZ_KEY, PLAIN);
     for id in [5, 6] {
         let mut peer = Peer::connect(server.address);
@@ -189,6 +192,9 @@ fn the_trace_has_search_and_key_of_each_request_apart() {
     let costs: Vec<u64> = rows[1][3..5].iter().map(|ns| ns.parse().unwrap()).collect();
     assert!(costs.iter().all(|ns| *ns > 0), "{text}");
     assert_eq!(rows[2][1..], ["6", "seen", "0", "0", "16"]);
+    let fixed: Vec<Option<i64>> =
+        stamps::read(&stamps_path).unwrap().iter().map(|stamp| stamp.fixed).collect();
+    assert_eq!(fixed, [Some(costs[1] as i64), None], "the second needed no worker");
 
     let nowhere = Options { trace: Some("/nowhere/trace.csv".into()), ..options() };
     let error = kendall_recover::bind(nowhere).map(drop).unwrap_err().to_string();

@@ -4,6 +4,7 @@
 //! of assumptions are among them in [`assumption`].
 
 mod assumption;
+mod contrast;
 mod judge;
 mod tail;
 
@@ -15,6 +16,7 @@ use kendall_station::Estimate;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use assumption::{chance, table as assumptions};
+pub use contrast::Contrast;
 pub use judge::findings;
 pub use tail::TailMiss;
 
@@ -55,6 +57,8 @@ pub enum Finding {
     Range { group: String, from: String, from_s: f64, to: String, to_s: f64 },
     /// The least and the largest measured mean response time over categories.
     Extremes { least: String, least_s: f64, most: String, most_s: f64 },
+    /// One way of doing the same beside another.
+    Contrast(Contrast),
     /// A model that predicts the measured mean response time.
     Agreement { model: String, ways: Vec<Way>, agreeing: usize, of: usize, untold: usize },
     /// A model that does not, at its worst point.
@@ -85,6 +89,8 @@ pub enum Finding {
     NearlyFull { place: String, utilisation: f64, also: Vec<String> },
     /// Service takes longer under load.
     LoadDependent { low: String, low_s: f64, high: String, high_s: f64 },
+    /// A part of the service is the same for every request, by the server's own stamps: where it is most of it.
+    FixedCost { place: String, fixed_s: f64, service_s: f64 },
     /// Most of the response time passes outside the station.
     MostlyDelay { place: String, delay_s: f64, response_s: f64 },
     /// A model without a formula, for another reason than too much work.
@@ -180,6 +186,7 @@ impl Finding {
             | Self::Replayed(_)
             | Self::Range { .. }
             | Self::Extremes { .. }
+            | Self::Contrast(_)
             | Self::Agreement { .. }
             | Self::Miss { .. }
             | Self::Unstable { .. }
@@ -190,6 +197,7 @@ impl Finding {
             Self::NearlyFull { .. }
             | Self::LeftOut { .. }
             | Self::LoadDependent { .. }
+            | Self::FixedCost { .. }
             | Self::MostlyDelay { .. }
             | Self::NoFormula { .. }
             | Self::Approximate { .. } => Severity::Note,
@@ -323,6 +331,7 @@ impl Finding {
                 )?;
                 write_also(f, also)
             }
+            Self::Contrast(contrast) => write!(f, "{contrast}"),
             Self::Capacity { group, rate_per_s } => {
                 let rate = significant(*rate_per_s, 3);
                 write!(f, "{} servers can bear up to {rate}/s: there utilisation reaches 1.", the(group))
@@ -360,6 +369,16 @@ impl Finding {
                 write!(
                     f,
                     "Service takes {high_s} at {high}, {longer} longer than {low_s} at {low}: it depends on the load."
+                )
+            }
+            Self::FixedCost { place, fixed_s, service_s } => {
+                let (share, fixed, service) =
+                    (percent(fixed_s / service_s), time(*fixed_s), time(*service_s));
+                write!(
+                    f,
+                    "At {place} {fixed} of {service} in service ({share}) are a cost that every request has, whatever it asks: \
+                     doing the rest better saves at most the other {other}.",
+                    other = time(service_s - fixed_s)
                 )
             }
             Self::MostlyDelay { place, delay_s, response_s } => {

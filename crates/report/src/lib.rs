@@ -39,7 +39,7 @@ pub use kendall_solve::number;
 
 pub use effects::EffectsSeen;
 pub use expected::ExpectedAt;
-pub use finding::{Answers, AssumedLaw, Finding, Reason, Severity, TailMiss, Trend, Way, findings};
+pub use finding::{Answers, AssumedLaw, Contrast, Finding, Reason, Severity, TailMiss, Trend, Way, findings};
 pub use link::{LinkProperty, LinkQuantity, TrialLink};
 pub use load::{LoadPage, load_figures, load_page};
 pub use model::{

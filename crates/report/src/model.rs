@@ -124,6 +124,9 @@ pub struct Point {
     pub tail_s: Vec<(f64, f64)>,
     /// The service times by the server's own stamps, where it gives them.
     pub service: Option<ServiceSeen>,
+    /// The mean of the part of them that every request costs whatever it asks, where the server tells it apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fixed_s: Option<f64>,
     /// How these spread; `None` where there are few, or all are alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<ServiceSpread>,
@@ -462,7 +465,7 @@ fn value_of<'a>(settings: &'a [(String, String)], factor: &str) -> &'a str {
 }
 
 /// The values of some factors in words: "length 3 kB, cache off".
-fn words(factors: &[Factor], settings: &[(String, String)]) -> String {
+pub(crate) fn words(factors: &[Factor], settings: &[(String, String)]) -> String {
     let word = |factor: &Factor| {
         let value = value_of(settings, &factor.name);
         format!("{} {}", factor.name, with_unit(value, &factor.unit))

@@ -44,6 +44,7 @@ fn calm() -> Report {
         tail_s: Vec::new(),
         spread: None,
         service: Some(ServiceSeen { mean_s: 5e-3, scv: 1.0, n: 1000 }),
+        fixed_s: None,
         utilisation_offered: Some(rate * 5e-3),
         growing: None,
 
@@ -196,6 +197,15 @@ fn notes_explain_load() {
     assert_says(
         |report| report.points[2].service = Some(ServiceSeen { mean_s: 6.5e-3, scv: 1.0, n: 1000 }),
         "Service takes 6.50 ms at 120/s, 30 % longer than 5.00 ms at 40/s: it depends on the load.",
+    );
+    let with_key = |report: &mut Report| {
+        report.points[0].fixed_s = Some(1e-3);
+        report.points[1].fixed_s = Some(4e-3);
+    };
+    assert_says(
+        with_key,
+        "At 80/s 4.00 ms of 5.00 ms in service (80 %) are a cost that every request has, whatever it asks: doing the rest better \
+         saves at most the other 1.00 ms.",
     );
     assert_says(
         |report| report.points[0].delay_s = 4e-3,
@@ -369,4 +379,34 @@ fn a_broken_assumption_is_told_once_at_its_worst_and_what_holds_is_not() {
     let mut without = sentences(with);
     without.retain(|sentence| !sentence.starts_with("At 80/s: "));
     assert_eq!(without, sentences(|_| {}));
+}
+
+#[test]
+fn one_way_beside_another_is_the_first_answer() {
+    let two_ways = |report: &mut Report| {
+        report.factors.push(Factor {
+            name: "strategy".to_owned(),
+            unit: String::new(),
+            kind: FactorKind::Category,
+            values: vec!["plain".to_owned(), "words".to_owned()],
+        });
+        let with = |point: &Point, strategy: &str, ratio: f64| {
+            let mut point = point.clone();
+            point.settings.push(("strategy".to_owned(), strategy.to_owned()));
+            let mean_s = ratio * point.measured.response.mean_s.value;
+            point.measured.response.mean_s = Estimate::within(mean_s, 0.01 * mean_s);
+            point
+        };
+        let ratios = [0.5, 1.0, 1.25];
+        let twins = report.points.iter().zip(ratios);
+        report.points = twins
+            .flat_map(|(point, ratio)| [with(point, "plain", 1.0), with(point, "words", ratio)])
+            .collect();
+    };
+    let found = sentences(two_ways);
+    assert_eq!(
+        found[0],
+        "The mean response time with strategy words is 0.500 [0.493, 0.507] × that with plain at rate 40/s, the least of 3 points, \
+         and 1.25 [1.23, 1.27] × at rate 120/s, the most: shorter at 1, longer at 1, alike at 1."
+    );
 }

@@ -35,6 +35,7 @@ fn rows(requests: usize, utilisation: f64) -> Vec<RequestRow> {
                 started: Some(started),
                 finished: Some(free[0]),
                 service: Some(service),
+                fixed: None,
                 outcome: Outcome::Answered,
                 bytes_out: 1,
                 bytes_in: 1,

@@ -160,6 +160,7 @@ impl<H: Handler> Connection<H> {
                     started: now,
                     finished: now,
                     service: TURNED_AWAY,
+                    fixed: None,
                 });
                 tracing::debug!(%peer, ?fate, "request refused");
                 Course::Refused
@@ -324,7 +325,14 @@ fn answer_at_once<H: Handler>(shared: &Shared<H>, stamps: &StampLog, peer: Socke
     let now = now_ns();
     shared.meters.received.inc();
     shared.meters.answered(Times { response_ns: 0, service_ns: 0 });
-    stamps.write(Stamp { port: peer.port(), queued: now, started: now, finished: now, service: 0 });
+    stamps.write(Stamp {
+        port: peer.port(),
+        queued: now,
+        started: now,
+        finished: now,
+        service: 0,
+        fixed: None,
+    });
 }
 
 /// Returns once the connection is reset or its network fails. A client that has only shut down its sending half

@@ -51,6 +51,12 @@ pub trait Handler: Send + Sync + 'static {
         None
     }
 
+    /// The part of a done task's service, in ns, that every request costs whatever it asks, where the handler tells it apart.
+    fn fixed_ns(&self, task: &Self::Task) -> Option<i64> {
+        let _ = task;
+        None
+    }
+
     /// Whether the body of a request is still wanted once its work came to this reply. If not, the reply is sent at once,
     /// as it is, and what the client still sends is read and dropped.
     fn wants_body(&self, reply: &Reply) -> bool {

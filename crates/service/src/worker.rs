@@ -100,7 +100,7 @@ fn serve<H: Handler>(
             Err(end) => Some(end),
         };
         for (key, reply) in handler.answered_besides() {
-            let service = Service { started_ns: now, finished_ns: now, service_ns: 0 };
+            let service = Service { started_ns: now, finished_ns: now, service_ns: 0, fixed_ns: None };
             tell(shared, stamps, pool.take_waiting(&key), &End::Answered(reply), service);
         }
         if let Some(end) = end {
@@ -109,6 +109,7 @@ fn serve<H: Handler>(
                 started_ns: started_ns.expect("it was taken up"),
                 finished_ns: now,
                 service_ns: handler.service_ns(task).unwrap_or(*service_ns),
+                fixed_ns: handler.fixed_ns(task),
             };
             let waiters = pool.leave(worker, &entry.item);
             let free_ns = tell(shared, stamps, waiters, &end, service);
@@ -132,6 +133,7 @@ struct Service {
     started_ns: i64,
     finished_ns: i64,
     service_ns: i64,
+    fixed_ns: Option<i64>,
 }
 
 /// Counts the end of each request of a flight and only then tells its client: whoever has an answer finds it
@@ -144,7 +146,12 @@ fn tell<H: Handler>(
     end: &End,
     service: Service,
 ) -> i64 {
-    let joined = Service { started_ns: service.finished_ns, service_ns: 0, ..service };
+    let joined = Service {
+        started_ns: service.finished_ns,
+        service_ns: 0,
+        fixed_ns: service.fixed_ns.map(|_| 0),
+        ..service
+    };
     let mut over_ns = service.finished_ns;
     let services = iter::once(service).chain(iter::repeat(joined));
     for (place, (waiter, service)) in waiters.into_iter().zip(services).enumerate() {
@@ -162,7 +169,7 @@ fn tell_one<H: Handler>(
     stamps: &StampLog,
     waiter: Waiter,
     end: &End,
-    Service { started_ns, finished_ns, service_ns }: Service,
+    Service { started_ns, finished_ns, service_ns, fixed_ns }: Service,
 ) -> i64 {
     let Waiter { port, queued_ns, verdict, .. } = waiter;
     let reply = match end {
@@ -190,6 +197,7 @@ fn tell_one<H: Handler>(
         started: started_ns.max(queued_ns),
         finished: finished_ns,
         service,
+        fixed: fixed_ns.map(|fixed_ns| fixed_ns.min(service_ns)),
     });
     told_ns
 }

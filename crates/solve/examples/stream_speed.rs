@@ -35,6 +35,7 @@ fn main() {
             started: None,
             finished: None,
             service: None,
+            fixed: None,
             outcome: Outcome::Answered,
             bytes_out: 100,
             bytes_in: 1000,

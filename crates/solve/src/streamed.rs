@@ -28,6 +28,7 @@
 //!         started: None,
 //!         finished: None,
 //!         service: None,
+//!         fixed: None,
 //!         outcome: Outcome::Answered,
 //!         bytes_out: 8,
 //!         bytes_in: 8,

@@ -342,6 +342,7 @@ fn any_row() -> impl Strategy<Value = RequestRow> {
         started: at[5],
         finished: at[6],
         service: at[7],
+        fixed: None,
         outcome,
         bytes_out: 1,
         bytes_in: 1,

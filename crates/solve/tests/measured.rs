@@ -46,6 +46,7 @@ fn row(index: u64, due: i64, started: i64, service: i64) -> RequestRow {
         started: Some(started),
         finished,
         service: Some(service),
+        fixed: None,
         outcome: Outcome::Answered,
         bytes_out: 1,
         bytes_in: 1,

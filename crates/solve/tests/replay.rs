@@ -85,6 +85,7 @@ fn rows(requests: &[(f64, f64)], served: &[(f64, f64)]) -> Vec<RequestRow> {
         started: Some(ns(start_s)),
         finished: Some(ns(end_s)),
         service: Some(ns(service_s)),
+        fixed: None,
         outcome: Outcome::Answered,
         bytes_out: 1,
         bytes_in: 1,

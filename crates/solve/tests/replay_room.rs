@@ -63,6 +63,7 @@ fn rows(requests: usize, servers: usize, utilisation: f64, refuses: Refuses, see
             started: told(start_s),
             finished: told(start_s + service_s),
             service: told(service_s),
+            fixed: None,
             outcome: if refused { Outcome::Refused } else { Outcome::Answered },
             bytes_out: 8,
             bytes_in: 8,

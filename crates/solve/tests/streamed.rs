@@ -23,6 +23,7 @@ fn row(index: u64, due_ns: i64, completed_ns: Option<i64>, outcome: Outcome) -> 
         started: None,
         finished: None,
         service: None,
+        fixed: None,
         outcome,
         bytes_out: 1,
         bytes_in: 1,

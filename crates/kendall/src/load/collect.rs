@@ -164,6 +164,7 @@ mod tests {
             started: None,
             finished: None,
             service: None,
+            fixed: None,
             outcome: Outcome::Answered,
             bytes_out: 1,
             bytes_in: 1,

@@ -176,6 +176,7 @@ mod tests {
                 started: Some(started),
                 finished: Some(free),
                 service: Some(service),
+                fixed: None,
                 outcome,
                 bytes_out: 1,
                 bytes_in: 1,

@@ -7,8 +7,8 @@ use kendall_record::RequestRow;
 use super::{ExportError, Source};
 
 /// The heads of the columns. Instants are in nanoseconds since the start of the trial, and empty where they never came;
-/// service is in nanoseconds.
-const HEAD: [&str; 16] = [
+/// service and the fixed part of it are in nanoseconds.
+const HEAD: [&str; 17] = [
     "trial",
     "warmup",
     "index",
@@ -25,6 +25,7 @@ const HEAD: [&str; 16] = [
     "bytes_in",
     "port",
     "service",
+    "fixed",
 ];
 
 /// Writes the rows of trials as text.
@@ -62,5 +63,6 @@ fn cells(trial: &Source, row: &RequestRow) -> [String; HEAD.len()] {
         row.bytes_in.to_string(),
         row.port.to_string(),
         instant(row.service),
+        instant(row.fixed),
     ]
 }

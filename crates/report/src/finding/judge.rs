@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kendall_solve::statistics::median;
 use kendall_station::{Answer, By, Estimate, Kind, Notation};
 
-use super::{Answers, AssumedLaw, Finding, Reason, Trend, Way, assumption, tail};
+use super::{Answers, AssumedLaw, Finding, Reason, Trend, Way, assumption, contrast, tail};
 use crate::model::{Modelled, Modelling, Point, Report, ServiceSeen, TrialLine, WarmupBy, is_of_runs};
 use crate::{replay, resources};
 
@@ -29,7 +29,11 @@ pub fn findings(report: &Report) -> Vec<Finding> {
     let mut ranges = ranges.into_iter();
     // Before all else: what follows would be read as being of the server.
     let mut found: Vec<Finding> = generator_limited(report).into_iter().collect();
-    found.extend(ranges.by_ref().take(1));
+    let contrasts = contrast::contrasts(report);
+    match contrasts.is_empty() {
+        true => found.extend(ranges.by_ref().take(1)),
+        false => found.extend(contrasts.into_iter().map(Finding::Contrast)),
+    }
     let mut verdicts: Vec<_> =
         report.notations().into_iter().flat_map(|notation| verdicts(report, notation)).collect();
     found.extend(replay::finding(report));
@@ -266,6 +270,7 @@ fn notes(report: &Report) -> Vec<Finding> {
         found.extend(load_dependence(report, &points));
     }
     found.extend(nearly_full(report));
+    found.extend(fixed_cost(report));
     let response_s = |point: &Point| point.measured.response.mean_s.value;
     if let Some(point) = report.points.iter().find(|point| point.delay_s > 0.5 * response_s(point)) {
         let (place, delay_s) = (report.place(point), point.delay_s);
@@ -289,6 +294,14 @@ fn nearly_full(report: &Report) -> Option<Finding> {
         utilisation: utilisation(fullest),
         also: others.iter().map(|point| report.place(point)).collect(),
     })
+}
+
+/// The point at which the largest part of the service is the same for every request, if the server tells that part.
+fn fixed_cost(report: &Report) -> Option<Finding> {
+    let told = report.points.iter().filter_map(|point| Some((point, point.fixed_s?, point.service?.mean_s)));
+    let share = |(_, fixed_s, service_s): &(&Point, f64, f64)| fixed_s / service_s;
+    let (point, fixed_s, service_s) = told.max_by(|a, b| share(a).total_cmp(&share(b)))?;
+    Some(Finding::FixedCost { place: report.place(point), fixed_s, service_s })
 }
 
 /// Whether service at the highest load of a group is slower than at its lowest.

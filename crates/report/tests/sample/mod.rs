@@ -276,6 +276,7 @@ fn point(rate_per_s: f64, runs: &[Run]) -> Point {
         spread: Some(spread(&service)),
         responses_s,
         service: Some(ServiceSeen { mean_s, scv, n: service.len() as u64 }),
+        fixed_s: None,
         utilisation_offered: Some(rate_per_s * mean_s / SERVERS as f64),
         growing: (!stable).then(|| Growth { first_half_s: half(false), second_half_s: half(true) }),
 

@@ -107,6 +107,7 @@ mod tests {
                 started: Some(started),
                 finished: Some(free),
                 service: Some(SERVICE_NS),
+                fixed: None,
                 outcome: Outcome::Answered,
                 bytes_out: 1,
                 bytes_in: 1,
@@ -123,6 +124,7 @@ mod tests {
             started: None,
             finished: None,
             service: None,
+            fixed: None,
             ..row.clone()
         };
         let unstamped: Vec<RequestRow> = stamped.iter().map(clear).collect();

@@ -148,6 +148,7 @@ mod tests {
             started: None,
             finished: None,
             service: None,
+            fixed: None,
             outcome,
             bytes_out: 49,
             bytes_in: 8,

@@ -32,6 +32,7 @@ fn rows(law: &Law, servers: usize, rate_per_s: f64, n: u64, seed: u64) -> Vec<Re
             started: None,
             finished: None,
             service: None,
+            fixed: None,
             outcome: Ended::Answered,
             bytes_out: 1,
             bytes_in: 1,
