@@ -78,7 +78,8 @@ impl Axis {
             }
             let category = self.layout == Layout::Categories || factor.is_of_words();
             let kind = if category { FactorKind::Category } else { FactorKind::Number };
-            Factor { name: factor.name.into(), unit: self.unit(factor).into(), kind, values }
+            let is_load = factor.section == Some(Section::Load);
+            Factor { name: factor.name.into(), unit: self.unit(factor).into(), kind, is_load, values }
         };
         self.factors.iter().map(factor).collect()
     }

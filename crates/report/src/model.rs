@@ -86,6 +86,9 @@ pub struct Factor {
     /// How its values are shown.
     #[serde(default)]
     pub kind: FactorKind,
+    /// Whether it is what the generator was told, and not the system: a rate, a number of clients.
+    #[serde(default)]
+    pub is_load: bool,
     /// Its values, as text without the unit.
     pub values: Vec<String>,
 }

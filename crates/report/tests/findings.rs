@@ -79,6 +79,7 @@ fn calm() -> Report {
             name: "rate".to_owned(),
             unit: "/s".to_owned(),
             kind: FactorKind::Number,
+            is_load: true,
             values: vec![],
         }],
         points: [(40.0, 6.25e-3), (80.0, 8.3e-3), (120.0, 12.5e-3)].map(point).to_vec(),
@@ -388,6 +389,7 @@ fn one_way_beside_another_is_the_first_answer() {
             name: "strategy".to_owned(),
             unit: String::new(),
             kind: FactorKind::Category,
+            is_load: false,
             values: vec!["plain".to_owned(), "words".to_owned()],
         });
         let with = |point: &Point, strategy: &str, ratio: f64| {

@@ -115,6 +115,16 @@ fn waiting_for_a_connection_is_a_doubt_and_not_the_generators_fault() {
     assert!(verdict.headline().contains("700 of 50000 requests waited"), "{}", verdict.headline());
 }
 
+/// The first of forty requests connected over a link, the last found a connection open.
+#[test]
+fn the_time_to_connect_is_no_fault_of_the_rate() {
+    let mut run = clean(&exponential());
+    run.sends = Sends { count: 40, per_s: 8.1, due_per_s: 8.0, ..Sends::default() };
+    assert_eq!(Verdict::of(&run, &poisson()).trust, Trust::GeneratorLimited);
+    run.send_lag.max_ns = run.lag.max_ns + 70_000_000;
+    assert_eq!(Verdict::of(&run, &poisson()).trust, Trust::Trustworthy);
+}
+
 /// A grid of 50 µs, as a coarse timer makes, leaves variation and dispersion alone; the test of their law sees it and
 /// says so, and no result depends on it.
 #[test]

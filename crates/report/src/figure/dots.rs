@@ -96,7 +96,10 @@ fn plot(report: &Report, shown: Shown, heading: &str, points: &[&Point], x: Axis
             layers.push(Layer::new(format!("{notation} {}", Way::Simulation), marker_class(model), markers));
         }
     }
+    // A log axis has no place for the lower end of a wide interval: it is far out, then.
+    let least = if x.law == ScaleLaw::Log { x.range.0 / 1e3 } else { f64::NEG_INFINITY };
     layers.extend(measured(
+        least,
         rows().filter_map(|(y, point)| Some((y, point, shown.of(&point.measured)?))).collect(),
     ));
     let place = if heading.is_empty() { String::new() } else { format!(", {heading}") };
@@ -105,11 +108,11 @@ fn plot(report: &Report, shown: Shown, heading: &str, points: &[&Point], x: Axis
 }
 
 /// What was measured in each row: a level bar for its interval, and a disc; a ring where it was not steady.
-fn measured(rows: Vec<(f64, &Point, Estimate)>) -> Vec<Layer> {
+fn measured(least: f64, rows: Vec<(f64, &Point, Estimate)>) -> Vec<Layer> {
     let mut layers = Vec::new();
     for (y, _, estimate) in &rows {
         if let Some((low, high)) = estimate.interval {
-            layers.push(Layer::new(MEASURED, "interval", Marks::line([(low, *y), (high, *y)])));
+            layers.push(Layer::new(MEASURED, "interval", Marks::line([(low.max(least), *y), (high, *y)])));
         }
     }
     let (steady, rising): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(_, point, _)| point.is_steady());

@@ -265,8 +265,9 @@ fn utilisation(point: &Point) -> f64 {
 
 fn notes(report: &Report) -> Vec<Finding> {
     let mut found = Vec::new();
-    // Categories may differ in what is asked, and so in their service.
-    for (_, points) in report.groups().into_iter().filter(|_| !report.is_categorical()) {
+    // Along any other line the system or what is asked of it changes, and the service with it.
+    let is_by_load = report.factors.first().is_some_and(|factor| factor.is_load);
+    for (_, points) in report.groups().into_iter().filter(|_| is_by_load && !report.is_categorical()) {
         found.extend(load_dependence(report, &points));
     }
     found.extend(nearly_full(report));

@@ -42,6 +42,7 @@ pub(crate) fn report() -> Report {
             name: "rate".to_owned(),
             unit: "/s".to_owned(),
             kind: FactorKind::Number,
+            is_load: true,
             values: rates.iter().map(f64::to_string).collect(),
         }],
         points: rates.iter().zip(&runs).map(|(&rate, runs)| point(rate, runs)).collect(),
@@ -71,6 +72,7 @@ pub(crate) fn grouped() -> Report {
         name: "length".to_owned(),
         unit: "kB".to_owned(),
         kind: FactorKind::Number,
+        is_load: false,
         values: vec![],
     });
     report.curves.clear();
@@ -94,6 +96,7 @@ pub(crate) fn categories() -> Report {
         name: name.to_owned(),
         unit: String::new(),
         kind: FactorKind::Category,
+        is_load: false,
         values: values.iter().map(|value| (*value).to_owned()).collect(),
     };
     let (cases, ways) = (["many easy", "one big"], ["fifo", "priority", "gittins"]);
