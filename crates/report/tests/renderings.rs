@@ -279,6 +279,28 @@ fn categories_stand_one_below_the_other() {
     assert!(page.contains("least at case many easy with discipline fifo, 100 ms, and most at case one big"));
 }
 
+/// An interval of a few trials may reach below nothing, for which a log axis has no place: it goes on to the axis' end.
+#[test]
+fn an_interval_that_a_log_axis_cannot_show_whole_is_drawn_to_its_end() {
+    let mut report = sample::categories();
+    report.points[0].measured.response.mean_s = Estimate::within(1e-3, 2e-3);
+    report.points[2].measured.response.mean_s = Estimate::within(1.0, 0.1);
+    let figure = figure::response(&report);
+    let svg = roxmltree::Document::parse(&figure.panels[0].svg).unwrap();
+    let of_class = |class: &'static str| {
+        svg.descendants().filter(move |node| node.attribute("class").is_some_and(|own| own == class))
+    };
+    let left: f64 = of_class("grid").next().unwrap().attribute("x1").unwrap().parse().unwrap();
+    let ends = |node: roxmltree::Node<'_, '_>| -> Vec<f64> {
+        let points =
+            node.attribute("points").or_else(|| node.attribute("d")).unwrap_or_else(|| panic!("{node:?}"));
+        points.split(['M', 'L', ' ']).filter_map(|point| point.split(',').next()?.parse().ok()).collect()
+    };
+    let bars: Vec<Vec<f64>> = of_class("interval").map(ends).collect();
+    assert_eq!(bars.len(), 3, "{bars:?}");
+    assert!((bars[0][0] - left).abs() < 0.2 && bars[0][1] > left + 10.0, "{bars:?} from {left}");
+}
+
 /// The measured figures are 100 ms for fifo, 200 ms for priority and 300 ms for gittins in the first case.
 #[test]
 fn published_figures_stand_beside_ours_with_their_order() {
