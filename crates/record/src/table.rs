@@ -38,6 +38,8 @@ const SCHEMA: &str = "message requests {
     optional int64 service;
     optional int64 fixed;
 }";
+/// The last of them, which tables of earlier versions do not have.
+const FIXED: &str = "    optional int64 fixed;\n";
 /// What stands before them in a table of several trials.
 const OF_TRIAL: &str = "
     required binary trial (STRING);
@@ -206,8 +208,9 @@ fn column<T: DataType>(group: &mut Group<'_>, values: &[T::T], present: Option<&
 
 fn read_rows(file: File) -> Result<Vec<RequestRow>> {
     let reader = SerializedFileReader::new(file)?;
-    let expected = parse_message_type(SCHEMA)?;
-    if reader.metadata().file_metadata().schema() != &expected {
+    let schema = reader.metadata().file_metadata().schema();
+    let (expected, earlier) = (parse_message_type(SCHEMA)?, parse_message_type(&SCHEMA.replace(FIXED, ""))?);
+    if schema != &expected && schema != &earlier {
         return Err(ParquetError::General("it has other columns".to_owned()));
     }
     let mut rows = Vec::new();
@@ -230,7 +233,7 @@ fn read_group(group: &dyn RowGroupReader) -> Result<Vec<RequestRow>> {
     let bytes_in = read_required::<Int64Type>(group, 11)?;
     let port = read_required::<Int32Type>(group, 12)?;
     let service = read_optional(group, 13)?;
-    let fixed = read_optional(group, 14)?;
+    let fixed = if group.num_columns() > 14 { read_optional(group, 14)? } else { vec![None; index.len()] };
     let row = |i: usize| {
         Ok(RequestRow {
             index: index[i] as u64,
@@ -293,6 +296,16 @@ mod tests {
 
     use super::*;
     use crate::journal::tests::{any_instant, any_row};
+
+    #[test]
+    fn a_table_of_an_earlier_version_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("requests.parquet");
+        fs::write(&path, include_bytes!("testdata/without-fixed.parquet")).unwrap();
+        let rows = read(&path).unwrap();
+        assert_eq!(rows.len(), 100);
+        assert!(rows.iter().all(|row| row.service.is_some() && row.fixed.is_none()));
+    }
 
     #[test]
     fn a_table_of_several_trials_has_their_rows_behind_two_more_columns() {
