@@ -97,6 +97,12 @@ impl Failure {
     }
 }
 
+/// How a request ended that was to end by this instant: what came later is no answer, even where the clock struck while
+/// this thread stood still.
+pub(crate) fn in_time(outcome: Outcome, stamps: &Stamps, deadline_ns: i64) -> Outcome {
+    if stamps.completed.is_some_and(|at_ns| at_ns > deadline_ns) { Outcome::TimedOut } else { outcome }
+}
+
 impl<'a, C> Ledger<'a, C> {
     pub(crate) fn new(
         plan: &'a Plan,

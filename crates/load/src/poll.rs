@@ -32,7 +32,7 @@ use rustix::time::Timespec;
 use crate::connection::Stamps;
 use crate::dialog::{Dialogs, Wire};
 use crate::generator::LOOK_EVERY;
-use crate::ledger::{Begin, Ended, Failure, Ledger};
+use crate::ledger::{Begin, Ended, Failure, Ledger, in_time};
 use crate::plan::{Plan, Timing};
 use crate::poll::alarm::Alarm;
 use crate::poll::carrier::{Carrier, Hangup, Out, Step};
@@ -134,6 +134,8 @@ impl Driver<'_, '_> {
             }
             if self.ledger.is_over(now) {
                 if now >= drain_until_ns || drain_until_ns == i64::MAX {
+                    // No silence if it was this thread that stood still.
+                    self.listen(0)?;
                     drain_until_ns = self.ledger.drain_until_ns(now);
                 }
                 if self.ledger.is_settled() || now >= drain_until_ns {
@@ -141,6 +143,8 @@ impl Driver<'_, '_> {
                 }
             }
             if now >= self.expiry_ns {
+                // What is there already may have come in time, if this thread stood still.
+                self.listen(0)?;
                 self.expire(now);
             }
             self.wait(now, look_ns.min(drain_until_ns).min(self.expiry_ns))?;
@@ -323,13 +327,14 @@ impl Driver<'_, '_> {
         failure: Failure,
         connection: Option<Key>,
     ) {
-        let Some(Out { due, request, mut stamps, .. }) = out else { return };
+        let Some(Out { due, request, mut stamps, deadline_ns, .. }) = out else { return };
         let now = now_ns();
         stamps.completed = match outcome {
             Outcome::Answered | Outcome::Wrong | Outcome::Refused => stamps.completed.or(Some(now)),
             Outcome::TimedOut => Some(now),
             Outcome::Unanswered => None,
         };
+        let outcome = in_time(outcome, &stamps, deadline_ns);
         let ended = Ended { due, class: request.class, port, stamps, outcome, failure };
         self.ledger.end(ended, connection, now);
     }

@@ -5,15 +5,17 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use kendall_record::Outcome;
 use kendall_record::clock::now_ns;
 use tokio::sync::Semaphore;
+use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::connection::{Connect, Connection, Exchange, LocalFuture, Stamps};
 use crate::generator::LOOK_EVERY;
-use crate::ledger::{Begin, Ended, Failure, Ledger, Start};
+use crate::ledger::{Begin, Ended, Failure, Ledger, Start, in_time};
 use crate::plan::Plan;
 use crate::timer::Timer;
 use crate::workload::{Request, Reuse};
@@ -67,6 +69,11 @@ impl<'g, 'a: 'g> Driver<'_, 'a, 'g> {
             let now = now_ns();
             let is_over = self.ledger.is_over(now);
             if is_over && (now >= drain_until_ns || drain_until_ns == i64::MAX) {
+                // No silence if it was this thread that stood still.
+                yield_now().await;
+                while let Some(Some(attempt)) = self.out.next().now_or_never() {
+                    self.settle(attempt);
+                }
                 drain_until_ns = self.ledger.drain_until_ns(now);
             }
             let stop = cancel.load(Ordering::Relaxed) || now >= drain_until_ns;
@@ -130,6 +137,8 @@ async fn attempt(
         },
         _ = give_up.acquire() => {}
     }
+    let deadline_ns = attempt.begin_ns.saturating_add(i64::try_from(limit.as_nanos()).unwrap_or(i64::MAX));
+    attempt.ended.outcome = in_time(attempt.ended.outcome, &attempt.ended.stamps, deadline_ns);
     attempt
 }
 

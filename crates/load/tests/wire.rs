@@ -146,7 +146,7 @@ fn lost_and_late_datagrams_are_given_up_and_spoil_no_other() {
             match u64::from_be_bytes(answer) {
                 index if index % 5 == 0 => {}
                 index if index % 7 == 0 => drop(thread::spawn(move || {
-                    thread::sleep(Duration::from_millis(400));
+                    thread::sleep(Duration::from_millis(1500));
                     late.send_to(&answer, client)
                 })),
                 _ => drop(socket.send_to(&answer, client)),
@@ -154,12 +154,40 @@ fn lost_and_late_datagrams_are_given_up_and_spoil_no_other() {
         }
     });
     let workload = Echo { transport: Transport::Udp, ..over(Driver::Poll, address) };
-    let patient = Plan { timeout: Duration::from_millis(300), ..plan(Arrivals::constant(200.0), 1000) };
-    let (rows, _) = rows(&Plan { drain: Duration::from_secs(2), ..patient }, &workload);
+    let patient = Plan { timeout: Duration::from_secs(1), ..plan(Arrivals::constant(200.0), 1000) };
+    let (rows, _) = rows(&Plan { drain: Duration::from_secs(3), ..patient }, &workload);
     for row in &rows {
         let is_given_up = row.index % 5 == 0 || row.index % 7 == 0;
         let expected = if is_given_up { Outcome::TimedOut } else { Outcome::Answered };
         assert_eq!(row.outcome, expected, "{row:?}");
+    }
+}
+
+/// The generator's thread stands still for 2 s while answers arrive. Where the kernel stamps them they count from when
+/// they came, else from when they were read; in neither way do they become silence.
+#[test]
+fn what_comes_while_the_generator_stands_still_is_no_silence_and_too_late_if_it_was() {
+    let address = server(|stream, index| {
+        thread::sleep(Duration::from_millis([0, 0, 0, 0, 200, 500, 1500][index.min(6) as usize]));
+        stream.write_all(&index.to_be_bytes())
+    });
+    let impatient = Plan {
+        requests: Some(7),
+        timeout: Duration::from_secs(1),
+        drain: Duration::from_secs(10),
+        ..plan(Arrivals::constant(100.0), 1000)
+    };
+    for (driver, timely) in [(Driver::Poll, Outcome::Answered), (Driver::Task, Outcome::TimedOut)] {
+        let mut outcomes = HashMap::new();
+        let mut sink = |row: RequestRow| {
+            outcomes.insert(row.index, row.outcome);
+            if row.index == 4 {
+                thread::sleep(Duration::from_secs(2));
+            }
+        };
+        let never = AtomicBool::new(false);
+        run(&impatient, &over(driver, address), &mut sink, &Progress::default(), &never).unwrap();
+        assert_eq!((outcomes[&5], outcomes[&6]), (timely, Outcome::TimedOut), "{outcomes:?} by {driver:?}");
     }
 }
 

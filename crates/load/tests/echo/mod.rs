@@ -159,7 +159,7 @@ pub(crate) fn over(driver: Driver, address: SocketAddr) -> Echo {
 }
 
 pub(crate) fn plan(arrivals: Arrivals, ms: u64) -> Plan {
-    Plan { drain: Duration::from_millis(300), ..Plan::lasting(arrivals, Duration::from_millis(ms), 7) }
+    Plan { drain: Duration::from_secs(1), ..Plan::lasting(arrivals, Duration::from_millis(ms), 7) }
 }
 
 /// Runs a plan and checks what holds for every run: each request that was due ends exactly once.
