@@ -160,27 +160,36 @@ fn rest() -> ! {
     }
 }
 
+/// A host that takes the machine's cores away is seen by no thread: of several looks one is undisturbed.
+fn in_one_look_of_five(server: &str, is_so: impl Fn(&Bottleneck, &Summary) -> bool) {
+    let mut looks = Vec::new();
+    let mut looking = (0..5).map(|_| limit(server, ""));
+    let seen = looking.any(|(found, summary)| {
+        let is_so = is_so(&found, &summary);
+        looks.push((found, summary));
+        is_so
+    });
+    assert!(seen, "{looks:#?}");
+}
+
 #[test]
 fn busy_loops_are_limited_by_the_cores_or_by_who_else_has_them() {
-    let (found, summary) = limit("cpu", "");
-    // On a machine on which other programs take more than the server, it is they who limit.
-    assert!(matches!(found, Bottleneck::Cpu { .. } | Bottleneck::RunQueue { .. }), "{found} {summary:#?}");
-    let server = summary.server.unwrap();
-    let wanted = server.cpu_cores + server.waiting_threads;
-    assert!(wanted > 0.8 * summary.cores, "it wants {wanted} of {} cores", summary.cores);
+    in_one_look_of_five("cpu", |found, summary| {
+        // On a machine on which other programs take more than the server, it is they who limit.
+        let limits = matches!(found, Bottleneck::Cpu { .. } | Bottleneck::RunQueue { .. });
+        let server = summary.server.as_ref().expect("it was watched");
+        limits && server.cpu_cores + server.waiting_threads > 0.8 * summary.cores
+    });
 }
 
 #[test]
 fn a_single_busy_loop_is_limited_by_its_thread() {
-    // A host that takes the machine's cores away is seen by no thread: of several looks one is undisturbed.
-    let looks: Vec<(Bottleneck, Summary)> = (0..5).map(|_| limit("one thread", "")).collect();
-    let is_so = |(found, summary): &(Bottleneck, Summary)| {
+    in_one_look_of_five("one thread", |found, summary| {
         let limits = summary.cores <= 1.0 || matches!(found, Bottleneck::OneThread { .. });
         // The time on cores and the time ready without one make up all time.
         let server = summary.server.as_ref().expect("it was watched");
         limits && (0.85..1.1).contains(&(server.cpu_cores + server.waiting_threads))
-    };
-    assert!(looks.iter().any(is_so), "{looks:#?}");
+    });
 }
 
 #[test]
