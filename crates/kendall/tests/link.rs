@@ -2,7 +2,7 @@
 //! them. Times are compared with those of a link without delay, measured beside.
 
 use std::fs;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -167,7 +167,10 @@ fn sink(wanted: usize) -> (u16, std::thread::JoinHandle<(usize, Duration)>) {
         stream.set_read_timeout(Some(LIMIT)).unwrap();
         let (mut bytes, mut buffer, mut half) = (0, vec![0; 1 << 14], None);
         loop {
-            let length = stream.read(&mut buffer).unwrap();
+            let length = match stream.read(&mut buffer) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                read => read.unwrap(),
+            };
             bytes += length;
             if bytes >= wanted / 2 {
                 half.get_or_insert_with(Instant::now);

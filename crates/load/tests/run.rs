@@ -306,7 +306,8 @@ fn failures_of_this_side_count_to_the_very_end_of_a_run() {
 
 /// Little's law holds for the books of a drained run exactly: both sides are the same sum.
 fn the_books_obey_littles_law(driver: Driver) {
-    let (rows, summary) = rows(&plan(Arrivals::poisson(1000.0), 500), &over(driver, echo()));
+    let patient = Plan { drain: Duration::from_secs(20), ..plan(Arrivals::poisson(1000.0), 500) };
+    let (rows, summary) = rows(&patient, &over(driver, echo()));
     let mut events: Vec<(i64, f64)> =
         rows.iter().flat_map(|row| [(row.scheduled, 1.0), (row.completed.unwrap(), -1.0)]).collect();
     events.sort_by_key(|event| event.0);

@@ -72,7 +72,7 @@ fn who_sends_less_than_announced_frees_its_worker() {
 
 #[test]
 fn a_slow_body_is_awaited_and_one_that_trickles_is_not() {
-    let patience = Duration::from_millis(400);
+    let patience = Duration::from_secs(1);
     let server = Running::new(Config { patience, ..config(1) });
     let (mut slow, mut trickling) = (Peer::connect(&server), Peer::connect(&server));
     const PIECE: usize = 64 * 1024;
