@@ -57,7 +57,7 @@ pub(crate) struct Dfa {
 /// Text has mostly small letters, whose entries would lie in the same few sets of the first cache in all rows, and push each other
 /// out from some 90 rows on. So rows that are as far apart as the cache's sets have their entries in different orders.
 fn place(row: usize) -> u32 {
-    (row * ROW | (row >> 2 & 0xf) << 4) as u32
+    ((row * ROW) | ((row >> 2 & 0xf) << 4)) as u32
 }
 
 /// A row for each state, an entry for each byte: the next state.
