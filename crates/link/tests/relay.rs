@@ -83,37 +83,48 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
+/// In what a calibration of the link of [`a_link_measures_as_it_was_asked_for`] is off, beside one without a link.
+fn off_what_was_asked(found: &Calibration, free: &Calibration) -> Vec<String> {
+    let mut off = Vec::new();
+    let mut check = |is_right: bool, what: String| off.extend((!is_right).then_some(what));
+    // What the machine itself takes, several times over, since it is busy; never less than what is asked.
+    // The median of 47 draws from a uniform law 8 ms wide has a deviation of 0.58 ms; 5 of them are a false alarm of 6 in 10⁷.
+    for (side, asked_s, chance_s) in [(Side::Up, 0.030, 0.0), (Side::Down, 0.010, 0.0029)] {
+        let (with, without) = (value(found, side, Quantity::Delay), value(free, side, Quantity::Delay));
+        let slack_s = 0.1 * asked_s + 5.0 * without.abs() + chance_s;
+        check(
+            (with - asked_s).abs() < slack_s,
+            format!("{side:?}: {with} s, and {without} s without a link"),
+        );
+    }
+    for (side, asked) in [(Side::Up, 8e6), (Side::Down, 4e6)] {
+        let rate = value(found, side, Quantity::Rate);
+        check((rate / asked - 1.0).abs() < 0.05, format!("{side:?}: {rate} bit/s of {asked}"));
+    }
+    // A uniform law's deviation is its half-width over √3, and that of 50 draws within a third of it (4 deviations).
+    let jitter_s = value(found, Side::Down, Quantity::Jitter);
+    check(jitter_s > 0.004 / 3.0_f64.sqrt() * 0.66, format!("a jitter of {jitter_s} s"));
+    // Some 3,300 packets: 5 standard deviations are 1.9 %.
+    let loss = value(found, Side::Up, Quantity::Loss);
+    check((loss - 0.05).abs() < 0.02, format!("a loss of {loss}"));
+    off
+}
+
 #[test]
 fn a_link_measures_as_it_was_asked_for() {
     let link = asked("delay=30ms rate=8mbit loss=5%", "delay=10ms jitter=4ms rate=4mbit queue=1M");
     let (free, _) = measured(&asked("", ""));
-    // What the machine itself takes, several times over, since it is busy; never less than what is asked.
-    // The median of 47 draws from a uniform law 8 ms wide has a deviation of 0.58 ms; 5 of them are a false alarm of 6 in 10⁷.
+    // A machine that stands still meanwhile is seen as delay, or as a lower rate.
     let mut off = Vec::new();
-    let is_as_asked = |(found, _): &(Calibration, Relayed)| {
-        for (side, asked_s, chance_s) in [(Side::Up, 0.030, 0.0), (Side::Down, 0.010, 0.0029)] {
-            let (with, without) = (value(found, side, Quantity::Delay), value(&free, side, Quantity::Delay));
-            if (with - asked_s).abs() >= 0.1 * asked_s + 5.0 * without.abs() + chance_s {
-                off.push(format!("{side:?}: {with} s, and {without} s without a link"));
-                return false;
-            }
-        }
-        true
+    let mut calibrations = (0..5).map(|_| measured(&link));
+    let Some((_, relayed)) = calibrations.find(|(found, _)| {
+        let reasons = off_what_was_asked(found, &free);
+        let is_none = reasons.is_empty();
+        off.push(reasons);
+        is_none
+    }) else {
+        panic!("in none of five calibrations: {off:#?}")
     };
-    // A machine that stands still meanwhile is seen as delay.
-    let Some((found, relayed)) = (0..5).map(|_| measured(&link)).find(is_as_asked) else {
-        panic!("in none of five calibrations: {off:?}")
-    };
-    for (side, asked) in [(Side::Up, 8e6), (Side::Down, 4e6)] {
-        let rate = value(&found, side, Quantity::Rate);
-        assert!((rate / asked - 1.0).abs() < 0.05, "{side:?}: {rate} bit/s of {asked}");
-    }
-    // A uniform law's deviation is its half-width over √3, and that of 50 draws within a third of it (4 deviations).
-    let jitter_s = value(&found, Side::Down, Quantity::Jitter);
-    assert!(jitter_s > 0.004 / 3.0_f64.sqrt() * 0.66, "{jitter_s} s");
-    // Some 3,300 packets: 5 standard deviations are 1.9 %.
-    let loss = value(&found, Side::Up, Quantity::Loss);
-    assert!((loss - 0.05).abs() < 0.02, "{loss}");
     let late = relayed.link.up.late.unwrap();
     assert!(late.packets > 0 && late.p50_ns <= late.p99_ns && late.p99_ns <= late.max_ns);
     assert!(relayed.link.up.hops[0].dropped_lost > 0 && relayed.link.down.hops[0].dropped_lost == 0);
@@ -206,6 +217,17 @@ fn every_byte_of_a_stream_arrives_in_order_whatever_is_lost() {
 
 #[test]
 fn a_sender_feels_the_rate_of_the_link() {
+    // Of 1,514 bytes on the link 1,448 are the stream's.
+    let rate_asked = 16e6 * 1448.0 / 1514.0;
+    // Where the machine stands still, nothing is sent either.
+    let mut rates = Vec::new();
+    let mut runs = (0..5).map(|_| rate_and_bytes_beyond(rate_asked)).inspect(|run| rates.push(*run));
+    let is_felt = runs.any(|(rate, beyond)| (rate / rate_asked - 1.0).abs() < 0.05 && beyond < 8e6);
+    assert!(is_felt, "of {rate_asked} bit/s arrive, and so many bytes are somewhere: {rates:?}");
+}
+
+/// At which rate a stream comes through, and how many bytes its sender got rid of beyond what the link takes.
+fn rate_and_bytes_beyond(rate_asked: f64) -> (f64, f64) {
     let listener = TcpListener::bind(LOOPBACK).unwrap();
     let link = asked("rate=16mbit queue=30k delay=1ms", "");
     let (through, _relay) = relay(Transport::Tcp, listener.local_addr().unwrap(), &link);
@@ -233,12 +255,8 @@ fn a_sender_feels_the_rate_of_the_link() {
     }
     let (sent, took_s) = sending.join().unwrap();
     let rate = received as f64 * 8.0 / last.duration_since(first.unwrap()).as_secs_f64();
-    // Of 1,514 bytes on the link 1,448 are the stream's.
-    let asked = 16e6 * 1448.0 / 1514.0;
-    assert!((rate / asked - 1.0).abs() < 0.05, "{rate} of {asked} bit/s arrive");
-    // What the sender got rid of beyond that lies in buffers: the link's, and those that kernels give a socket.
-    let beyond = sent as f64 - asked / 8.0 * took_s;
-    assert!(beyond < 8e6, "{beyond} bytes are somewhere");
+    // What is beyond lies in buffers: the link's, and those that kernels give a socket.
+    (rate, sent as f64 - rate_asked / 8.0 * took_s)
 }
 
 #[test]
