@@ -232,9 +232,10 @@ impl Judge {
         }
         let ratio = achieved / due;
         let found = format!("{}/s of {}/s", significant(achieved, 4), significant(due, 4));
-        let off_s = run.sends.count as f64 * (1.0 / achieved - 1.0 / due).abs();
+        let gaps = (run.sends.count - 1) as f64;
+        let (span_s, due_s) = (gaps / achieved, gaps / due);
         let connecting_s = run.send_lag.max_ns.saturating_sub(run.lag.max_ns) as f64 / 1e9;
-        let held = (ratio - 1.0).abs() <= RATE || off_s <= connecting_s;
+        let held = (span_s - due_s).abs() - connecting_s <= RATE * due_s;
         let waited = run.waited_for_connection > 0;
         let told = run.sends.count >= DUE_AT_LEAST && (held || !waited);
         self.check(Checked::Rate, "within 1 % of what was due", found, told.then_some(held));
