@@ -9,9 +9,9 @@
 use std::fmt;
 
 use kendall_load::{Doubt, RunSummary, Timing};
-use kendall_solve::number::{percent, significant, time};
-use kendall_solve::statistics::{LittleCheck, anderson_darling_exponential};
 use kendall_station::{Arrivals, Law};
+use kendall_stats::number::{percent, significant, time};
+use kendall_stats::{LittleCheck, anderson_darling_exponential};
 use serde::{Deserialize, Serialize};
 
 /// The achieved rate may be so far off the one that was due.

@@ -6,10 +6,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use kendall_archive::TrialWriter;
+use kendall_evidence::expect::Measure;
+use kendall_evidence::streamed::{Precision, Stream};
 use kendall_load::Progress;
-use kendall_record::{RecordError, RequestRow, TrialWriter};
-use kendall_solve::expect::Measure;
-use kendall_solve::streamed::{Precision, Stream};
+use kendall_record::{RecordError, RequestRow};
 
 /// Rows to a batch, unless they are few: then none waits longer than [`LONGEST_NS`] for the next to come.
 const BATCH: usize = 256;
@@ -147,8 +148,9 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kendall_record::{Outcome, read_trial};
-    use kendall_solve::streamed::Warmup;
+    use kendall_archive::read_trial;
+    use kendall_evidence::streamed::Warmup;
+    use kendall_record::Outcome;
 
     fn row(index: u64) -> RequestRow {
         let due = index as i64 * 1_000_000;
