@@ -1,7 +1,5 @@
 //! What lies between a workload and a server: answers in pieces, TLS, datagrams, and the kernel's stamps.
 
-mod echo;
-
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -10,11 +8,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use crate::echo::{Driver, Echo, over, plan, rows, run_all, server};
 use bytes::Bytes;
-use echo::{Driver, Echo, over, plan, rows, server};
 use kendall_load::{
-    Dialog, Dialogs, Plan, Progress, Reading, Request, RequestClass, Reuse, StampedBy, Timing, Transport,
-    Way, Wire, Workload, run,
+    AnswerRead, Dialog, Dialogs, Plan, Progress, Request, RequestClass, Reuse, Route, StampedBy, Timing,
+    Transport, Wire, Workload,
 };
 use kendall_record::clock::now_ns;
 use kendall_record::{Outcome, RequestRow};
@@ -69,8 +67,8 @@ fn a_kept_connection_that_the_server_closes_is_replaced() {
 
 /// A TLS server that answers as [`server`] does; it closes a connection over a request of this number.
 fn tls_server(closes_at: u64) -> (SocketAddr, Transport) {
-    let certificate = CertificateDer::from(&include_bytes!("../testdata/localhost.crt.der")[..]);
-    let key = PrivateKeyDer::try_from(&include_bytes!("../testdata/localhost.key.der")[..]).unwrap();
+    let certificate = CertificateDer::from(&include_bytes!("../../testdata/localhost.crt.der")[..]);
+    let key = PrivateKeyDer::try_from(&include_bytes!("../../testdata/localhost.key.der")[..]).unwrap();
     let config = ServerConfig::builder()
         .with_no_client_auth()
         .with_single_cert(vec![certificate.clone()], key.clone_key())
@@ -178,15 +176,9 @@ fn what_comes_while_the_generator_stands_still_is_no_silence_and_too_late_if_it_
         ..plan(Arrivals::constant(100.0), 1000)
     };
     for (driver, timely) in [(Driver::Poll, Outcome::Answered), (Driver::Task, Outcome::TimedOut)] {
-        let mut outcomes = HashMap::new();
-        let mut sink = |row: RequestRow| {
-            outcomes.insert(row.index, row.outcome);
-            if row.index == 4 {
-                thread::sleep(Duration::from_secs(2));
-            }
-        };
-        let never = AtomicBool::new(false);
-        run(&impatient, &over(driver, address), &mut sink, &Progress::default(), &never).unwrap();
+        let pausing = Echo { pause: Some((4, Duration::from_secs(2))), ..over(driver, address) };
+        let (_, rows) = run_all(&impatient, &pausing, &Progress::default(), &AtomicBool::new(false));
+        let outcomes: HashMap<u64, Outcome> = rows.iter().map(|row| (row.index, row.outcome)).collect();
         assert_eq!((outcomes[&5], outcomes[&6]), (timely, Outcome::TimedOut), "{outcomes:?} by {driver:?}");
     }
 }
@@ -214,8 +206,8 @@ impl Workload for Clocked {
         vec![RequestClass::new("all", 1.0)]
     }
 
-    fn way(&self) -> Way<'_> {
-        Way::Bytes(Wire { to: self.server, transport: Transport::Tcp, reuse: Reuse::Keep }, self)
+    fn route(&self) -> Route<'_> {
+        Route::Bytes(Wire { to: self.server, transport: Transport::Tcp, reuse: Reuse::Keep }, self)
     }
 }
 
@@ -235,10 +227,10 @@ impl Dialog for Clock {
         self.index = index;
     }
 
-    fn read(&mut self, bytes: &[u8]) -> Reading {
-        let Some(at_ns) = bytes.first_chunk() else { return Reading::More { used: 0 } };
+    fn read(&mut self, bytes: &[u8]) -> AnswerRead {
+        let Some(at_ns) = bytes.first_chunk() else { return AnswerRead::More { used: 0 } };
         self.answers.lock().unwrap().insert(self.index, i64::from_be_bytes(*at_ns));
-        Reading::Done { used: 8, outcome: Outcome::Answered, reuse: Reuse::Keep }
+        AnswerRead::Done { used: 8, outcome: Outcome::Answered, reuse: Reuse::Keep }
     }
 }
 
@@ -246,9 +238,7 @@ impl Dialog for Clock {
 fn ways_back_ns(plan: &Plan, stamped_by: StampedBy) -> Vec<i64> {
     let server = server(|stream: &mut TcpStream, _| stream.write_all(&now_ns().to_be_bytes()));
     let workload = Clocked { server, answers: Arc::default() };
-    let mut rows = Vec::new();
-    let never = AtomicBool::new(false);
-    let summary = run(plan, &workload, &mut |row| rows.push(row), &Progress::default(), &never).unwrap();
+    let (summary, rows) = run_all(plan, &workload, &Progress::default(), &AtomicBool::new(false));
     assert_eq!(summary.thread.stamped_by, stamped_by);
     assert_eq!(summary.count(Outcome::Answered), summary.sent);
     let answers = workload.answers.lock().unwrap();

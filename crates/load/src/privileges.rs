@@ -1,10 +1,10 @@
-//! What the generator's thread has of the machine while it runs: its turn before others, timers without slack, and
-//! a core of its own where there is one, or else the idlest.
+//! Privileges of the generator's thread while it runs: its priority, timers without slack, and an isolated core where
+//! there is one, otherwise the idlest.
 //!
-//! A server that computes would else keep it waiting for whole slices of time, and what is sent late is measured
-//! wrong. All of it is given back afterwards, because what the thread starts then would inherit it.
+//! Without them a server that computes keeps the thread waiting for whole time slices, and requests leave late. All
+//! privileges are given back afterwards, because threads that are started later would inherit them.
 
-mod seat;
+mod core_watch;
 
 use std::fs;
 use std::num::NonZeroU64;
@@ -21,20 +21,20 @@ use thread_priority::unix::{
 };
 
 use crate::plan::{Plan, Timing};
-use crate::standing::seat::Seat;
+use crate::privileges::core_watch::CoreWatch;
 use crate::summary::{Priority, StampedBy, ThreadUse};
 
 /// Held while a run lasts.
-pub(crate) struct Standing {
+pub(crate) struct Privileges {
     nice_before: rustix::io::Result<i32>,
     slack_before: rustix::io::Result<u64>,
     cores_before: Option<CpuSet>,
     priority: Priority,
     core: Option<u32>,
-    _seat: Option<Seat>,
+    _core_watch: Option<CoreWatch>,
 }
 
-impl Standing {
+impl Privileges {
     /// Takes what is permitted. What is refused leaves a lag, which is measured and reported.
     pub(crate) fn take(plan: &Plan) -> Self {
         let nice_before = getpriority_process(None);
@@ -43,8 +43,8 @@ impl Standing {
         let slack_before = current_timer_slack();
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let own_core = plan.core.or_else(isolated_core);
-        // Before the thread has its priority, which the one that watches over its place would inherit.
-        let seat = (plan.goes_first && own_core.is_none()).then(Seat::take).flatten();
+        // Started before this thread has its priority, which the watching thread would inherit.
+        let core_watch = (plan.goes_first && own_core.is_none()).then(CoreWatch::start).flatten();
         let priority = if plan.goes_first && !never_sleeps(plan) && go_before_all() {
             Priority::RealTime
         } else if goes_first {
@@ -53,14 +53,14 @@ impl Standing {
             Priority::Usual
         };
         let (core, cores_before) = keep_on(own_core).unzip();
-        Self { nice_before, slack_before, cores_before, priority, core, _seat: seat }
+        Self { nice_before, slack_before, cores_before, priority, core, _core_watch: core_watch }
     }
 
-    /// How the thread fared between two accounts.
-    pub(crate) fn fared(
+    /// What the thread used between two accounts.
+    pub(crate) fn used(
         &self,
-        before: &Account,
-        now: &Account,
+        before: &ThreadAccount,
+        now: &ThreadAccount,
         timing: Timing,
         stamped_by: StampedBy,
     ) -> ThreadUse {
@@ -77,7 +77,7 @@ impl Standing {
     }
 }
 
-impl Drop for Standing {
+impl Drop for Privileges {
     fn drop(&mut self) {
         // None of these needs a privilege: they only give way, or change nothing.
         if self.priority == Priority::RealTime {
@@ -134,14 +134,14 @@ fn first_of(range: &str) -> Option<usize> {
 }
 
 /// What the kernel keeps account of for this thread, as of one instant.
-pub(crate) struct Account {
+pub(crate) struct ThreadAccount {
     pub(crate) cpu_s: f64,
     run_queue_ns: Option<u64>,
     voluntary_switches: Option<u64>,
     involuntary_switches: Option<u64>,
 }
 
-impl Account {
+impl ThreadAccount {
     pub(crate) fn now() -> Self {
         let cpu = clock_gettime(ClockId::ThreadCPUTime);
         // "<on the core> <waiting for it> <slices>", in ns.

@@ -1,10 +1,8 @@
 //! How the generator waits for the instants of its schedule.
 
-mod echo;
-
 use std::time::Duration;
 
-use echo::{Driver, echo, over, plan, rows};
+use crate::echo::{Driver, echo, over, plan, rows};
 use kendall_load::{Plan, Priority, StampedBy, Timing};
 use kendall_record::Outcome;
 use kendall_station::{Arrivals, Law};

@@ -1,26 +1,40 @@
-//! Who limited a run: the server, or the generator that was to measure it. The one place where that is judged; the terminal,
-//! the pages and the records all show this verdict.
+//! The one judge of the generator: who limited a run, the server or the generator that was to measure it. The terminal, the
+//! pages, the records, the search for a peak and the bottleneck of a server all show or ask this verdict. Every threshold
+//! stands here, with its reason.
 //!
 //! A run is generator-limited where requests left late although a connection was free, where the generator had hardly any
 //! time to spare, where it ran out of ports or files, where the sends were not what was asked for in rate or law, or where its
 //! books do not balance. What it measured then is partly itself. A wait for a connection is not its fault, but a doubt; a server that cannot follow is a
 //! result.
 
-use std::fmt;
+mod sentence;
 
-use kendall_load::{Doubt, RunSummary, Timing};
+use kendall_evidence::peak::{self, Aim, Sighting};
+use kendall_load::{LagShare, RunSummary, Timing};
+use kendall_probe::GeneratorJudged;
+use kendall_record::Outcome;
 use kendall_station::{Arrivals, Law};
 use kendall_stats::number::{percent, significant, time};
 use kendall_stats::{LittleCheck, anderson_darling_exponential};
 use serde::{Deserialize, Serialize};
 
-/// The achieved rate may be so far off the one that was due.
+/// Lags up to this are as good as none, in nanoseconds: about what waking a thread takes.
+const FINE_LAG_NS: u64 = 50_000;
+/// Nor does a lag count that makes up no more than this share of the response times: their own interval is rarely narrower.
+const LAG_SHARE: f64 = 0.05;
+/// With fewer responses the p99 is one single request: only from here on is there an upper end, with 95 % confidence, to what
+/// 99 % of all stay within (0.99²⁹⁹ < 0.05).
+const TELLS_P99: u64 = 299;
+/// A generator that uses more of a core than this has no time to spare for a burst.
+const BUSY: f64 = 0.8;
+/// The achieved rate may differ from the rate that was due by this share: ten times less than what Lancet allows, and more than
+/// a schedule of thousands of requests loses to its ends.
 const RATE: f64 = 0.01;
 /// A generator that waits longer than this share of a run for a processor is not alone on its core.
 const RUN_QUEUE: f64 = 0.1;
-/// A chance below this is none.
-const CHANCE: f64 = 1e-3;
-/// Gaps whose coefficient of variation is no further off serve as well as those asked for.
+/// p-values below this count as significant.
+const SIGNIFICANT: f64 = 1e-3;
+/// Gaps whose coefficient of variation differs by no more load a server like those asked for.
 const GAP_CV: f64 = 0.05;
 /// The same for the index of dispersion.
 const DISPERSION: f64 = 0.1;
@@ -28,10 +42,12 @@ const DISPERSION: f64 = 0.1;
 const GAPS: usize = 100;
 /// Fewer sends than this have no rate.
 const DUE_AT_LEAST: u64 = 20;
+/// The lag may be this share of an objective for response times: less does not decide whether it is met.
+const LATE_OF_OBJECTIVE: f64 = 0.1;
 
 /// Who limited a run, and what that is judged by.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct GeneratorVerdict {
     /// Whether the run can be trusted.
     pub trust: Trust,
     /// Every check, held or not.
@@ -144,56 +160,99 @@ pub enum Limit {
     },
 }
 
-impl Verdict {
-    /// Judges a run by what its generator says, beside the arrivals that it was to make.
-    pub fn of(run: &RunSummary, arrivals: &Arrivals) -> Self {
-        let mut judge = Judge::default();
-        judge.lag(run);
-        judge.rate(run, arrivals);
-        judge.processor(run);
-        judge.law(run, arrivals);
-        judge.little(run);
-        judge.connections(run);
-        judge.limit(run.own_failures == 0, Limit::OwnFailures { count: run.own_failures });
-        let Judge { checks, limits } = judge;
-        let own = |doubt: &&Doubt| {
-            matches!(doubt, Doubt::Late { .. } | Doubt::Busy { .. } | Doubt::OwnFailures { .. })
-        };
-        let doubts: Vec<Doubt> = run.doubts.iter().filter(|doubt| !own(doubt)).copied().collect();
-        let trust = match (limits.is_empty(), doubts.is_empty()) {
-            (false, _) => Trust::GeneratorLimited,
-            (true, false) => Trust::Doubtful,
-            (true, true) => Trust::Trustworthy,
-        };
-        Self { trust, checks, limits, doubts }
-    }
+/// Another reason to doubt a run than its generator. Its sentence is its `Display`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doubt {
+    /// Requests waited in the generator for a free connection.
+    Connections {
+        /// How many.
+        waited: u64,
+        /// Of how many.
+        sent: u64,
+    },
+    /// Requests ended unsent, because too many waited for a connection already.
+    TurnedAway {
+        /// How many.
+        count: u64,
+    },
+    /// Requests were still out when the run ended.
+    Unanswered {
+        /// How many.
+        count: u64,
+    },
+}
 
-    /// The verdict in a sentence: the first line of every result.
-    pub fn headline(&self) -> String {
-        let list = |reasons: Vec<String>| reasons.join("; ");
-        match self.trust {
-            Trust::GeneratorLimited => {
-                format!("GENERATOR-LIMITED: {}.", list(self.limits.iter().map(ToString::to_string).collect()))
-            }
-            Trust::Doubtful => {
-                format!("Doubtful: {}.", list(self.doubts.iter().map(ToString::to_string).collect()))
-            }
-            Trust::Trustworthy => {
-                let said = |what: Checked, say: &dyn Fn(&str) -> String| {
-                    let check =
-                        self.checks.iter().find(|check| check.what == what && check.held == Some(true));
-                    check.map(|check| say(&check.found))
-                };
-                let parts = [
-                    said(Checked::Lag, &|found| format!("sent on schedule ({found})")),
-                    said(Checked::Processor, &|found| format!("the generator used {found}")),
-                    said(Checked::Gaps, &|_| "gaps as asked".to_owned()),
-                    said(Checked::Little, &|_| "Little’s law holds".to_owned()),
-                ];
-                format!("Trustworthy: {}.", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
-            }
+/// Judges the generator of a run by the figures that it counted, against the arrivals that it was to make.
+pub fn judge(run: &RunSummary, arrivals: &Arrivals) -> GeneratorVerdict {
+    let mut judge = Judge::default();
+    judge.lag(run);
+    judge.rate(run, arrivals);
+    judge.processor(run);
+    judge.law(run, arrivals);
+    judge.little(run);
+    judge.connections(run);
+    judge.limit(run.own_failures == 0, Limit::OwnFailures { count: run.own_failures });
+    let Judge { checks, limits } = judge;
+    let (waited, turned_away) = (run.waited_for_connection, run.turned_away);
+    let unanswered = run.count(Outcome::Unanswered);
+    let doubts = [
+        (waited > 0).then_some(Doubt::Connections { waited, sent: run.sent }),
+        (turned_away > 0).then_some(Doubt::TurnedAway { count: turned_away }),
+        (unanswered > 0).then_some(Doubt::Unanswered { count: unanswered }),
+    ];
+    let doubts: Vec<Doubt> = doubts.into_iter().flatten().collect();
+    let trust = match (limits.is_empty(), doubts.is_empty()) {
+        (false, _) => Trust::GeneratorLimited,
+        (true, false) => Trust::Doubtful,
+        (true, true) => Trust::Trustworthy,
+    };
+    GeneratorVerdict { trust, checks, limits, doubts }
+}
+
+impl GeneratorVerdict {
+    /// The verdict as the search for a server's bottleneck asks for it.
+    pub(crate) fn as_judged(&self) -> GeneratorJudged {
+        let has = |wanted: fn(&Limit) -> bool| self.limits.iter().any(wanted);
+        if has(|limit| matches!(limit, Limit::Late { .. })) {
+            GeneratorJudged::Late
+        } else if has(|limit| matches!(limit, Limit::Busy { .. })) {
+            GeneratorJudged::Busy
+        } else {
+            GeneratorJudged::Sound
         }
     }
+
+    /// How the generator may have decided whether a run met its objective: those of its limits that matter to the objective. A
+    /// rate that passes although the generator was late passes, because the lag counts as response time. A rate that fails by
+    /// more than the lag fails: an overloaded server misses the objective by more than any lag, and a server that keeps the
+    /// generator waiting for the processor that they share is not the generator's fault.
+    pub(crate) fn decided(&self, lag_p99_s: f64, seen: &Sighting, aim: &Aim) -> Option<String> {
+        // The thread that sends late reads answers late, too.
+        let late_s = 2.0 * lag_p99_s;
+        let fails_anyway = seen.value_s.is_some_and(|value| value.value - late_s > aim.slo.at_most_s);
+        if seen.outcome(aim) == peak::Outcome::Pass {
+            return None;
+        }
+        let matters = |limit: &&Limit| match limit {
+            // A request without a connection has no response time, and counts as failed.
+            Limit::OwnFailures { .. } => true,
+            _ if fails_anyway => false,
+            Limit::Late { .. } | Limit::Busy { .. } | Limit::Waited { .. } => {
+                late_s > LATE_OF_OBJECTIVE * aim.slo.at_most_s
+            }
+            Limit::Rate { .. } | Limit::Gaps { .. } | Limit::Dispersion { .. } | Limit::Little { .. } => true,
+        };
+        let matter: Vec<String> = self.limits.iter().filter(matters).map(ToString::to_string).collect();
+        (!matter.is_empty()).then(|| matter.join("; "))
+    }
+}
+
+/// The largest share of the response times that the lag of the generator makes up.
+fn lag_share(run: &RunSummary) -> f64 {
+    let LagShare { mean, p50, p99 } = run.lag_share;
+    let p99 = if run.responses() < TELLS_P99 { 0.0 } else { p99 };
+    mean.max(p50).max(p99)
 }
 
 /// Checks as they are made, and what they find wrong.
@@ -242,19 +301,13 @@ impl Judge {
         self.limit(held || !told, Limit::Rate { ratio });
     }
 
-    /// The threshold is the generator's own: what it says of its doubts.
     fn lag(&mut self, run: &RunSummary) {
-        let lag_p99_s = run.lag.p99_ns as f64 / 1e9;
-        let late = run.doubts.iter().find_map(|doubt| match doubt {
-            Doubt::Late { share, .. } => Some(*share),
-            _ => None,
-        });
+        let (lag_p99_s, share) = (run.lag.p99_ns as f64 / 1e9, lag_share(run));
+        let held = run.lag.p99_ns <= FINE_LAG_NS || share <= LAG_SHARE;
         let found = format!("99 % within {}", time(lag_p99_s));
-        let held = (run.sent > 0).then_some(late.is_none());
-        self.check(Checked::Lag, "p99 within 50 µs, or below 5 % of the response", found, held);
-        if let Some(share) = late {
-            self.limit(false, Limit::Late { lag_p99_s, share });
-        }
+        let asked = "p99 within 50 µs, or below 5 % of the response";
+        self.check(Checked::Lag, asked, found, (run.sent > 0).then_some(held));
+        self.limit(held, Limit::Late { lag_p99_s, share });
     }
 
     fn processor(&mut self, run: &RunSummary) {
@@ -263,9 +316,9 @@ impl Judge {
         if run.thread.timing == Timing::Precise {
             self.check(Checked::Processor, "as much as it likes: it spins", found, None);
         } else {
-            let busy = run.doubts.iter().any(|doubt| matches!(doubt, Doubt::Busy { .. }));
-            self.check(Checked::Processor, "below 80 % of a core", found, Some(!busy));
-            self.limit(!busy, Limit::Busy { core_share });
+            let held = core_share <= BUSY;
+            self.check(Checked::Processor, "below 80 % of a core", found, Some(held));
+            self.limit(held, Limit::Busy { core_share });
         }
         if let Some(run_queue_s) = run.thread.run_queue_s {
             let share = run_queue_s / run.wall_s.max(1e-9);
@@ -294,7 +347,11 @@ impl Judge {
                 "CV {}, A² {} ({})",
                 significant(sends.gap_cv, 3),
                 significant(statistic, 2),
-                if p < CHANCE { "not by chance".to_owned() } else { format!("p = {}", significant(p, 2)) }
+                if p < SIGNIFICANT {
+                    "not by chance".to_owned()
+                } else {
+                    format!("p = {}", significant(p, 2))
+                }
             ),
             None => format!("CV {}", significant(sends.gap_cv, 3)),
         };
@@ -383,60 +440,6 @@ fn words(gap: &Law) -> String {
 /// A time that is whole in its unit.
 fn whole_time(time_s: f64) -> String {
     format!("{} ms", (time_s * 1e3).round())
-}
-
-impl Checked {
-    /// What it is called in a table.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Rate => "rate",
-            Self::Lag => "lag with a free connection",
-            Self::Processor => "generator’s processor",
-            Self::RunQueue => "generator’s run queue",
-            Self::Gaps => "law of the gaps",
-            Self::Dispersion => "dispersion of the sends",
-            Self::Little => "Little’s law",
-            Self::Connections => "waits for a connection",
-        }
-    }
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Late { lag_p99_s, share } => write!(
-                f,
-                "requests left late, 1 % by over {}, and that is up to {} of the response times",
-                time(lag_p99_s),
-                percent(share)
-            ),
-            Self::Busy { core_share } => {
-                write!(f, "the generator was busy for {} of the time", percent(core_share))
-            }
-            Self::Waited { share } => {
-                write!(f, "others kept the generator from its core for {} of the time", percent(share))
-            }
-            Self::Rate { ratio } => write!(f, "it sent {} of what was due per second", percent(ratio)),
-            Self::Gaps { cv, asked } => write!(
-                f,
-                "the gaps between sends vary by {} of their mean, where {} was asked for",
-                percent(cv),
-                percent(asked)
-            ),
-            Self::Dispersion { index, asked } => write!(
-                f,
-                "the sends bunch: their index of dispersion is {}, where {} was asked for",
-                significant(index, 2),
-                significant(asked, 1)
-            ),
-            Self::OwnFailures { count } => {
-                write!(f, "{count} connections failed for want of ports or files on the generator’s side")
-            }
-            Self::Little { gap } => {
-                write!(f, "its books do not balance: Little’s law is off by {}", percent(gap.abs()))
-            }
-        }
-    }
 }
 
 #[cfg(test)]

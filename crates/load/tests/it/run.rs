@@ -1,20 +1,19 @@
 //! Whole runs against small servers that answer, refuse, reset, hang, lie and die, over both drivers.
 
-mod echo;
-
 use std::future::poll_fn;
 use std::io::{self, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::echo::{Driver, Echo, echo, over, plan, rows, run_all, server};
 use bytes::Bytes;
-use echo::{Driver, Echo, echo, over, plan, rows, server};
 use kendall_load::{
-    Connect, Connection, Doubt, LocalFuture, Plan, Progress, Request, RequestClass, Reuse, Way, Workload, run,
+    Connect, Connection, LocalFuture, Plan, Progress, Request, RequestClass, Reuse, Route, RowBatches,
+    Workload, run,
 };
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Arrivals, Law};
@@ -126,7 +125,6 @@ fn a_request_that_takes_too_long_is_given_up_and_one_still_out_at_the_end_is_una
     let (rows, summary) = rows(&plan(Arrivals::constant(200.0), 200), &over(driver, hangs()));
     assert_eq!(summary.count(Outcome::Unanswered), summary.sent);
     assert!(rows.iter().all(|row| row.sent.is_some() && row.completed.is_none()));
-    assert!(!summary.doubts.is_empty());
 }
 
 fn a_server_that_dies_in_the_middle_loses_no_request_from_the_books(driver: Driver) {
@@ -187,9 +185,8 @@ fn cancelling_stops_at_once_and_keeps_the_books(driver: Driver) {
         later.store(true, Ordering::Relaxed);
     });
     let long = plan(Arrivals::constant(100.0), 3_600_000);
-    let mut rows = 0;
-    let summary =
-        run(&long, &over(driver, address), &mut |_| rows += 1, &Progress::default(), &cancel).unwrap();
+    let (summary, rows) = run_all(&long, &over(driver, address), &Progress::default(), &cancel);
+    let rows = rows.len() as u64;
     assert_eq!((summary.sent, summary.count(Outcome::Unanswered)), (rows, rows));
 }
 
@@ -226,14 +223,36 @@ fn p80_of_a_stall(driver: Driver) -> f64 {
 
 fn the_thread_has_its_old_priority_back_after_a_run(driver: Driver) {
     let nice = || getpriority_process(None).unwrap();
-    let (before, mut during) = (nice(), i32::MAX);
+    let before = nice();
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let one = Plan { requests: Some(1), ..plan(Arrivals::constant(1000.0), 100) };
-    let never = AtomicBool::new(false);
-    run(&one, &over(driver, address), &mut |_| during = nice(), &Progress::default(), &never).unwrap();
+    let workload = NiceSeen { echo: over(driver, address), nice: AtomicI32::new(i32::MAX) };
+    run_all(&one, &workload, &Progress::default(), &AtomicBool::new(false));
+    let during = workload.nice.into_inner();
     // It is lower during the run where that is permitted.
     assert!(during <= before, "{during} instead of {before}");
     assert_eq!(nice(), before);
+}
+
+/// Reads the niceness of the thread that makes the requests.
+struct NiceSeen {
+    echo: Echo,
+    nice: AtomicI32,
+}
+
+impl Workload for NiceSeen {
+    fn request(&self, index: u64) -> Request {
+        self.nice.store(getpriority_process(None).unwrap(), Ordering::Relaxed);
+        self.echo.request(index)
+    }
+
+    fn classes(&self) -> Vec<RequestClass> {
+        self.echo.classes()
+    }
+
+    fn route(&self) -> Route<'_> {
+        self.echo.route()
+    }
 }
 
 fn users_who_do_not_think_pause_before_they_ask_a_dead_port_again(driver: Driver) {
@@ -252,12 +271,10 @@ fn there_is_an_end_to_how_many_wait_for_a_connection(driver: Driver) {
     let arrivals = Arrivals::Trace { instants_s: vec![0.0; 1_000_001 + BEYOND as usize].into() };
     let flood = Plan { connections: 1, drain: Duration::from_millis(1), ..plan(arrivals, 1000) };
     let never = AtomicBool::new(false);
-    let mut rows = 0;
-    let summary =
-        run(&flood, &over(driver, address), &mut |_| rows += 1, &Progress::default(), &never).unwrap();
+    let count = |batches: RowBatches| batches.map(|batch| batch.len() as u64).sum::<u64>();
+    let (summary, rows) = run(&flood, &over(driver, address), &Progress::default(), &never, count).unwrap();
     assert_eq!((summary.sent, summary.count(Outcome::Unanswered)), (rows, rows));
-    assert_eq!(summary.waited_for_connection, 1_000_000);
-    assert!(summary.doubts.contains(&Doubt::TurnedAway { count: BEYOND }), "{:?}", summary.doubts);
+    assert_eq!((summary.waited_for_connection, summary.turned_away), (1_000_000, BEYOND));
 }
 
 /// Cannot connect for want of ports, but finds that out only when the run is cancelled.
@@ -272,8 +289,8 @@ impl Workload for NoPorts<'_> {
         vec![RequestClass::new("all", 1.0)]
     }
 
-    fn way(&self) -> Way<'_> {
-        Way::Tasks(self)
+    fn route(&self) -> Route<'_> {
+        Route::Tasks(self)
     }
 }
 
@@ -291,15 +308,16 @@ fn failures_of_this_side_count_to_the_very_end_of_a_run() {
     let cancel = AtomicBool::new(false);
     let workload = NoPorts(&cancel);
     let some = Plan { requests: Some(20), ..plan(Arrivals::constant(1000.0), 1000) };
-    let (mut rows, progress) = (0, Progress::default());
-    let summary = thread::scope(|scope| {
-        let run = scope.spawn(|| run(&some, &workload, &mut |_| rows += 1, &progress, &cancel).unwrap());
+    let progress = Progress::default();
+    let (summary, rows) = thread::scope(|scope| {
+        let run = scope.spawn(|| run_all(&some, &workload, &progress, &cancel));
         while progress.sent.load(Ordering::Relaxed) < 10 {
             thread::yield_now();
         }
         cancel.store(true, Ordering::Relaxed);
         run.join().unwrap()
     });
+    let rows = rows.len() as u64;
     assert!(rows >= 10);
     assert_eq!((summary.sent, summary.count(Outcome::Refused), summary.own_failures), (rows, rows, rows));
 }

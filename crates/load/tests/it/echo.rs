@@ -1,5 +1,4 @@
 //! The workload of the tests, over both drivers, and small servers for it.
-#![allow(dead_code, reason = "each test uses its share")]
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,8 +9,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kendall_load::{
-    Connect, Connection, Dialog, Dialogs, Exchange, LocalFuture, Plan, Progress, Reading, Request,
-    RequestClass, Reuse, RunSummary, Stamps, Transport, Way, Wire, Workload, run,
+    AnswerRead, Connect, Connection, Dialog, Dialogs, Exchange, LocalFuture, Plan, Progress, Request,
+    RequestClass, Reuse, Route, RunSummary, Stamps, Transport, Wire, Workload, run,
 };
 use kendall_record::clock::now_ns;
 use kendall_record::{Outcome, RequestRow};
@@ -24,6 +23,8 @@ pub(crate) struct Echo {
     pub(crate) transport: Transport,
     pub(crate) reuse: Reuse,
     pub(crate) driver: Driver,
+    /// The generator's thread pauses as it reads the answer to this request, for this time.
+    pub(crate) pause: Option<(u64, Duration)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,37 +42,47 @@ impl Workload for Echo {
         vec![RequestClass::new("all", 1.0)]
     }
 
-    fn way(&self) -> Way<'_> {
+    fn route(&self) -> Route<'_> {
         let (transport, reuse) = (self.transport.clone(), self.reuse);
         match self.driver {
-            Driver::Poll => Way::Bytes(Wire { to: self.address, transport, reuse }, self),
-            Driver::Task => Way::Tasks(self),
+            Driver::Poll => Route::Bytes(Wire { to: self.address, transport, reuse }, self),
+            Driver::Task => Route::Tasks(self),
         }
     }
 }
 
 impl Dialogs for Echo {
     fn dialog(&self) -> Box<dyn Dialog> {
-        Box::new(EchoDialog(0))
+        Box::new(EchoDialog { asked: 0, pause: self.pause })
     }
 }
 
-struct EchoDialog(u64);
+struct EchoDialog {
+    asked: u64,
+    pause: Option<(u64, Duration)>,
+}
 
 impl Dialog for EchoDialog {
     fn begin(&mut self, index: u64, _: &Request) {
-        self.0 = index;
+        self.asked = index;
     }
 
-    fn read(&mut self, bytes: &[u8]) -> Reading {
+    fn read(&mut self, bytes: &[u8]) -> AnswerRead {
         match bytes.first_chunk() {
-            None => Reading::More { used: 0 },
-            Some(answer) => Reading::Done { used: 8, outcome: judge(self.0, *answer), reuse: Reuse::Keep },
+            None => AnswerRead::More { used: 0 },
+            Some(answer) => AnswerRead::Done {
+                used: 8,
+                outcome: judge(self.asked, *answer, self.pause),
+                reuse: Reuse::Keep,
+            },
         }
     }
 }
 
-fn judge(index: u64, answer: [u8; 8]) -> Outcome {
+fn judge(index: u64, answer: [u8; 8], pause: Option<(u64, Duration)>) -> Outcome {
+    if let Some((_, time)) = pause.filter(|(at, _)| *at == index) {
+        thread::sleep(time);
+    }
     if u64::from_be_bytes(answer) == index { Outcome::Answered } else { Outcome::Wrong }
 }
 
@@ -80,7 +91,8 @@ impl Connect for Echo {
         Box::pin(async {
             let stream = tokio::net::TcpStream::connect(self.address).await?;
             let port = stream.local_addr()?.port();
-            Ok(Box::new(EchoConnection { stream, port, reuse: self.reuse }) as Box<dyn Connection>)
+            Ok(Box::new(EchoConnection { stream, port, reuse: self.reuse, pause: self.pause })
+                as Box<dyn Connection>)
         })
     }
 }
@@ -89,6 +101,7 @@ struct EchoConnection {
     stream: tokio::net::TcpStream,
     port: u16,
     reuse: Reuse,
+    pause: Option<(u64, Duration)>,
 }
 
 impl Connection for EchoConnection {
@@ -107,7 +120,7 @@ impl Connection for EchoConnection {
             let answer = self.ask(&request.bytes, stamps).await;
             stamps.completed = Some(now_ns());
             match answer {
-                Ok(answer) => Exchange { outcome: judge(index, answer), reuse: self.reuse },
+                Ok(answer) => Exchange { outcome: judge(index, answer, self.pause), reuse: self.reuse },
                 Err(_) => Exchange { outcome: Outcome::Refused, reuse: Reuse::Close },
             }
         })
@@ -155,19 +168,27 @@ pub(crate) fn echo() -> SocketAddr {
 }
 
 pub(crate) fn over(driver: Driver, address: SocketAddr) -> Echo {
-    Echo { address, transport: Transport::Tcp, reuse: Reuse::Keep, driver }
+    Echo { address, transport: Transport::Tcp, reuse: Reuse::Keep, driver, pause: None }
 }
 
 pub(crate) fn plan(arrivals: Arrivals, ms: u64) -> Plan {
     Plan { drain: Duration::from_secs(1), ..Plan::lasting(arrivals, Duration::from_millis(ms), 7) }
 }
 
+/// Runs a plan and collects its rows.
+pub(crate) fn run_all(
+    plan: &Plan,
+    workload: &dyn Workload,
+    progress: &Progress,
+    cancel: &AtomicBool,
+) -> (RunSummary, Vec<RequestRow>) {
+    run(plan, workload, progress, cancel, |rows| rows.flatten().collect()).unwrap()
+}
+
 /// Runs a plan and checks what holds for every run: each request that was due ends exactly once.
 pub(crate) fn rows(plan: &Plan, workload: &Echo) -> (Vec<RequestRow>, RunSummary) {
-    let mut rows = Vec::new();
-    let never = AtomicBool::new(false);
     let progress = Progress::default();
-    let summary = run(plan, workload, &mut |row| rows.push(row), &progress, &never).unwrap();
+    let (summary, mut rows) = run_all(plan, workload, &progress, &AtomicBool::new(false));
     assert_eq!(summary.sent, rows.len() as u64);
     assert_eq!(summary.sent, summary.ended.iter().sum::<u64>());
     assert_eq!(summary.sent, progress.ended.load(Ordering::Relaxed));

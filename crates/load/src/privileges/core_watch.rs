@@ -17,16 +17,16 @@ const EVERY: Duration = Duration::from_millis(100);
 const WORTH_IT: f64 = 0.25;
 
 /// Watches over a thread until it is dropped.
-pub(super) struct Seat {
+pub(super) struct CoreWatch {
     stop: Option<Sender<()>>,
     watcher: Option<JoinHandle<()>>,
     allowed: CpuSet,
 }
 
-impl Seat {
+impl CoreWatch {
     /// Watches over this thread, from a thread that does not yet have its priority; `None` where there is no other core
     /// or no account of them.
-    pub(super) fn take() -> Option<Self> {
+    pub(super) fn start() -> Option<Self> {
         let allowed = sched_getaffinity(None).ok()?;
         let before = Idle::read()?;
         if allowed.count() < 2 {
@@ -45,12 +45,12 @@ impl Seat {
                 before = now;
             }
         };
-        let watcher = thread::Builder::new().name("kendall-seat".into()).spawn(watch).ok()?;
+        let watcher = thread::Builder::new().name("kendall-core".into()).spawn(watch).ok()?;
         Some(Self { stop: Some(stop), watcher: Some(watcher), allowed })
     }
 }
 
-impl Drop for Seat {
+impl Drop for CoreWatch {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(watcher) = self.watcher.take() {
@@ -141,10 +141,10 @@ mod tests {
         let before = sched_getaffinity(None).unwrap();
         let own = last_ran_on(gettid()).unwrap();
         assert!(before.is_set(own));
-        if let Some(seat) = Seat::take() {
+        if let Some(watch) = CoreWatch::start() {
             keep_on(gettid(), own);
             assert_eq!(sched_getaffinity(None).unwrap().count(), 1);
-            drop(seat);
+            drop(watch);
         }
         assert_eq!(sched_getaffinity(None).unwrap(), before);
     }

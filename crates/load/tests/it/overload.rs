@@ -1,7 +1,5 @@
 //! Servers that stand still or are asked for more than they can do: nothing is lost, and every wait is seen.
 
-mod echo;
-
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -9,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use echo::{Driver, over, plan, rows, server};
+use crate::echo::{Driver, over, plan, rows, server};
 use kendall_load::Plan;
 use kendall_record::clock::now_ns;
 use kendall_record::{Outcome, RequestRow};
