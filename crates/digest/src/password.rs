@@ -23,24 +23,21 @@ use ::sha1::{Digest as _, Sha1};
 use crate::engine::Engine;
 use crate::interrupt::Interrupt;
 pub use crate::sha256::{Outcome, TargetCount};
+#[cfg(target_arch = "aarch64")]
+use crate::vector::neon;
+#[cfg(target_arch = "x86_64")]
+use crate::vector::{avx2, avx512};
 
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod avx2;
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod avx512;
 pub(crate) mod compress;
 mod formula;
 mod marks;
 mod mask;
 mod md5;
-#[cfg(target_arch = "aarch64")]
-pub(crate) mod neon;
 mod search;
 pub(crate) mod sha1;
 mod sha256;
 #[cfg(target_arch = "x86_64")]
 mod sha256_ni;
-pub(crate) mod vector;
 
 use formula::Block;
 pub use marks::{Marks, sha1_mark};

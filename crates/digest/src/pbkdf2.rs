@@ -13,7 +13,7 @@
 use ::sha1::{Digest as _, Sha1};
 
 use crate::engine::Engine;
-use crate::password::vector::Vector;
+use crate::vector::Vector;
 
 mod lanes;
 #[cfg(target_arch = "x86_64")]
@@ -112,11 +112,11 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Engine::ShaNi => Self { lanes: sha_ni::LANES, run: sha_ni::run },
             #[cfg(target_arch = "x86_64")]
-            Engine::Avx2 => Self::vectors::<crate::password::avx2::Avx2, 1>(),
+            Engine::Avx2 => Self::vectors::<crate::vector::avx2::Avx2, 1>(),
             #[cfg(target_arch = "x86_64")]
-            Engine::Avx512 => Self::vectors::<crate::password::avx512::Avx512, 1>(),
+            Engine::Avx512 => Self::vectors::<crate::vector::avx512::Avx512, 1>(),
             #[cfg(target_arch = "aarch64")]
-            Engine::Neon | Engine::ArmSha2 => Self::vectors::<crate::password::neon::Neon, 1>(),
+            Engine::Neon | Engine::ArmSha2 => Self::vectors::<crate::vector::neon::Neon, 1>(),
             _ => Self::vectors::<u32, 1>(),
         }
     }

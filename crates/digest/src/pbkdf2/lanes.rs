@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::{BLOCK_BYTES, Chain, State};
 use crate::password::compress::{self, compress, initial};
-use crate::password::vector::{MOST_LANES, Streams, Task, Vector};
+use crate::vector::{MOST_LANES, Streams, Task, Vector};
 
 /// The state of SHA-1 after one block.
 pub(super) fn after_block(block: &[u8; 64]) -> State {
