@@ -153,15 +153,6 @@ pub fn scan(
     Search::new(engine, targets, mask).scan(range, interrupt)
 }
 
-/// The vectors that a processor has whose SHA extensions are no help.
-fn vectors_of(engine: Engine) -> Engine {
-    match engine {
-        Engine::ShaNi if Engine::Avx2.is_available() => Engine::Avx2,
-        Engine::ArmSha2 => Engine::Neon,
-        engine => engine,
-    }
-}
-
 /// A search among the candidates of a mask.
 pub struct Search {
     targets: Targets,
@@ -175,7 +166,7 @@ impl Search {
     pub fn new(engine: Engine, targets: &Targets, mask: &Mask) -> Self {
         // How many streams are fastest was measured: with more, registers are stored in between, and that is slow
         // at times.
-        let kernel = match (&targets.0, vectors_of(engine)) {
+        let kernel = match (&targets.0, engine.vectors()) {
             #[cfg(target_arch = "x86_64")]
             (Digests::Sha256(digests), _) if engine == Engine::ShaNi => {
                 Box::new(sha256_ni::Interleaved::new(mask, digests))

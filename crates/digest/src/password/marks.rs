@@ -5,7 +5,6 @@ use std::ops::Range;
 use super::mask::Mask;
 use super::search::{Marking, marking};
 use super::sha1;
-use super::vectors_of;
 use crate::engine::Engine;
 #[cfg(target_arch = "aarch64")]
 use crate::vector::neon;
@@ -26,7 +25,7 @@ pub struct Marks {
 impl Marks {
     /// Those of SHA-1.
     pub fn sha1(engine: Engine, mask: &Mask) -> Self {
-        let kernel = match vectors_of(engine) {
+        let kernel = match engine.vectors() {
             #[cfg(target_arch = "x86_64")]
             Engine::Avx2 => marking::<avx2::Avx2, sha1::Sha1, 2>(mask),
             #[cfg(target_arch = "x86_64")]
