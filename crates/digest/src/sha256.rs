@@ -137,6 +137,7 @@ pub fn least_cycles(engine: Engine) -> Option<f64> {
     match engine {
         // 28 times two rounds.
         Engine::ShaNi => Some(28.0 * 2.0),
+        // A rotation takes three operations, and so does a choice.
         Engine::Avx2 => Some(2564.0 / 4.0 / 8.0),
         Engine::Avx512 => Some(1259.0 / 4.0 / 16.0),
         _ => None,
