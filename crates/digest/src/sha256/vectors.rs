@@ -1,9 +1,7 @@
 //! The kernel of vectors that the compiler orders, one vector after the other: for AVX2.
 //!
-//! With 16 registers, most words live in memory. The compiler keeps them, and a vector of each constant, in one
-//! frame of less than 4 KiB, so no two addresses that the loop uses agree in their lower 12 bits. A kernel that reads
-//! its constants from elsewhere waits for stores that only seem to go to the same address, and how often it does so
-//! changes with where the stack lies: from one binary to the next.
+//! Its frame holds the words that do not fit the registers and a vector of each constant. The processor hides the
+//! latency of one vector's operations with its own reordering where they take one cycle.
 
 use std::marker::PhantomData;
 
