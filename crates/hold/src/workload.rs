@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use kendall_load::{Dialog, Dialogs, Request, RequestClass, Reuse, Route, Transport, Wire, Workload};
-use kendall_station::random::{Purpose, derive};
+use kendall_stats::random::{Purpose, derive};
 
 use crate::client::Client;
 use crate::protocol::encode_request;

@@ -5,11 +5,13 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
+use kendall_evidence::{Trial, measured};
 use kendall_hold::{Config, HoldWorkload, How, Options, bind};
 use kendall_load::{Plan, Progress, RowBatches, run};
 use kendall_record::{Outcome, RequestRow, stamps};
-use kendall_solve::{StopRule, Trial, formula, measured, simulate};
+use kendall_simulation::{StopRule, simulate};
 use kendall_station::{Arrivals, Batch, Law, Servers, Sessions, Station};
+use kendall_theory::formula;
 
 /// Two servers at half of what they can do: one in three requests finds both busy (Erlang C). Of some 1,000 requests, less
 /// independent of each other than that, the share is known to some 3 %; what a busy machine adds to the service times is in the

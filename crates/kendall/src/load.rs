@@ -16,11 +16,11 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use kendall_archive::{Manifest, TrialWriter, read_json, utc_now, write_json};
+use kendall_evidence::expect::{Expectation, Measure};
+use kendall_evidence::streamed::{Stream, Warmup};
 use kendall_lab::{LOAD, Load, Schedule, Seen, Settings, Value};
 use kendall_load::{Plan, Progress, RunSummary, Workload};
-use kendall_record::{Manifest, TrialWriter, read_json, utc_now, write_json};
-use kendall_solve::expect::{Expectation, Measure};
-use kendall_solve::streamed::{Stream, Warmup};
 
 pub(crate) use found::Found;
 
@@ -209,7 +209,7 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
 
 /// What the clients saw of a run, and how precise that is.
 struct Answered {
-    clients: Result<kendall_solve::streamed::Streamed, String>,
+    clients: Result<kendall_evidence::streamed::Streamed, String>,
     precision: Option<PrecisionFound>,
 }
 
@@ -247,7 +247,7 @@ impl Options {
         collected: Collected,
         run: &RunSummary,
         workload: &dyn Workload,
-    ) -> anyhow::Result<(Answered, Option<kendall_solve::Score>)> {
+    ) -> anyhow::Result<(Answered, Option<kendall_evidence::Score>)> {
         let Collected { mut stream, writer } = collected;
         if let Some(writer) = writer {
             writer.finish_without_stamps(run.start_ns)?;

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
-use kendall_record::series::Series;
+use kendall_archive::series::Series;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -372,7 +372,7 @@ fn an_experiment_crosses_its_link_and_its_record_says_so() {
         for (trial, delay) in [("delay=5ms", "delay=5ms"), ("delay=25ms", "delay=25ms")] {
             let mut trials = fs::read_dir(run.join("trials")).unwrap().map(|entry| entry.unwrap().path());
             let trial = trials.find(|path| path.to_string_lossy().ends_with(trial)).unwrap();
-            let rows = kendall_record::read_trial(&trial).unwrap();
+            let rows = kendall_archive::read_trial(&trial).unwrap();
             assert_eq!(rows.len(), 30);
             // The server's stamps find the client's rows, over the link as well.
             assert!(rows.iter().all(|row| row.completed.is_some() && row.queued.is_some()));
@@ -428,7 +428,7 @@ fn an_experiment_crosses_a_relay_where_that_is_asked_for_and_where_nothing_else_
         let manifest = fs::read_to_string(run.join("manifest.json")).unwrap();
         assert!(manifest.contains("relay of TCP (handshakes are not delayed"), "{manifest}");
         let trial = fs::read_dir(run.join("trials")).unwrap().next().unwrap().unwrap().path();
-        let rows = kendall_record::read_trial(&trial).unwrap();
+        let rows = kendall_archive::read_trial(&trial).unwrap();
         assert_eq!(rows.len(), 30);
         // The server's stamps find the client's rows: it sees the relay at the client's port.
         assert!(rows.iter().all(|row| row.completed.is_some() && row.queued.is_some()), "{rows:?}");

@@ -5,7 +5,7 @@ mod served;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use kendall_record::read_trial;
+use kendall_archive::read_trial;
 use serde_json::Value;
 use served::{Served, kendall};
 

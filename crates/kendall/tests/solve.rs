@@ -162,7 +162,7 @@ fn a_precision_that_is_asked_for_is_reached() {
 /// Every row of the reference table goes through the command; and comes back with its value.
 #[test]
 fn a_table_of_questions_is_answered_row_by_row() {
-    let table = include_str!("../../solve/testdata/queueing.tsv");
+    let table = include_str!("../../theory/testdata/queueing.tsv");
     let output = fed(&["solve", "--batch", "-"], table);
     let answers = stdout(&output);
     let given: Vec<Vec<&str>> = table.lines().map(|line| line.split('\t').collect()).collect();

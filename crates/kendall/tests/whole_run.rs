@@ -246,7 +246,7 @@ fn a_warm_up_that_is_found_is_counted_and_left_out() {
         let left_out = &answer["left_out"];
         assert_eq!(&line["left_out"], left_out);
         let until_ns = left_out["until_ns"].as_i64().unwrap();
-        let rows = kendall_record::read_trial(trial).unwrap();
+        let rows = kendall_archive::read_trial(trial).unwrap();
         let before = rows.iter().filter(|row| row.scheduled < until_ns).count();
         assert_eq!(left_out["requests"], before);
         counted += rows.len() - before;
@@ -284,7 +284,7 @@ fn users_come_and_go_as_their_stages_say() {
         assert!(model["simulation"]["answer"].is_object(), "{model}");
     }
     for trial in trials(folder.path()) {
-        let rows = kendall_record::read_trial(&trial).unwrap();
+        let rows = kendall_archive::read_trial(&trial).unwrap();
         // Never more requests at a time than users; and all users of the ramp's end are seen at some time.
         let most = |from_ns: i64, to_ns: i64| {
             let in_flight = |at: i64| {

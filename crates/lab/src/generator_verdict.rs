@@ -9,13 +9,13 @@
 
 mod sentence;
 
+use kendall_evidence::peak::{self, Aim, Sighting};
 use kendall_load::{LagShare, RunSummary, Timing};
 use kendall_probe::GeneratorJudged;
 use kendall_record::Outcome;
-use kendall_solve::number::{percent, significant, time};
-use kendall_solve::peak::{self, Aim, Sighting};
-use kendall_solve::statistics::{LittleCheck, anderson_darling_exponential};
 use kendall_station::{Arrivals, Law};
+use kendall_stats::number::{percent, significant, time};
+use kendall_stats::{LittleCheck, anderson_darling_exponential};
 use serde::{Deserialize, Serialize};
 
 /// Lags up to this are as good as none, in nanoseconds: about what waking a thread takes.

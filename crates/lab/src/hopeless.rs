@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use kendall_evidence::expect::{Expectation, Measure, Side};
 use kendall_record::{Outcome, RequestRow};
-use kendall_solve::expect::{Expectation, Measure, Side};
-use kendall_solve::statistics::share_interval;
+use kendall_stats::share_interval;
 
 /// How often what was seen is judged, in requests.
 const EVERY: u64 = 50;
@@ -169,7 +169,7 @@ impl Drop for Over<'_> {
 mod tests {
     use super::*;
     use kendall_station::Law;
-    use kendall_station::random::{Purpose, stream};
+    use kendall_stats::random::{Purpose, stream};
 
     fn watch<'a>(expectation: &str, stop: &'a AtomicBool) -> Watch<'a> {
         Watch::new(&[expectation.parse().unwrap()], Duration::ZERO, Duration::from_secs(10), stop)

@@ -7,16 +7,16 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use kendall_evidence::Trial;
+use kendall_evidence::expect::{Expectation, Measure, Side};
+use kendall_evidence::fit::SloMeasure;
+use kendall_evidence::peak::{Aim, Ask, Curve, Found, Probe, Sighting, requests_needed, search};
 use kendall_load::{LoadError, Plan, Progress, RowBatches, RunSummary, Workload, run};
 use kendall_record::RequestRow;
-use kendall_solve::Trial;
-use kendall_solve::expect::{Expectation, Measure, Side};
-use kendall_solve::fit::SloMeasure;
-use kendall_solve::peak::{Aim, Ask, Curve, Found, Probe, Sighting, requests_needed, search};
-use kendall_solve::scalability::{Peak as UslPeak, Point, fit_usl};
-use kendall_solve::statistics::median;
-use kendall_station::random::{Purpose, derive};
 use kendall_station::{Arrivals, Law};
+use kendall_stats::median;
+use kendall_stats::random::{Purpose, derive};
+use kendall_theory::scalability::{Peak as UslPeak, Point, fit_usl};
 use serde::Serialize;
 
 use crate::generator_verdict::judge;

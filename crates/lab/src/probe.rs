@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
+use kendall_archive::series::Series;
 use kendall_load::RunSummary;
 use kendall_probe::{
     Bottleneck, Children, Config, DEFAULT_HZ, LoadSeen, ProbeError, Profile, Role, Summary, Target, Watch,
     bottleneck,
 };
 use kendall_record::RecordError;
-use kendall_record::series::Series;
 use kendall_report::Resources;
 use serde::{Deserialize, Serialize};
 

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use kendall_archive::TrialWriter;
+use kendall_evidence::streamed::Warmup;
 use kendall_link::{Asked, LinkError};
 use kendall_load::{LoadError, Plan, Progress, RequestClass, RowBatches, RunSummary, run};
 use kendall_probe::ProbeError;
-use kendall_record::{RecordError, RequestRow, TrialWriter, stamps};
+use kendall_record::{RecordError, RequestRow, stamps};
 use kendall_report::LeftOut;
-use kendall_solve as solve;
-use kendall_solve::streamed::Warmup;
 use kendall_station::{Answer, Arrivals, Law};
 use serde::{Deserialize, Serialize};
 
@@ -95,7 +95,7 @@ pub struct TrialResult {
     pub measured: Measured,
     /// What the clients alone saw, whatever the server told.
     #[serde(default)]
-    pub clients: Option<solve::ClientSide>,
+    pub clients: Option<kendall_evidence::ClientSide>,
     /// Whether the number of requests in the station grew through the trial: then it is unstable at this rate.
     #[serde(default)]
     pub grows: bool,
@@ -150,7 +150,7 @@ pub(crate) struct Task<'a> {
     pub(crate) unstamped: Option<&'a Unstamped>,
     pub(crate) folder: &'a Path,
     /// What is expected of it, which it is watched for.
-    pub(crate) expected: Vec<solve::expect::Expectation>,
+    pub(crate) expected: Vec<kendall_evidence::expect::Expectation>,
     /// How it is watched.
     pub(crate) probing: Probing,
     /// What its run says of itself meanwhile, if it does.
@@ -337,12 +337,14 @@ impl Bench<'_> {
         let readings = resources.is_some().then(|| readings(folder)).transpose()?;
         let suggested_ns = warmup::suggested_ns(&rows, readings.as_ref());
         let left_out = warmup::left_out(&rows, load.warmup, suggested_ns);
-        let view = solve::Trial { rows: &rows, warmup_ns: left_out.until_ns };
+        let view = kendall_evidence::Trial { rows: &rows, warmup_ns: left_out.until_ns };
         let classes = workload.classes();
         let classes_of_rows = row_classes(&classes);
         let answer = match unstamped {
-            Some(known) => solve::calibrated(&[view], servers, &classes_of_rows, known.calibrated()),
-            None => solve::measured(&[view], servers, &classes_of_rows),
+            Some(known) => {
+                kendall_evidence::calibrated(&[view], servers, &classes_of_rows, known.calibrated())
+            }
+            None => kendall_evidence::measured(&[view], servers, &classes_of_rows),
         };
         let measured = match answer {
             Ok(answer) => Measured::Answer(Box::new(answer)),
@@ -367,8 +369,8 @@ impl Bench<'_> {
                 .map(|(before, after)| Usage { cpu_s: after.cpu_s - before.cpu_s, ..after }),
             link: None,
             measured,
-            clients: solve::client_side(&[view]).ok(),
-            grows: solve::trend(&rows, view.warmup_ns).is_some_and(|trend| trend.grows),
+            clients: kendall_evidence::client_side(&[view]).ok(),
+            grows: kendall_evidence::trend(&rows, view.warmup_ns).is_some_and(|trend| trend.grows),
             left_out: Some(left_out),
             warmup_suggested_s: suggested_ns.map(|cut_ns| cut_ns as f64 / 1e9),
             disturbance,
@@ -379,7 +381,8 @@ impl Bench<'_> {
 }
 
 /// The classes as the rows name them.
-pub(crate) fn row_classes(classes: &[RequestClass]) -> Vec<solve::RowClass> {
-    let class = |class: &RequestClass| solve::RowClass { name: class.name.clone(), weight: class.weight };
+pub(crate) fn row_classes(classes: &[RequestClass]) -> Vec<kendall_evidence::RowClass> {
+    let class =
+        |class: &RequestClass| kendall_evidence::RowClass { name: class.name.clone(), weight: class.weight };
     classes.iter().map(class).collect()
 }

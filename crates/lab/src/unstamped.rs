@@ -4,9 +4,9 @@
 //! What a request takes beyond S where it meets no other is delay outside the station. That much is arithmetic; how service
 //! times vary is read off the same lone requests, and so blurred by how the delay varies.
 
+use kendall_evidence::Calibrated;
 use kendall_load::{Plan, Progress, RowBatches, Workload, run};
 use kendall_record::RequestRow;
-use kendall_solve::Calibrated;
 use kendall_station::{Arrivals, Law, Servers};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;

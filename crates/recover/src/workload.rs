@@ -12,7 +12,7 @@ use bytes::Bytes;
 use kendall_digest::password::{md5, sha1, sha256};
 use kendall_digest::{Engine, pbkdf2};
 use kendall_load::{Body, Dialog, Dialogs, Request, RequestClass, Reuse, Route, Transport, Wire, Workload};
-use kendall_station::random::{Purpose, Rng, stream};
+use kendall_stats::random::{Purpose, Rng, stream};
 use rand::{Rng as _, RngExt as _};
 
 use crate::cipher::{BLOCK, Cipher, encrypted_bytes};

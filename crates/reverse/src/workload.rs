@@ -12,7 +12,7 @@ use kendall_load::{
     Dialog, Dialogs, Request as LoadRequest, RequestClass, Reuse, Route, Transport, Wire, Workload,
 };
 use kendall_station::Law;
-use kendall_station::random::{Purpose, Rng, stream};
+use kendall_stats::random::{Purpose, Rng, stream};
 use rand::RngExt as _;
 
 use crate::client::Client;

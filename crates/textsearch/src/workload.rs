@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use kendall_load::{Dialog, Dialogs, Request, RequestClass, Reuse, Route, Transport, Wire, Workload};
-use kendall_station::random::{Purpose, stream, unit};
+use kendall_stats::random::{Purpose, stream, unit};
 
 use crate::client::Client;
 use crate::protocol::{CannotCarry, Dialect};

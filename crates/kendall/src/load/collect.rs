@@ -3,10 +3,11 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use kendall_archive::TrialWriter;
+use kendall_evidence::expect::Measure;
+use kendall_evidence::streamed::{Precision, Stream};
 use kendall_load::Progress;
-use kendall_record::{RecordError, RequestRow, TrialWriter};
-use kendall_solve::expect::Measure;
-use kendall_solve::streamed::{Precision, Stream};
+use kendall_record::{RecordError, RequestRow};
 
 /// How often the precision that is reached so far is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -97,8 +98,9 @@ mod tests {
     use super::*;
     use std::{iter, thread};
 
-    use kendall_record::{Outcome, read_trial};
-    use kendall_solve::streamed::Warmup;
+    use kendall_archive::read_trial;
+    use kendall_evidence::streamed::Warmup;
+    use kendall_record::Outcome;
 
     fn row(index: u64) -> RequestRow {
         let due = index as i64 * 1_000_000;

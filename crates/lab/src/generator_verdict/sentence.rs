@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kendall_solve::number::{percent, significant, time};
+use kendall_stats::number::{percent, significant, time};
 
 use super::{Checked, Doubt, GeneratorVerdict, Limit, Trust};
 

@@ -1,6 +1,6 @@
 use kendall_load::{Dispersion, Lag, Little, Sends, ThreadUse};
 use kendall_station::Estimate;
-use kendall_station::random::{Purpose, stream};
+use kendall_stats::random::{Purpose, stream};
 
 use super::*;
 

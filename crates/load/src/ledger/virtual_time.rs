@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kendall_record::{Outcome, RequestRow};
-use kendall_station::random::{Purpose, Rng, stream, unit};
+
 use kendall_station::{Arrivals, Attendance, Batch, Between, Law, Profile, Sessions};
+use kendall_stats::random::{Purpose, Rng, stream, unit};
 
 use super::{EndedRequest, Failure, Ledger, OutgoingRequest, Start, in_time};
 use crate::connection::Stamps;
