@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use kendall_hold::{Config, HoldWorkload, How, Options};
+use kendall_hold::{Config, Dialect, HoldWorkload, How, Options};
 use kendall_lab::{Home, Kind, Parameter, Serving, Settings, System, named_law};
 use kendall_link::relay::Transport;
 use kendall_station::{Discipline, Law, Servers};
@@ -56,7 +56,13 @@ pub(super) const HOLD: System = System {
         Parameter {
             name: "busy",
             help: "whether a worker computes for the drawn time instead of sleeping: on or off",
-            kind: Kind::Word(check_busy),
+            kind: Kind::Word(check_switch),
+            default: Some("off"),
+        },
+        Parameter {
+            name: "sessions",
+            help: "whether users hold sessions, and answers arrive on the session of the user that a request names: on or off",
+            kind: Kind::Word(check_switch),
             default: Some("off"),
         },
     ],
@@ -79,7 +85,7 @@ fn bounded(why: String) -> Result<(), String> {
     if why.starts_with("must be") { Err(why) } else { Ok(()) }
 }
 
-fn check_busy(word: &str) -> Result<(), String> {
+fn check_switch(word: &str) -> Result<(), String> {
     match word {
         "on" | "off" => Ok(()),
         _ => Err(format!("must be on or off, not {word:?}")),
@@ -116,6 +122,7 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving)
         law: law(server)?,
         seed: server.whole("seed").expect("seed has a default"),
         how: if server.word("busy") == Some("on") { How::Computing } else { How::Sleeping },
+        dialect: if server.word("sessions") == Some("on") { Dialect::Sessions } else { Dialect::Requests },
     };
     kendall_hold::serve(options, ready).map_err(|error| error.to_string())
 }
