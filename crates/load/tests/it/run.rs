@@ -177,7 +177,7 @@ fn users_who_do_not_think_pause_before_they_ask_a_dead_port_again(driver: Driver
     assert!((3..=1000).contains(&rows.len()), "{}", rows.len());
 }
 
-/// Cannot connect for want of ports, but finds that out only when the run is cancelled.
+/// Cannot connect because there is no port left, but finds that out only when the run is cancelled.
 struct NoPorts<'a>(&'a AtomicBool);
 
 impl Workload for NoPorts<'_> {
