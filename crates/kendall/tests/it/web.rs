@@ -1,8 +1,6 @@
 //! The live page in a real browser, with real runs: watched to their end, stopped, taken up again, and through a server that
 //! goes away meanwhile.
 
-mod browser;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -16,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use browser::{Page, browser};
+use crate::browser::{Page, browser};
 
 /// Trials of two seconds, so that there is something to watch; as many as a test asks for.
 fn experiment(trials: u32) -> String {

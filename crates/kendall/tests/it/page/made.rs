@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use kendall_report::{figure, script};
 use serde_json::{Value, json};
 
-const PAGE_STYLE: &str = include_str!("../../../report/templates/page.css");
+const PAGE_STYLE: &str = include_str!("../../../../report/templates/page.css");
 
 /// A whole page of these figures.
 pub(crate) fn page(figures: &str) -> String {

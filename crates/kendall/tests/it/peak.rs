@@ -1,11 +1,9 @@
 //! `kendall peak` against a server whose capacity is known.
 
-mod served;
-
 use std::process::Output;
 
+use crate::served::{Served, kendall};
 use serde_json::Value;
-use served::{Served, kendall};
 
 fn peak(server: &Served) -> Output {
     kendall()

@@ -1,9 +1,7 @@
 //! The page of a report in a real browser: what a reader sees, and what happens when they touch it.
 
-mod browser;
-#[path = "page/made.rs"]
 mod made;
-#[path = "../../report/tests/sample/mod.rs"]
+#[path = "../../../report/tests/sample/mod.rs"]
 mod sample;
 
 use std::fs;
@@ -14,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use browser::{Held, Page, Pixels};
+use crate::browser::{Held, Page, Pixels};
 use made::{axis, figure, layer, numbers, plot, short_numbers};
 
 type Place = (f64, f64);
@@ -119,7 +117,7 @@ fn level_line(points: u32) -> Value {
 
 #[test]
 fn a_report_opens_without_complaint_or_network_and_fits_every_screen() {
-    let Some(browser) = browser::browser() else { return };
+    let Some(browser) = crate::browser::browser() else { return };
     let (_folder, url) = saved(&kendall_report::page(&sample::report()));
     for scheme in ["light", "dark"] {
         for width in [1280, 390] {
@@ -158,7 +156,7 @@ fn a_report_opens_without_complaint_or_network_and_fits_every_screen() {
 
 #[test]
 fn every_mark_is_drawn_in_its_colour() {
-    let Some(browser) = browser::browser() else { return };
+    let Some(browser) = crate::browser::browser() else { return };
     let x = || numbers([2.0, 4.0, 6.0, 8.0]);
     let y = || numbers([0.2, 0.7, 0.4, 0.6]);
     let marks = [
@@ -216,7 +214,7 @@ fn every_mark_is_drawn_in_its_colour() {
 
 #[test]
 fn the_cursor_reads_the_numbers_of_the_data() {
-    let Some(browser) = browser::browser() else { return };
+    let Some(browser) = crate::browser::browser() else { return };
     let times = json!({"title": "response time", "quantity": "time", "law": "log", "range": [1e-4, 1.0]});
     let tail = json!({"title": "share", "quantity": "share", "law": "tail", "range": [0.0, 0.9999]});
     let quantiles = [(0.5, 1e-3), (0.9, 1e-2), (0.99, 0.1), (0.999, 0.5)];
@@ -280,7 +278,7 @@ fn the_cursor_reads_the_numbers_of_the_data() {
 
 #[test]
 fn drags_wheels_and_fingers_zoom_and_pan() {
-    let Some(browser) = browser::browser() else { return };
+    let Some(browser) = crate::browser::browser() else { return };
     let (_folder, url) = saved(&made::page(&figure(&[plot("line", &[level_line(1000)])])));
     let page = browser.open(&url);
     let plot = Shown::of(&page, 0);
@@ -327,7 +325,7 @@ fn drags_wheels_and_fingers_zoom_and_pan() {
 
 #[test]
 fn panels_over_one_axis_share_cursor_and_zoom() {
-    let Some(browser) = browser::browser() else { return };
+    let Some(browser) = crate::browser::browser() else { return };
     let one = plot("one", &[level_line(1000)]);
     let mut apart = plot("apart", &[level_line(1000)]);
     apart["x"]["title"] = json!("something else");
@@ -343,7 +341,7 @@ fn panels_over_one_axis_share_cursor_and_zoom() {
 
 #[test]
 fn a_plot_can_be_used_by_keys_alone() {
-    let Some(browser) = browser::browser() else { return };
+    let Some(browser) = crate::browser::browser() else { return };
     let points = layer(
         "points",
         "measured",
@@ -390,7 +388,7 @@ fn a_plot_can_be_used_by_keys_alone() {
 
 #[test]
 fn a_plot_is_saved_as_drawing_picture_and_table() {
-    let Some(browser) = browser::browser() else { return };
+    let Some(browser) = crate::browser::browser() else { return };
     let odd = [0.1, 1.0 / 3.0, 1e-300, 123_456_789.125];
     let line = layer(
         "a \"b\", c",
@@ -440,7 +438,7 @@ fn read_when_whole(path: &Path) -> Vec<u8> {
 
 #[test]
 fn two_trials_stand_beside_each_other_with_equal_ranges_and_one_cursor() {
-    let Some(browser) = browser::browser() else { return };
+    let Some(browser) = crate::browser::browser() else { return };
     let trial = |id: &str, most: f64| {
         let x = || (0..=1000).map(move |place| f64::from(place) * most / 1000.0);
         let line = layer(
@@ -495,7 +493,7 @@ fn two_trials_stand_beside_each_other_with_equal_ranges_and_one_cursor() {
 
 #[test]
 fn drawings_stay_for_print_for_readers_without_script_and_where_data_is_broken() {
-    let Some(browser) = browser::browser() else { return };
+    let Some(browser) = crate::browser::browser() else { return };
     let broken = plot("broken", &[layer("x", "ecdf", "line", json!({"x": "f64:AAAA", "y": "none"}))]);
     let (_folder, url) = saved(&made::page(&figure(&[broken, plot("sound", &[level_line(10)])])));
     let page = browser.open(&url);
@@ -529,7 +527,7 @@ const REQUESTS: u32 = 100_000;
 
 #[test]
 fn a_page_with_a_hundred_thousand_requests_opens_and_answers_at_once() {
-    let Some(browser) = browser::browser() else { return };
+    let Some(browser) = crate::browser::browser() else { return };
     let due = || (0..REQUESTS).map(|index| f64::from(index) * 10.0 / f64::from(REQUESTS));
     let response = |index: u32| f64::from(index.wrapping_mul(2_654_435_761)) / f64::from(u32::MAX);
     let heights = || (0..REQUESTS).map(response);

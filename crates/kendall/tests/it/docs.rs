@@ -1,5 +1,5 @@
 //! The chapters of the documentation that are made of commands: each command is run, and what it prints and draws must be
-//! what stands there. `KENDALL_DOCS=write cargo test --package kendall --test docs` writes them anew.
+//! what stands there. `KENDALL_DOCS=write cargo test --package kendall --test it docs` writes them anew.
 
 use std::env;
 use std::fs;

@@ -1,13 +1,11 @@
 //! `kendall load --probe`: what a server of this machine used while it was loaded, beside what the kernel says it used.
 
-mod served;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output, Stdio};
 
+use crate::served::{Served, kendall};
 use serde_json::Value;
-use served::{Served, kendall};
 
 fn load(server: &Served, more: &[&str]) -> Output {
     let url = format!("reverse://{}?difficulty=200000", server.address);

@@ -162,7 +162,7 @@ fn a_precision_that_is_asked_for_is_reached() {
 /// Every row of the reference table goes through the command; and comes back with its value.
 #[test]
 fn a_table_of_questions_is_answered_row_by_row() {
-    let table = include_str!("../../theory/testdata/queueing.tsv");
+    let table = include_str!("../../../theory/testdata/queueing.tsv");
     let output = fed(&["solve", "--batch", "-"], table);
     let answers = stdout(&output);
     let given: Vec<Vec<&str>> = table.lines().map(|line| line.split('\t').collect()).collect();
@@ -282,7 +282,7 @@ fn approximations_and_bounds_stand_beside_the_answers() {
 #[test]
 fn every_option_stands_in_the_documentation() {
     let help = stdout(&kendall(&["solve", "--help"]));
-    let documentation = include_str!("../../../docs/solve.md");
+    let documentation = include_str!("../../../../docs/solve.md");
     let options = help.split_whitespace().filter_map(|word| word.strip_prefix("--"));
     let mut seen = 0;
     for option in options.map(|word| word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric())) {

@@ -1,7 +1,5 @@
 //! A run in the formats of other tools, and its numbers computed again by a program that shares nothing with kendall.
 
-mod served;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -11,7 +9,7 @@ use kendall_report::number::{TimeUnit, time};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use served::{Served, kendall};
+use crate::served::{Served, kendall};
 
 /// The second rate is more than the first by so much that their trials differ in every number.
 const EXPERIMENT: &str = r#"

@@ -1,13 +1,11 @@
 //! `kendall load` and what it leaves, against a real server.
 
-mod served;
-
 use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::served::{Served, kendall};
 use kendall_archive::read_trial;
 use serde_json::Value;
-use served::{Served, kendall};
 
 fn url(server: &Served, query: &str) -> String {
     format!("reverse://{}?{query}", server.address)
