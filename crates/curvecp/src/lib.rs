@@ -3,3 +3,16 @@
 //! Bytes and instants go in; bytes and the next deadline come out. This crate opens no socket, reads no clock and
 //! starts no thread, so hours of protocol time run in milliseconds and every run is a function of its inputs.
 //! An instant is a [`Duration`](std::time::Duration) since an origin that the caller chooses.
+
+mod error;
+mod keys;
+mod name;
+mod nonce;
+pub mod packet;
+pub mod seal;
+mod x25519;
+
+pub use error::Error;
+pub use keys::{BoxKey, PublicKey, SecretKey, TAG};
+pub use name::{DomainName, Extension};
+pub use nonce::LongTermNonces;
