@@ -15,7 +15,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 pub const TAG: usize = 16;
 
 /// A Curve25519 public key, long-term or short-term.
-#[derive(Clone, Copy, Hash)]
+#[derive(Clone, Copy)]
 pub struct PublicKey(pub [u8; 32]);
 
 impl PartialEq for PublicKey {
@@ -25,6 +25,12 @@ impl PartialEq for PublicKey {
 }
 
 impl Eq for PublicKey {}
+
+impl std::hash::Hash for PublicKey {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
 
 impl fmt::Debug for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
