@@ -3,3 +3,15 @@
 //! Bytes and instants go in; bytes and the next deadline come out. This crate opens no socket, reads no clock and
 //! starts no thread, so hours of protocol time run in milliseconds and every run is a function of its inputs.
 //! An instant is a [`Duration`](std::time::Duration) since an origin that the caller chooses.
+
+pub mod congestion;
+pub mod extension;
+mod layer;
+pub mod message;
+mod pacer;
+mod recovery;
+mod stream;
+
+pub use layer::{Failure, LayerState, LayerStats, MessageConfig, MessageLayer, Role};
+pub use recovery::{GRANULARITY, INITIAL_RTT, RateSample, Rtt};
+pub use stream::Read;
