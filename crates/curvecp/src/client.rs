@@ -91,10 +91,6 @@ impl HelloPhase {
         })
     }
 
-    pub(crate) fn ours(&self) -> Extension {
-        self.ours
-    }
-
     pub(crate) fn deadline(&self) -> Duration {
         self.next
     }

@@ -1,10 +1,11 @@
 //! One connection of an endpoint: its message layer, and the stage of its packet layer.
 
 use crate::client::{HelloDue, HelloPhase, InitiatePhase};
-use crate::layer::{Failure, LayerState, MessageLayer, Read};
+use crate::layer::{Failure, LayerState, MessageLayer};
 use crate::nonce::LongTermNonces;
 use crate::packet::CookieHeader;
 use crate::session::{Filled, Received, Session};
+use crate::stream::Read;
 use crate::transmit::TransmitBuffer;
 use crate::{Extension, PublicKey, TAG};
 use rand_core::CryptoRng;

@@ -6,24 +6,29 @@
 
 mod client;
 mod config;
+pub mod congestion;
 mod connection;
 mod cookie;
 mod endpoint;
 mod error;
+pub mod extension;
 mod hashing;
 mod incoming;
 mod keys;
-#[path = "layer_double.rs"]
 mod layer;
 mod limit;
+pub mod message;
 mod name;
 mod nonce;
+mod pacer;
 pub mod packet;
 mod path;
+mod recovery;
 pub mod seal;
 mod server;
 mod session;
 mod slots;
+mod stream;
 mod transmit;
 mod x25519;
 
@@ -33,8 +38,10 @@ pub use cookie::Capabilities;
 pub use endpoint::{Endpoint, Event};
 pub use error::Error;
 pub use keys::{BoxKey, PublicKey, SecretKey, TAG};
-pub use layer::{Failure, LayerState, MessageConfig, MessageLayer, Read, Role};
+pub use layer::{Failure, LayerState, LayerStats, MessageConfig, MessageLayer, Role};
 pub use name::{DomainName, Extension};
 pub use nonce::LongTermNonces;
+pub use recovery::{GRANULARITY, INITIAL_RTT, RateSample, Rtt};
 pub use slots::ConnectionId;
+pub use stream::Read;
 pub use transmit::{Transmit, TransmitBuffer};

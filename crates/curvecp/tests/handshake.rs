@@ -205,7 +205,7 @@ fn a_full_server_replaces_the_client_that_was_silent_longest() {
     server.max_connections = 3;
     server.evictable_after = Duration::from_secs(5);
     let mut net = Net::new(server, 5);
-    let mut connect = |net: &mut Net, node: usize| {
+    let connect = |net: &mut Net, node: usize| {
         let id = net.nodes[node].endpoint.connect(net.now, client_config()).unwrap();
         net.run(Duration::from_secs(1));
         id
@@ -213,8 +213,9 @@ fn a_full_server_replaces_the_client_that_was_silent_longest() {
     let first = connect(&mut net, 1);
     let second = connect(&mut net, 2);
     connect(&mut net, 3);
-    connect(&mut net, 4);
+    let fourth = connect(&mut net, 4);
     assert_eq!(net.new_connections().len(), 3, "none was silent long enough");
+    net.nodes[4].endpoint.forget(fourth).unwrap();
     net.run(Duration::from_secs(4));
     net.write(1, first, b"alive");
     net.run(Duration::from_secs(1));

@@ -1,6 +1,6 @@
 //! Endpoints in virtual time: a network that delivers datagrams after a delay, records them all, and can lose any.
 
-#![allow(dead_code, reason = "each test file uses a part")]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 use curvecp::{
     ClientConfig, ConnectionId, DomainName, Endpoint, Event, Extension, Read, SecretKey, ServerConfig,
