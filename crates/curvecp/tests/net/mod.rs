@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
+pub mod attacker;
+
 use curvecp::{
     ClientConfig, ConnectionId, DomainName, Endpoint, Event, Extension, Read, SecretKey, ServerConfig,
     TransmitBuffer,
@@ -197,6 +199,17 @@ impl Net {
             all.extend_from_slice(&part[..n]);
         }
         all
+    }
+
+    /// Sends bytes to the other end, where they must arrive within a virtual minute.
+    pub fn send(&mut self, from: usize, from_id: ConnectionId, to: usize, to_id: ConnectionId, bytes: &[u8]) {
+        let (mut sent, mut arrived, end) = (0, Vec::new(), self.now + Duration::from_secs(60));
+        while arrived.len() < bytes.len() && self.now < end {
+            sent += self.nodes[from].endpoint.write(from_id, &bytes[sent..]).unwrap();
+            self.run(Duration::from_millis(5));
+            arrived.extend(self.read(to, to_id));
+        }
+        assert!(arrived == bytes, "{} of {} bytes arrived", arrived.len(), bytes.len());
     }
 
     /// Shows that data passes both ways.
