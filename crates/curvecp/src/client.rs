@@ -6,8 +6,7 @@ use crate::nonce::{LongTermNonces, SendCounter};
 use crate::packet::{
     CookieHeader, HELLO, HelloHeader, INITIATE_BEFORE_MESSAGE, InitiateHeader, MAX_INITIATE_MESSAGE, prefix,
 };
-use crate::path::Path;
-use crate::session::{Filled, Session};
+use crate::session::{Ends, Filled, Session};
 use crate::transmit::TransmitBuffer;
 use crate::{ClientConfig, DomainName, Error, Extension, PublicKey, SecretKey, TAG};
 use rand_core::CryptoRng;
@@ -41,8 +40,6 @@ pub(crate) struct HelloPhase {
 /// A client that waits for the server's first Message: what its Initiates are made of.
 pub(crate) struct InitiatePhase {
     cookie: [u8; 96],
-    /// Of C' and S'.
-    shared: BoxKey,
     identity: PublicKey,
     vouch: [u8; 64],
     name: DomainName,
@@ -155,11 +152,10 @@ impl HelloPhase {
         vouch[16 + TAG..].copy_from_slice(&self.client.0);
         self.identity.box_key(&self.server)?.seal(&nonce(prefix::VOUCH, &unique), &mut vouch[16..]);
         let counter = std::mem::replace(&mut self.counter, SendCounter::new(rng));
-        let path = Path::validated(from);
-        let session = Session::new(Role::Client, &shared, self.client, self.ours, self.theirs, counter, path);
+        let ends = Ends { role: Role::Client, client: self.client, ours: self.ours, theirs: self.theirs };
+        let session = Session::new(ends, shared, (from, true), counter, rng);
         let phase = InitiatePhase {
             cookie: *cookie.first_chunk()?,
-            shared,
             identity: self.identity.public_key(),
             vouch,
             name: self.name.clone(),
@@ -192,14 +188,14 @@ impl InitiatePhase {
                 return Filled::Everything;
             };
             let Some(counter) = session.next_counter() else { return Filled::Counters };
-            let (to, from, client) = (session.theirs(), session.ours(), *session.client());
+            let Ends { client, ours: from, theirs: to, .. } = *session.ends();
             InitiateHeader { to, from, client, cookie: self.cookie, counter }.write(packet);
             let sealed = &mut packet[InitiateHeader::LENGTH..MESSAGE + length];
             sealed[TAG..TAG + 32].copy_from_slice(&self.identity.0);
             sealed[TAG + 32..TAG + 96].copy_from_slice(&self.vouch);
             sealed[TAG + 96..INITIATE_BEFORE_MESSAGE].copy_from_slice(self.name.as_bytes());
             sealed[INITIATE_BEFORE_MESSAGE..].copy_from_slice(&message[..length]);
-            self.shared.seal(&nonce(prefix::INITIATE, &counter.to_le_bytes()), sealed);
+            session.seal_initiate(counter, sealed);
             buffer.push(session.address(), MESSAGE + length);
         }
     }

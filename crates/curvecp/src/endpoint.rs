@@ -216,6 +216,18 @@ impl Endpoint {
         Ok(())
     }
 
+    /// Tells the servers of all client connections where this endpoint is, at once, after its socket was bound anew or its
+    /// network changed. Without it a client that only receives is not found before its next keep-alive.
+    pub fn rebound(&mut self) {
+        let clients: Vec<ConnectionId> = self.by_extension.values().copied().collect();
+        for id in clients {
+            if let Some(connection) = self.slots.get_mut(id) {
+                connection.layer.ping();
+            }
+            self.enqueue(id);
+        }
+    }
+
     /// Frees a connection in any state, without a word to the peer. Its keys are erased.
     ///
     /// # Errors

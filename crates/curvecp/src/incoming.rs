@@ -7,7 +7,7 @@ use crate::nonce::SendCounter;
 use crate::packet::{ClientMessageHeader, HelloHeader, InitiateHeader, Packet, ServerMessageHeader};
 use crate::seal::BATCH;
 use crate::server::Accepted;
-use crate::session::Session;
+use crate::session::{Ends, Session};
 use crate::slots::ConnectionId;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl Endpoint {
             Some(Packet::ServerMessage(header, _)) => {
                 let Some(&id) = self.by_extension.get(&header.to) else { return };
                 let connection = self.slots.get_mut(id).expect("tables name connections that exist");
-                if connection.session().is_some_and(|session| header.from == session.theirs()) {
+                if connection.session().is_some_and(|session| header.from == session.ends().theirs) {
                     self.handle_messages(now, id, from, run, segment);
                 }
             }
@@ -110,7 +110,7 @@ impl Endpoint {
         }
         server.jar.rotate(now, &mut *self.rng);
         let bytes = InitiateHeader::LENGTH + sealed.len();
-        let Accepted { shared, identity, capabilities, path, message } =
+        let Accepted { shared, identity, capabilities, validated, message } =
             server.initiate(from, header, sealed)?;
         let config = server.config.message.clone();
         if self.by_client.len() >= server.config.max_connections {
@@ -120,9 +120,9 @@ impl Endpoint {
         let server = self.server.as_mut().expect("the server role does not end");
         server.jar.mark_used(now, header.client, &mut *self.rng);
 
+        let ends = Ends { role: Role::Server, client: header.client, ours: header.to, theirs: header.from };
         let counter = SendCounter::new(&mut *self.rng);
-        let mut session =
-            Session::new(Role::Server, &shared, header.client, header.to, header.from, counter, path);
+        let mut session = Session::new(ends, shared, (from, validated), counter, &mut *self.rng);
         session.accept(from, header.counter, bytes, message);
         let mut layer = MessageLayer::new(config, Role::Server, self.rng.next_u64(), now);
         layer.handle(now, message);

@@ -5,7 +5,6 @@ use crate::keys::{BoxKey, nonce};
 use crate::limit::HelloLimiter;
 use crate::nonce::LongTermNonces;
 use crate::packet::{COOKIE, CookieHeader, HelloHeader, InitiateHeader, prefix};
-use crate::path::Path;
 use crate::{PublicKey, SecretKey, ServerConfig, TAG};
 use rand_core::CryptoRng;
 use std::net::SocketAddr;
@@ -27,8 +26,9 @@ pub(crate) struct Accepted<'a> {
     /// The client's long-term key, which the vouch proves.
     pub(crate) identity: PublicKey,
     pub(crate) capabilities: Capabilities,
-    pub(crate) path: Path,
-    pub(crate) message: &'a [u8],
+    /// Whether the Initiate came from the address that the cookie was sent to.
+    pub(crate) validated: bool,
+    pub(crate) message: &'a mut [u8],
 }
 
 impl Acceptor {
@@ -85,7 +85,7 @@ impl Acceptor {
         let (identity, text) = text.split_first_chunk_mut()?;
         let (unique, text) = text.split_first_chunk_mut::<16>()?;
         let (vouch, text) = text.split_first_chunk_mut::<48>()?;
-        let (name, message) = text.split_first_chunk::<256>()?;
+        let (name, message) = text.split_first_chunk_mut::<256>()?;
         if name != self.config.name.as_bytes() {
             return None;
         }
@@ -97,7 +97,7 @@ impl Acceptor {
         if self.config.authorise.as_mut().is_some_and(|authorise| !authorise(&identity, from)) {
             return None;
         }
-        let path = if same_address(address, from) { Path::validated(from) } else { Path::unvalidated(from) };
-        Some(Accepted { shared, identity, capabilities, path, message })
+        let validated = same_address(address, from);
+        Some(Accepted { shared, identity, capabilities, validated, message })
     }
 }

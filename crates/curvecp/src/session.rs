@@ -1,5 +1,6 @@
 //! The packet protection of a connection once both sides share a key: counters, keys and path of both directions.
 
+use crate::hashing::KeyedHash;
 use crate::keys::{BoxKey, nonce};
 use crate::layer::{MessageLayer, Role};
 use crate::nonce::{ReplayWindow, SendCounter};
@@ -10,24 +11,35 @@ use crate::path::Path;
 use crate::seal::{BATCH, Batch, DirectionKey};
 use crate::transmit::TransmitBuffer;
 use crate::{Extension, PublicKey, TAG};
+use rand_core::CryptoRng;
+use std::hash::BuildHasher;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Keys, counters and addresses of one connection. Dropping it erases the keys.
 #[derive(Debug)]
 pub(crate) struct Session {
-    role: Role,
-    /// The client's short-term key, which names the connection.
-    client: PublicKey,
-    ours: Extension,
-    theirs: Extension,
-    /// Of C' and S'; opens further Initiates.
+    ends: Ends,
+    /// Of C' and S'; seals and opens Initiates.
     shared: BoxKey,
     outgoing: DirectionKey,
     incoming: DirectionKey,
     counter: SendCounter,
     window: ReplayWindow,
     path: Path,
+    /// Gives each address of the peer its shift of message IDs.
+    shifts: KeyedHash,
+    moves: u32,
+}
+
+/// Who talks to whom.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends {
+    pub(crate) role: Role,
+    /// The client's short-term key, which names the connection.
+    pub(crate) client: PublicKey,
+    pub(crate) ours: Extension,
+    pub(crate) theirs: Extension,
 }
 
 /// Why a session stopped filling a buffer.
@@ -53,46 +65,32 @@ pub(crate) struct Received {
 }
 
 impl Session {
+    /// Packet protection with a peer at an address that is `validated` or may be forged.
     pub(crate) fn new(
-        role: Role,
-        shared: &BoxKey,
-        client: PublicKey,
-        ours: Extension,
-        theirs: Extension,
+        ends: Ends,
+        shared: BoxKey,
+        (address, validated): (SocketAddr, bool),
         counter: SendCounter,
-        path: Path,
+        rng: &mut (impl CryptoRng + ?Sized),
     ) -> Self {
         let by_client = DirectionKey::new(shared.clone(), prefix::CLIENT_MESSAGE);
         let by_server = DirectionKey::new(shared.clone(), prefix::SERVER_MESSAGE);
-        let (outgoing, incoming) = match role {
+        let (outgoing, incoming) = match ends.role {
             Role::Client => (by_client, by_server),
             Role::Server => (by_server, by_client),
         };
-        let shared = shared.clone();
-        Self {
-            role,
-            client,
-            ours,
-            theirs,
-            shared,
-            outgoing,
-            incoming,
-            counter,
-            window: ReplayWindow::default(),
-            path,
-        }
+        let shifts = KeyedHash::new(rng);
+        let path = if validated {
+            Path::validated(address)
+        } else {
+            Path::unvalidated(address, shifts.hash_one(0_u32) as u32)
+        };
+        let window = ReplayWindow::default();
+        Self { ends, shared, outgoing, incoming, counter, window, path, shifts, moves: 0 }
     }
 
-    pub(crate) fn client(&self) -> &PublicKey {
-        &self.client
-    }
-
-    pub(crate) fn ours(&self) -> Extension {
-        self.ours
-    }
-
-    pub(crate) fn theirs(&self) -> Extension {
-        self.theirs
+    pub(crate) fn ends(&self) -> &Ends {
+        &self.ends
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -103,16 +101,21 @@ impl Session {
         self.counter.next()
     }
 
+    /// Seals the box of an Initiate.
+    pub(crate) fn seal_initiate(&self, counter: u64, sealed: &mut [u8]) {
+        self.shared.seal(&nonce(prefix::INITIATE, &counter.to_le_bytes()), sealed);
+    }
+
     /// Bytes of a received Message packet before its box.
     pub(crate) fn received_header(&self) -> usize {
-        match self.role {
+        match self.ends.role {
             Role::Client => ServerMessageHeader::LENGTH,
             Role::Server => ClientMessageHeader::LENGTH,
         }
     }
 
     fn sent_header(&self) -> usize {
-        match self.role {
+        match self.ends.role {
             Role::Client => ClientMessageHeader::LENGTH,
             Role::Server => ServerMessageHeader::LENGTH,
         }
@@ -121,7 +124,7 @@ impl Session {
     /// Whether a packet with this counter from this address could be new. A client knows its server's address; a server
     /// follows its client.
     pub(crate) fn expects(&self, from: SocketAddr, counter: u64) -> bool {
-        (self.role == Role::Server || from == self.path.address()) && self.window.is_fresh(counter)
+        (self.ends.role == Role::Server || from == self.path.address()) && self.window.is_fresh(counter)
     }
 
     /// Opens Message packets of equal length, all of this connection; at most [`BATCH`].
@@ -134,9 +137,11 @@ impl Session {
         }
         let authentic = self.incoming.open_batch(Batch { packets, stride, header });
         let mut received = Received::default();
-        for (i, packet) in packets.chunks_exact(stride).enumerate().filter(|(i, _)| authentic >> i & 1 == 1) {
-            let (header, message) = (&packet[..header], &packet[header + TAG..]);
-            if let Some(moved) = self.accept(from, counter(header), packet.len(), message) {
+        for (i, packet) in
+            packets.chunks_exact_mut(stride).enumerate().filter(|(i, _)| authentic >> i & 1 == 1)
+        {
+            let (header, boxed) = packet.split_at_mut(header);
+            if let Some(moved) = self.accept(from, counter(header), stride, &mut boxed[TAG..]) {
                 received.accepted |= 1 << i;
                 received.moved |= moved;
             }
@@ -151,12 +156,12 @@ impl Session {
         counter: u64,
         sealed: &'a mut [u8],
     ) -> Option<(&'a [u8], bool)> {
-        if self.role == Role::Client || !self.expects(from, counter) {
+        if self.ends.role == Role::Client || !self.expects(from, counter) {
             return None;
         }
         let bytes = InitiateHeader::LENGTH + sealed.len();
         self.shared.open(&nonce(prefix::INITIATE, &counter.to_le_bytes()), sealed)?;
-        let message = &sealed[INITIATE_BEFORE_MESSAGE..];
+        let message = &mut sealed[INITIATE_BEFORE_MESSAGE..];
         let moved = self.accept(from, counter, bytes, message)?;
         Some((message, moved))
     }
@@ -167,7 +172,7 @@ impl Session {
         from: SocketAddr,
         counter: u64,
         bytes: usize,
-        message: &[u8],
+        message: &mut [u8],
     ) -> Option<bool> {
         if !self.expects(from, counter) {
             return None;
@@ -176,11 +181,10 @@ impl Session {
         let moved = from != self.path.address() && self.window.is_newest(counter);
         self.window.accept(counter);
         if moved {
-            self.path = Path::unvalidated(from);
+            self.moves += 1;
+            self.path.follow(from, self.shifts.hash_one(self.moves) as u32);
         }
-        if from == self.path.address() {
-            self.path.receive(bytes, message);
-        }
+        self.path.receive(from, bytes, message);
         Some(moved)
     }
 
@@ -204,7 +208,7 @@ impl Session {
             let Some(counter) = self.counter.next() else { break Filled::Counters };
             self.write_header(counter, packet);
             let bytes = header + TAG + length;
-            self.path.send(bytes, &packet[header + TAG..bytes]);
+            self.path.send(bytes, &mut packet[header + TAG..bytes]);
             if bytes != stride || buffer.filled() - batch == BATCH * stride {
                 self.seal(buffer, batch, stride);
                 (batch, stride) = (buffer.filled(), bytes);
@@ -223,9 +227,9 @@ impl Session {
     }
 
     fn write_header(&self, counter: u64, packet: &mut [u8]) {
-        let (to, from) = (self.theirs, self.ours);
-        match self.role {
-            Role::Client => ClientMessageHeader { to, from, client: self.client, counter }.write(packet),
+        let Ends { role, client, ours: from, theirs: to } = self.ends;
+        match role {
+            Role::Client => ClientMessageHeader { to, from, client, counter }.write(packet),
             Role::Server => ServerMessageHeader { to, from, counter }.write(packet),
         }
     }

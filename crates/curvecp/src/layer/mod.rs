@@ -122,6 +122,11 @@ impl MessageLayer {
         (2 * self.controller.window()).clamp(FIRST_WINDOW, most)
     }
 
+    /// Asks the peer for an acknowledgment as soon as possible, for example after our address has changed.
+    pub fn ping(&mut self) {
+        self.wants_ping = true;
+    }
+
     /// Ends the stream in success after what was written.
     pub fn finish(&mut self) {
         self.send.finish();

@@ -32,7 +32,17 @@ fn nonce(prefix: &[u8], end: &[u8]) -> [u8; 24] {
 
 impl Attacker {
     pub fn new(seed: u8) -> Self {
-        let short = SecretKey::from_bytes([seed; 32]);
+        Self::with_short(SecretKey::from_bytes([seed; 32]), seed)
+    }
+
+    /// One of many clients, each with its own short-term key.
+    pub fn numbered(number: u32) -> Self {
+        let mut short = [7; 32];
+        short[8..12].copy_from_slice(&number.to_le_bytes());
+        Self::with_short(SecretKey::from_bytes(short), 7)
+    }
+
+    fn with_short(short: SecretKey, seed: u8) -> Self {
         let hello_key = short.box_key(&secret(1).public_key()).unwrap();
         Self { short, identity: secret(seed.wrapping_add(100)), extension: Extension([seed; 16]), hello_key }
     }

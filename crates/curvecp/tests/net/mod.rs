@@ -36,6 +36,8 @@ pub struct Net {
     /// Every datagram that a node sent, with the instant.
     pub log: Vec<(Duration, Datagram)>,
     pub lose: Box<dyn FnMut(&Datagram) -> bool>,
+    /// The delays after which copies of a datagram arrive.
+    pub delays: Box<dyn FnMut() -> Vec<Duration>>,
     on_the_way: BTreeMap<(Duration, usize), Datagram>,
     sent: usize,
     buffer: TransmitBuffer,
@@ -99,6 +101,7 @@ impl Net {
             nodes,
             log: Vec::new(),
             lose: Box::new(|_| false),
+            delays: Box::new(|| vec![DELAY]),
             on_the_way: BTreeMap::new(),
             sent: 0,
             buffer: TransmitBuffer::new(100),
@@ -156,8 +159,11 @@ impl Net {
                         let datagram =
                             Datagram { from: node.address, to: transmit.destination, bytes: bytes.to_vec() };
                         self.log.push((self.now, datagram.clone()));
-                        if !(self.lose)(&datagram) {
-                            self.on_the_way.insert((self.now + DELAY, self.sent), datagram);
+                        if (self.lose)(&datagram) {
+                            continue;
+                        }
+                        for delay in (self.delays)() {
+                            self.on_the_way.insert((self.now + delay, self.sent), datagram.clone());
                             self.sent += 1;
                         }
                     }
