@@ -131,3 +131,29 @@ pub(crate) fn nonce<const P: usize, const E: usize>(prefix: &[u8; P], end: &[u8;
     nonce[P..].copy_from_slice(end);
     nonce
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seal::DirectionKey;
+
+    #[test]
+    fn secrets_are_erased_when_dropped() {
+        fn erases<T: ZeroizeOnDrop>() {}
+        erases::<SecretKey>();
+        erases::<BoxKey>();
+        erases::<DirectionKey>();
+        let mut key = SecretKey::from_bytes([7; 32]);
+        key.zeroize();
+        assert_eq!(key.as_bytes(), &[0; 32]);
+    }
+
+    #[test]
+    fn secrets_are_not_printed() {
+        let secret = SecretKey::from_bytes([171; 32]);
+        let shared = secret.box_key(&SecretKey::from_bytes([3; 32]).public_key()).unwrap();
+        let direction = DirectionKey::new(shared.clone(), b"CurveCP-client-M");
+        assert_eq!(format!("{secret:?} {shared:?} {direction:?}"), "SecretKey(***) BoxKey(***) DirectionKey(***)");
+        assert_eq!(format!("{:?}", PublicKey([171; 32])), "ab".repeat(32));
+    }
+}
