@@ -9,6 +9,7 @@ pub mod extension;
 mod layer;
 pub mod message;
 mod pacer;
+mod random;
 mod recovery;
 mod stream;
 
