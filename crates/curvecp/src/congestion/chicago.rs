@@ -16,6 +16,9 @@ const SECOND: i64 = 1_000_000_000;
 /// The reference's instants are those of the wall clock, so that instant 0 is long ago. Ours get this much added.
 const LONG_AGO: i64 = 1_000_000_000 * SECOND;
 
+/// Virtual time may bring an acknowledgment at the instant of sending; an interval of nothing would send for ever.
+const SHORTEST_RTT: Duration = Duration::from_micros(1);
+
 /// Chicago's state, in nanoseconds. Names are those of the reference where it has short ones.
 #[derive(Clone, Debug)]
 pub struct Chicago {
@@ -148,7 +151,7 @@ fn instant(now: Duration) -> i64 {
 impl Controller for Chicago {
     fn on_ack(&mut self, ack: &Ack<'_>) {
         if let Some(sample) = ack.sample {
-            self.sample(instant(ack.now), sample.as_nanos() as i64);
+            self.sample(instant(ack.now), sample.max(SHORTEST_RTT).as_nanos() as i64);
         }
     }
 

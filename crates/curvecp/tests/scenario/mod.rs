@@ -39,7 +39,7 @@ impl Draw {
 }
 
 fn link(draw: &mut Draw) -> Settings {
-    let delay_us = draw.pick(&[0, 100, 2_000, 10_000, 50_000, 150_000]);
+    let delay_us = draw.pick(&[50, 400, 2_000, 10_000, 50_000, 150_000]);
     let mut text = format!("delay={delay_us}us queue={}k", draw.pick(&[8, 30, 150, 500]));
     let mut add = |setting: String| text = format!("{text} {setting}");
     if draw.one_in(3) {
@@ -90,6 +90,8 @@ fn config(draw: &mut Draw) -> MessageConfig {
         ]),
         extension: !draw.one_in(3),
         max_receive_window: draw.pick(&[1 << 17, 1 << 20, 16 << 20]),
+        // The links' bursts of losses last for packets, not for seconds, and Chicago may send three a minute.
+        idle_timeout: Some(Duration::from_secs(1_800)),
         ..MessageConfig::default()
     }
 }
@@ -114,15 +116,10 @@ impl Scenario {
         (world.repeats, world.cut_at) = (self.repeats, self.cut_at);
         world.connect(self.configs.clone(), self.scripts.clone(), self.seed);
         let total: u64 = self.scripts.iter().map(|script| script.total).sum();
-        let limit = Duration::from_secs(3_600);
-        assert!(
-            !world.run_until(limit),
-            "something still happens after an hour: {}",
-            states(&world.flows[0])
-        );
         // Chicago sends a lost unit again and again at its own pace, so the bound leaves it much.
-        let most = 5_000 + total / 4;
-        assert!(world.events <= most, "{} events for {total} bytes, at most {most} allowed", world.events);
+        world.most_events = 5_000 + total / 4;
+        let limit = Duration::from_secs(7_200);
+        assert!(!world.run_until(limit), "something still happens after two hours: {}", states(&world.flows[0]));
         let [client, server] = &world.flows[0];
         for (reader, writer, script) in
             [(server, client, &self.scripts[0]), (client, server, &self.scripts[1])]
@@ -176,9 +173,9 @@ struct Replay<'a>(&'a Scenario);
 impl Drop for Replay<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let Scenario { seed, links: [there, back], configs, scripts, .. } = self.0;
+            let Scenario { seed, links: [there, back], configs, scripts, cut_at, .. } = self.0;
             let [a, b] = configs;
-            eprintln!("to server: {there}\nto client: {back}");
+            eprintln!("to server: {there}\nto client: {back}\ncut at {cut_at:?}");
             eprintln!("client: {:?} extension {} {:?}", a.algorithm, a.extension, scripts[0]);
             eprintln!("server: {:?} extension {} {:?}", b.algorithm, b.extension, scripts[1]);
             eprintln!("replay: CURVECP_SEED={seed} cargo test -p curvecp --test sim whatever");
