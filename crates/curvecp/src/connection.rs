@@ -198,9 +198,7 @@ impl Connection {
         let layer = self.layer.next_deadline();
         match &self.stage {
             Stage::Hello(phase) => Some(phase.deadline()),
-            Stage::Initiate(phase, _) => {
-                Some(layer.map_or(phase.deadline(), |layer| layer.min(phase.deadline())))
-            }
+            Stage::Initiate(phase, _) => layer.into_iter().chain([phase.deadline()]).min(),
             Stage::Open(_) if self.limited => layer.map(|layer| layer.max(now + LIMITED_INTERVAL)),
             Stage::Open(_) => layer,
             Stage::Closed(_) => None,

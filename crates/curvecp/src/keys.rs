@@ -153,7 +153,10 @@ mod tests {
         let secret = SecretKey::from_bytes([171; 32]);
         let shared = secret.box_key(&SecretKey::from_bytes([3; 32]).public_key()).unwrap();
         let direction = DirectionKey::new(shared.clone(), b"CurveCP-client-M");
-        assert_eq!(format!("{secret:?} {shared:?} {direction:?}"), "SecretKey(***) BoxKey(***) DirectionKey(***)");
+        assert_eq!(
+            format!("{secret:?} {shared:?} {direction:?}"),
+            "SecretKey(***) BoxKey(***) DirectionKey(***)"
+        );
         assert_eq!(format!("{:?}", PublicKey([171; 32])), "ab".repeat(32));
     }
 }

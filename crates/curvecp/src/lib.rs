@@ -96,6 +96,7 @@ mod nonce;
 mod pacer;
 pub mod packet;
 mod path;
+mod random;
 mod recovery;
 pub mod seal;
 mod server;

@@ -26,7 +26,7 @@ impl SendCounter {
 #[derive(Debug, Default)]
 pub(crate) struct ReplayWindow {
     newest: Option<u64>,
-    seen: [u64; ReplayWindow::WORDS as usize],
+    seen: [u64; Self::WORDS as usize],
 }
 
 impl ReplayWindow {

@@ -96,7 +96,7 @@ mod tests {
                 sent += burst;
                 now = pacer.wait(now, Pacing::Rate(rate)).unwrap();
             }
-            let limit = (rate * 0.002).max(MIN_BURST_BYTES).min(54.0 * 1088.0) + 1088.0;
+            let limit = (rate * 0.002).clamp(MIN_BURST_BYTES, 54.0 * 1088.0) + 1088.0;
             assert!(worst <= limit, "a burst of {worst} bytes at {rate}/s");
             assert!((sent as f64 - rate).abs() < 0.02 * rate + 5.0 * 1088.0, "{sent} bytes at {rate}/s");
         }

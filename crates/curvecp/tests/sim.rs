@@ -1,24 +1,64 @@
-//! Two message layers over a modelled link, in virtual time: what must hold whatever the network does.
+//! Two message layers over a modelled link, in virtual time: what must hold whatever the network and the applications do.
+//!
+//! `CURVECP_SEEDS=5000` runs that many seeds, `CURVECP_SEED=17` one. A failure prints the command that replays it.
 
+mod scenario;
 mod simulation;
 
 use std::time::Duration;
 
-use curvecp::{LayerState, MessageConfig, Read};
-use simulation::{Script, World};
+use curvecp::congestion::Algorithm;
+use curvecp::{Failure, LayerState, MessageConfig, Read};
+use scenario::Scenario;
+use simulation::{Ending, Script, World};
 
 const S: Duration = Duration::from_secs(1);
 
 #[test]
+fn whatever_the_network_does_streams_arrive_exactly_or_fail() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    let default = if cfg!(debug_assertions) { 300 } else { 3_000 };
+    let seeds = match number("CURVECP_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("CURVECP_SEEDS").unwrap_or(default),
+    };
+    for seed in seeds {
+        Scenario::from_seed(seed).check();
+    }
+}
+
+#[test]
 fn a_lossless_link_delivers_both_streams_and_both_ends_drain() {
-    let settings = "delay=10ms rate=100mbit queue=500k".parse().unwrap();
+    for algorithm in Algorithm::ALL {
+        let settings = "delay=10ms rate=100mbit queue=500k".parse().unwrap();
+        let mut world = World::new([&settings, &settings], 1);
+        let config = || MessageConfig { algorithm, ..MessageConfig::default() };
+        world.connect([config(), config()], [Script::bulk(300_000), Script::bulk(100_000)], 1);
+        assert!(!world.run_until(60 * S), "nothing is left to happen");
+        let [client, server] = &world.flows[0];
+        assert_eq!((client.read, server.read), (100_000, 300_000));
+        assert_eq!((client.outcome, server.outcome), (Some(Read::Finished), Some(Read::Finished)));
+        assert_eq!((client.layer.state(), server.layer.state()), (LayerState::Drained, LayerState::Drained));
+        assert!(
+            client.outcome_at.max(server.outcome_at) < 10 * S,
+            "{algorithm:?}: {:?}",
+            client.layer.stats()
+        );
+    }
+}
+
+#[test]
+fn a_vanished_peer_is_noticed_at_the_idle_timeout() {
+    let settings = "delay=10ms".parse().unwrap();
     let mut world = World::new([&settings, &settings], 1);
-    let config = || MessageConfig::default();
-    world.connect([config(), config()], [Script::bulk(3_000_000), Script::bulk(1_000_000)], 1);
-    assert!(!world.run_until(60 * S), "nothing is left to happen");
-    let [client, server] = &world.flows[0];
-    assert_eq!((client.read, server.read), (1_000_000, 3_000_000));
-    assert_eq!((client.outcome, server.outcome), (Some(Read::Finished), Some(Read::Finished)));
-    assert_eq!((client.layer.state(), server.layer.state()), (LayerState::Drained, LayerState::Drained));
-    assert!(world.now < 2 * S, "took {:?}: {:?}", world.now, client.layer.stats());
+    let script = Script { ending: Ending::Never, ..Script::silent() };
+    world.connect([MessageConfig::default(), MessageConfig::default()], [script.clone(), script], 1);
+    world.run_until(600 * S);
+    assert_eq!(world.flows[0][0].layer.state(), LayerState::Open, "keep-alive holds a silent connection");
+    world.cut_at = Some(600 * S);
+    assert!(!world.run_until(700 * S));
+    for end in &world.flows[0] {
+        assert_eq!(end.layer.state(), LayerState::Failed(Failure::IdleTimeout));
+        assert_eq!(end.outcome, Some(Read::Failed));
+    }
 }

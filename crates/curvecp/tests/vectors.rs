@@ -47,7 +47,8 @@ fn open(key: &BoxKey, nonce: [u8; 24], sealed: &mut [u8]) -> Vec<u8> {
 
 #[test]
 fn the_hello() {
-    let (mut packet, (to, from), client) = (field("hello"), extensions(), secret("client_short").public_key());
+    let (mut packet, (to, from), client) =
+        (field("hello"), extensions(), secret("client_short").public_key());
     let mut again = packet.clone();
     let Some(Packet::Hello(header, sealed)) = Packet::decode(&mut packet) else { panic!() };
     assert_eq!(header, HelloHeader { to, from, client, counter: 1 });
@@ -73,11 +74,13 @@ fn the_cookie_packet() {
 
 #[test]
 fn the_initiate() {
-    let (mut packet, (to, from), client) = (field("initiate"), extensions(), secret("client_short").public_key());
+    let (mut packet, (to, from), client) =
+        (field("initiate"), extensions(), secret("client_short").public_key());
     let Some(Packet::Initiate(header, sealed)) = Packet::decode(&mut packet) else { panic!() };
     let cookie = field("cookie").try_into().unwrap();
     assert_eq!(header, InitiateHeader { to, from, client, cookie, counter: 2 });
-    let text = open(&key("client_short", "server_short"), nonce(prefix::INITIATE, &2_u64.to_le_bytes()), sealed);
+    let text =
+        open(&key("client_short", "server_short"), nonce(prefix::INITIATE, &2_u64.to_le_bytes()), sealed);
     assert_eq!(PublicKey(text[..32].try_into().unwrap()), secret("client").public_key());
     let mut vouch = text[48..96].to_vec();
     let vouched = open(&key("client", "server"), nonce(prefix::VOUCH, &text[32..48]), &mut vouch);
@@ -97,7 +100,8 @@ fn both_messages() {
     let Some(Packet::ClientMessage(header, sealed)) = Packet::decode(&mut packet) else { panic!() };
     let client = secret("client_short").public_key();
     assert_eq!(header, ClientMessageHeader { to: to_server, from: to_client, client, counter: 3 });
-    let text = DirectionKey::new(key.clone(), prefix::CLIENT_MESSAGE).open(3, sealed).expect("the box is authentic");
+    let text =
+        DirectionKey::new(key.clone(), prefix::CLIENT_MESSAGE).open(3, sealed).expect("the box is authentic");
     assert_eq!(text, field("message"));
     DirectionKey::new(key.clone(), prefix::CLIENT_MESSAGE).seal(3, sealed);
     packet[..ClientMessageHeader::LENGTH].fill(9);
@@ -107,7 +111,8 @@ fn both_messages() {
     let mut packet = field("server_message");
     let Some(Packet::ServerMessage(header, sealed)) = Packet::decode(&mut packet) else { panic!() };
     assert_eq!(header, ServerMessageHeader { to: to_client, from: to_server, counter: 4 });
-    let text = DirectionKey::new(key.clone(), prefix::SERVER_MESSAGE).open(4, sealed).expect("the box is authentic");
+    let text =
+        DirectionKey::new(key.clone(), prefix::SERVER_MESSAGE).open(4, sealed).expect("the box is authentic");
     assert_eq!(text, field("message"));
     DirectionKey::new(key, prefix::SERVER_MESSAGE).seal(4, sealed);
     packet[..ServerMessageHeader::LENGTH].fill(9);

@@ -1,10 +1,17 @@
 //! Congestion control: how much may be in flight and how fast it leaves, behind one trait.
 
+mod bbr;
+mod chicago;
 mod cubic;
+mod hystart;
+mod prr;
 
+pub use bbr::Bbr;
+pub use chicago::Chicago;
 pub use cubic::Cubic;
 
 use std::fmt::Debug;
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::message::MAX_MESSAGE_BYTES;
@@ -137,13 +144,51 @@ pub enum Algorithm {
     /// CUBIC: fair to TCP, the default.
     #[default]
     Cubic,
+    /// BBR, version 3.
+    Bbr,
+    /// The reference's, bound by its timer of a millisecond.
+    Chicago,
+    /// The reference's with an exact timer.
+    ChicagoExact,
 }
 
 impl Algorithm {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Cubic, Self::Bbr, Self::Chicago, Self::ChicagoExact];
+
     /// A controller in its first state.
-    pub fn controller(self, _seed: u64, _now: Duration) -> Box<dyn Controller> {
+    pub fn controller(self, seed: u64, now: Duration) -> Box<dyn Controller> {
         match self {
             Self::Cubic => Box::new(Cubic::new()),
+            Self::Bbr => Box::new(Bbr::new(seed, now)),
+            Self::Chicago => Box::new(Chicago::reference(seed, now)),
+            Self::ChicagoExact => Box::new(Chicago::exact(seed, now)),
         }
+    }
+
+    /// Its name in commands and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cubic => "cubic",
+            Self::Bbr => "bbr",
+            Self::Chicago => "chicago",
+            Self::ChicagoExact => "chicago-exact",
+        }
+    }
+}
+
+/// The name does not belong to a congestion control.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no congestion control {0:?}: choose cubic, bbr, chicago or chicago-exact")]
+pub struct NoSuchAlgorithm(pub String);
+
+impl FromStr for Algorithm {
+    type Err = NoSuchAlgorithm;
+
+    fn from_str(name: &str) -> Result<Self, NoSuchAlgorithm> {
+        Self::ALL
+            .into_iter()
+            .find(|algorithm| algorithm.name() == name)
+            .ok_or_else(|| NoSuchAlgorithm(name.to_owned()))
     }
 }

@@ -95,6 +95,7 @@ impl End {
 
     /// Lets the application do what it wants to do now.
     fn act(&mut self, now: Duration, peer_stream: usize, pattern: &[u8]) {
+        self.ended |= self.layer.state() != LayerState::Open;
         if now >= self.write_at && !self.ended {
             self.write(now, pattern);
         }
@@ -116,7 +117,8 @@ impl End {
                 Ending::Never => {}
             }
             self.ended = true;
-        } else if !self.script.write.1.is_zero() {
+        } else if accepted > 0 {
+            // A full buffer is tried again at every event.
             self.write_at = now + self.script.write.1;
         }
     }
@@ -175,6 +177,8 @@ pub(crate) struct World {
     pub(crate) repeats: bool,
     pattern: Vec<u8>,
     pub(crate) events: u64,
+    /// More events than this are a livelock.
+    pub(crate) most_events: u64,
     /// Times in the queue towards the servers: sum in seconds, count.
     pub(crate) waited: (f64, u64),
     /// Packets on the way are lost from then on.
@@ -197,6 +201,7 @@ impl World {
             repeats: false,
             pattern,
             events: 0,
+            most_events: u64::MAX,
             waited: (0.0, 0),
             cut_at: None,
         }
@@ -223,6 +228,7 @@ impl World {
             }
             self.now = next.max(self.now);
             self.events += 1;
+            assert!(self.events <= self.most_events, "a livelock at {next:?}: {} events", self.events);
             self.deliver();
             let now = self.now;
             for end in self.flows.iter_mut().flatten() {
@@ -283,6 +289,11 @@ impl World {
                     let packet = Packet { bytes, flow: index as u64, ecn: Ecn::NotCapable, item };
                     self.links[side].offer(now_ns, packet);
                     self.events += 1;
+                    assert!(
+                        self.events <= self.most_events,
+                        "a livelock of sending: {:?}",
+                        end.layer.stats()
+                    );
                 }
                 end.peak_memory_bytes = end.peak_memory_bytes.max(end.layer.memory_bytes());
             }
