@@ -43,8 +43,9 @@ impl<'a> Transmit<'a> {
 }
 
 impl TransmitBuffer {
-    /// A buffer for this many datagrams of the greatest length.
+    /// A buffer for this many datagrams of the greatest length, at least one.
     pub fn new(datagrams: usize) -> Self {
+        let datagrams = datagrams.max(1);
         Self {
             bytes: vec![0; datagrams * MAX_PACKET].into(),
             filled: 0,
