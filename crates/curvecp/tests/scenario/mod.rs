@@ -119,7 +119,11 @@ impl Scenario {
         // Chicago sends a lost unit again and again at its own pace, so the bound leaves it much.
         world.most_events = 5_000 + total / 4;
         let limit = Duration::from_secs(7_200);
-        assert!(!world.run_until(limit), "something still happens after two hours: {}", states(&world.flows[0]));
+        assert!(
+            !world.run_until(limit),
+            "something still happens after two hours: {}",
+            states(&world.flows[0])
+        );
         let [client, server] = &world.flows[0];
         for (reader, writer, script) in
             [(server, client, &self.scripts[0]), (client, server, &self.scripts[1])]

@@ -5,6 +5,8 @@
 
 #![allow(dead_code, reason = "each test and example uses a part of it")]
 
+pub(crate) mod measure;
+
 use std::time::Duration;
 
 use curvecp::{LayerState, MessageConfig, MessageLayer, Read, Role};
@@ -289,7 +291,11 @@ impl World {
                     let packet = Packet { bytes, flow: index as u64, ecn: Ecn::NotCapable, item };
                     self.links[side].offer(now_ns, packet);
                     self.events += 1;
-                    assert!(self.events <= self.most_events, "a livelock of sending: {:?}", end.layer.stats());
+                    assert!(
+                        self.events <= self.most_events,
+                        "a livelock of sending: {:?}",
+                        end.layer.stats()
+                    );
                 }
                 end.peak_memory_bytes = end.peak_memory_bytes.max(end.layer.memory_bytes());
             }
