@@ -13,9 +13,11 @@ const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 /// Segments per window by which an AIMD with this decrease is as aggressive as Reno: RFC 9438, section 4.3.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// The segment by which the window is counted: the payload of a TCP segment on Ethernet and not of our shorter messages,
-/// so that the window grows by as many bytes as that of a TCP flow beside it.
-const SEGMENT: f64 = 1448.0;
+/// The segment by which the window is counted, in bytes: not our messages, which are shorter than TCP's segments, but what
+/// gives the bytes per second of a TCP flow with 1,448 bytes a segment at the same probability of loss per packet. A
+/// window of Reno's kind is as the root of (growth per round trip · data per packet), hence 1448²/1024. The aim is that
+/// of TFRC-SP, RFC 4828, for small packets.
+const SEGMENT: f64 = 1448.0 * 1448.0 / 1024.0;
 
 /// A stretch of congestion avoidance.
 #[derive(Clone, Copy, Debug)]
@@ -265,7 +267,7 @@ mod tests {
     fn a_spurious_event_restores_the_window() {
         let mut cubic = after_loss_at(100.0);
         cubic.on_spurious_event(MS);
-        assert_eq!((cubic.curve.window, cubic.window()), (100.0, 100 * SEGMENT as u64));
+        assert_eq!((cubic.curve.window, cubic.window()), (100.0, (100.0 * SEGMENT) as u64));
     }
 
     #[test]
