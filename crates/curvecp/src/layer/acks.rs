@@ -1,13 +1,16 @@
 //! Which of the peer's messages to acknowledge, and when.
 //!
 //! A peer that may be the reference gets one acknowledgment for every message, at once: its control of the rate needs
-//! them. A peer of ours gets one for ten messages or an eighth of a round trip, except where it can use one at once.
+//! them. A peer of ours gets about eight in a round trip, one for at most ten messages and for at least two, except where
+//! it can use one at once.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Messages per acknowledgment for a peer of ours.
-const MESSAGES_PER_ACK: u32 = 10;
+/// Acknowledgments in a round trip for a peer of ours.
+const ACKS_PER_ROUND_TRIP: u32 = 8;
+/// Messages per acknowledgment at least and at most.
+const MESSAGES_PER_ACK: [u32; 2] = [2, 10];
 /// The longest that an acknowledgment is delayed; the sender's probe time-out allows for it.
 pub(super) const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 /// Echoes that wait for a peer that gets one for each message. The reference has 128 messages on their way at most.
@@ -32,6 +35,9 @@ pub(super) struct Acks {
     /// The highest number so far.
     highest: u32,
     waiting: u32,
+    /// Messages since this instant, to tell how many come in a round trip; and how many came in the last.
+    round: (Duration, u32),
+    last_round: u32,
     at_once: bool,
     due: Option<Duration>,
 }
@@ -46,8 +52,14 @@ impl Acks {
         }
     }
 
-    /// A message of a peer that wants few acknowledgments. `urgent`: it can use one at once.
+    /// A message of a peer that wants few acknowledgments. `urgent`: it can use one at once. `delay`: how long an
+    /// acknowledgment may wait, an eighth of a round trip.
     pub(super) fn some(&mut self, now: Duration, id: u32, duplicate: bool, urgent: bool, delay: Duration) {
+        if now.saturating_sub(self.round.0) >= delay * ACKS_PER_ROUND_TRIP {
+            self.last_round = self.round.1;
+            self.round = (now, 0);
+        }
+        self.round.1 += 1;
         let in_order = id.wrapping_sub(self.highest) == 1;
         if (id.wrapping_sub(self.highest) as i32) > 0 {
             self.highest = id;
@@ -56,7 +68,9 @@ impl Acks {
             self.newest = Some((id, now, duplicate));
         }
         self.waiting += 1;
-        self.at_once |= urgent || duplicate || !in_order || self.waiting >= MESSAGES_PER_ACK;
+        let [least, most] = MESSAGES_PER_ACK;
+        let enough = (self.last_round / ACKS_PER_ROUND_TRIP).clamp(least, most);
+        self.at_once |= urgent || duplicate || !in_order || self.waiting >= enough;
         self.due.get_or_insert(now + delay);
     }
 
@@ -116,18 +130,39 @@ mod tests {
         assert_eq!(echoes, [4, 5, 7]);
     }
 
-    #[test]
-    fn messages_in_order_share_acknowledgments() {
+    /// Hands in messages at a pace; how many acknowledgments leave in the last round trip of 80 ms.
+    fn acks_in_a_round_trip(pace: Duration) -> u32 {
         let mut acks = Acks::default();
-        for id in 1..10 {
-            acks.some(id * MS, id, false, false, 25 * MS);
-            assert!(!acks.is_due(id * MS), "message {id}");
+        let (mut sent, mut now) = (0, Duration::ZERO);
+        for id in 1.. {
+            now += pace;
+            acks.some(now, id, false, false, 10 * MS);
+            if acks.is_due(now) {
+                acks.take(now);
+                sent += u32::from(now > 400 * MS);
+            }
+            if now >= 480 * MS {
+                break;
+            }
         }
-        acks.some(10 * MS, 10, false, false, 25 * MS);
-        assert_eq!(acks.take(12 * MS), Echo { id: 10, delay: 2 * MS, duplicate: false });
-        acks.some(20 * MS, 11, false, false, 25 * MS);
+        sent
+    }
+
+    #[test]
+    fn messages_in_order_share_acknowledgments_about_eight_in_a_round_trip() {
+        // At 1 ms 80 messages, so one for ten; at 100 us 800, still one for ten; at 8 ms ten, one for two.
+        assert!((7..=9).contains(&acks_in_a_round_trip(MS)));
+        assert!((78..=82).contains(&acks_in_a_round_trip(MS / 10)));
+        assert!((4..=6).contains(&acks_in_a_round_trip(8 * MS)));
+    }
+
+    #[test]
+    fn a_lone_message_is_acknowledged_after_the_delay() {
+        let mut acks = Acks::default();
+        acks.some(20 * MS, 1, false, false, 25 * MS);
         assert_eq!(acks.deadline(), Some(45 * MS));
-        assert!(acks.is_due(45 * MS));
+        assert!(!acks.is_due(44 * MS) && acks.is_due(45 * MS));
+        assert_eq!(acks.take(46 * MS), Echo { id: 1, delay: 26 * MS, duplicate: false });
     }
 
     #[test]

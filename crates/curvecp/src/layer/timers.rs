@@ -8,6 +8,8 @@ use crate::congestion::LossDetection;
 
 /// The longest time between probes unless the round trip is longer: a peer in its time-wait must see several.
 const MAX_PROBE_TIMEOUT: Duration = Duration::from_secs(4);
+/// After this time without messages a connection gives back the memory of its buffers.
+const TRIM_AFTER: Duration = Duration::from_secs(1);
 /// Probes that leave at a time-out: RFC 9002, section 6.2.4.
 const PROBES: u8 = 2;
 
@@ -27,6 +29,7 @@ impl MessageLayer {
                 self.recovery.loss_time(),
                 self.probe_time(),
                 self.ping_time(),
+                self.trim_time(),
                 self.idle_time(),
             ]
             .into_iter()
@@ -57,6 +60,11 @@ impl MessageLayer {
         }
         if due(self.probe_time()) {
             self.probe(now);
+        }
+        if due(self.trim_time()) {
+            self.send.trim();
+            self.receive.trim();
+            self.recovery.trim();
         }
         if due(self.ping_time()) {
             self.wants_ping = true;
@@ -89,6 +97,11 @@ impl MessageLayer {
         let ack_delay = if matches!(self.peer, Peer::Ours { .. }) { MAX_ACK_DELAY } else { Duration::ZERO };
         let since = self.last_ping.max(self.recovery.last_sent());
         Some(since + self.recovery.probe_timeout(ack_delay, MAX_PROBE_TIMEOUT))
+    }
+
+    fn trim_time(&self) -> Option<Duration> {
+        let since = self.last_received.max(self.recovery.last_sent());
+        (self.send.can_trim() || self.receive.can_trim()).then_some(since + TRIM_AFTER)
     }
 
     fn ping_time(&self) -> Option<Duration> {

@@ -404,9 +404,6 @@ impl Recovery {
             self.records.pop_front();
             self.first += 1;
         }
-        if self.records.is_empty() && self.records.capacity() > 64 {
-            self.records = VecDeque::new();
-        }
         persistent
     }
 
@@ -454,6 +451,11 @@ impl Recovery {
         (self.first, self.scan) = (self.next_number(), self.next_number());
         self.records = VecDeque::new();
         (self.in_flight, self.in_flight_bytes, self.loss_time) = (0, 0, None);
+    }
+
+    /// Gives back the memory that holds nothing.
+    pub(crate) fn trim(&mut self) {
+        self.records.shrink_to_fit();
     }
 
     /// Bytes of memory.

@@ -112,9 +112,6 @@ impl ReceiveStream {
         if length > 0 {
             self.ring.get(self.read, &mut into[..length]);
             self.read += length as u64;
-            if self.read == self.contiguous && self.islands.is_empty() && self.ring.capacity() > 65_536 {
-                self.ring.clear();
-            }
             return Read::Bytes(length);
         }
         match self.end {
@@ -174,6 +171,19 @@ impl ReceiveStream {
         }
     }
 
+    /// Whether memory is held for nothing.
+    pub(crate) fn can_trim(&self) -> bool {
+        self.ring.capacity() > 0 && self.read == self.contiguous && self.islands.is_empty()
+    }
+
+    /// Gives back the memory that holds nothing.
+    pub(crate) fn trim(&mut self) {
+        if self.can_trim() {
+            self.ring.clear();
+            self.islands.clear();
+        }
+    }
+
     /// Bytes of memory.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.ring.capacity() + self.islands.len() * size_of::<(u64, u64)>()
@@ -220,14 +230,16 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_taken_as_data_arrives_and_given_back_when_it_is_read() {
+    fn memory_is_taken_as_data_arrives_and_can_be_given_back_when_it_is_read() {
         let mut stream = ReceiveStream::new(1 << 20);
         assert_eq!(stream.memory_bytes(), 0);
         for at in 0..120 {
             stream.accept(at * 1024, &[1; 1024], None);
         }
         assert_eq!(stream.memory_bytes(), 131_072);
+        stream.trim();
         assert_eq!(read_all(&mut stream).0.len(), 120 * 1024);
+        stream.trim();
         assert_eq!(stream.memory_bytes(), 0);
     }
 

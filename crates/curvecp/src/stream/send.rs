@@ -223,9 +223,6 @@ impl SendStream {
         if !self.islands.is_empty() {
             self.islands.remove_below(self.units.front().map_or(u64::MAX, |unit| unit.start));
         }
-        if self.units.is_empty() && self.written == self.acknowledged && self.ring.capacity() > 65_536 {
-            self.release();
-        }
     }
 
     /// The unit of a serial number, unless it and everything before it is acknowledged.
@@ -237,7 +234,18 @@ impl SendStream {
         self.units.get_mut(usize::try_from(serial.checked_sub(self.first)?).ok()?)
     }
 
-    /// Frees the memory of what is acknowledged.
+    /// Whether memory is held for nothing.
+    pub(crate) fn can_trim(&self) -> bool {
+        self.ring.capacity() > 0 && self.units.is_empty() && self.written == self.acknowledged
+    }
+
+    /// Gives back the memory that holds nothing.
+    pub(crate) fn trim(&mut self) {
+        if self.can_trim() {
+            self.release();
+        }
+    }
+
     fn release(&mut self) {
         self.ring.clear();
         self.units = VecDeque::new();
@@ -333,12 +341,14 @@ mod tests {
     }
 
     #[test]
-    fn the_buffer_has_a_bound_and_is_freed_when_all_is_acknowledged() {
+    fn the_buffer_has_a_bound_and_can_be_freed_when_all_is_acknowledged() {
         let mut stream = SendStream::default();
         assert_eq!(stream.write(&[0; 200_000], 131_072), 131_072);
         assert_eq!(stream.write(&[0; 1], 131_072), 0);
         while stream.cut(1024, u64::MAX, 0).is_some() {}
+        stream.trim();
         assert_eq!(acknowledge(&mut stream, 0, 131_072).len(), 128);
+        stream.trim();
         assert_eq!(stream.memory_bytes(), 0);
     }
 

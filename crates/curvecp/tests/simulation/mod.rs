@@ -5,6 +5,8 @@
 
 #![allow(dead_code, reason = "each test and example uses a part of it")]
 
+pub(crate) mod measure;
+
 use std::time::Duration;
 
 use curvecp::{LayerState, MessageConfig, MessageLayer, Read, Role};
