@@ -224,3 +224,6 @@ impl MessageLayer {
         self.acks.clear();
     }
 }
+
+#[cfg(test)]
+mod tests;
