@@ -33,6 +33,7 @@ struct Reference {
     next_id: u32,
     last_block: Duration,
     interval: Duration,
+    timeout: Duration,
     received: Vec<Option<u8>>,
     received_bytes: usize,
     end: Option<usize>,
@@ -49,7 +50,7 @@ struct Reference {
 }
 
 impl Reference {
-    fn new(outgoing: Vec<u8>, interval: Duration) -> Self {
+    fn new(outgoing: Vec<u8>, [interval, timeout]: [Duration; 2]) -> Self {
         Self {
             outgoing,
             cut: 0,
@@ -59,6 +60,7 @@ impl Reference {
             next_id: 1,
             last_block: Duration::ZERO,
             interval,
+            timeout,
             received: vec![],
             received_bytes: 0,
             end: None,
@@ -97,8 +99,7 @@ impl Reference {
     }
 
     fn send_block(&mut self, now: Duration) -> Option<Vec<u8>> {
-        let timeout = 200 * MS;
-        let late = |block: &Block| block.sent.is_some_and(|sent| now >= sent + timeout);
+        let late = |block: &Block| block.sent.is_some_and(|sent| now >= sent + self.timeout);
         let index = match self.blocks.iter().position(late) {
             Some(index) => index,
             None if self.blocks.len() < BLOCKS && !self.end_cut => {
@@ -199,11 +200,17 @@ struct Run {
 }
 
 /// Streams in both directions over 10 ms each way; message i of a direction is lost, or late, as `fate` says.
-fn run(role: Role, algorithm: Algorithm, there: usize, back: usize, fate: impl Fn(u64) -> Fate) -> Run {
+fn run(
+    role: Role,
+    algorithm: Algorithm,
+    [there, back]: [usize; 2],
+    pace: [Duration; 2],
+    fate: impl Fn(u64) -> Fate,
+) -> Run {
     let config = MessageConfig { algorithm, ..MessageConfig::default() };
     let mut layer = MessageLayer::new(config, role, 1, Duration::ZERO);
     let outgoing = bytes(there, 3);
-    let mut reference = Reference::new(bytes(back, 5), 2 * MS);
+    let mut reference = Reference::new(bytes(back, 5), pace);
     let mut wires: [Vec<(Duration, u64, Vec<u8>)>; 2] = [vec![], vec![]];
     let mut newest = 0;
     let (mut written, mut read, mut outcome, mut count) = (0, vec![], None, 0);
@@ -280,7 +287,7 @@ fn bytes(length: usize, seed: u64) -> Vec<u8> {
 }
 
 /// What holds whatever is lost.
-fn check(run: &Run, there: usize, back: usize) {
+fn check(run: &Run, [there, back]: [usize; 2]) {
     let reference = &run.reference;
     let stats = run.layer.stats();
     assert!(
@@ -297,20 +304,22 @@ fn check(run: &Run, there: usize, back: usize) {
     assert!(run.longest_burst <= 64, "a burst of {}", run.longest_burst);
 }
 
-const SIZES: [(usize, usize); 5] = [(0, 0), (24, 100_000), (300_000, 0), (1, 1), (400_000, 150_000)];
+/// Bytes to and from the reference.
+const SIZES: [[usize; 2]; 5] = [[0, 0], [24, 100_000], [3_000_000, 0], [1, 1], [400_000, 150_000]];
+/// Its interval and its time-out: calm; and eager, with retransmissions that cross acknowledgments.
+const PACES: [[Duration; 2]; 2] =
+    [[Duration::from_millis(2), Duration::from_millis(200)], [Duration::ZERO, Duration::from_millis(25)]];
 
 #[test]
 fn streams_cross_to_and_from_the_reference() {
     for algorithm in Algorithm::ALL {
         for role in [Role::Client, Role::Server] {
-            for (there, back) in SIZES {
-                let run = run(role, algorithm, there, back, |_| Fate::Arrives);
-                check(&run, there, back);
+            for sizes in SIZES {
+                let run = run(role, algorithm, sizes, PACES[0], |_| Fate::Arrives);
+                check(&run, sizes);
                 assert_eq!(run.reference.overflowed, 0);
-                assert!(
-                    back < 100_000 || run.reference.samples as usize >= back / 1024,
-                    "an echo for every block"
-                );
+                let blocks = sizes[1] / 1024;
+                assert!(run.reference.samples as usize >= blocks, "an echo for every block");
             }
         }
     }
@@ -324,8 +333,8 @@ fn streams_cross_to_and_from_the_reference_over_losses_and_reordering() {
             5..=12 => Fate::Late,
             _ => Fate::Arrives,
         };
-        for (there, back) in SIZES {
-            check(&run(Role::Client, Algorithm::Cubic, there, back, fate), there, back);
+        for (sizes, pace) in SIZES.into_iter().flat_map(|sizes| PACES.map(|pace| (sizes, pace))) {
+            check(&run(Role::Client, Algorithm::Cubic, sizes, pace, fate), sizes);
         }
     }
 }
