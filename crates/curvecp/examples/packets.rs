@@ -112,7 +112,7 @@ impl Side {
                 bytes.extend_from_slice(transmit.bytes);
                 let begin = cpu_time();
                 to.endpoint.handle_datagrams(now, from, &mut bytes, transmit.segment);
-                to.received += (cpu_time() - begin);
+                to.received += cpu_time() - begin;
             }
         }
     }
