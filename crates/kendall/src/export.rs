@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use kendall_analysis::Report;
 use kendall_lab::export::{self, Format, Source};
-use kendall_report::Report;
 use kendall_report::junit::Suite;
 
 use crate::load::{self, Found};

@@ -14,9 +14,11 @@ mod trial_view;
 use std::path::Path;
 use std::thread;
 
+use kendall_analysis::{
+    Counts, ExpectedWidth, Growth, Point, Report, Resources, TrialLine, TrialLink, WarmupBy,
+};
 use kendall_archive::{Manifest, read_json, read_trial};
 use kendall_record::{RecordError, RequestRow};
-use kendall_report::{Counts, Expected, Growth, Point, Report, Resources, TrialLine, TrialLink, WarmupBy};
 use kendall_station::{Answer, Arrivals, Class, Estimate};
 use kendall_stats::random::{Purpose, derive};
 
@@ -449,7 +451,7 @@ impl Measurement {
     }
 
     /// How wide theory expects the intervals to be, of the station that the settings describe.
-    fn expected(&self, observed: &Observed<'_>) -> Option<Expected> {
+    fn expected(&self, observed: &Observed<'_>) -> Option<ExpectedWidth> {
         let own = observed.notations(&[]);
         let station = observed.station(own.first()?, Precision::Full).ok()?;
         replay::expected(&station, &self.answer, self.stop)

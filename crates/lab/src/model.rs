@@ -1,7 +1,7 @@
 //! The stations that a measurement is laid beside, made from what was set and measured, and what they answer.
 
+use kendall_analysis::{Modelled, Modelling, ServiceSeen};
 use kendall_evidence::streamed::Warmup;
-use kendall_report::{Modelled, Modelling, ServiceSeen};
 use kendall_simulation::{StopRule, simulate};
 use kendall_station::{
     Answer, Arrivals, Attendance, Class, Discipline, Kind, Law, Notation, Profile, Servers, Station,

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use kendall_analysis::Resources;
 use kendall_archive::series::Series;
 use kendall_load::{RunSummary, Timing};
 use kendall_probe::{
@@ -10,7 +11,6 @@ use kendall_probe::{
     Watch, bottleneck,
 };
 use kendall_record::RecordError;
-use kendall_report::Resources;
 use serde::{Deserialize, Serialize};
 
 /// The readings of a trial, in its folder.

@@ -1,7 +1,7 @@
 //! The replay of a combination's trials, and how wide theory expects their intervals to be.
 
+use kendall_analysis::ExpectedWidth;
 use kendall_evidence::{Candidates, Pair, RowClass, Rules, Trial, candidates};
-use kendall_report::Expected;
 use kendall_simulation::StopRule;
 use kendall_station::{Answer, By, Discipline, Servers, Station};
 use kendall_stats as statistics;
@@ -41,7 +41,7 @@ fn thinned(mut pairs: Vec<Pair>) -> Vec<Pair> {
 
 /// How wide theory expects the intervals of an answer's means to be, if the system is this station. `None` where it has no
 /// steady state, or was not run to show it.
-pub(crate) fn expected(station: &Station, measured: &Answer, stop: StopRule) -> Option<Expected> {
+pub(crate) fn expected(station: &Station, measured: &Answer, stop: StopRule) -> Option<ExpectedWidth> {
     let By::Measurement { requests, trials } = measured.by else { return None };
     if matches!(stop, StopRule::Runs { .. }) {
         return None;
@@ -61,7 +61,7 @@ pub(crate) fn expected(station: &Station, measured: &Answer, stop: StopRule) -> 
     let is_long = each / plan.rate_per_s > LONG * plan.warmup.relaxation_s;
     let seen_s = measured.response.mean_s.half_width();
     let chance = is_long.then(|| plan.response.chance_of_so_narrow(seen_s, trials, each)).flatten();
-    Some(Expected {
+    Some(ExpectedWidth {
         response_s: half_width_s(&plan.response),
         waiting_s: plan.waiting.as_ref().map(half_width_s),
         chance,

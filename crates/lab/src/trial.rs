@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use kendall_analysis::LeftOut;
 use kendall_archive::TrialWriter;
 use kendall_evidence::streamed::Warmup;
 use kendall_link::{Asked, LinkError};
 use kendall_load::{LoadError, Plan, Progress, RequestClass, RunSummary, run};
 use kendall_probe::ProbeError;
 use kendall_record::{RecordError, RequestRow, stamps};
-use kendall_report::LeftOut;
 use kendall_station::{Answer, Arrivals, Law};
 use serde::{Deserialize, Serialize};
 

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use kendall_evidence::expect::{Judged, Verdict};
 
-use crate::model::Report;
 use crate::svg::escaped;
+use kendall_analysis::Report;
 
 /// What was expected of one run.
 #[derive(Clone, Debug)]

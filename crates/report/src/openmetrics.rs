@@ -9,7 +9,7 @@ use std::fmt::Write;
 use kendall_record::Outcome;
 use kendall_station::{Answer, Estimate};
 
-use crate::model::{Modelling, Point, Report};
+use kendall_analysis::{Modelling, Point, Report};
 
 /// Response times of one point, counted by the upper bounds of a histogram.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,6 +1,6 @@
 //! The formulas' lines along the rate.
 
-use kendall_report::Curve;
+use kendall_analysis::Curve;
 use kendall_station::{Answer, Notation};
 
 use super::{Measurement, order, sorted};

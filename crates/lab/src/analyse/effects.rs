@@ -1,7 +1,7 @@
 //! What each factor does, from the trials of every combination.
 
+use kendall_analysis::{EffectsSeen, Report, TrialLine};
 use kendall_evidence::effects::{Cell, effects};
-use kendall_report::{EffectsSeen, Report, TrialLine};
 
 /// The effects on the mean response and on that of 99 % of the requests, where several factors were varied and every
 /// combination was measured.
@@ -13,8 +13,8 @@ pub(super) fn seen(report: &Report) -> Vec<EffectsSeen> {
 
 fn of(report: &Report, name: &str, value: impl Fn(&TrialLine) -> Option<f64>) -> Option<EffectsSeen> {
     let levels: Vec<usize> = report.factors.iter().map(|factor| factor.values.len()).collect();
-    let cell = |(place, point): (usize, &kendall_report::Point)| {
-        let level = |factor: &kendall_report::Factor| {
+    let cell = |(place, point): (usize, &kendall_analysis::Point)| {
+        let level = |factor: &kendall_analysis::Factor| {
             factor.values.iter().position(|value| value == point.setting(&factor.name))
         };
         let levels = report.factors.iter().map(level).collect::<Option<Vec<usize>>>()?;

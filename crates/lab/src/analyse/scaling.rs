@@ -1,6 +1,6 @@
 //! How much the system bears: the knee of a model, and the scalability law through closed populations.
 
-use kendall_report::{Curve, Knee, Scaling, UslSeen};
+use kendall_analysis::{Curve, Knee, Scaling, UslSeen};
 use kendall_station::Arrivals;
 use kendall_theory::scalability::{PeakSeen, Point, fit_usl};
 

@@ -1,6 +1,6 @@
 //! How times spread: the slow end of the response times, and a histogram of the service times beside the laws of the models.
 
-use kendall_report::ServiceSpread;
+use kendall_analysis::ServiceSpread;
 use kendall_station::{Kind, Notation};
 use kendall_stats::{minimum_samples, quantile_rank};
 

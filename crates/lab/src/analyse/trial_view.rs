@@ -4,8 +4,8 @@ mod along_time;
 mod laws;
 mod one_by_one;
 
+use kendall_analysis::{Ended, Heat, TrialView};
 use kendall_record::{Outcome, RequestRow};
-use kendall_report::{Ended, Heat, TrialView};
 use kendall_station::Arrivals;
 use kendall_stats::{minimum_samples, quantile_rank};
 

@@ -1,7 +1,7 @@
 //! What passed in each interval of a trial.
 
+use kendall_analysis::{Interval, Spread};
 use kendall_record::{Outcome, RequestRow};
-use kendall_report::{Interval, Spread};
 use kendall_stats::quantile_rank;
 
 use super::{Rows, seconds};

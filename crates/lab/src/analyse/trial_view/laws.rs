@@ -1,7 +1,7 @@
 //! Service times and arrivals of a trial against laws, and how unevenly requests come.
 
+use kendall_analysis::{AgainstLaw, Dispersion};
 use kendall_evidence::check::closest_law;
-use kendall_report::{AgainstLaw, Dispersion};
 use kendall_station::{Arrivals, Law};
 use kendall_stats::number::{significant, time};
 use kendall_stats::{dispersion_index, mean, variance};

@@ -1,7 +1,7 @@
 //! Requests one by one: the whole trial thinned, and every request around two of them.
 
+use kendall_analysis::{Stages, Window, WindowOf};
 use kendall_record::RequestRow;
-use kendall_report::{Stages, Window, WindowOf};
 use kendall_stats::quantile_rank;
 
 use super::{Rows, evenly, seconds, slowest};
