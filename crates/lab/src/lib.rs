@@ -11,7 +11,6 @@ mod compare;
 mod cost;
 mod disturbance;
 mod experiment;
-pub mod export;
 mod fault;
 mod file;
 mod hopeless;

@@ -1,15 +1,14 @@
 //! Figures, pages and tables of what the analysis of a run says.
 //!
 //! The analysis (`kendall_analysis::Report`) is drawn three ways: a [`terminal`] table, one self-contained HTML page ([`page`]) and
-//! pictures for a paper ([`paper`]). This crate computes no answers, judges nothing and reads no records: every number and every
-//! sentence on its pages comes from the analysis.
+//! pictures for a paper ([`paper`]). This crate computes no answers, judges nothing: every number and every sentence
+//! on its pages comes from the analysis. Only [`export`] reads records, to write the requests in the formats of other tools.
 
 mod chart;
+pub mod export;
 pub mod figure;
 pub mod flame;
-pub mod junit;
 mod load;
-pub mod openmetrics;
 mod page;
 mod paper;
 pub mod picture;

@@ -8,7 +8,7 @@ use kendall_evidence::streamed::Streamed;
 use kendall_lab::Verdict;
 use kendall_load::RunSummary;
 use kendall_record::Outcome;
-use kendall_report::junit::Suite;
+use kendall_report::export::suite::Suite;
 use serde::{Deserialize, Serialize};
 
 use super::watched::Watched;

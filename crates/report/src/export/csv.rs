@@ -4,7 +4,7 @@ use std::path::Path;
 
 use kendall_record::RequestRow;
 
-use super::{ExportError, Source};
+use crate::export::format::{Export, ExportError, Exported, ExportedTrial};
 
 /// The heads of the columns. Instants are in nanoseconds since the start of the trial, and empty where they never came;
 /// service and the fixed part of it are in nanoseconds.
@@ -28,27 +28,42 @@ const HEAD: [&str; 17] = [
     "fixed",
 ];
 
-/// Writes the rows of trials as text.
-///
-/// # Errors
-/// Fails where a record cannot be read or the file cannot be written.
-pub(super) fn write_csv(trials: &[Source], to: &Path) -> Result<(), ExportError> {
-    let failed = |error: csv::Error| ExportError::Write { path: to.into(), source: error.into() };
-    let mut out = csv::Writer::from_path(to).map_err(failed)?;
-    out.write_record(HEAD).map_err(failed)?;
-    for trial in trials {
-        for row in trial.rows()? {
-            out.write_record(cells(trial, &row)).map_err(failed)?;
-        }
+/// Every request as a row of text.
+#[derive(Debug)]
+pub struct Csv;
+
+impl Export for Csv {
+    fn name(&self) -> &'static str {
+        "csv"
     }
-    out.flush().map_err(|source| ExportError::Write { path: to.into(), source })
+
+    fn about(&self) -> &'static str {
+        "all requests in one file, a row each"
+    }
+
+    fn file(&self) -> &'static str {
+        "requests.csv"
+    }
+
+    /// One trial is in memory at a time.
+    fn write(&self, run: &Exported<'_>, to: &Path) -> Result<(), ExportError> {
+        let failed = |error: csv::Error| ExportError::write(to)(error.into());
+        let mut out = csv::Writer::from_path(to).map_err(failed)?;
+        out.write_record(HEAD).map_err(failed)?;
+        for trial in &run.trials {
+            for row in trial.rows()? {
+                out.write_record(cells(trial, &row)).map_err(failed)?;
+            }
+        }
+        out.flush().map_err(ExportError::write(to))
+    }
 }
 
-fn cells(trial: &Source, row: &RequestRow) -> [String; HEAD.len()] {
+fn cells(trial: &ExportedTrial, row: &RequestRow) -> [String; HEAD.len()] {
     let instant = |instant: Option<i64>| instant.map_or_else(String::new, |ns| ns.to_string());
     [
         trial.name.clone(),
-        (row.scheduled < trial.warmup_ns).to_string(),
+        (!trial.counts(row)).to_string(),
         row.index.to_string(),
         row.class.to_string(),
         row.scheduled.to_string(),
