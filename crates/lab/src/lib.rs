@@ -13,6 +13,7 @@ mod disturbance;
 mod experiment;
 mod fault;
 mod file;
+mod generator_verdict;
 mod hopeless;
 mod lab;
 mod link;
@@ -33,7 +34,6 @@ mod serving;
 mod system;
 mod trial;
 mod unstamped;
-mod verdict;
 mod view;
 mod warmup;
 
@@ -47,6 +47,7 @@ pub use experiment::{
 };
 pub use fault::Fault;
 pub use file::{ExperimentError, parse, read};
+pub use generator_verdict::{Check, Checked, Doubt, GeneratorVerdict, Limit, Trust, judge};
 pub use lab::{Ended, Lab, LabError, drawn_seed};
 pub use link::{LINK, LinkRecord};
 pub use live::Live;
@@ -60,4 +61,3 @@ pub use selfcheck::{CaseResult, KnownStation, SeedResult, Selfcheck, SelfcheckEr
 pub use server::{LISTENING, ServerError, Usage};
 pub use system::{COMMAND, Home, LoadResult, Serving, Settings, System, URL};
 pub use trial::{Measured, TrialError, TrialResult};
-pub use verdict::{Check, Checked, Limit, Trust, Verdict};

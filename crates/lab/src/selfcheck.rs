@@ -32,13 +32,13 @@ use serde::Serialize;
 
 use crate::disturbance::{BOUND, Disturbance};
 use crate::experiment::Combination;
+use crate::generator_verdict::Trust;
 use crate::load::Load;
 use crate::model::thinned;
 use crate::probe::Probing;
 use crate::schedule::Trial;
 use crate::system::{Settings, System};
 use crate::trial::{Bench, Task, TrialError};
-use crate::verdict::Trust;
 
 /// What the replay is told of the servers. No case has so many.
 const TOLD: Servers = Servers::new(3).expect("not zero");
