@@ -3,16 +3,23 @@
 //! [`Report`] is all that is known of one experiment, and [`findings`] what it says in sentences. Nothing here draws, reads a
 //! file or a clock: rows, manifests and settings are handed in, and what comes out is numbers, sentences and tables of text.
 
+pub mod candidates;
 pub mod comparison;
 pub mod effects;
 pub mod expected;
 pub mod finding;
+pub mod generator;
 pub mod link;
+pub mod models;
 pub mod ratio;
 pub mod relative;
 pub mod replay;
 pub mod report;
+pub mod scaling;
+pub mod spread;
 pub mod table;
+pub mod thin;
+pub mod trial_view;
 pub mod versus;
 
 pub use finding::contrast::Contrast;

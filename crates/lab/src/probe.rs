@@ -13,7 +13,7 @@ use kendall_probe::{
 use kendall_record::RecordError;
 use serde::{Deserialize, Serialize};
 
-use crate::generator_verdict::GeneratorVerdict;
+use kendall_analysis::generator::GeneratorVerdict;
 
 /// The readings of a trial, in its folder.
 const TABLE: &str = "resources.parquet";

@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::disturbance::{Disturbance, Look};
 use crate::experiment::Combination;
-use crate::generator_verdict::{GeneratorVerdict, judge};
 use crate::hopeless;
 use crate::link::{Bed, Crossing, LinkRecord};
 use crate::live::Live;
@@ -30,6 +29,7 @@ use crate::serving::Serving;
 use crate::system::{Home, Settings, System};
 use crate::unstamped::{Unstamped, lone_s};
 use crate::warmup;
+use kendall_analysis::generator::{GeneratorVerdict, judge};
 
 /// How long the search for the capacity loads the server: at first, and at most where requests are few.
 const CALIBRATE: Duration = Duration::from_secs(2);

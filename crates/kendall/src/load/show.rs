@@ -3,9 +3,9 @@
 use std::fmt;
 
 use kendall_analysis::Table;
+use kendall_analysis::generator::Check;
 use kendall_evidence::streamed::{QuantileSeen, Streamed, TimesSeen};
 use kendall_evidence::{ClassScore, Score};
-use kendall_lab::Check;
 use kendall_record::Outcome;
 use kendall_report::LoadPage;
 use kendall_station::Estimate;

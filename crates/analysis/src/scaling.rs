@@ -1,36 +1,22 @@
 //! How much the system bears: the knee of a model, and the scalability law through closed populations.
 
-use kendall_analysis::{Curve, Knee, Scaling, UslSeen};
-use kendall_station::Arrivals;
 use kendall_theory::scalability::{PeakSeen, Point, fit_usl};
 
-use super::Measurement;
-use crate::axis::Axis;
-use crate::experiment::Combination;
+use crate::report::point::Curve;
+use crate::report::scaling::{Knee, Scaling, UslSeen};
 
 /// Places on the line of a law.
 const STEPS: u32 = 100;
 /// The line goes on beyond the largest population by this factor.
 const BEYOND: f64 = 1.3;
 
-/// The later factors' values, and the points that have them.
-type Group<'a> = (Vec<(String, String)>, Vec<&'a Measurement>);
+/// Populations and the throughput that was measured with each, per second, of the points of a group; `None` at one whose load is
+/// not a closed population.
+pub type Populations = Vec<Option<(u32, f64)>>;
 
-/// What can be fitted to each group of points that differ in the first factor only.
-pub(super) fn scalings(
-    axis: &Axis,
-    curves: &[Curve],
-    measured: &[(&Combination, Measurement)],
-) -> Vec<Scaling> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    for (combination, measurement) in measured {
-        let group: Vec<(String, String)> = axis.settings(combination).into_iter().skip(1).collect();
-        match groups.iter_mut().find(|(known, _)| *known == group) {
-            Some((_, points)) => points.push(measurement),
-            None => groups.push((group, vec![measurement])),
-        }
-    }
-    let scaling = |(group, points): Group<'_>| {
+/// What can be said of each group of points: its settings, and its populations. The curves are those of all groups.
+pub fn scalings(curves: &[Curve], groups: Vec<(Vec<(String, String)>, Populations)>) -> Vec<Scaling> {
+    let scaling = |(group, points): (Vec<(String, String)>, Populations)| {
         // The first model is the one that the experiment names first.
         let knee = curves.iter().find(|curve| curve.group == group).and_then(knee);
         Scaling { knee, usl: usl(&points), group }
@@ -54,12 +40,10 @@ fn knee(curve: &Curve) -> Option<Knee> {
 }
 
 /// The universal scalability law through the points of closed populations; `None` where they are others, or too few.
-fn usl(points: &[&Measurement]) -> Option<UslSeen> {
-    let point = |measurement: &&Measurement| match measurement.arrivals {
-        Arrivals::Closed { population, .. } => {
-            Some(Point::new(f64::from(population), measurement.answer.throughput_per_s.value))
-        }
-        _ => None,
+fn usl(points: &[Option<(u32, f64)>]) -> Option<UslSeen> {
+    let point = |point: &Option<(u32, f64)>| {
+        let (population, per_s) = (*point)?;
+        Some(Point::new(f64::from(population), per_s))
     };
     let points: Vec<Point> = points.iter().map(point).collect::<Option<_>>()?;
     let usl = fit_usl(&points).ok()?;

@@ -1,86 +1,41 @@
 //! The stations that a measurement is laid beside, made from what was set and measured, and what they answer.
 
-use kendall_analysis::{Modelled, Modelling, ServiceSeen};
-use kendall_evidence::streamed::Warmup;
 use kendall_simulation::{StopRule, simulate};
 use kendall_station::{
-    Answer, Arrivals, Attendance, Class, Discipline, Kind, Law, Notation, Profile, Servers, Station,
+    Answer, Arrivals, Attendance, Class, Discipline, Kind, Law, Notation, Servers, Station,
 };
 use kendall_theory::formula;
 
-use crate::experiment::Model;
-use crate::load::{Load, Schedule};
+use crate::report::point::{Modelled, Modelling, ServiceSeen};
+use crate::thin::thinned;
 
 /// Service times that a model's empirical law keeps; more are thinned evenly.
 const KEPT_SERVICES: usize = 20_000;
-/// A trial of more requests than this is as good as one in a steady state.
-const LONGEST_RUN: u64 = 100_000;
-/// Requests to simulate in runs, and bounds of their number.
-const SIMULATED: u64 = 1_000_000;
-const FEWEST_RUNS: u64 = 30;
-const MOST_RUNS: u64 = 480;
 /// Places on a formula's curve.
 const CURVE_STEPS: u32 = 60;
 
 /// What models are made from.
-pub(crate) struct Observed<'a> {
+#[derive(Clone, Copy, Debug)]
+pub struct Observed<'a> {
     /// As they were set.
-    pub(crate) arrivals: &'a Arrivals,
+    pub arrivals: &'a Arrivals,
     /// As the server stamped them, ascending.
-    pub(crate) services_s: &'a [f64],
+    pub services_s: &'a [f64],
     /// The classes that came, with their shares; empty for one.
-    pub(crate) classes: &'a [Class],
+    pub classes: &'a [Class],
     /// The servers of the system.
-    pub(crate) servers: Servers,
+    pub servers: Servers,
     /// The order in which the system served.
-    pub(crate) discipline: Discipline,
+    pub discipline: Discipline,
     /// The part of the response time that passes outside the station.
-    pub(crate) delay_s: f64,
+    pub delay_s: f64,
     /// How long to simulate, so that like is compared with like.
-    pub(crate) stop: StopRule,
-}
-
-/// How to simulate a load. An open stream that stops after so many requests, all of them counted, is simulated as what
-/// it is: so many requests to an empty server, and that many times. So are stages, which end by themselves. Others are taken
-/// for glimpses of a steady state.
-pub(crate) fn stop(load: &Load) -> StopRule {
-    let open = match &load.schedule {
-        Schedule::Rate(_, arrivals) | Schedule::Share(_, arrivals) => {
-            matches!(arrivals, Arrivals::Open { .. })
-        }
-        Schedule::Fixed(Arrivals::Varying(profile)) => return staged(load, profile),
-        Schedule::Fixed(Arrivals::Attended(_)) => {
-            let customers = load.requests.unwrap_or(SIMULATED).min(SIMULATED);
-            return StopRule::Runs { customers, runs: FEWEST_RUNS };
-        }
-        Schedule::Fixed(_) => false,
-    };
-    match load.requests {
-        Some(customers)
-            if open
-                && load.warmup == Warmup::Until(0)
-                && load.duration.is_none()
-                && customers <= LONGEST_RUN =>
-        {
-            StopRule::Runs { customers, runs: (SIMULATED / customers).clamp(FEWEST_RUNS, MOST_RUNS) }
-        }
-        _ => StopRule::default(),
-    }
-}
-
-/// How to simulate stages: to their end, often enough for a precise mean. A count that ends them before is kept to.
-fn staged(load: &Load, profile: &Profile) -> StopRule {
-    let Some(ends_s) = profile.ends_s() else { return StopRule::default() };
-    let expected = profile.expected(load.duration.map_or(ends_s, |time| ends_s.min(time.as_secs_f64())));
-    // As many as ever come: a Poisson number exceeds its mean by ten standard deviations once in 10²³ times.
-    let most = (expected + 10.0 * expected.sqrt() + 10.0) as u64;
-    let customers = load.requests.map_or(most, |requests| requests.min(most));
-    StopRule::Runs { customers, runs: (SIMULATED / customers).clamp(FEWEST_RUNS, MOST_RUNS) }
+    pub stop: StopRule,
 }
 
 /// How closely a model's service law follows the measured one.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Precision {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
     /// The samples themselves.
     Full,
     /// A law with their mean and variance, for formulas that need no more.
@@ -89,7 +44,7 @@ pub(crate) enum Precision {
 
 impl Observed<'_> {
     /// Mean and variation of the service times, where the server told them.
-    pub(crate) fn service(&self) -> Option<ServiceSeen> {
+    pub fn service(&self) -> Option<ServiceSeen> {
         let n = self.services_s.len();
         if n == 0 {
             return None;
@@ -101,7 +56,7 @@ impl Observed<'_> {
 
     /// The stations to compare with: those of the file, or the one that the settings describe. One that names no
     /// order is of the order in which the system served, and one without a population has that of the load.
-    pub(crate) fn notations(&self, models: &[Model]) -> Vec<Notation> {
+    pub fn notations(&self, models: &[Notation]) -> Vec<Notation> {
         let population = match self.arrivals {
             Arrivals::Closed { population, .. } => Some(*population),
             Arrivals::Attended(users) => Some(users.most()),
@@ -117,7 +72,7 @@ impl Observed<'_> {
             ..notation.clone()
         };
         if !models.is_empty() {
-            return models.iter().map(|model| fill(&model.station)).collect();
+            return models.iter().map(fill).collect();
         }
         let arrivals = self.arrivals.letter().parse().unwrap_or(Kind::General);
         let (servers, capacity, discipline) = (self.servers, None, order);
@@ -125,7 +80,7 @@ impl Observed<'_> {
     }
 
     /// The station that a notation means here, or why it cannot be.
-    pub(crate) fn station(&self, notation: &Notation, precision: Precision) -> Result<Station, String> {
+    pub fn station(&self, notation: &Notation, precision: Precision) -> Result<Station, String> {
         let service = self.service().ok_or("the server did not tell its service times")?;
         let law = match (notation.service, precision) {
             (Kind::General, Precision::Full) => {
@@ -184,7 +139,7 @@ impl Observed<'_> {
     }
 
     /// What each station answers, by formula and by simulation, with the delay outside it added.
-    pub(crate) fn answers(&self, notations: &[Notation], order: Order, seed: u64) -> Vec<Modelled> {
+    pub fn answers(&self, notations: &[Notation], order: Order, seed: u64) -> Vec<Modelled> {
         let answer_of = |notation: &Notation| {
             let station = self.station(notation, Precision::Full);
             let ask = |way: &dyn Fn(&Station) -> Modelling| match &station {
@@ -201,7 +156,7 @@ impl Observed<'_> {
     }
 
     /// Rate and the formula's answer for a station at it, the delay included, up to `most_per_s` or to where there is none.
-    pub(crate) fn curve(&self, notation: &Notation, most_per_s: f64) -> Vec<(f64, Answer)> {
+    pub fn curve(&self, notation: &Notation, most_per_s: f64) -> Vec<(f64, Answer)> {
         let Ok(station) = self.station(notation, Precision::TwoMoments) else { return Vec::new() };
         let at = |step: u32| {
             let rate_per_s = most_per_s * f64::from(step) / f64::from(CURVE_STEPS);
@@ -215,14 +170,16 @@ impl Observed<'_> {
 
 /// Whether the order of service is the same throughout an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub enum Order {
+    /// It is.
     Same,
+    /// It is not.
     Varied,
 }
 
 /// How a model is called in a report. Along an axis of users it is one model, with N for their number; where the order
 /// of service varies it is one model too, of whatever order its point has.
-pub(crate) fn label(notation: &Notation, arrivals: &Arrivals, order: Order) -> String {
+pub fn label(notation: &Notation, arrivals: &Arrivals, order: Order) -> String {
     let discipline = notation.discipline.filter(|_| order == Order::Same);
     let notation = Notation { discipline, ..notation.clone() };
     let mut parts: Vec<String> = notation.to_string().split('/').map(str::to_owned).collect();
@@ -234,7 +191,7 @@ pub(crate) fn label(notation: &Notation, arrivals: &Arrivals, order: Order) -> S
 }
 
 /// A law of a kind with a measured mean and variation, as far as the kind has room for the latter.
-pub(crate) fn law(kind: Kind, mean_s: f64, scv: f64) -> Result<Law, String> {
+pub fn law(kind: Kind, mean_s: f64, scv: f64) -> Result<Law, String> {
     let scv = match kind {
         // Measured times that are uniform from 0 vary now a little more, now a little less than that.
         Kind::Uniform => Some(scv.min(1.0 / 3.0)),
@@ -251,18 +208,8 @@ fn delayed(modelling: Modelling, delay_s: f64, mean_weight: f64) -> Modelling {
     }
 }
 
-/// At most `most` of the values, evenly by rank, with both extremes.
-pub(crate) fn thinned(sorted: &[f64], most: usize) -> Vec<f64> {
-    if sorted.len() <= most {
-        return sorted.to_vec();
-    }
-    (0..most).map(|i| sorted[i * (sorted.len() - 1) / (most - 1)]).collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn observed<'a>(arrivals: &'a Arrivals, discipline: Discipline, classes: &'a [Class]) -> Observed<'a> {
@@ -277,8 +224,8 @@ mod tests {
         }
     }
 
-    fn model(text: &str) -> Model {
-        Model { station: text.parse().unwrap() }
+    fn model(text: &str) -> Notation {
+        text.parse().unwrap()
     }
 
     #[test]
@@ -354,43 +301,5 @@ mod tests {
         let poisson = Arrivals::poisson(0.5);
         let seen = Observed { services_s: &services_s, ..observed(&poisson, Discipline::Fifo, &[]) };
         assert!(seen.station(&"M/U/1".parse().unwrap(), Precision::Full).is_ok());
-    }
-
-    #[test]
-    fn a_trial_of_so_many_requests_is_simulated_as_one() {
-        const NONE: Warmup = Warmup::Until(0);
-        let load = |requests, warmup, schedule| Load {
-            schedule,
-            requests,
-            duration: None,
-            warmup,
-            timeout: Duration::MAX,
-            drain: Duration::ZERO,
-            connections: 1,
-            timing: kendall_load::Timing::Sleep,
-            core: None,
-        };
-        let open = || Schedule::Rate(5.0, Arrivals::constant(1.0));
-        assert_eq!(stop(&load(Some(500), NONE, open())), StopRule::Runs { customers: 500, runs: 480 });
-        assert_eq!(stop(&load(Some(100_000), NONE, open())), StopRule::Runs { customers: 100_000, runs: 30 });
-        let closed =
-            Schedule::Fixed(Arrivals::Closed { population: 1, think: Law::Constant { mean_s: 1.0 } });
-        let second = Warmup::Until(1_000_000_000);
-        for steady in [
-            load(None, NONE, open()),
-            load(Some(500), second, open()),
-            load(Some(500), Warmup::Auto, open()),
-            load(Some(500), NONE, closed),
-        ] {
-            assert_eq!(stop(&steady), StopRule::default());
-        }
-    }
-
-    #[test]
-    fn thinning_keeps_the_extremes_and_the_order() {
-        let values: Vec<f64> = (0..1001).map(f64::from).collect();
-        let few = thinned(&values, 11);
-        assert_eq!(few, [0.0, 100.0, 200.0, 300.0, 400.0, 500.0, 600.0, 700.0, 800.0, 900.0, 1000.0]);
-        assert_eq!(thinned(&values[..5], 11).len(), 5);
     }
 }

@@ -212,7 +212,7 @@ pub fn judge(run: &RunSummary, arrivals: &Arrivals) -> GeneratorVerdict {
 
 impl GeneratorVerdict {
     /// The verdict as the search for a server's bottleneck asks for it.
-    pub(crate) fn as_judged(&self) -> GeneratorJudged {
+    pub fn as_judged(&self) -> GeneratorJudged {
         let has = |wanted: fn(&Limit) -> bool| self.limits.iter().any(wanted);
         if has(|limit| matches!(limit, Limit::Late { .. })) {
             GeneratorJudged::Late
@@ -227,7 +227,7 @@ impl GeneratorVerdict {
     /// rate that passes although the generator was late passes, because the lag counts as response time. A rate that fails by
     /// more than the lag fails: an overloaded server misses the objective by more than any lag, and a server that keeps the
     /// generator waiting for the processor that they share is not the generator's fault.
-    pub(crate) fn decided(&self, lag_p99_s: f64, seen: &Sighting, aim: &Aim) -> Option<String> {
+    pub fn decided(&self, lag_p99_s: f64, seen: &Sighting, aim: &Aim) -> Option<String> {
         // The thread that sends late reads answers late, too.
         let late_s = 2.0 * lag_p99_s;
         let fails_anyway = seen.value_s.is_some_and(|value| value.value - late_s > aim.slo.at_most_s);

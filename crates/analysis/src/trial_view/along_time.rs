@@ -1,10 +1,10 @@
 //! What passed in each interval of a trial.
 
-use kendall_analysis::{Interval, Spread};
 use kendall_record::{Outcome, RequestRow};
 use kendall_stats::quantile_rank;
 
-use super::{Rows, seconds};
+use crate::report::trial_view::{Interval, Spread};
+use crate::trial_view::rows::{Rows, seconds};
 
 /// Intervals of a trial at most.
 const MOST: f64 = 100.0;
@@ -117,8 +117,8 @@ fn levels(
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{random_rows, rows};
     use super::*;
+    use crate::trial_view::rows::tests::{random_rows, rows};
 
     #[test]
     fn every_request_is_counted_once_and_the_mean_levels_add_up_to_the_time_out() {

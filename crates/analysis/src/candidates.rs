@@ -1,11 +1,12 @@
 //! The replay of a combination's trials, and how wide theory expects their intervals to be.
 
-use kendall_analysis::ExpectedWidth;
 use kendall_evidence::{Candidates, Pair, RowClass, Rules, Trial, candidates};
 use kendall_simulation::StopRule;
 use kendall_station::{Answer, By, Discipline, Servers, Station};
 use kendall_stats as statistics;
 use kendall_theory::{Target, plan};
+
+use crate::report::point::ExpectedWidth;
 
 /// Requests that are replayed through each candidate, over all trials; of longer ones the first.
 const REPLAYED: usize = 100_000;
@@ -15,7 +16,7 @@ const DRAWN: usize = 2_000;
 const LONG: f64 = 20.0;
 
 /// The trials replayed through candidate stations; `None` where the server told no service times.
-pub(crate) fn replayed(
+pub fn replayed(
     trials: &[Trial<'_>],
     servers: Servers,
     discipline: Discipline,
@@ -41,7 +42,7 @@ fn thinned(mut pairs: Vec<Pair>) -> Vec<Pair> {
 
 /// How wide theory expects the intervals of an answer's means to be, if the system is this station. `None` where it has no
 /// steady state, or was not run to show it.
-pub(crate) fn expected(station: &Station, measured: &Answer, stop: StopRule) -> Option<ExpectedWidth> {
+pub fn expected(station: &Station, measured: &Answer, stop: StopRule) -> Option<ExpectedWidth> {
     let By::Measurement { requests, trials } = measured.by else { return None };
     if matches!(stop, StopRule::Runs { .. }) {
         return None;

@@ -1,13 +1,13 @@
 //! Service times and arrivals of a trial against laws, and how unevenly requests come.
 
-use kendall_analysis::{AgainstLaw, Dispersion};
 use kendall_evidence::check::closest_law;
 use kendall_station::{Arrivals, Law};
 use kendall_stats::number::{significant, time};
 use kendall_stats::{dispersion_index, mean, variance};
 
-use super::{Rows, evenly, seconds};
-use crate::analyse::sorted;
+use crate::report::trial_view::{AgainstLaw, Dispersion};
+use crate::thin::{evenly, sorted};
+use crate::trial_view::rows::{Rows, seconds};
 
 /// Pairs of quantiles: so many at even distances, and so many at each end.
 const PAIRS: (usize, usize) = (64, 8);
@@ -117,8 +117,8 @@ fn chi_squared_over_freedom(freedom: f64, z: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{random_rows, rows};
     use super::*;
+    use crate::trial_view::rows::tests::{random_rows, rows};
 
     #[test]
     fn quantiles_of_the_right_law_lie_on_the_diagonal() {

@@ -1,10 +1,11 @@
 //! Requests one by one: the whole trial thinned, and every request around two of them.
 
-use kendall_analysis::{Stages, Window, WindowOf};
 use kendall_record::RequestRow;
 use kendall_stats::quantile_rank;
 
-use super::{Rows, evenly, seconds, slowest};
+use crate::report::trial_view::{Stages, Window, WindowOf};
+use crate::thin::evenly;
+use crate::trial_view::rows::{Rows, seconds, slowest};
 
 /// Requests of the whole trial: so many at even distances, and so many of the slowest.
 const WHOLE: (usize, usize) = (72, 18);
@@ -65,8 +66,8 @@ fn stages(rows: &Rows<'_>, row: &RequestRow) -> Stages {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{random_rows, rows};
     use super::*;
+    use crate::trial_view::rows::tests::{random_rows, rows};
 
     #[test]
     fn the_slowest_request_is_always_shown_and_details_leave_nothing_out() {

@@ -1,10 +1,10 @@
 //! How times spread: the slow end of the response times, and a histogram of the service times beside the laws of the models.
 
-use kendall_analysis::ServiceSpread;
 use kendall_station::{Kind, Notation};
 use kendall_stats::{minimum_samples, quantile_rank};
 
-use crate::model::law;
+use crate::models::law;
+use crate::report::point::ServiceSpread;
 
 /// Steps to a tenth of the requests that are left.
 const STEPS: i32 = 12;
@@ -20,7 +20,7 @@ const SHOWN: f64 = 0.995;
 const FEWEST: usize = 100;
 
 /// Quantiles of a sample in ascending order, closer together the further out, as far as so many can tell.
-pub(super) fn tail(sorted_s: &[f64]) -> Vec<(f64, f64)> {
+pub fn tail(sorted_s: &[f64]) -> Vec<(f64, f64)> {
     let n = sorted_s.len() as u64;
     let step = |step: i32| 1.0 - 10f64.powf(-f64::from(step) / f64::from(STEPS));
     // On a step of a whole power of ten the named one is exact.
@@ -34,7 +34,7 @@ pub(super) fn tail(sorted_s: &[f64]) -> Vec<(f64, f64)> {
 
 /// A histogram of service times in ascending order, and what the laws of the models expect in its intervals. `None` for few
 /// times, and where they hardly differ.
-pub(super) fn spread(services_s: &[f64], scv: f64, notations: &[Notation]) -> Option<ServiceSpread> {
+pub fn spread(services_s: &[f64], scv: f64, notations: &[Notation]) -> Option<ServiceSpread> {
     let n = services_s.len();
     if n < FEWEST {
         return None;
