@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use kendall_report::{Report, TrialView, figure};
+use kendall_analysis::{Report, TrialView};
+use kendall_report::{figure, trial_view};
 
 use crate::systems::SYSTEMS;
 use crate::{figures, load, print};
@@ -67,11 +68,13 @@ pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
 fn write_figures(report: &Report, trials: &[String], folder: &Path) -> anyhow::Result<()> {
     figures::write(&figure::of_page(report), folder)?;
     let shown: Vec<&TrialView> = if trials.is_empty() {
-        TrialView::first_of(report).into_iter().collect()
+        trial_view::first_of(report).into_iter().collect()
     } else {
         report.trial_views.iter().collect()
     };
-    shown.into_iter().try_for_each(|view| figures::write(&view.figures(report), &folder.join(&view.trial)))
+    shown
+        .into_iter()
+        .try_for_each(|view| figures::write(&trial_view::figures(report, view), &folder.join(&view.trial)))
 }
 
 /// Analyses a run, prints it and writes its page, with the trials of these names one by one, or as many as there is room for

@@ -2,30 +2,30 @@
 
 mod checks;
 mod curves;
-mod effects;
 mod expectations;
 mod links;
 mod observe;
-mod scaling;
-mod spread;
+mod stop;
 mod told;
-mod trial_view;
 
 use std::path::Path;
 use std::thread;
 
+use kendall_analysis::models::{Observed, Order, Precision};
+use kendall_analysis::thin::{sorted, thinned};
+use kendall_analysis::{
+    Counts, ExpectedWidth, Growth, Point, Report, Resources, TrialLine, TrialLink, WarmupBy,
+};
+use kendall_analysis::{candidates, effects, scaling, spread, trial_view};
 use kendall_archive::{Manifest, read_json, read_trial};
 use kendall_record::{RecordError, RequestRow};
-use kendall_report::{Counts, Expected, Growth, Point, Report, Resources, TrialLine, TrialLink, WarmupBy};
-use kendall_station::{Answer, Arrivals, Class, Estimate};
+use kendall_station::{Answer, Arrivals, Class, Estimate, Notation};
 use kendall_stats::random::{Purpose, derive};
 
 use crate::axis::Axis;
 use crate::disturbance::Usual;
 use crate::experiment::Combination;
 use crate::lab::{Capacity, Lab, LabError};
-use crate::model::{Observed, Order, Precision, stop, thinned};
-use crate::replay;
 use crate::sequence::counted;
 use crate::system::System;
 use crate::trial::{Measured, TrialResult, row_classes};
@@ -64,7 +64,8 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
             continue;
         }
         let arrivals = lab.load(index).arrivals(lab.capacity_of(combination, &capacities));
-        let view = |trial: &Tried| (trial.result.number, trial_view::view(trial, &arrivals));
+        let view =
+            |trial: &Tried| (trial.result.number, trial_view::view(&trial.id, &trial.view(), &arrivals));
         // Both read the same rows, and neither needs the other.
         let (views, measurement) = thread::scope(|scope| {
             let views = scope.spawn(|| sample.trials.iter().map(view).collect::<Vec<_>>());
@@ -100,7 +101,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         trial_views: trial_views.into_iter().map(|(_, view)| view).collect(),
         links: links.into_iter().map(|(_, link)| link).collect(),
         planned_trials: lab.trials_planned(),
-        scaling: scaling::scalings(&axis, &curves, &measurements),
+        scaling: scaling::scalings(&curves, curves::populations(&axis, &measurements)),
         effects: Vec::new(),
         curves,
         published: told::published(&lab, &axis),
@@ -391,7 +392,7 @@ impl Measurement {
                 delay_s: known.delay_s,
                 arrivals: lab.load(index).arrivals(lab.capacity_of(combination, capacities)),
                 classes: sample.classes(),
-                stop: stop(lab.load(index)),
+                stop: stop::stop(lab.load(index)),
                 replay: None,
             });
         }
@@ -406,8 +407,8 @@ impl Measurement {
             delay_s: outside.get(outside.len() / 2).copied().unwrap_or(0.0),
             arrivals: lab.load(index).arrivals(lab.capacity_of(combination, capacities)),
             classes: sample.classes(),
-            stop: stop(lab.load(index)),
-            replay: replay::replayed(&views, servers, discipline, &classes),
+            stop: stop::stop(lab.load(index)),
+            replay: candidates::replayed(&views, servers, discipline, &classes),
         })
     }
 
@@ -421,7 +422,7 @@ impl Measurement {
     fn point(&self, lab: &Lab, axis: &Axis, index: usize, sample: &Sample) -> Point {
         let combination = &lab.combinations()[index];
         let observed = self.observed(lab, combination);
-        let notations = observed.notations(&lab.experiment().models);
+        let notations = observed.notations(&stations(lab));
         let seed = derive(lab.experiment().seed.unwrap_or_default(), Purpose::Trial, lab.asks(index) as u64);
         let service = observed.service();
         let responses_s = sample.sorted_s(RequestRow::response_ns);
@@ -449,10 +450,10 @@ impl Measurement {
     }
 
     /// How wide theory expects the intervals to be, of the station that the settings describe.
-    fn expected(&self, observed: &Observed<'_>) -> Option<Expected> {
+    fn expected(&self, observed: &Observed<'_>) -> Option<ExpectedWidth> {
         let own = observed.notations(&[]);
         let station = observed.station(own.first()?, Precision::Full).ok()?;
-        replay::expected(&station, &self.answer, self.stop)
+        candidates::expected(&station, &self.answer, self.stop)
     }
 }
 
@@ -464,8 +465,7 @@ fn order(lab: &Lab) -> Order {
     if all.all(|discipline| Some(discipline) == first) { Order::Same } else { Order::Varied }
 }
 
-fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values
+/// The stations that the experiment names as models.
+fn stations(lab: &Lab) -> Vec<Notation> {
+    lab.experiment().models.iter().map(|model| model.station.clone()).collect()
 }

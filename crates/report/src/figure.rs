@@ -23,15 +23,14 @@ pub use tails::{quantiles, slower};
 pub use throughput::{throughput, users};
 
 use kendall_evidence::expect::Measure;
-use kendall_station::{Answer, Estimate};
+use kendall_station::Answer;
 
 use shown::Shown;
 
-use crate::finding::Way;
-use crate::model::{Point, Report};
-use crate::number::{NONE, TimeUnit, significant, time};
 use crate::plot::{Layer, Marks, Plot, keys};
 use crate::svg::Marker;
+use kendall_analysis::PredictedBy;
+use kendall_analysis::{Point, Report, Table};
 
 /// The classes and colours of figures, for the page that holds them.
 pub const STYLE: &str = include_str!("../templates/figure.css");
@@ -169,15 +168,6 @@ impl Panel {
     }
 }
 
-/// A table of text.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Table {
-    /// The heads of the columns.
-    pub head: Vec<String>,
-    /// The rows, each as long as the head.
-    pub rows: Vec<Vec<String>>,
-}
-
 /// Above this ratio between the largest and the least time, equal ratios are drawn as equal lengths.
 const LOG_FROM: f64 = 20.0;
 
@@ -201,17 +191,17 @@ fn marker_class(model: usize) -> String {
 
 /// The layers of all models: formulas as lines, then simulations as hollow markers. `points` says where; a way that says
 /// nothing has no layer.
-fn model_layers(report: &Report, points: impl Fn(&str, Way) -> Vec<(f64, f64)>) -> Vec<Layer> {
+fn model_layers(report: &Report, points: impl Fn(&str, PredictedBy) -> Vec<(f64, f64)>) -> Vec<Layer> {
     let mut layers = Vec::new();
-    for way in [Way::Formula, Way::Simulation] {
+    for way in [PredictedBy::Formula, PredictedBy::Simulation] {
         for (model, notation) in report.notations().into_iter().enumerate() {
             let points = points(notation, way);
             if points.is_empty() {
                 continue;
             }
             let (class, marks) = match way {
-                Way::Formula => (line_class(model), Marks::line(points)),
-                Way::Simulation => (marker_class(model), Marks::points(shape(model), points)),
+                PredictedBy::Formula => (line_class(model), Marks::line(points)),
+                PredictedBy::Simulation => (marker_class(model), Marks::points(shape(model), points)),
             };
             layers.push(Layer::new(format!("{notation} {way}"), class, marks));
         }
@@ -220,44 +210,10 @@ fn model_layers(report: &Report, points: impl Fn(&str, Way) -> Vec<(f64, f64)>) 
 }
 
 /// What one way of one model says at a point.
-fn answer<'a>(point: &'a Point, notation: &str, way: Way) -> Option<&'a Answer> {
+fn answer<'a>(point: &'a Point, notation: &str, way: PredictedBy) -> Option<&'a Answer> {
     let model = point.model(notation)?;
     match way {
-        Way::Formula => model.formula.answer(),
-        Way::Simulation => model.simulation.answer(),
-    }
-}
-
-/// The heads of the columns that name a point.
-pub(crate) fn place_head(report: &Report) -> Vec<String> {
-    let head = |factor: &crate::Factor| axis_title(&factor.name, &factor.unit);
-    report.factors.iter().map(head).collect()
-}
-
-/// The cells that name a point.
-pub(crate) fn place_cells(report: &Report, point: &Point) -> Vec<String> {
-    report.factors.iter().map(|factor| point.setting(&factor.name).to_owned()).collect()
-}
-
-/// A name with its unit in brackets: "rate [1/s]".
-fn axis_title(name: &str, unit: &str) -> String {
-    match unit {
-        "" => name.to_owned(),
-        per if per.starts_with('/') => format!("{name} [1{per}]"),
-        unit => format!("{name} [{unit}]"),
-    }
-}
-
-/// A time and its half-width in one unit: "8.10 ± 0.90 ms".
-pub(crate) fn time_cell(estimate: Option<Estimate>) -> String {
-    let Some(estimate) = estimate else { return NONE.to_owned() };
-    match estimate.interval {
-        None => time(estimate.value),
-        Some(_) => {
-            let unit = TimeUnit::for_s(estimate.value);
-            let (value, half) =
-                (unit.number(estimate.value), significant(estimate.half_width() * unit.per_s(), 2));
-            format!("{value} ± {half} {}", unit.symbol())
-        }
+        PredictedBy::Formula => model.formula.answer(),
+        PredictedBy::Simulation => model.simulation.answer(),
     }
 }

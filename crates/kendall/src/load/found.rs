@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
+use kendall_analysis::generator::GeneratorVerdict;
 use kendall_evidence::Score;
 use kendall_evidence::expect::{self, Expectation, Judged, Measure};
 use kendall_evidence::streamed::Streamed;
-use kendall_lab::GeneratorVerdict;
 use kendall_load::RunSummary;
 use kendall_record::Outcome;
-use kendall_report::junit::Suite;
+use kendall_report::export::suite::Suite;
 use serde::{Deserialize, Serialize};
 
 use super::watched::Watched;

@@ -4,7 +4,7 @@ use kendall_probe::{Bottleneck, Connections, Place, Profile, Summary, Use};
 
 use super::bytes;
 use crate::flame::functions;
-use crate::number::{NONE, percent, significant, time};
+use kendall_stats::number::{NONE, percent, significant, time};
 
 /// Functions that are listed.
 const MOST_FUNCTIONS: usize = 10;
