@@ -66,7 +66,7 @@ pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
 
 /// Writes the figures of a run, and of these trials; of the one that has most to tell where none is named.
 fn write_figures(report: &Report, trials: &[String], folder: &Path) -> anyhow::Result<()> {
-    figures::write(&figure::of_page(report), folder)?;
+    figures::write(&kendall_report::page_figures(report), folder)?;
     let shown: Vec<&TrialView> = if trials.is_empty() {
         trial_view::first_of(report).into_iter().collect()
     } else {

@@ -5,13 +5,14 @@ mod curves;
 mod expectations;
 mod links;
 mod observe;
+mod stations;
 mod stop;
 mod told;
 
 use std::path::Path;
 use std::thread;
 
-use kendall_analysis::models::{Observed, Order, Precision};
+use kendall_analysis::models::{Observed, Precision};
 use kendall_analysis::thin::{sorted, thinned};
 use kendall_analysis::{
     Counts, ExpectedWidth, Growth, Point, Report, Resources, TrialLine, TrialLink, WarmupBy,
@@ -19,7 +20,7 @@ use kendall_analysis::{
 use kendall_analysis::{candidates, effects, scaling, spread, trial_view};
 use kendall_archive::{Manifest, read_json, read_trial};
 use kendall_record::{RecordError, RequestRow};
-use kendall_station::{Answer, Arrivals, Class, Estimate, Notation};
+use kendall_station::{Answer, Arrivals, Class, Estimate};
 use kendall_stats::random::{Purpose, derive};
 
 use crate::axis::Axis;
@@ -422,7 +423,7 @@ impl Measurement {
     fn point(&self, lab: &Lab, axis: &Axis, index: usize, sample: &Sample) -> Point {
         let combination = &lab.combinations()[index];
         let observed = self.observed(lab, combination);
-        let notations = observed.notations(&stations(lab));
+        let notations = observed.notations(&stations::named(lab));
         let seed = derive(lab.experiment().seed.unwrap_or_default(), Purpose::Trial, lab.asks(index) as u64);
         let service = observed.service();
         let responses_s = sample.sorted_s(RequestRow::response_ns);
@@ -433,7 +434,7 @@ impl Measurement {
             offered_per_s,
             measured: self.answer.clone(),
             delay_s: self.delay_s,
-            models: observed.answers(&notations, order(lab), seed),
+            models: observed.answers(&notations, stations::order(lab), seed),
             responses_s: thinned(&responses_s, DRAWN_RESPONSES),
             tail_s: spread::tail(&responses_s),
             spread: service.and_then(|seen| spread::spread(&self.services_s, seen.scv, &notations)),
@@ -455,17 +456,4 @@ impl Measurement {
         let station = observed.station(own.first()?, Precision::Full).ok()?;
         candidates::expected(&station, &self.answer, self.stop)
     }
-}
-
-/// Whether the combinations differ in their order of service.
-fn order(lab: &Lab) -> Order {
-    let of = |combination: &Combination| (lab.experiment().system.station)(&combination.server).1;
-    let mut all = lab.combinations().iter().map(of);
-    let first = all.next();
-    if all.all(|discipline| Some(discipline) == first) { Order::Same } else { Order::Varied }
-}
-
-/// The stations that the experiment names as models.
-fn stations(lab: &Lab) -> Vec<Notation> {
-    lab.experiment().models.iter().map(|model| model.station.clone()).collect()
 }

@@ -22,7 +22,7 @@ pub mod trial_view;
 pub mod versus;
 
 pub use load::{LoadPage, load_figures, load_page};
-pub use page::page;
+pub use page::{page, page_figures};
 pub use paper::paper;
 #[cfg(feature = "png")]
 pub use paper::{Painter, PngError};

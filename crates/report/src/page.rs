@@ -73,6 +73,13 @@ pub fn page(report: &Report) -> String {
     view.render().expect("rendering to a string fails only where a value's Display does")
 }
 
+/// The figures of a report as files: those of its page.
+pub fn page_figures(report: &Report) -> Vec<Named> {
+    let cores = Section::of(report).and_then(|section| section.over_time);
+    let cores = cores.map(|figure| Named { name: "cores", figure, left: 1 });
+    figure::all(report).into_iter().chain(cores).collect()
+}
+
 /// What the template reads.
 #[derive(Template)]
 #[template(path = "page.html")]

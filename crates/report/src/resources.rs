@@ -2,6 +2,7 @@
 
 mod text;
 
+use text::bytes;
 pub use text::{profile_text, text};
 
 use kendall_analysis::Table;
@@ -195,13 +196,4 @@ impl Flame {
             },
         }
     }
-}
-
-/// A number of bytes with the unit that fits.
-fn bytes(bytes: f64) -> String {
-    let (unit, size) = [("GB", 1e9), ("MB", 1e6), ("kB", 1e3)]
-        .into_iter()
-        .find(|(_, size)| bytes >= *size)
-        .unwrap_or(("B", 1.0));
-    format!("{} {unit}", significant(bytes / size, 2))
 }

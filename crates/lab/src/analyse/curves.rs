@@ -6,7 +6,8 @@ use kendall_analysis::scaling::Populations;
 use kendall_analysis::thin::sorted;
 use kendall_station::{Answer, Arrivals, Notation};
 
-use super::{Measurement, order, stations};
+use super::Measurement;
+use super::stations;
 use crate::axis::Axis;
 use crate::experiment::Combination;
 use crate::lab::Lab;
@@ -34,13 +35,13 @@ pub(super) fn curves(lab: &Lab, axis: &Axis, measured: &[(&Combination, Measurem
                 answers.iter().map(|(rate_per_s, answer)| (*rate_per_s, of(answer))).collect()
             };
             Curve {
-                notation: label(notation, observed.arrivals, order(lab)),
+                notation: label(notation, observed.arrivals, stations::order(lab)),
                 group: group.clone(),
                 mean_response_s: along(&|answer| answer.response.mean_s.value),
                 mean_waiting_s: along(&|answer| answer.waiting.mean_s.value),
             }
         };
-        observed.notations(&stations(lab)).iter().map(curve).collect::<Vec<_>>()
+        observed.notations(&stations::named(lab)).iter().map(curve).collect::<Vec<_>>()
     };
     groups.iter().flat_map(curves_of).filter(|curve| !curve.mean_response_s.is_empty()).collect()
 }

@@ -3,7 +3,8 @@
 use kendall_analysis::Table;
 use kendall_probe::{Line, Role, Summary};
 
-use super::{Figure, line_class};
+use super::Figure;
+use super::models::line_class;
 use crate::chart::ScaleLaw;
 use crate::plot::{Axis, Layer, Marks, Plot};
 use kendall_stats::number::significant;

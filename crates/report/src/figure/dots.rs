@@ -3,8 +3,9 @@
 
 use kendall_station::Estimate;
 
+use super::models::{answer, line_class, marker_class, shape};
 use super::response::{MEASURED, RISING_CAPTION, as_run_caption, is_over, table};
-use super::{Figure, LOG_FROM, Shown, answer, line_class, marker_class, shape};
+use super::{Figure, LOG_FROM, Shown};
 use crate::chart::ScaleLaw;
 use crate::plot::{Axis, Layer, Marks, Plot};
 use crate::svg::Marker;

@@ -1,6 +1,7 @@
 //! The distribution of response times: measured as a staircase, modelled by its quantiles.
 
-use super::{Figure, answer, model_layers};
+use super::Figure;
+use super::models::{answer, model_layers};
 use crate::chart::ScaleLaw;
 use crate::plot::{Axis, Layer, Marks, Plot};
 use kendall_analysis::PredictedBy;

@@ -2,8 +2,9 @@
 
 use kendall_evidence::effects::Pair;
 
+use super::Figure;
+use super::models::{line_class, marker_class, shape};
 use super::response::MEASURED;
-use super::{Figure, line_class, marker_class, shape};
 use crate::chart::ScaleLaw;
 use crate::plot::{Axis, Layer, Marks, Plot, Which};
 use crate::svg::Marker;

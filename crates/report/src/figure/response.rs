@@ -4,7 +4,8 @@ use kendall_analysis::Table;
 use kendall_analysis::table::time_cell;
 use kendall_station::{Answer, Estimate};
 
-use super::{Figure, LOG_FROM, Shown, answer, model_layers};
+use super::models::{answer, model_layers};
+use super::{Figure, LOG_FROM, Shown};
 
 use crate::chart::ScaleLaw;
 use crate::plot::{Axis, Layer, Marks, Plot, Which};

@@ -1,6 +1,7 @@
 //! How long requests were in service, and the laws that the models take for it.
 
-use super::{Figure, line_class};
+use super::Figure;
+use super::models::line_class;
 use crate::chart::ScaleLaw;
 use crate::plot::{Axis, Layer, Marks, Numbers, Plot};
 use kendall_analysis::Table;

@@ -1,6 +1,7 @@
 //! The slow requests: response time by quantile, and the share that takes longer than a time.
 
-use super::{Figure, answer, shape};
+use super::Figure;
+use super::models::{answer, shape};
 use crate::chart::ScaleLaw;
 use crate::plot::{Axis, Layer, Marks, Plot};
 use kendall_analysis::PredictedBy;

@@ -5,8 +5,9 @@ use kendall_analysis::table::time_cell;
 use kendall_evidence::expect::{Expectation, Measure, Side};
 use kendall_station::{Answer, Estimate};
 
+use super::models::{answer, model_layers};
 use super::response::{MEASURED, as_run_caption, capacity_x};
-use super::{Figure, LOG_FROM, answer, model_layers};
+use super::{Figure, LOG_FROM};
 use crate::chart::ScaleLaw;
 use crate::plot::{Axis, Layer, Marks, Plot, Which};
 use crate::svg::Marker;

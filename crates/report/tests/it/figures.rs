@@ -140,7 +140,7 @@ fn legend_and_layers_have_the_same_names() {
 #[test]
 fn every_figure_is_a_file_of_its_own() {
     for report in [full(), factorial(), sample::categories()] {
-        for Named { name, figure, .. } in figure::of_page(&report) {
+        for Named { name, figure, .. } in kendall_report::page_figures(&report) {
             let svg = paper(&figure);
             let tree = roxmltree::Document::parse(&svg).unwrap_or_else(|error| panic!("{name}: {error}"));
             let drawings = tree.root_element().children().filter(|node| node.has_tag_name("svg")).count();
