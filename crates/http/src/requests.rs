@@ -7,11 +7,12 @@ use http::header::{ACCEPT, CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING, 
 use http::uri::{self, PathAndQuery, Uri};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use kendall_load::Reuse;
-use kendall_station::random::{Purpose, stream, unit};
+use kendall_stats::random::{Purpose, stream, unit};
 use url::Url;
 
+use crate::error::HttpError;
 use crate::expect::Expect;
-use crate::options::{HttpError, Options};
+use crate::options::Options;
 use crate::origin::{Origin, Scheme};
 use crate::pattern::{Filler, Pattern, unescaped};
 use crate::written::{Written, read_file};
