@@ -340,6 +340,15 @@ fn streams_cross_to_and_from_the_reference_over_losses_and_reordering() {
 }
 
 #[test]
+fn a_loss_in_a_large_flight_does_not_overrun_the_reference_s_buffer() {
+    for lost in 0..8 {
+        let fate = move |i| if i == 1_000 + 97 * lost { Fate::Lost } else { Fate::Arrives };
+        let sizes = [3_000_000, 0];
+        check(&run(Role::Server, Algorithm::Cubic, sizes, PACES[0], fate), sizes);
+    }
+}
+
+#[test]
 fn a_client_s_first_messages_fit_an_initiate_packet() {
     let mut layer = MessageLayer::new(MessageConfig::default(), Role::Client, 1, Duration::ZERO);
     layer.write(&bytes(10_000, 1));
