@@ -219,3 +219,39 @@ fn messages_that_mean_nothing_change_nothing() {
     pair.steps(50);
     assert!(drain(&mut pair.client) <= 1024);
 }
+
+proptest::proptest! {
+    /// A peer that holds the keys and means harm: no message panics, and memory stays bounded.
+    #[test]
+    fn any_messages_are_survived(
+        messages in proptest::collection::vec(
+            (
+                proptest::prelude::any::<[u32; 3]>(),
+                0_u64..400_000,
+                proptest::prelude::any::<[u16; 9]>(),
+                0_u16..1024,
+                0_u64..300_000,
+                0_u8..12,
+            ),
+            1..60,
+        ),
+    ) {
+        let mut pair = Pair::new(MessageConfig::default());
+        pair.client.write(&[1; 100_000]);
+        for ([id, echo, gap], first, small, data_len, position, kind) in messages {
+            let gaps = std::array::from_fn(|i| if i == 0 { gap % 200_000 } else { small[i - 1].into() });
+            let acks = crate::message::AckFields { first, gaps, lengths: std::array::from_fn(|i| small[i + 4]) };
+            let end = [None, Some(End::Success), Some(End::Failure)].get(usize::from(kind)).copied().flatten();
+            let echo = echo % 200;
+            let mut message = [kind; MAX_MESSAGE_BYTES];
+            Header { id, echo, acks, data_len, end, position }.encode(&mut message);
+            if kind % 2 == 0 {
+                let extension = Extension { wants_window: true, done: kind == 4, limit: first, ..Extension::default() };
+                extension.encode(first, std::iter::once((first + 9, first + 5_000)), &mut message[48..64]);
+            }
+            pair.client.handle(pair.now, &message);
+            pair.step();
+            proptest::prop_assert!(pair.client.memory_bytes() < 4 << 20);
+        }
+    }
+}
