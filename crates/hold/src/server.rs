@@ -1,7 +1,6 @@
 //! The server: each request keeps a worker for the time that its nonce and the server's seed draw.
 
 use std::cell::Cell;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// Every crate that is there, from the ground up. A new crate is added here with the floor it is built on.
 const FLOORS: [&[&str]; 6] = [
-    &["kendall-station", "kendall-digest", "kendall-linkmodel"],
+    &["kendall-station", "kendall-digest", "kendall-linkmodel", "kendall-testbed"],
     &["kendall-record"],
     &["kendall-solve", "kendall-load", "kendall-probe", "kendall-link", "kendall-service", "kendall-push"],
     &[
