@@ -70,11 +70,13 @@ fn a_full_queue_refuses_pushes_and_the_session_goes_on() {
     anna.send("i am anna\n");
     wait_until("she is there", || book.names() == ["anna"]);
     let pushed = fill(&book);
-    assert_eq!(ben.ask("to anna hello\n"), "the session's queue is full");
-    assert!(server.metric("session_pushes_refused_total") >= 2);
+    // The kernel may have taken some of it by now.
+    let was_sent = ben.ask("to anna hello\n") == "sent";
+    assert_eq!(server.metric("session_pushes_refused_total"), 2 - u64::from(was_sent));
     // Its request is read once there is a place again, and its answer comes after what was pushed before.
     anna.send("now 1\n");
     (0..pushed).for_each(|_| assert_eq!(anna.line().len(), 10_000));
+    assert!(!was_sent || anna.line() == "hello");
     assert_eq!(anna.line(), "now 1");
     assert_eq!(ben.ask("to anna hello\n"), "sent");
     assert_eq!(anna.line(), "hello");

@@ -1,7 +1,7 @@
 //! Characters that are written with a backslash.
 
-use super::Parser;
-use crate::PatternError;
+use super::reader::Parser;
+use crate::error::PatternError;
 
 impl Parser<'_> {
     /// After a backslash: what stands for one character, within a class and outside.
