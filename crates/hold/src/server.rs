@@ -8,8 +8,8 @@ use kendall_service::{
     Config, Counter, Decoded, Decoding, Handler, Interrupt, Malformed, Registry, Reply, Server, ServiceError,
     Step, Then, Turn,
 };
-use kendall_station::random::{Purpose, stream};
 use kendall_station::{Discipline, GittinsTable, Job, Law, Size};
+use kendall_stats::random::{Purpose, stream};
 
 use crate::holding::{compute, sleep, sleep_precisely};
 use crate::protocol::{ANSWER_BYTES, NoRequest, REFUSED, REQUEST_BYTES, decode_request, encode_answer};

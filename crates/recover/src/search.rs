@@ -2,13 +2,13 @@
 //!
 //! One [`Finder`] serves all workers. A [`Hunt`] is one search, done in pieces by whichever worker has it in hand.
 
+use std::fmt;
 use std::num::NonZeroUsize;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use kendall_digest::Engine;
-use kendall_digest::password::{Mask, Targets, md5, sha1, sha256};
+use kendall_digest::password::Mask;
 use kendall_service::Registry;
 use kendall_station::Size;
 
@@ -76,13 +76,6 @@ impl FinderOptions {
     }
 }
 
-fn needs(bytes: Option<u64>) -> String {
-    match bytes {
-        Some(bytes) => format!("needs {} MiB", bytes.div_ceil(1 << 20)),
-        None => format!("has more than the {} passwords of the largest", u32::MAX),
-    }
-}
-
 /// Finds passwords. One is shared by all workers.
 pub struct Finder(Arc<Shared>);
 
@@ -146,10 +139,11 @@ impl Finder {
 
     /// Adds what is counted to the metrics.
     pub fn register(&self, registry: &mut Registry) {
-        Shared::register(&self.0, registry);
+        self.0.register(registry);
+        registry.register_collector(Box::new(Told(Arc::clone(&self.0))));
     }
 
-    fn pieces(&self, wanted: &Wanted) -> Result<(Vec<hunt::Piece>, u64), FinderError> {
+    fn pieces(&self, wanted: &Wanted) -> Result<(Vec<piece::Piece>, u64), FinderError> {
         let lengths = &wanted.lengths;
         if lengths.is_empty() || *lengths.start() == 0 || *lengths.end() > Mask::LONGEST {
             return Err(FinderError::Lengths(lengths.clone()));

@@ -7,32 +7,18 @@
 mod alone;
 mod program;
 mod running;
+mod waiting;
 
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub use alone::alone;
 pub use program::{Program, free_port};
 pub use running::Running;
 use rustix::net::sockopt::set_socket_linger;
 pub use tempfile::{TempDir, tempdir};
-
-/// Longer than anything takes that a test waits for, so that a test that hangs fails instead.
-pub const LIMIT: Duration = Duration::from_secs(60);
-
-/// Waits until a condition holds.
-///
-/// # Panics
-/// Where it does not hold within [`LIMIT`].
-pub fn wait_until(what: &str, condition: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !condition() {
-        assert!(begun.elapsed() < LIMIT, "waited in vain until {what}");
-        sleep(Duration::from_millis(2));
-    }
-}
+pub use waiting::{LIMIT, wait_until};
 
 /// Ends a connection with a reset, as the kernel does for a process that is killed.
 ///

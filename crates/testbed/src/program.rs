@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::wait_until;
+use crate::waiting::wait_until;
 
 /// A port that was free a moment ago.
 ///

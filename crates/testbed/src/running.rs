@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
-use crate::wait_until;
+use crate::waiting::wait_until;
 
 /// A server on a thread of this process, shut down when this is dropped.
 pub struct Running {

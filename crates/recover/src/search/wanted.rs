@@ -195,3 +195,10 @@ pub enum FinderError {
         bound: u64,
     },
 }
+
+fn needs(bytes: Option<u64>) -> String {
+    match bytes {
+        Some(bytes) => format!("needs {} MiB", bytes.div_ceil(1 << 20)),
+        None => format!("has more than the {} passwords of the largest", u32::MAX),
+    }
+}

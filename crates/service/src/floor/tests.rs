@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::{env, mem};
 
 use kendall_station::Size;
-use kendall_station::random::{Purpose, Rng, stream};
+use kendall_stats::random::{Purpose, Rng, stream};
 use rand::RngExt as _;
 
 use super::*;

@@ -7,7 +7,7 @@ use std::thread;
 use crate::lines::{Peer, Server, config};
 use kendall_service::Config;
 use kendall_station::Discipline;
-use kendall_station::random::{Purpose, stream};
+use kendall_stats::random::{Purpose, stream};
 use kendall_testbed::wait_until;
 use rand::RngExt as _;
 

@@ -1,7 +1,6 @@
 //! The lists of some hundred megabytes of text, by trigram.
 
 use std::ops::Range;
-use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -181,16 +180,5 @@ impl Shard {
         let entry = first + own.binary_search(&segment).ok()?;
         let start = if entry == 0 { 0 } else { self.ends[entry - 1] as usize };
         Some(&self.data[start..self.ends[entry] as usize])
-    }
-}
-
-impl Of {
-    fn new(all: &[Block], blocks: Range<usize>) -> Self {
-        let mut checksum = crc32fast::Hasher::new();
-        for block in &all[blocks.clone()] {
-            checksum.update(&block.checksum.to_le_bytes());
-            checksum.update(&(block.lines() as u64).to_le_bytes());
-        }
-        Self { blocks, checksum: checksum.finalize() }
     }
 }

@@ -38,6 +38,17 @@ impl Indexed {
     }
 }
 
+impl Of {
+    fn new(all: &[Block], blocks: Range<usize>) -> Self {
+        let mut checksum = crc32fast::Hasher::new();
+        for block in &all[blocks.clone()] {
+            checksum.update(&block.checksum.to_le_bytes());
+            checksum.update(&(block.lines() as u64).to_le_bytes());
+        }
+        Self { blocks, checksum: checksum.finalize() }
+    }
+}
+
 impl Index {
     /// Makes the index of the blocks of a data file, or reads what was kept of it.
     pub(crate) fn open(blocks: &[Block], path: &Path, options: &OpenOptions) -> (Self, IndexSource) {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::class::{folded, negated, predefined, set, terminators};
 use super::reader::{Flags, Irregular, Parser};
-use super::tree::{Case, Greed, Node, Place, Side, Want};
+use super::tree::{Greed, Node, Place, Side, Want};
 use crate::error::PatternError;
 use crate::semantics::Alphabet;
 
