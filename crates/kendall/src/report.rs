@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::Args;
 use kendall_analysis::{Report, TrialView};
-use kendall_report::{figure, trial_view};
+use kendall_report::trial_view;
 
 use crate::systems::SYSTEMS;
 use crate::{figures, load, print};

@@ -7,6 +7,7 @@ use kendall_evidence::expect::{Expectation, Figure};
 use kendall_report::export::junit::to_xml;
 use kendall_report::export::openmetrics::{ResponseCounts, openmetrics};
 use kendall_report::export::suite::Suite;
+use kendall_report::export::{FORMATS, in_words, named};
 use kendall_station::Estimate;
 
 use crate::sample;
@@ -158,6 +159,25 @@ fn metrics_read_back_as_the_numbers_of_the_report() {
         let labels = [("trial", trial.id.as_str()), ("outcome", "answered")];
         assert_eq!(at("kendall_requests", "kendall_requests_total", &labels), trial.counts.answered as f64);
     }
+}
+
+/// The help is made from the table; the pages of documentation are read here.
+#[test]
+fn the_documentation_names_every_format() {
+    let page = |path: &str| {
+        let path = format!("{}/../../{path}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+    };
+    let (readme, notebook) = (page("README.md"), page("docs/notebook.md"));
+    let names = FORMATS.map(|format| format.name());
+    assert!(readme.contains(&format!("formats of other tools: {} |", names.join(", "))), "{names:?}");
+    for name in names {
+        assert!(notebook.contains(&format!("--format {name}`")), "{name}");
+        assert!(
+            in_words().contains(&format!("{name} (")) && named(name).is_ok_and(|found| found.name() == name)
+        );
+    }
+    assert!(named("xml").is_err_and(|why| why.contains("openmetrics")));
 }
 
 #[test]
