@@ -7,7 +7,6 @@ use std::time::Duration;
 use crate::lines::{Peer, Server, config};
 use kendall_record::stamps;
 use kendall_service::{Config, ServiceError};
-use kendall_station::Discipline;
 use kendall_testbed::{LIMIT, wait_until};
 
 #[test]
@@ -55,27 +54,6 @@ fn an_answer_frees_its_place_before_it_is_sent() {
     for _ in 0..3000 {
         assert_eq!(peer.ask("work 1\n"), "done 1");
     }
-}
-
-/// Of two in service, the less urgent makes way, whichever worker looks up first.
-#[test]
-fn with_several_workers_the_least_urgent_is_interrupted() {
-    let discipline = Discipline::PreemptivePriority;
-    let server = Server::new(Config { discipline, ..config(2) });
-    let mut peers: Vec<Peer> = (0..3).map(|_| Peer::connect(server.address)).collect();
-    peers[0].send("hold 5\n");
-    peers[1].send("hold 1\n");
-    wait_until("both are served", || server.gate.chunks(5) > 0 && server.gate.chunks(1) > 0);
-    peers[2].send("hold 9\n");
-    wait_until("the urgent one is served", || server.gate.chunks(9) > 0);
-    let before = [1, 5, 9].map(|weight| server.gate.chunks(weight));
-    wait_until("the other two go on", || {
-        server.gate.chunks(5) > before[1] + 10 && server.gate.chunks(9) > before[2] + 10
-    });
-    assert_eq!(server.gate.chunks(1), before[0]);
-    assert_eq!((server.metric("preemptions_total"), server.levels()), (1, (1, 2)));
-    server.gate.open();
-    peers.iter_mut().for_each(|peer| assert_eq!(peer.line(), "held"));
 }
 
 #[test]

@@ -97,13 +97,3 @@ fn what_is_answered_on_the_way_leaves_the_queue() {
     assert_eq!(served.line(), "held");
     assert_eq!(server.requests("answered"), 4);
 }
-
-#[test]
-fn each_takes_a_place_of_the_station() {
-    let server = Server::new(Config { max_waiting: 1, ..config(1) });
-    let mut peers = [asking(&server, "same 1\n"), asking(&server, "same 1\n")];
-    wait_for(&server, 1, 1);
-    assert_eq!(asking(&server, "same 1\n").line(), "no");
-    server.gate.open();
-    peers.iter_mut().for_each(|peer| assert_eq!(peer.line(), "held"));
-}
