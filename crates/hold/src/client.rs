@@ -1,6 +1,6 @@
 //! The client's side of a connection.
 
-use kendall_load::{Dialog, Reading, Request, Reuse};
+use kendall_load::{AnswerRead, Dialog, Request, Reuse};
 use kendall_record::Outcome;
 
 use crate::protocol::{ANSWER_BYTES, Answer, decode_answer, decode_request};
@@ -16,14 +16,14 @@ impl Dialog for Client {
         self.asked = decode_request(&request.bytes).unwrap_or(0);
     }
 
-    fn read(&mut self, bytes: &[u8]) -> Reading {
-        let Some(&answer) = bytes.first_chunk::<ANSWER_BYTES>() else { return Reading::More { used: 0 } };
+    fn read(&mut self, bytes: &[u8]) -> AnswerRead {
+        let Some(&answer) = bytes.first_chunk::<ANSWER_BYTES>() else { return AnswerRead::More { used: 0 } };
         let (outcome, reuse) = match decode_answer(answer, self.asked) {
             Answer::Held => (Outcome::Answered, Reuse::Keep),
             Answer::Refused => (Outcome::Refused, Reuse::Keep),
             Answer::Wrong => (Outcome::Wrong, Reuse::Close),
         };
-        Reading::Done { used: ANSWER_BYTES, outcome, reuse }
+        AnswerRead::Done { used: ANSWER_BYTES, outcome, reuse }
     }
 }
 
@@ -40,10 +40,10 @@ mod tests {
             client.begin(0, &request);
             client.read(answer)
         };
-        let done = |outcome, reuse| Reading::Done { used: 8, outcome, reuse };
+        let done = |outcome, reuse| AnswerRead::Done { used: 8, outcome, reuse };
         assert_eq!(said(&encode_answer(7)), done(Outcome::Answered, Reuse::Keep));
         assert_eq!(said(&REFUSED), done(Outcome::Refused, Reuse::Keep));
         assert_eq!(said(&encode_answer(8)), done(Outcome::Wrong, Reuse::Close));
-        assert_eq!(said(&encode_answer(7)[..7]), Reading::More { used: 0 });
+        assert_eq!(said(&encode_answer(7)[..7]), AnswerRead::More { used: 0 });
     }
 }

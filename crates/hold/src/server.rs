@@ -9,8 +9,8 @@ use std::time::Duration;
 use kendall_service::{
     Config, Counter, Decoded, Handler, Malformed, Registry, Reply, Server, ServiceError, Step, Then,
 };
-use kendall_station::random::{Purpose, stream};
 use kendall_station::{Discipline, GittinsTable, Job, Law, Size};
+use kendall_stats::random::{Purpose, stream};
 use rustix::process::setpriority_process;
 
 use crate::holding::{Bell, sleep_precisely};

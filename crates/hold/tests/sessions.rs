@@ -5,11 +5,13 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
+use kendall_evidence::{Trial, measured};
 use kendall_hold::{Config, HoldWorkload, How, Options, bind};
-use kendall_load::{Plan, Progress, run};
+use kendall_load::{Plan, Progress, RowBatches, run};
 use kendall_record::{Outcome, RequestRow, stamps};
-use kendall_solve::{StopRule, Trial, formula, measured, simulate};
+use kendall_simulation::{StopRule, simulate};
 use kendall_station::{Arrivals, Batch, Law, Servers, Sessions, Station};
+use kendall_theory::formula;
 
 /// Two servers at half of what they can do: one in three requests finds both busy (Erlang C). Of some 1,000 requests, less
 /// independent of each other than that, the share is known to some 3 %; what a busy machine adds to the service times is in the
@@ -32,11 +34,10 @@ fn the_share_that_waits_is_what_theory_and_simulation_say() {
     };
     let arrivals = Arrivals::Sessions(sessions.at_rate(RATE_PER_S));
     let plan = Plan::lasting(arrivals.clone(), Duration::from_millis(2500), 11);
-    let mut rows: Vec<RequestRow> = Vec::new();
     let workload = HoldWorkload::new(address, 11);
-    let summary =
-        run(&plan, &workload, &mut |row| rows.push(row), &Progress::default(), &AtomicBool::new(false))
-            .unwrap();
+    let collect = |rows: RowBatches| rows.flatten().collect::<Vec<RequestRow>>();
+    let (summary, mut rows) =
+        run(&plan, &workload, &Progress::default(), &AtomicBool::new(false), collect).unwrap();
     handle.shut_down();
     serving.join().unwrap().unwrap();
     assert!(rows.iter().all(|row| row.outcome == Outcome::Answered));

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use kendall_hold::protocol::{REFUSED, encode_request};
 use kendall_hold::{Config, Hold, HoldWorkload, How, Options, ServiceError, bind};
-use kendall_load::{Plan, Progress, run};
+use kendall_load::{Plan, Progress, RowBatches, run};
 use kendall_record::{Outcome, RequestRow};
 use kendall_service::Handle;
 use kendall_station::{Arrivals, Discipline, Law};
@@ -147,11 +147,10 @@ fn a_shorter_request_interrupts_a_longer_one() {
 fn the_generator_counts_those_without_room_as_refused() {
     let server = Running::new(options(1, 4, Law::Exponential { mean_s: 0.005 }));
     let plan = Plan::lasting(Arrivals::poisson(400.0), Duration::from_millis(1500), 5);
-    let mut rows: Vec<RequestRow> = Vec::new();
     let workload = HoldWorkload::new(server.address, 5);
-    let summary =
-        run(&plan, &workload, &mut |row| rows.push(row), &Progress::default(), &AtomicBool::new(false))
-            .unwrap();
+    let collect = |rows: RowBatches| rows.flatten().collect::<Vec<RequestRow>>();
+    let (summary, rows) =
+        run(&plan, &workload, &Progress::default(), &AtomicBool::new(false), collect).unwrap();
     let count = |outcome| rows.iter().filter(|row| row.outcome == outcome).count();
     let (answered, refused) = (count(Outcome::Answered), count(Outcome::Refused));
     assert_eq!(answered + refused, rows.len(), "{summary:?}");

@@ -7,7 +7,7 @@
 use std::io::Write as _;
 use std::num::NonZeroU64;
 
-use kendall_station::random::{Purpose, Rng, stream};
+use kendall_stats::random::{Purpose, Rng, stream};
 use rand::RngExt as _;
 
 /// Bytes with placeholders.

@@ -7,7 +7,7 @@ use http::header::{ACCEPT, CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING, 
 use http::uri::{self, PathAndQuery, Uri};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use kendall_load::Reuse;
-use kendall_station::random::{Purpose, stream, unit};
+use kendall_stats::random::{Purpose, stream, unit};
 use url::Url;
 
 use crate::expect::Expect;

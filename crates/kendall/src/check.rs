@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
-use kendall_solve::check::{Finding, check_table};
-use kendall_solve::table::Table;
+use kendall_evidence::check::{Finding, check_table};
+use kendall_evidence::table::Table;
 use kendall_station::Servers;
 
 use crate::print;

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use kendall_evidence::compare::{Comparison, Terms, Verdict, compare as compared};
 use kendall_lab::Sides;
 use kendall_report::versus;
-use kendall_solve::compare::{Comparison, Terms, Verdict, compare as compared};
 
 use crate::systems::SYSTEMS;
 use crate::{UNSTABLE, print};

@@ -80,7 +80,7 @@ pub(crate) fn of_load(folder: &Path, found: &Found, wanted: &[Export]) -> anyhow
         }
         let written = export::place(folder, *format, to.as_deref())?;
         match format {
-            Format::Json => kendall_record::write_json(&written, found)?,
+            Format::Json => kendall_archive::write_json(&written, found)?,
             _ => export::requests(std::slice::from_ref(&trial), *format, &written)?,
         }
         print::note(&format!("Exported {format}: {}", written.display()));

@@ -6,12 +6,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use kendall_report::{number, picture};
-use kendall_solve::check::{Finding, Verdict, check_table};
-use kendall_solve::fit::{
+use kendall_evidence::check::{Finding, Verdict, check_table};
+use kendall_evidence::fit::{
     Candidate, Fit, Given, Observation, Origin, Parameter, ServiceTime, Source, fit as fit_points,
 };
-use kendall_solve::table::Table;
+use kendall_evidence::table::Table;
+use kendall_report::{number, picture};
 use kendall_station::Servers;
 
 use crate::figure::Figure;

@@ -4,10 +4,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use kendall_evidence::fit::Slo;
+use kendall_evidence::peak::{Aim, Outcome, Probe, Why};
 use kendall_lab::{Event, Kind, Peak, PeakError, PeakPlan, Value, peak as find};
-use kendall_solve::fit::Slo;
-use kendall_solve::number::{significant, time, time_with_interval};
-use kendall_solve::peak::{Aim, Outcome, Probe, Why};
+use kendall_stats::number::{significant, time, time_with_interval};
 
 use crate::target::{Asked, Target};
 use crate::{INTERRUPTED, print};

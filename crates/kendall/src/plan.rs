@@ -7,8 +7,8 @@ use anyhow::ensure;
 use clap::Args;
 use kendall_report::number::{percent, significant, time};
 use kendall_report::picture;
-use kendall_solve::{Basis, NoPlan, Plan, Target, plan as planned, sweep_plan};
 use kendall_station::{Notation, Station};
+use kendall_theory::{Basis, NoPlan, Plan, Target, plan as planned, sweep_plan};
 
 use crate::figure::Figure;
 use crate::solve::StationOptions;

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use kendall_evidence::fit::{Fit, Forecast, Highest, Load, NoForecast, Slo};
 use kendall_report::number;
-use kendall_solve::fit::{Fit, Forecast, Highest, Load, NoForecast, Slo};
 use kendall_station::Estimate;
 use serde::Serialize;
 

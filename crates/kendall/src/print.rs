@@ -3,9 +3,9 @@
 use std::io::{self, IsTerminal, Write};
 
 use anyhow::Context;
+use kendall_evidence::check::Finding;
 use kendall_report::terminal::{self, Style};
 use kendall_report::{Report, number};
-use kendall_solve::check::Finding;
 use kendall_station::{By, Estimate};
 use serde::Serialize;
 

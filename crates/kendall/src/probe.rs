@@ -83,7 +83,7 @@ pub(crate) fn probe(options: &Options) -> anyhow::Result<ExitCode> {
     let watched = watch.end(origin_ns)?;
     let (summary, profile) = (&watched.summary, watched.profile.as_ref());
     if let Some(folder) = &options.record {
-        kendall_record::write_json(&folder.join("summary.json"), summary)?;
+        kendall_archive::write_json(&folder.join("summary.json"), summary)?;
         if let Some(profile) = profile {
             keep(folder, options.pid, profile)?;
         }

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, value_parser};
+use kendall_evidence::expect::Verdict;
 use kendall_lab::{Ended, Lab};
 use kendall_report::junit::Suite;
-use kendall_solve::expect::Verdict;
 
 use crate::export::Export;
 use crate::open::open;

@@ -8,7 +8,7 @@ use std::thread::available_parallelism;
 use anyhow::Context;
 use clap::Args;
 use kendall_lab::{CaseResult, KnownStation, LOAD, Parameter, SeedResult, Selfcheck, Settings, System};
-use kendall_solve::number::{percent, significant, time};
+use kendall_stats::number::{percent, significant, time};
 
 use crate::load::ctrl_c;
 use crate::systems::SYSTEMS;

@@ -17,9 +17,10 @@ use std::process::ExitCode;
 use anyhow::{Context, bail, ensure};
 use clap::{Args, ValueEnum};
 use kendall_report::{Modelling, picture};
-use kendall_solve::closed::Bounds;
-use kendall_solve::{NetworkAnswer, NoFormula, SimulationError, closed_network, formula, sweep};
+use kendall_simulation::{NetworkAnswer, SimulationError};
 use kendall_station::{Answer, Arrivals, Network, Notation, Station};
+use kendall_theory::closed::Bounds;
+use kendall_theory::{NoFormula, closed_network, formula, sweep};
 
 use crate::figure::Figure;
 use crate::{UNSTABLE, print};
@@ -109,7 +110,7 @@ pub(crate) fn solve(options: &Options) -> anyhow::Result<ExitCode> {
     let Some(question) = &options.question else {
         return model::list(options.json);
     };
-    if let Ok(model) = kendall_solve::batch::model(question) {
+    if let Ok(model) = kendall_theory::batch::model(question) {
         options.refuse_station_options(question)?;
         return model::tell(model, &options.inputs, options.json);
     }

@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use kendall_solve::compare::{Terms, compare};
+use kendall_evidence::compare::{Terms, compare};
 use kendall_web::{Compared, Server, Site, Until};
 
 use crate::serve::address;

@@ -14,11 +14,11 @@ mod trial_view;
 use std::path::Path;
 use std::thread;
 
-use kendall_record::{Manifest, RecordError, RequestRow, read_json, read_trial};
+use kendall_archive::{Manifest, read_json, read_trial};
+use kendall_record::{RecordError, RequestRow};
 use kendall_report::{Counts, Expected, Growth, Point, Report, Resources, TrialLine, TrialLink, WarmupBy};
-use kendall_solve as solve;
-use kendall_station::random::{Purpose, derive};
 use kendall_station::{Answer, Arrivals, Class, Estimate};
+use kendall_stats::random::{Purpose, derive};
 
 use crate::axis::Axis;
 use crate::disturbance::Usual;
@@ -127,8 +127,8 @@ struct Tried {
 
 impl Tried {
     /// Its rows with its warm-up.
-    fn view(&self) -> solve::Trial<'_> {
-        solve::Trial { rows: &self.rows, warmup_ns: self.warmup_ns }
+    fn view(&self) -> kendall_evidence::Trial<'_> {
+        kendall_evidence::Trial { rows: &self.rows, warmup_ns: self.warmup_ns }
     }
 
     /// The requests that are in the answers.
@@ -166,7 +166,7 @@ impl Tried {
             response_p99_s: answer.and_then(|answer| Some(answer.response.quantile(0.99)?.value)),
             weighted_response_s: answer.and_then(|answer| Some(answer.weighted_response_s?.value)),
             counts,
-            little_gap: solve::little(rows).map(|check| check.relative_gap),
+            little_gap: kendall_evidence::little(rows).map(|check| check.relative_gap),
             send_lag_p99_s: Some(result.run.lag.p99_ns as f64 / 1e9),
             server_cpu_cores: self.server_cpu_cores(),
             left_out: result.left_out,
@@ -186,7 +186,7 @@ impl Tried {
             Measured::NoAnswer(_) => None,
         };
         let seen = self.result.resources.as_ref()?;
-        let limit = seen.limit(&self.result.run, response_s);
+        let limit = seen.limit(&self.result.run, &self.result.verdict, response_s);
         Some(seen.resources(&self.id, point, &lab.folder().join("trials").join(&self.id), limit))
     }
 }
@@ -282,7 +282,7 @@ impl Sample {
     }
 
     /// The rows of each trial with its warm-up.
-    fn views(&self) -> Vec<solve::Trial<'_>> {
+    fn views(&self) -> Vec<kendall_evidence::Trial<'_>> {
         self.trials.iter().map(Tried::view).collect()
     }
 
@@ -335,7 +335,7 @@ impl Sample {
             Some((last.max()? - first) as f64 / 1e9)
         };
         let totals_s: Vec<f64> = self.trials.iter().filter_map(total_s).collect();
-        match (totals_s.as_slice(), solve::statistics::t_interval(&totals_s)) {
+        match (totals_s.as_slice(), kendall_stats::t_interval(&totals_s)) {
             (_, Some((mean_s, half_width))) => Some(Estimate::within(mean_s, half_width)),
             (&[only_s], None) => Some(Estimate::exact(only_s)),
             _ => None,
@@ -344,8 +344,9 @@ impl Sample {
 
     /// How response times grew after the warm-up, if they did in most trials.
     fn growth(&self) -> Option<Growth> {
-        let grows =
-            |trial: &&Tried| solve::trend(&trial.rows, trial.warmup_ns).is_some_and(|trend| trend.grows);
+        let grows = |trial: &&Tried| {
+            kendall_evidence::trend(&trial.rows, trial.warmup_ns).is_some_and(|trend| trend.grows)
+        };
         if 2 * self.trials.iter().filter(grows).count() <= self.trials.len() {
             return None;
         }
@@ -370,8 +371,8 @@ struct Measurement {
     delay_s: f64,
     arrivals: Arrivals,
     classes: Vec<Class>,
-    stop: solve::StopRule,
-    replay: Option<solve::Candidates>,
+    stop: kendall_simulation::StopRule,
+    replay: Option<kendall_evidence::Candidates>,
 }
 
 impl Measurement {
@@ -382,7 +383,7 @@ impl Measurement {
         let views = sample.views();
         let classes = row_classes(&sample.trials[0].result.classes);
         if let Some(known) = lab.unstamped(combination).map_err(|why| why.to_string())? {
-            let answer = solve::calibrated(&views, servers, &classes, known.calibrated());
+            let answer = kendall_evidence::calibrated(&views, servers, &classes, known.calibrated());
             return Ok(Self {
                 answer: answer.map_err(|why| why.to_string())?,
                 services_s: known.services_s,
@@ -394,7 +395,7 @@ impl Measurement {
                 replay: None,
             });
         }
-        let answer = solve::measured(&views, servers, &classes).map_err(|why| why.to_string())?;
+        let answer = kendall_evidence::measured(&views, servers, &classes).map_err(|why| why.to_string())?;
         // The usual delay: what comes on top now and then is for the measurement to show, not for the models.
         let fixed_s = sample.sorted_s(|row| row.fixed);
         let outside = sample.sorted_s(|row| Some(row.response_ns()? - (row.finished? - row.queued?)));

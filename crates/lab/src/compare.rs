@@ -5,11 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
-use kendall_record::{read_json, read_trial};
-use kendall_solve::Trial;
-use kendall_solve::compare::table::{self, NoRuns};
-use kendall_solve::compare::{Metric, Place, Run, Side};
-use kendall_solve::streamed::WarmupSeen;
+use kendall_archive::{read_json, read_trial};
+use kendall_evidence::Trial;
+use kendall_evidence::compare::table::{self, NoRuns};
+use kendall_evidence::compare::{Metric, Place, Run, Side};
+use kendall_evidence::streamed::WarmupSeen;
 use serde::Deserialize;
 
 use crate::lab::{Lab, LabError};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use kendall_solve::plan;
-use kendall_solve::streamed::Warmup;
+use kendall_evidence::streamed::Warmup;
 use kendall_station::{Law, Station};
+use kendall_theory::plan;
 use serde::Serialize;
 
 use crate::experiment::{Combination, Experiment};

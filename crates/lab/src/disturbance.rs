@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::fs;
 
-use kendall_solve::statistics::median;
+use kendall_stats::median;
 use serde::{Deserialize, Serialize};
 
 /// Beyond the usual by so much of the machine's processor time, a trial is disturbed.

@@ -10,7 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use kendall_record::{MergedTable, RecordError, RequestRow, hgrm, read_trial};
+use kendall_archive::{MergedTable, hgrm, read_trial};
+use kendall_record::{RecordError, RequestRow};
 use kendall_report::openmetrics::{ResponseCounts, openmetrics};
 use kendall_report::{Report, TrialLine};
 

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use kendall_archive::live::LiveState;
+use kendall_archive::{Manifest, folder_stamp, read_json, trial_folder, utc_now, write_json};
 use kendall_link::{Asked, LinkError};
 use kendall_load::Progress;
-use kendall_record::live::LiveState;
-use kendall_record::{Manifest, RecordError, folder_stamp, read_json, trial_folder, utc_now, write_json};
-use kendall_station::random::{Purpose, derive};
+use kendall_record::RecordError;
+use kendall_stats::random::{Purpose, derive};
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Calibration, Combination, Experiment};

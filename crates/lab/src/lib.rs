@@ -14,6 +14,7 @@ mod experiment;
 pub mod export;
 mod fault;
 mod file;
+mod generator_verdict;
 mod hopeless;
 mod lab;
 mod link;
@@ -34,7 +35,6 @@ mod serving;
 mod system;
 mod trial;
 mod unstamped;
-mod verdict;
 mod view;
 mod warmup;
 
@@ -48,6 +48,7 @@ pub use experiment::{
 };
 pub use fault::Fault;
 pub use file::{ExperimentError, parse, read};
+pub use generator_verdict::{Check, Checked, Doubt, GeneratorVerdict, Limit, Trust, judge};
 pub use lab::{Ended, Lab, LabError, drawn_seed};
 pub use link::{LINK, LinkRecord};
 pub use live::Live;
@@ -61,4 +62,3 @@ pub use selfcheck::{CaseResult, KnownStation, SeedResult, Selfcheck, SelfcheckEr
 pub use server::{LISTENING, ServerError, Usage};
 pub use system::{COMMAND, Home, LoadResult, Serving, Settings, System, URL};
 pub use trial::{Measured, TrialError, TrialResult};
-pub use verdict::{Check, Checked, Limit, Trust, Verdict};

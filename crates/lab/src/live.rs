@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use kendall_load::Progress;
-use kendall_record::Outcome;
-use kendall_record::live::{
+use kendall_archive::live::{
     FAILURES, Live as Told, LiveState, LiveTrial, MOST_TRIALS, Process, Sample, Samples, TrialSeen,
 };
+use kendall_load::Progress;
+use kendall_record::Outcome;
 
 use crate::server::{cpu_with_children_s, own_cpu_s};
 use crate::trial::{Measured, TrialResult};

@@ -7,8 +7,8 @@ mod trace;
 use std::path::Path;
 use std::time::Duration;
 
+use kendall_evidence::streamed::Warmup;
 use kendall_load::{Plan, Timing};
-use kendall_solve::streamed::Warmup;
 use kendall_station::{Arrivals, Batch, Law, Sessions, Spacing};
 
 use crate::parameter::Value;

@@ -1,11 +1,12 @@
 //! The stations that a measurement is laid beside, made from what was set and measured, and what they answer.
 
+use kendall_evidence::streamed::Warmup;
 use kendall_report::{Modelled, Modelling, ServiceSeen};
-use kendall_solve::streamed::Warmup;
-use kendall_solve::{StopRule, formula, simulate};
+use kendall_simulation::{StopRule, simulate};
 use kendall_station::{
     Answer, Arrivals, Attendance, Class, Discipline, Kind, Law, Notation, Profile, Servers, Station,
 };
+use kendall_theory::formula;
 
 use crate::experiment::Model;
 use crate::load::{Load, Schedule};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use kendall_solve::expect::Measure;
-use kendall_solve::statistics::t_interval;
+use kendall_evidence::expect::Measure;
+use kendall_stats::t_interval;
 
 use crate::trial::TrialResult;
 
@@ -80,7 +80,7 @@ fn value(trial: &TrialResult, of: Measure) -> Option<f64> {
 mod tests {
     use super::*;
     use kendall_station::Law;
-    use kendall_station::random::{Purpose, stream};
+    use kendall_stats::random::{Purpose, stream};
 
     /// 300 sequences with a scatter of 15 %, asked for 5 %: the interval at the stop holds the truth in at least 90 of 100,
     /// although it was looked at again and again; fewer than 255 happen by chance less than once in 1,000. The number of

@@ -1,10 +1,11 @@
 //! The replay of a combination's trials, and how wide theory expects their intervals to be.
 
+use kendall_evidence::{Candidates, Pair, RowClass, Rules, Trial, candidates};
 use kendall_report::Expected;
-use kendall_solve::{
-    Candidates, Pair, RowClass, Rules, StopRule, Target, Trial, candidates, plan, statistics,
-};
+use kendall_simulation::StopRule;
 use kendall_station::{Answer, By, Discipline, Servers, Station};
+use kendall_stats as statistics;
+use kendall_theory::{Target, plan};
 
 /// Requests that are replayed through each candidate, over all trials; of longer ones the first.
 const REPLAYED: usize = 100_000;

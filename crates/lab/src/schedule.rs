@@ -1,6 +1,6 @@
 //! The trials of an experiment, in seeded order.
 
-use kendall_station::random::{Purpose, derive, stream};
+use kendall_stats::random::{Purpose, derive, stream};
 use rand::seq::SliceRandom;
 
 /// One trial to run.

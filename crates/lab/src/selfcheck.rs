@@ -17,24 +17,28 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
+use kendall_archive::read_trial;
+use kendall_evidence::Trial as SolveTrial;
+use kendall_evidence::check::closest_law;
+use kendall_evidence::{Rules, Verdict, candidates, measured, replay};
 use kendall_load::Progress;
-use kendall_record::{RequestRow, read_trial};
-use kendall_solve::check::closest_law;
-use kendall_solve::{Rules, StopRule, Verdict, candidates, formula, measured, replay, simulate};
-use kendall_solve::{Trial as SolveTrial, statistics::mean};
-use kendall_station::random::{Purpose, derive};
+use kendall_record::RequestRow;
+use kendall_simulation::{StopRule, simulate};
 use kendall_station::{Arrivals, By, Discipline, Kind, Law, Notation, Servers};
+use kendall_stats::mean;
+use kendall_stats::random::{Purpose, derive};
+use kendall_theory::formula;
 use serde::Serialize;
 
 use crate::disturbance::{BOUND, Disturbance};
 use crate::experiment::Combination;
+use crate::generator_verdict::Trust;
 use crate::load::Load;
 use crate::model::thinned;
 use crate::probe::Probing;
 use crate::schedule::Trial;
 use crate::system::{Settings, System};
 use crate::trial::{Bench, Task, TrialError};
-use crate::verdict::Trust;
 
 /// What the replay is told of the servers. No case has so many.
 const TOLD: Servers = Servers::new(3).expect("not zero");

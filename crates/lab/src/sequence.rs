@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kendall_record::{RecordError, read_json};
+use kendall_archive::read_json;
+use kendall_record::RecordError;
 
 use crate::disturbance::Usual;
 use crate::lab::Lab;

@@ -6,18 +6,19 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use kendall_archive::TrialWriter;
+use kendall_evidence::streamed::Warmup;
 use kendall_link::{Asked, LinkError};
-use kendall_load::{LoadError, Plan, Progress, RequestClass, RunSummary, run};
+use kendall_load::{LoadError, Plan, Progress, RequestClass, RowBatches, RunSummary, run};
 use kendall_probe::ProbeError;
-use kendall_record::{RecordError, RequestRow, TrialWriter, stamps};
+use kendall_record::{RecordError, RequestRow, stamps};
 use kendall_report::LeftOut;
-use kendall_solve as solve;
-use kendall_solve::streamed::Warmup;
 use kendall_station::{Answer, Arrivals, Law};
 use serde::{Deserialize, Serialize};
 
 use crate::disturbance::{Disturbance, Look};
 use crate::experiment::Combination;
+use crate::generator_verdict::{GeneratorVerdict, judge};
 use crate::hopeless;
 use crate::link::{Bed, Crossing, LinkRecord};
 use crate::live::Live;
@@ -28,7 +29,6 @@ use crate::server::{Server, ServerError, Usage};
 use crate::serving::Serving;
 use crate::system::{Home, Settings, System};
 use crate::unstamped::{Unstamped, lone_s};
-use crate::verdict::Verdict;
 use crate::warmup;
 
 /// How long the search for the capacity loads the server: at first, and at most where requests are few.
@@ -85,7 +85,7 @@ pub struct TrialResult {
     pub run: RunSummary,
     /// Who limited it: the server, or the generator.
     #[serde(default)]
-    pub verdict: Verdict,
+    pub verdict: GeneratorVerdict,
     /// What the server used while it was loaded; unknown of one that ran already.
     pub server: Option<Usage>,
     /// The emulated link that it crossed, if it did.
@@ -95,7 +95,7 @@ pub struct TrialResult {
     pub measured: Measured,
     /// What the clients alone saw, whatever the server told.
     #[serde(default)]
-    pub clients: Option<solve::ClientSide>,
+    pub clients: Option<kendall_evidence::ClientSide>,
     /// Whether the number of requests in the station grew through the trial: then it is unstable at this rate.
     #[serde(default)]
     pub grows: bool,
@@ -150,7 +150,7 @@ pub(crate) struct Task<'a> {
     pub(crate) unstamped: Option<&'a Unstamped>,
     pub(crate) folder: &'a Path,
     /// What is expected of it, which it is watched for.
-    pub(crate) expected: Vec<solve::expect::Expectation>,
+    pub(crate) expected: Vec<kendall_evidence::expect::Expectation>,
     /// How it is watched.
     pub(crate) probing: Probing,
     /// What its run says of itself meanwhile, if it does.
@@ -233,12 +233,11 @@ impl Bench<'_> {
             // The first fifth fills the server.
             let end_ns = length.as_nanos() as i64;
             let counted = end_ns / 5..end_ns;
-            let mut answered = 0;
-            let mut count = |row: RequestRow| {
-                let completed = row.response_ns().and(row.completed);
-                answered += u64::from(completed.is_some_and(|completed| counted.contains(&completed)));
+            let is_counted = |row: &RequestRow| {
+                row.response_ns().and(row.completed).is_some_and(|completed| counted.contains(&completed))
             };
-            run(&plan, &*workload, &mut count, &Progress::default(), cancel)?;
+            let count = |rows: RowBatches| rows.flatten().filter(is_counted).count() as u64;
+            let (_, answered) = run(&plan, &*workload, &Progress::default(), cancel, count)?;
             length *= 2;
             if answered >= ENOUGH || length > CALIBRATE_AT_MOST || cancel.load(Ordering::Relaxed) {
                 server.stop()?;
@@ -302,20 +301,23 @@ impl Bench<'_> {
         let look = server.pid().and_then(|_| Look::now());
         let known = capacity_per_s.is_some() || !matches!(load.schedule, Schedule::Share(..));
         let length = if known { load.expected(capacity_per_s) } else { Duration::ZERO };
-        let watch = hopeless::Watch::new(&task.expected, warmup::at_most(load.warmup, length), length);
+        let hopeless = AtomicBool::new(false);
+        let longest_warmup = warmup::at_most(load.warmup, length);
+        let mut watch = hopeless::Watch::new(&task.expected, longest_warmup, length, &hopeless);
         let watching = probing.watch(server.pid(), Some(folder))?;
-        let mut failed = None;
-        let mut sink = |row: RequestRow| {
-            if let (None, Err(error)) = (&failed, writer.append(&row)) {
-                failed = Some(error);
+        let record = |rows: RowBatches| {
+            for row in rows.flatten() {
+                watch.see(&row);
+                if let Err(error) = writer.append(&row) {
+                    hopeless.store(true, Ordering::Relaxed);
+                    return Err(error);
+                }
             }
-            watch.see(&row);
+            Ok((writer, watch))
         };
-        let run =
-            hopeless::either(cancel, watch.flag(), |stop| run(&plan, &*workload, &mut sink, progress, stop))?;
-        if let Some(error) = failed {
-            return Err(error.into());
-        }
+        let (run, recorded) =
+            hopeless::either(cancel, &hopeless, |stop| run(&plan, &*workload, progress, stop, record))?;
+        let (writer, watch) = recorded?;
         let disturbance = look.zip(Look::now()).and_then(|(before, after)| after.since(&before));
         let resources = watching.end(run.start_ns)?.map(|seen| seen.keep(folder)).transpose()?;
         let after = server.usage()?;
@@ -335,12 +337,14 @@ impl Bench<'_> {
         let readings = resources.is_some().then(|| readings(folder)).transpose()?;
         let suggested_ns = warmup::suggested_ns(&rows, readings.as_ref());
         let left_out = warmup::left_out(&rows, load.warmup, suggested_ns);
-        let view = solve::Trial { rows: &rows, warmup_ns: left_out.until_ns };
+        let view = kendall_evidence::Trial { rows: &rows, warmup_ns: left_out.until_ns };
         let classes = workload.classes();
         let classes_of_rows = row_classes(&classes);
         let answer = match unstamped {
-            Some(known) => solve::calibrated(&[view], servers, &classes_of_rows, known.calibrated()),
-            None => solve::measured(&[view], servers, &classes_of_rows),
+            Some(known) => {
+                kendall_evidence::calibrated(&[view], servers, &classes_of_rows, known.calibrated())
+            }
+            None => kendall_evidence::measured(&[view], servers, &classes_of_rows),
         };
         let measured = match answer {
             Ok(answer) => Measured::Answer(Box::new(answer)),
@@ -358,15 +362,15 @@ impl Bench<'_> {
             seed: trial.seed,
             classes,
             offered_per_s,
-            verdict: Verdict::of(&run, &plan.arrivals),
+            verdict: judge(&run, &plan.arrivals),
             run,
             server: before
                 .zip(after)
                 .map(|(before, after)| Usage { cpu_s: after.cpu_s - before.cpu_s, ..after }),
             link: None,
             measured,
-            clients: solve::client_side(&[view]).ok(),
-            grows: solve::trend(&rows, view.warmup_ns).is_some_and(|trend| trend.grows),
+            clients: kendall_evidence::client_side(&[view]).ok(),
+            grows: kendall_evidence::trend(&rows, view.warmup_ns).is_some_and(|trend| trend.grows),
             left_out: Some(left_out),
             warmup_suggested_s: suggested_ns.map(|cut_ns| cut_ns as f64 / 1e9),
             disturbance,
@@ -377,7 +381,8 @@ impl Bench<'_> {
 }
 
 /// The classes as the rows name them.
-pub(crate) fn row_classes(classes: &[RequestClass]) -> Vec<solve::RowClass> {
-    let class = |class: &RequestClass| solve::RowClass { name: class.name.clone(), weight: class.weight };
+pub(crate) fn row_classes(classes: &[RequestClass]) -> Vec<kendall_evidence::RowClass> {
+    let class =
+        |class: &RequestClass| kendall_evidence::RowClass { name: class.name.clone(), weight: class.weight };
     classes.iter().map(class).collect()
 }

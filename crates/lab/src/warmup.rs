@@ -7,11 +7,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use kendall_archive::series::Series;
+use kendall_evidence::streamed::{Stream, Warmup, cut_ns};
 use kendall_record::RequestRow;
-use kendall_record::series::Series;
 use kendall_report::{LeftOut, WarmupBy};
-use kendall_solve::statistics::median;
-use kendall_solve::streamed::{Stream, Warmup, cut_ns};
+use kendall_stats::median;
 
 use crate::trial::TrialResult;
 
@@ -154,10 +154,10 @@ pub(crate) fn doubt(too_short: &[TooShort]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use kendall_archive::series::{Layout, SeriesWriter};
     use kendall_record::Outcome;
-    use kendall_record::series::{Layout, SeriesWriter};
     use kendall_station::Law;
-    use kendall_station::random::{Purpose, stream};
+    use kendall_stats::random::{Purpose, stream};
 
     use super::*;
 

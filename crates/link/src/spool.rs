@@ -6,8 +6,8 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use kendall_archive::series::{Layout, SeriesWriter};
 use kendall_linkmodel::FlowRow;
-use kendall_record::series::{Layout, SeriesWriter};
 
 use crate::error::LinkError;
 use crate::frame::Flow;
@@ -152,7 +152,7 @@ pub(crate) fn write_table(path: &Path, zero_ns: i64, logs: Vec<Logged>) -> Resul
 mod tests {
     use std::net::{Ipv4Addr, SocketAddrV4};
 
-    use kendall_record::series::Series;
+    use kendall_archive::series::Series;
 
     use super::*;
 

@@ -31,15 +31,14 @@ use rustix::time::Timespec;
 
 use crate::connection::Stamps;
 use crate::dialog::{Dialogs, Wire};
-use crate::generator::LOOK_EVERY;
-use crate::ledger::{Begin, Ended, Failure, Ledger, in_time};
+use crate::ledger::{CHECK_EVERY, EndedRequest, Failure, Ledger, OutgoingRequest, in_time};
 use crate::plan::{Plan, Timing};
 use crate::poll::alarm::Alarm;
 use crate::poll::carrier::{Carrier, Hangup, Out, Step};
 use crate::poll::slots::Slots;
 use crate::poll::socket::{Inbox, KernelClock, keep_stamping};
+use crate::request::Reuse;
 use crate::summary::StampedBy;
-use crate::workload::Reuse;
 
 pub(crate) use crate::poll::slots::Key;
 
@@ -114,8 +113,8 @@ struct Driver<'l, 'a> {
 
 impl Driver<'_, '_> {
     fn run(&mut self, cancel: &AtomicBool) -> io::Result<()> {
-        let look_every = LOOK_EVERY.as_nanos() as i64;
-        let (mut look_ns, mut drain_until_ns) = (0, i64::MAX);
+        let check_every = CHECK_EVERY.as_nanos() as i64;
+        let (mut check_ns, mut drain_until_ns) = (0, i64::MAX);
         let start_ns = now_ns();
         self.ledger.start(start_ns);
         if let Some(alarm) = &mut self.alarm {
@@ -124,13 +123,13 @@ impl Driver<'_, '_> {
         loop {
             self.begin_due();
             let now = now_ns();
-            if now >= look_ns {
+            if now >= check_ns {
                 if cancel.load(Ordering::Relaxed) {
                     break;
                 }
                 self.inbox.clock = KernelClock::read();
-                self.ledger.lay_out();
-                look_ns = now + look_every;
+                self.ledger.publish(now);
+                check_ns = now + check_every;
             }
             if self.ledger.is_over(now) {
                 if now >= drain_until_ns || drain_until_ns == i64::MAX {
@@ -147,7 +146,7 @@ impl Driver<'_, '_> {
                 self.listen(0)?;
                 self.expire(now);
             }
-            self.wait(now, look_ns.min(drain_until_ns).min(self.expiry_ns))?;
+            self.wait(now, check_ns.min(drain_until_ns).min(self.expiry_ns))?;
         }
         self.abandon();
         Ok(())
@@ -229,7 +228,7 @@ impl Driver<'_, '_> {
     }
 
     /// Begins one request on its connection or a new one.
-    fn begin(&mut self, mut begin: Begin<Key>) {
+    fn begin(&mut self, mut begin: OutgoingRequest<Key>) {
         // A request goes to the kernel at once if its connection is open, so one reading of the clock does for both.
         let now = now_ns();
         let start = begin.start;
@@ -269,12 +268,16 @@ impl Driver<'_, '_> {
     }
 
     /// A request for which no connection could even be begun.
-    fn fail(&mut self, begin: Begin<Key>, error: &io::Error) {
+    fn fail(&mut self, begin: OutgoingRequest<Key>, error: &io::Error) {
         let now = now_ns();
         let stamps = Stamps { completed: Some(now), ..Stamps::default() };
         let (due, class, failure) = (begin.due, begin.request.class, Failure::of(error));
         self.ledger.refused(error);
-        self.ledger.end(Ended { due, class, port: 0, stamps, outcome: Outcome::Refused, failure }, None, now);
+        self.ledger.end(
+            EndedRequest { due, class, port: 0, stamps, outcome: Outcome::Refused, failure },
+            None,
+            now,
+        );
     }
 
     /// Lets a connection do something, and draws the conclusions.
@@ -335,7 +338,7 @@ impl Driver<'_, '_> {
             Outcome::Unanswered => None,
         };
         let outcome = in_time(outcome, &stamps, deadline_ns);
-        let ended = Ended { due, class: request.class, port, stamps, outcome, failure };
+        let ended = EndedRequest { due, class: request.class, port, stamps, outcome, failure };
         self.ledger.end(ended, connection, now);
     }
 

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use kendall_station::random::{Purpose, Rng, stream};
 use kendall_station::{Arrivals, Attendance, Crowd, Instants, Law};
+use kendall_stats::random::{Purpose, Rng, stream};
 
 use crate::plan::Plan;
 

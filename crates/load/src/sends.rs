@@ -1,6 +1,6 @@
 //! How regular the sends were: what is needed to judge the law of the gaps between them, in constant memory.
 
-use kendall_station::random::{Purpose, Rng, stream, unit};
+use kendall_stats::random::{Purpose, Rng, stream, unit};
 use serde::{Deserialize, Serialize};
 
 /// So many gaps are kept: enough for a test of their law, and more would make it reject trifles.

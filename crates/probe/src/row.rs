@@ -1,7 +1,7 @@
 //! One reading of one thing: a thread, a process, or the machine. Rows become `resources.parquet` and, added up, a
 //! [`Summary`](crate::Summary).
 
-use kendall_record::series::Layout;
+use kendall_archive::series::Layout;
 use serde::{Deserialize, Serialize};
 
 /// Whose resources a row tells of.

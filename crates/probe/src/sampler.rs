@@ -7,9 +7,9 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use kendall_archive::series::SeriesWriter;
 use kendall_record::RecordError;
 use kendall_record::clock::now_ns;
-use kendall_record::series::SeriesWriter;
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
+use kendall_archive::series::SeriesWriter;
 use kendall_record::RecordError;
-use kendall_record::series::SeriesWriter;
 
 use crate::error::ProbeError;
 use crate::proc::Process;

@@ -12,9 +12,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use kendall_archive::series::Series;
 use kendall_probe::{Bottleneck, Children, Config, Place, Role, Summary, Target, Watch, Watched, bottleneck};
 use kendall_record::clock::now_ns;
-use kendall_record::series::Series;
 
 /// Names the server that a child is to be, and gives it an address or a folder.
 const SERVER: &str = "KENDALL_PROBE_TEST_SERVER";

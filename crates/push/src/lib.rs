@@ -17,7 +17,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use kendall_record::live::{Live, Process};
+use kendall_archive::live::{Live, Process};
 use url::Url;
 
 use post::{Posted, Poster};

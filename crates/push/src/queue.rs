@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::SystemTime;
 
-use kendall_record::live::{FAILURES, Live};
+use kendall_archive::live::{FAILURES, Live};
 
 /// Samples that wait at most; of more, the oldest are dropped.
 pub(crate) const MOST_WAITING: usize = 1_200;
@@ -105,7 +105,7 @@ impl Queue {
 mod tests {
     use std::collections::VecDeque;
 
-    use kendall_record::live::{LiveState, MOST_SAMPLES, Process, Sample, Samples};
+    use kendall_archive::live::{LiveState, MOST_SAMPLES, Process, Sample, Samples};
 
     use super::*;
 

@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use kendall_archive::live::{Live, LiveState, Process, Sample, Samples};
 use kendall_push::{Push, Target};
-use kendall_record::live::{Live, LiveState, Process, Sample, Samples};
 use prost::Message;
 use serde_json::Value;
 use tempfile::TempDir;

@@ -16,11 +16,13 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+    /// A failure to write this file, from its cause.
+    pub fn write(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         |source| Self::Write { path: path.into(), source }
     }
 
-    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+    /// A failure to read this file, from its cause.
+    pub fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         |source| Self::Read { path: path.into(), source }
     }
 }

@@ -1,6 +1,6 @@
 //! What the factors of an experiment do to the response time, alone and two by two.
 
-use kendall_solve::effects::Effects;
+use kendall_evidence::effects::Effects;
 use serde::{Deserialize, Serialize};
 
 use crate::figure::Table;

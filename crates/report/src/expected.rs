@@ -1,6 +1,6 @@
 //! What was expected of a system beside what was seen, as a table.
 
-use kendall_solve::expect::{Judged, Verdict};
+use kendall_evidence::expect::{Judged, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::figure::Table;
@@ -19,7 +19,7 @@ impl Report {
     /// The worst verdict over all that was expected; `None` where nothing was.
     pub fn verdict(&self) -> Option<Verdict> {
         let judged = self.expected.iter().map(|expected| &expected.judged);
-        (!self.expected.is_empty()).then(|| kendall_solve::expect::Expectation::overall(judged))
+        (!self.expected.is_empty()).then(|| kendall_evidence::expect::Expectation::overall(judged))
     }
 }
 

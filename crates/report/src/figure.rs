@@ -22,7 +22,7 @@ pub use services::services;
 pub use tails::{quantiles, slower};
 pub use throughput::{throughput, users};
 
-use kendall_solve::expect::Measure;
+use kendall_evidence::expect::Measure;
 use kendall_station::{Answer, Estimate};
 
 use shown::Shown;

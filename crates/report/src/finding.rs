@@ -10,8 +10,8 @@ mod tail;
 
 use std::fmt;
 
+use kendall_evidence::check;
 use kendall_probe::Bottleneck;
-use kendall_solve::check;
 use kendall_station::Estimate;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use kendall_solve::expect::{Judged, Verdict};
+use kendall_evidence::expect::{Judged, Verdict};
 
 use crate::model::Report;
 use crate::svg::escaped;

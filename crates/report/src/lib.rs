@@ -35,7 +35,7 @@ pub mod terminal;
 mod trial_view;
 pub mod versus;
 
-pub use kendall_solve::number;
+pub use kendall_stats::number;
 
 pub use effects::EffectsSeen;
 pub use expected::ExpectedAt;

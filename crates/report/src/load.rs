@@ -5,7 +5,7 @@
 mod figures;
 
 use askama::Template;
-use kendall_solve::streamed::Streamed;
+use kendall_evidence::streamed::Streamed;
 
 use crate::figure::{Figure, Named, Table};
 use crate::resources::{OneServer, Watched};

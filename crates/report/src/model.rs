@@ -4,8 +4,8 @@
 
 use std::fmt;
 
+use kendall_evidence::Candidates;
 use kendall_record::Outcome;
-use kendall_solve::{self as solve, Candidates};
 use kendall_station::{Answer, By, Estimate};
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +62,7 @@ pub struct Report {
     pub published: Vec<Published>,
     /// Which assumptions of the models hold in the trials, each at its point.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub checks: Vec<solve::check::Finding>,
+    pub checks: Vec<kendall_evidence::check::Finding>,
     /// What was expected at each point, judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<crate::ExpectedAt>,

@@ -1,7 +1,7 @@
 //! Ratios of measured numbers, and what can be told from them.
 
-use kendall_solve::statistics::student_t;
 use kendall_station::Estimate;
+use kendall_stats::student_t;
 
 use crate::model::{Point, Report};
 use crate::number::{NONE, significant};

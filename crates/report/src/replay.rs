@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use kendall_solve::{ArrivedBy, Candidate, Candidates, Fit, Verdict};
+use kendall_evidence::{ArrivedBy, Candidate, Candidates, Fit, Verdict};
 use kendall_station::Discipline;
 use serde::{Deserialize, Serialize};
 

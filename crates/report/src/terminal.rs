@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use kendall_solve::check::{Finding as Checked, Verdict};
+use kendall_evidence::check::{Finding as Checked, Verdict};
 use kendall_station::{Answer, Estimate};
 
 use crate::comparison::{Comparison, comparisons};

@@ -1,7 +1,7 @@
 //! A comparison of runs with runs, rendered: as text for a terminal, as Markdown for a pull request, and as a picture of how
 //! each quantile is shifted.
 
-use kendall_solve::compare::{Against, Compared, Comparison, Scale, Terms, Unit, Verdict};
+use kendall_evidence::compare::{Against, Compared, Comparison, Scale, Terms, Unit, Verdict};
 
 use crate::number::{NONE, percent, significant, time};
 use crate::picture::{Axis, AxisKind, Mark, Picture, Plot, Series};
@@ -223,7 +223,7 @@ fn shift_of(against: &Against) -> Option<Plot> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kendall_solve::compare::{Metric, Place, Run, SHIFTED, Side, compare};
+    use kendall_evidence::compare::{Metric, Place, Run, SHIFTED, Side, compare};
 
     fn compared() -> Comparison {
         let side = |name: &str, factor: f64| {

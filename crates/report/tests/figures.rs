@@ -2,10 +2,10 @@
 
 mod sample;
 
+use kendall_evidence::effects::{Cell, effects};
+use kendall_evidence::expect::{Judged, Verdict};
 use kendall_report::figure::{self, Figure, Named};
 use kendall_report::{EffectsSeen, ExpectedAt, Knee, Report, Scaling, UslSeen, page, paper};
-use kendall_solve::effects::{Cell, effects};
-use kendall_solve::expect::{Judged, Verdict};
 
 /// The sample with all that a figure can be made of.
 fn full() -> Report {

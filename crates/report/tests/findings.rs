@@ -1,10 +1,10 @@
 //! Each finding from a report that is made to have it, word by word; and none from a calm one.
 
+use kendall_evidence::check::{self, Check, Verdict};
 use kendall_report::{
     Counts, Factor, FactorKind, Finding, Growth, Modelled, Modelling, Point, Report, ServiceSeen, Severity,
     TrialLine, findings,
 };
-use kendall_solve::check::{self, Check, Verdict};
 use kendall_station::{Answer, By, Estimate, Quantile, Summary};
 
 fn answer(mean_s: Estimate) -> Answer {

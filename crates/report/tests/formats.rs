@@ -4,10 +4,10 @@ mod sample;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kendall_evidence::expect::{Expectation, Figure};
 use kendall_report::ExpectedAt;
 use kendall_report::junit::Suite;
 use kendall_report::openmetrics::{ResponseCounts, openmetrics};
-use kendall_solve::expect::{Expectation, Figure};
 use kendall_station::Estimate;
 
 /// A metric family as the specification of OpenMetrics has it.

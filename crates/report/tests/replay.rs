@@ -2,11 +2,11 @@
 
 mod sample;
 
+use kendall_evidence::{Candidates, Rules, Trial, candidates};
 use kendall_record::{Outcome, RequestRow};
 use kendall_report::{Expected, Finding, Report, figure, findings, page, terminal};
-use kendall_solve::{Candidates, Rules, Trial, candidates};
-use kendall_station::random::{Purpose, stream};
 use kendall_station::{Arrivals, Discipline, Law, Servers};
+use kendall_stats::random::{Purpose, stream};
 
 const MEAN_NS: f64 = 1e7;
 

@@ -8,7 +8,7 @@ use std::thread;
 
 use kendall_service::Config;
 use kendall_station::Discipline;
-use kendall_station::random::{Purpose, stream};
+use kendall_stats::random::{Purpose, stream};
 use lines::{Peer, Running, config, wait_until};
 use rand::RngExt as _;
 

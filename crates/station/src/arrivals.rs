@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::attendance::Attendance;
 use crate::law::Law;
 use crate::profile::{Passing, Profile, Spacing};
-use crate::random::{Purpose, Rng, stream};
 use crate::sessions::Sessions;
+use kendall_stats::random::{Purpose, Rng, stream};
 
 /// When requests come.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -284,7 +284,7 @@ impl Batch {
     }
 
     /// Draws one size.
-    pub fn sample(&self, rng: &mut crate::random::Rng) -> u32 {
+    pub fn sample(&self, rng: &mut kendall_stats::random::Rng) -> u32 {
         const UNIT: Law = Law::Exponential { mean_s: 1.0 };
         match self {
             Self::Fixed { size } => *size,
@@ -297,7 +297,7 @@ impl Batch {
                 1 + (UNIT.sample(rng) / -libm::log(failure)).min(f64::from(u32::MAX - 1)) as u32
             }
             Self::Listed { sizes } => {
-                let mut u = crate::random::unit(rng);
+                let mut u = kendall_stats::random::unit(rng);
                 for &(size, probability) in sizes {
                     u -= probability;
                     if u < 0.0 {
@@ -320,7 +320,7 @@ impl Delays {
     }
 
     /// The delay before retry number `retry`, counted from 0, in seconds.
-    pub fn sample(&self, retry: u32, rng: &mut crate::random::Rng) -> f64 {
+    pub fn sample(&self, retry: u32, rng: &mut kendall_stats::random::Rng) -> f64 {
         match self {
             Self::Law(law) => law.sample(rng),
             Self::Listed(delays_s) => listed(delays_s, retry),
@@ -335,7 +335,7 @@ fn listed(delays_s: &[f64], retry: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::{Purpose, stream};
+    use kendall_stats::random::{Purpose, stream};
 
     fn refused(conditions: &Conditions, discipline: Discipline) -> String {
         conditions.validate(discipline, None).unwrap_err().to_string()

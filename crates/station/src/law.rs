@@ -421,7 +421,7 @@ fn add_up_to_one(law: &'static str, probabilities: impl Iterator<Item = f64>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::{Purpose, stream};
+    use kendall_stats::random::{Purpose, stream};
 
     fn laws() -> Vec<Law> {
         vec![

@@ -5,7 +5,7 @@
 //! stations in these words and all give the same [`Answer`], so that they can be laid side by side.
 //!
 //! This crate never reads a clock and does no I/O. Instants are passed in, and everything random is drawn from
-//! the seeded streams of [`random`], so the same seed gives the same numbers on every platform.
+//! the seeded streams of `kendall_stats::random`, so the same seed gives the same numbers on every platform.
 
 mod answer;
 mod arrivals;
@@ -18,7 +18,6 @@ mod network;
 mod notation;
 mod profile;
 mod queue;
-pub mod random;
 mod sessions;
 mod station;
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::arrivals::{Arrivals, Instants};
 use crate::conditions::Batch;
 use crate::law::Law;
-use crate::random::{Purpose, Rng, stream};
+use kendall_stats::random::{Purpose, Rng, stream};
 
 /// Users who come, make some requests, and leave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

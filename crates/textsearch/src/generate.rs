@@ -12,7 +12,7 @@
 use std::io::{self, Write};
 use std::thread;
 
-use kendall_station::random::{Purpose, Rng, stream, unit};
+use kendall_stats::random::{Purpose, Rng, stream, unit};
 
 /// How many different words a language has.
 const WORDS: usize = 20_000;

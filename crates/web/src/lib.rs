@@ -28,7 +28,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kendall_solve::compare::{Comparison, Terms};
+use kendall_evidence::compare::{Comparison, Terms};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch as channel;
 

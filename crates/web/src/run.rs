@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use kendall_record::Manifest;
-use kendall_record::live::{Head, LIVE, LiveState};
+use kendall_archive::Manifest;
+use kendall_archive::live::{Head, LIVE, LiveState};
 use serde::Serialize;
 use toml::{Table, Value};
 

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use kendall_record::Manifest;
-use kendall_record::live::{Head, LIVE, Live};
+use kendall_archive::Manifest;
+use kendall_archive::live::{Head, LIVE, Live};
 use serde::Serialize;
 use tokio::sync::watch;
 

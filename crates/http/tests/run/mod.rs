@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use kendall_http::{HttpWorkload, Options, Trust};
-use kendall_load::{Plan, Progress, RunSummary, run};
+use kendall_load::{Plan, Progress, RowBatches, RunSummary, run};
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Arrivals, Law};
 
@@ -26,10 +26,9 @@ pub(crate) fn closed(
         timeout: Duration::from_secs(5),
         ..Plan::lasting(arrivals, Duration::from_secs(20), 1)
     };
-    let mut rows = Vec::new();
-    let summary =
-        run(&plan, &workload, &mut |row| rows.push(row), &Progress::default(), &AtomicBool::new(false))
-            .unwrap();
+    let collect = |rows: RowBatches| rows.flatten().collect::<Vec<_>>();
+    let (summary, rows) =
+        run(&plan, &workload, &Progress::default(), &AtomicBool::new(false), collect).unwrap();
     assert_eq!(summary.sent, requests, "{:?}", summary.refused_because);
     assert_eq!(rows.len() as u64, requests, "every request that was due ends once");
     (summary, rows)

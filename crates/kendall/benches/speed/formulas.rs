@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use kendall_solve::formula;
 use kendall_station::{Arrivals, Class, Discipline, Law, Servers, Station};
+use kendall_theory::formula;
 
 use crate::{ROUNDS, median};
 

@@ -10,7 +10,7 @@
 use std::fs;
 use std::path::Path;
 
-use kendall_record::{Machine, utc_now};
+use kendall_archive::{Machine, utc_now};
 
 mod digest;
 mod formulas;

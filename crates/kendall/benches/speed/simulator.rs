@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::process::Command;
 use std::time::Instant;
 
-use kendall_solve::{StopRule, processors, simulate_on};
+use kendall_simulation::{StopRule, processors, simulate_on};
 use kendall_station::{Arrivals, Class, Discipline, Law, Servers, Station};
 
 use crate::{ROUNDS, median};

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use kendall_archive::write_json;
 use kendall_lab::LISTENING;
 use kendall_link::Asked;
 use kendall_link::relay::{Relay, Relayed, Transport};
-use kendall_record::write_json;
 use serde::Serialize;
 
 use super::settings::LinkOptions;

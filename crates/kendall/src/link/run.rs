@@ -9,10 +9,10 @@ use std::str::FromStr;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use kendall_archive::write_json;
 use kendall_link::{Asked, BackEnd, EmulatedLink, Forward, Hop, SERVER};
 use kendall_linkmodel::Settings;
 use kendall_record::clock::now_ns;
-use kendall_record::write_json;
 use serde::Serialize;
 
 use super::process::{attend, serve};

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
+use kendall_evidence::streamed::{QuantileSeen, Streamed, TimesSeen};
+use kendall_evidence::{ClassScore, Score};
 use kendall_lab::Check;
 use kendall_record::Outcome;
 use kendall_report::LoadPage;
 use kendall_report::figure::Table;
 use kendall_report::number::{NONE, percent, significant, time, time_with_interval};
-use kendall_solve::streamed::{QuantileSeen, Streamed, TimesSeen};
-use kendall_solve::{ClassScore, Score};
 use kendall_station::Estimate;
 
 use super::found::{Found, PrecisionFound};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use kendall_archive::live::LiveState;
 use kendall_lab::Live;
 use kendall_load::{Plan, Progress};
-use kendall_record::live::LiveState;
 use tempfile::TempDir;
 
 use super::view::{Goal, Quantiles};

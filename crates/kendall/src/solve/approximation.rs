@@ -1,8 +1,8 @@
 //! `--approximations`: what each of the textbooks' approximations says of the wait, beside the simulation.
 
 use kendall_report::number;
-use kendall_solve::{NoFormula, TwoMoments};
 use kendall_station::{Arrivals, Estimate, Station};
+use kendall_theory::{NoFormula, TwoMoments};
 use serde::Serialize;
 
 use super::table::aligned;

@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use anyhow::{Context, bail};
 use csv::{ByteRecord, QuoteStyle, ReaderBuilder, Writer, WriterBuilder};
-use kendall_solve::batch::{self, Inputs};
+use kendall_theory::batch::{self, Inputs};
 
 use crate::print;
 

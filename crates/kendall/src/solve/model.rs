@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
-use kendall_solve::batch::{self, BatchError, Inputs, Model};
+use kendall_theory::batch::{self, BatchError, Inputs, Model};
 use serde_json::{Map, Value, json};
 
 use crate::print;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use clap::Args;
-use kendall_solve::{
+use kendall_simulation::{
     NetworkAnswer, SimulationError, StopRule, Traced, simulate, simulate_network, simulate_network_traced,
     simulate_traced,
 };

@@ -6,12 +6,12 @@ use std::{fmt, fs};
 
 use anyhow::{Context, anyhow};
 use kendall_report::{number, picture};
-use kendall_solve::closed::{Bounds, ClosedNetwork};
-use kendall_solve::{
-    NetworkAnswer, NetworkFormula, NoFormula, NoNetworkFormula, SimulationError, closed_network,
-    network_formula, sweep_network,
-};
+use kendall_simulation::{NetworkAnswer, SimulationError};
 use kendall_station::Network;
+use kendall_theory::closed::{Bounds, ClosedNetwork};
+use kendall_theory::{
+    NetworkFormula, NoFormula, NoNetworkFormula, closed_network, network_formula, sweep_network,
+};
 use serde_json::{Value, json};
 
 use super::{Asked, Options, table};

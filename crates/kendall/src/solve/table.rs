@@ -1,9 +1,10 @@
 //! Answers as text: rows with formula and simulation side by side, by class and by station.
 
 use kendall_report::{Modelling, number};
-use kendall_solve::closed::Bounds;
-use kendall_solve::{NetworkAnswer, NetworkFormula, NodeAnswer, NodeFormula};
+use kendall_simulation::{NetworkAnswer, NodeAnswer};
 use kendall_station::{Answer, ClassAnswer, Estimate, Network, Station};
+use kendall_theory::closed::Bounds;
+use kendall_theory::{NetworkFormula, NodeFormula};
 
 use crate::print::{by, interval, percent, share, shown};
 

@@ -1,7 +1,7 @@
 //! What each factor does, from the trials of every combination.
 
+use kendall_evidence::effects::{Cell, effects};
 use kendall_report::{EffectsSeen, Report, TrialLine};
-use kendall_solve::effects::{Cell, effects};
 
 /// The effects on the mean response and on that of 99 % of the requests, where several factors were varied and every
 /// combination was measured.

@@ -1,11 +1,10 @@
 //! What was expected of each combination beside what was seen, and where intervals stayed wider than was asked.
 
+use kendall_evidence::expect::{Judged, Measure, Seen, Verdict};
 use kendall_record::Outcome;
 use kendall_report::ExpectedAt;
-use kendall_solve as solve;
-use kendall_solve::expect::{Judged, Measure, Seen, Verdict};
-use kendall_solve::statistics::share_interval;
 use kendall_station::Estimate;
+use kendall_stats::share_interval;
 
 use super::Sample;
 use crate::axis::Axis;
@@ -17,7 +16,7 @@ use crate::warmup::TooShort;
 pub(super) fn judged(lab: &Lab, index: usize, axis: &Axis, sample: &Sample) -> Vec<ExpectedAt> {
     let combination = &lab.combinations()[index];
     let wanted = lab.experiment().expected.iter().filter(|expected| expected.holds_for(combination));
-    let clients = solve::client_side(&sample.views()).map_err(|why| why.to_string());
+    let clients = kendall_evidence::client_side(&sample.views()).map_err(|why| why.to_string());
     let (mut due, mut failed, mut refused) = (0, 0, 0);
     for row in sample.rows() {
         due += 1;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use kendall_solve::fit::{Load, Observation, Stamped};
+use kendall_evidence::fit::{Load, Observation, Stamped};
 use kendall_station::{Arrivals, By, Law};
 
 use super::{Measurement, Sample};

@@ -1,8 +1,8 @@
 //! How much the system bears: the knee of a model, and the scalability law through closed populations.
 
 use kendall_report::{Curve, Knee, Scaling, UslSeen};
-use kendall_solve::scalability::{PeakSeen, Point, fit_usl};
 use kendall_station::Arrivals;
+use kendall_theory::scalability::{PeakSeen, Point, fit_usl};
 
 use super::Measurement;
 use crate::axis::Axis;

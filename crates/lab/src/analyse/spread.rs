@@ -1,8 +1,8 @@
 //! How times spread: the slow end of the response times, and a histogram of the service times beside the laws of the models.
 
 use kendall_report::ServiceSpread;
-use kendall_solve::statistics::{minimum_samples, quantile_rank};
 use kendall_station::{Kind, Notation};
+use kendall_stats::{minimum_samples, quantile_rank};
 
 use crate::model::law;
 

@@ -1,6 +1,7 @@
 //! What a report repeats of its experiment and its run: notes, published figures, the machine.
 
-use kendall_record::{Manifest, RecordError};
+use kendall_archive::Manifest;
+use kendall_record::RecordError;
 use kendall_report::{Published, PublishedRow};
 
 use crate::axis::Axis;

@@ -6,8 +6,8 @@ mod one_by_one;
 
 use kendall_record::{Outcome, RequestRow};
 use kendall_report::{Ended, Heat, TrialView};
-use kendall_solve::statistics::{minimum_samples, quantile_rank};
 use kendall_station::Arrivals;
+use kendall_stats::{minimum_samples, quantile_rank};
 
 use super::Tried;
 
@@ -147,7 +147,7 @@ fn seconds(ns: i64) -> f64 {
 #[cfg(test)]
 mod tests {
     use kendall_station::Law;
-    use kendall_station::random::{Purpose, stream};
+    use kendall_stats::random::{Purpose, stream};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kendall_solve::expect::{Expectation, Measure};
+use kendall_evidence::expect::{Expectation, Measure};
 use kendall_station::QUANTILES;
 use toml::Spanned;
 use toml::de::DeValue;

@@ -18,7 +18,7 @@ use kendall_link::{Asked, BackEnd, EmulatedLink, End, LinkError, Outcome, SERVER
 use kendall_linkmodel::Settings as Hop;
 use kendall_load::Progress;
 use kendall_record::RecordError;
-use kendall_station::random::{Purpose, derive};
+use kendall_stats::random::{Purpose, derive};
 use serde::{Deserialize, Serialize};
 
 use super::relay::{TrialRelay, check};

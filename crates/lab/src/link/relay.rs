@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
+use kendall_archive::read_json;
 use kendall_link::relay::{Relay, Relayed, Transport};
 use kendall_link::{Asked, LinkError, Outcome};
 use kendall_linkmodel::Settings;
-use kendall_record::read_json;
 use serde::Deserialize;
 
 use crate::server::{Server, ServerError};

@@ -11,7 +11,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use jiff::fmt::strtime;
 use kendall_station::Arrivals;
-use kendall_station::random::{Purpose, stream, unit};
+use kendall_stats::random::{Purpose, stream, unit};
 
 /// The most requests of a trace, which lie in memory at 8 bytes each.
 const MOST: usize = 100_000_000;

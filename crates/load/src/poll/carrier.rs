@@ -9,12 +9,12 @@ use kendall_record::clock::now_ns;
 use rustls::ClientConnection;
 
 use crate::connection::Stamps;
-use crate::dialog::{Dialog, Dialogs, Reading, Transport, UNREAD_AT_MOST_BYTES, Wire};
-use crate::ledger::Begin;
+use crate::dialog::{AnswerRead, Dialog, Dialogs, Transport, UNREAD_AT_MOST_BYTES, Wire};
+use crate::ledger::OutgoingRequest;
 use crate::poll::socket::{Inbox, Socket, Stamped};
+use crate::request::{Request, Reuse};
 use crate::schedule::Due;
 use crate::summary::StampedBy;
-use crate::workload::{Request, Reuse};
 
 /// Parts of a request that are handed to the kernel at once.
 const PARTS: usize = 8;
@@ -148,8 +148,8 @@ impl Carrier {
     }
 
     /// Takes a request to carry.
-    pub(crate) fn load<C>(&mut self, begin: Begin<C>, deadline_ns: i64) {
-        let Begin { due, request, .. } = begin;
+    pub(crate) fn load<C>(&mut self, begin: OutgoingRequest<C>, deadline_ns: i64) {
+        let OutgoingRequest { due, request, .. } = begin;
         self.unread.clear();
         self.dialog.begin(due.index, &request);
         let handing = Handing::Written(0);
@@ -258,7 +258,7 @@ impl Carrier {
         if is_closed {
             return Ok(Some(self.closed(at_ns)));
         }
-        // Reading may make something to write: the handshake, and after it the request.
+        // AnswerRead may make something to write: the handshake, and after it the request.
         Ok(match self.write() {
             Step::Wait => None,
             step => Some(step),
@@ -282,13 +282,13 @@ impl Carrier {
         let mut taken = 0;
         loop {
             match self.dialog.read(&all[taken..]) {
-                Reading::More { used } => {
+                AnswerRead::More { used } => {
                     taken += used;
                     if used == 0 || taken >= all.len() {
                         break;
                     }
                 }
-                Reading::Done { used, outcome, reuse } => {
+                AnswerRead::Done { used, outcome, reuse } => {
                     let is_clean = handed_over && taken + used == all.len();
                     let keep = is_clean && [reuse, self.reuse] == [Reuse::Keep; 2];
                     return Step::Ended(outcome, if keep { Reuse::Keep } else { Reuse::Close });

@@ -1,6 +1,6 @@
 //! What each factor does, and what two of them do together.
 
-use kendall_solve::effects::Pair;
+use kendall_evidence::effects::Pair;
 
 use super::response::MEASURED;
 use super::{Figure, line_class, marker_class, shape};

@@ -1,6 +1,6 @@
 //! The replay of each point: every request's response as predicted over what was measured.
 
-use kendall_solve::{Candidates, Pair};
+use kendall_evidence::{Candidates, Pair};
 
 use super::{Figure, Table, place_cells, place_head};
 use crate::chart::ScaleLaw;

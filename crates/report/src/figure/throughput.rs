@@ -1,6 +1,6 @@
 //! What a system bears: its response time against its throughput, and its throughput against its users.
 
-use kendall_solve::expect::{Expectation, Measure, Side};
+use kendall_evidence::expect::{Expectation, Measure, Side};
 use kendall_station::{Answer, Estimate};
 
 use super::response::{MEASURED, as_run_caption, capacity_x};

@@ -1,6 +1,6 @@
 //! Which checks of assumptions are worth a sentence, and all of them as a table.
 
-use kendall_solve::check::{Check, Finding as Checked, Verdict};
+use kendall_evidence::check::{Check, Finding as Checked, Verdict};
 
 use super::{Finding, Severity};
 use crate::figure::Table;

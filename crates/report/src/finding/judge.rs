@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use kendall_solve::statistics::median;
 use kendall_station::{Answer, By, Estimate, Kind, Notation};
+use kendall_stats::median;
 
 use super::{Answers, AssumedLaw, Finding, Reason, Trend, Way, assumption, contrast, tail};
 use crate::model::{Modelled, Modelling, Point, Report, ServiceSeen, TrialLine, WarmupBy, is_of_runs};

@@ -1,7 +1,7 @@
 //! The two figures of a load: what passed along time, and the three times by quantile.
 
+use kendall_evidence::streamed::{Series, SeriesBin, Streamed, TimesSeen};
 use kendall_record::Outcome;
-use kendall_solve::streamed::{Series, SeriesBin, Streamed, TimesSeen};
 
 use crate::chart::{Quantity, ScaleLaw};
 use crate::figure::{Figure, Table};

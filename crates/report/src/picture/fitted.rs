@@ -1,6 +1,6 @@
 //! The picture of a fit: measured points and the models that predict them best.
 
-use kendall_solve::fit::{Candidate, Fit, Load, Observation};
+use kendall_evidence::fit::{Candidate, Fit, Load, Observation};
 
 use super::{Axis, AxisKind, Mark, Picture, Plot, Series};
 

@@ -1,6 +1,6 @@
 //! The picture of a plan: what a precision costs at other utilisations.
 
-use kendall_solve::{Plan, Target};
+use kendall_theory::{Plan, Target};
 
 use super::{Axis, AxisKind, Mark, Picture, Plot, Series};
 

@@ -1,7 +1,7 @@
 //! The picture of one station: what it answers under other loads, and how its response times spread.
 
-use kendall_solve::{Along, Line, NetworkFormula};
 use kendall_station::{Answer, Estimate};
+use kendall_theory::{Along, Line, NetworkFormula};
 
 use super::{Axis, AxisKind, Mark, Picture, Plot, Series};
 

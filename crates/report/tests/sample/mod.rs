@@ -5,7 +5,8 @@ use kendall_report::{
     Counts, Curve, Factor, FactorKind, Growth, Modelled, Modelling, Point, Report, ServiceSeen,
     ServiceSpread, TrialLine,
 };
-use kendall_station::{Answer, By, Estimate, Law, QUANTILES, Quantile, Summary, random};
+use kendall_station::{Answer, By, Estimate, Law, QUANTILES, Quantile, Summary};
+use kendall_stats::random;
 
 const SERVERS: usize = 2;
 const TRIALS: u64 = 3;

@@ -1,10 +1,10 @@
 //! How times are drawn from a law: from a seeded stream, alike on every platform.
 
+use kendall_stats::random::{Rng, exponential};
 use rand::{Rng as _, RngExt as _};
-use rand_distr::{Distribution as _, Exp1, Gamma, LogNormal};
+use rand_distr::{Distribution as _, Gamma, LogNormal};
 
 use super::Law;
-use crate::random::Rng;
 
 impl Law {
     /// Draws one time, in seconds.
@@ -54,12 +54,6 @@ impl Law {
             _ => times_s.iter_mut().for_each(|time_s| *time_s = self.sample(rng)),
         }
     }
-}
-
-#[inline]
-fn exponential(rng: &mut Rng) -> f64 {
-    let unit: f64 = Exp1.sample(rng);
-    unit
 }
 
 fn pick<'a, T>(rng: &mut Rng, probabilities: impl Iterator<Item = f64>, parts: &'a [T]) -> &'a T {

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use kendall_station::random::{Purpose, Rng, stream, unit};
+use kendall_stats::random::{Purpose, Rng, stream, unit};
 
 use crate::common_words;
 

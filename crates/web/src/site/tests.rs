@@ -10,8 +10,8 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use kendall_record::Manifest;
-use kendall_record::live::{Live, LiveState, Process, Sample, Samples};
+use kendall_archive::Manifest;
+use kendall_archive::live::{Live, LiveState, Process, Sample, Samples};
 use tempfile::TempDir;
 
 use crate::events::MOST_WATCHERS;

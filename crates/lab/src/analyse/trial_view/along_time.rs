@@ -2,7 +2,7 @@
 
 use kendall_record::{Outcome, RequestRow};
 use kendall_report::{Interval, Spread};
-use kendall_solve::statistics::quantile_rank;
+use kendall_stats::quantile_rank;
 
 use super::{Rows, seconds};
 

@@ -1,10 +1,10 @@
 //! Service times and arrivals of a trial against laws, and how unevenly requests come.
 
+use kendall_evidence::check::closest_law;
 use kendall_report::{AgainstLaw, Dispersion};
-use kendall_solve::check::closest_law;
-use kendall_solve::number::{significant, time};
-use kendall_solve::statistics::{dispersion_index, mean, variance};
 use kendall_station::{Arrivals, Law};
+use kendall_stats::number::{significant, time};
+use kendall_stats::{dispersion_index, mean, variance};
 
 use super::{Rows, evenly, seconds};
 use crate::analyse::sorted;

@@ -2,7 +2,7 @@
 
 use kendall_record::RequestRow;
 use kendall_report::{Stages, Window, WindowOf};
-use kendall_solve::statistics::quantile_rank;
+use kendall_stats::quantile_rank;
 
 use super::{Rows, evenly, seconds, slowest};
 

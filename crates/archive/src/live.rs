@@ -1,0 +1,416 @@
+//! What a run says of itself while it goes on, for whoever watches it from another process: `live.json` in its folder.
+//!
+//! It is replaced as a whole about twice a second and bounded in size: a ring of the last minutes, and a line for each of the
+//! last trials. It stays when the run is over. A run that was killed cannot say so; but its process is named so exactly that a
+//! reader can tell whether it is still there.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::folder::{read_json, write_whole};
+use kendall_record::Outcome;
+use kendall_record::RecordError;
+
+/// Its name, in a run's folder.
+pub const LIVE: &str = "live.json";
+/// So many samples are kept, the newest: five minutes where two are taken a second.
+pub const MOST_SAMPLES: usize = 600;
+/// So many trials that are done are kept, the newest.
+pub const MOST_TRIALS: usize = 200;
+/// How a request can fail to be answered rightly: [`Outcome::ALL`] but its first, in its order.
+pub const FAILURES: usize = Outcome::ALL.len() - 1;
+
+/// What a run says of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Live {
+    /// The process that runs it.
+    pub process: Process,
+    /// How far it says it is.
+    pub state: LiveState,
+    /// What it does just now, where that is no trial.
+    pub doing: String,
+    /// Trials that are to be done in all, as far as is known by now.
+    pub trials_planned: u64,
+    /// Trials that are done.
+    pub trials_done: u64,
+    /// How long it will still take, in seconds, where that is known.
+    pub left_s: Option<f64>,
+    /// How long the process has been at it, in seconds.
+    pub elapsed_s: f64,
+    /// The trial at hand.
+    pub trial: Option<LiveTrial>,
+    /// The last minutes.
+    pub samples: Samples,
+    /// The last trials that are done.
+    pub trials: VecDeque<TrialSeen>,
+}
+
+/// The first lines of what a run says of itself, for who wants no more.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Head {
+    /// As in [`Live`].
+    pub process: Process,
+    /// As in [`Live`].
+    pub state: LiveState,
+    /// As in [`Live`].
+    pub trials_planned: u64,
+    /// As in [`Live`].
+    pub trials_done: u64,
+}
+
+/// How far a run says it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LiveState {
+    /// It goes on, if its process is still there.
+    Running,
+    /// Every trial is done.
+    Done,
+    /// It was stopped; what is done is kept.
+    Interrupted,
+    /// It could not go on, and this is why.
+    Failed(String),
+}
+
+/// A trial that goes on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LiveTrial {
+    /// Its number in the order of running.
+    pub number: u64,
+    /// The factors' values: `rate=20%, length=3`.
+    pub name: String,
+    /// When it began, in seconds since the process began.
+    pub began_s: f64,
+    /// How long it will take, in seconds, about.
+    pub expected_s: f64,
+    /// The rate that it is to be loaded at; `None` for a closed population, and where it is not known yet.
+    pub offered_per_s: Option<f64>,
+    /// Requests that were due so far.
+    pub sent: u64,
+    /// How those that have ended ended, in the order of [`Outcome::ALL`].
+    pub outcomes: [u64; Outcome::ALL.len()],
+}
+
+/// A trial that is done, in a line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialSeen {
+    /// Its number in the order of running.
+    pub number: u64,
+    /// The factors' values.
+    pub name: String,
+    /// The name of its folder under `trials`.
+    pub folder: String,
+    /// When it ended, in seconds since the process began.
+    pub ended_s: f64,
+    /// Requests that were due.
+    pub sent: u64,
+    /// Those that were not answered rightly.
+    pub failed: u64,
+    /// Right answers per second.
+    pub throughput_per_s: Option<f64>,
+    /// The mean response time, in seconds.
+    pub mean_s: Option<f64>,
+    /// Its median, in seconds.
+    pub p50_s: Option<f64>,
+    /// Its quantile 0.9, in seconds.
+    pub p90_s: Option<f64>,
+    /// Its quantile 0.99, in seconds.
+    pub p99_s: Option<f64>,
+    /// Why its numbers are to be doubted, in words; empty where nothing speaks for that.
+    pub doubts: Vec<String>,
+}
+
+/// Samples as columns of equal length, the oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Samples {
+    /// How many samples came before the first that is here.
+    pub first: u64,
+    /// When it was taken, in seconds since the process began.
+    pub at_s: VecDeque<f64>,
+    /// Requests that became due, per second since the sample before.
+    pub sent_per_s: VecDeque<f64>,
+    /// Requests that were answered rightly, per second since the sample before.
+    pub answered_per_s: VecDeque<f64>,
+    /// Requests on a connection.
+    pub in_flight: VecDeque<u64>,
+    /// Requests that wait for a connection.
+    pub waiting: VecDeque<u64>,
+    /// The median response time of the requests answered since the sample before, in seconds; `None` where there were none.
+    pub p50_s: VecDeque<Option<f64>>,
+    /// Their quantile 0.9, in seconds.
+    pub p90_s: VecDeque<Option<f64>>,
+    /// Their quantile 0.99, in seconds.
+    pub p99_s: VecDeque<Option<f64>>,
+    /// Requests that failed since the sample before: wrong, refused, timed out, unanswered.
+    pub failed: VecDeque<[u64; FAILURES]>,
+    /// Cores that the server used since the sample before, where it can be watched.
+    pub server_cores: VecDeque<Option<f64>>,
+    /// Cores that the generator used.
+    pub generator_cores: VecDeque<Option<f64>>,
+}
+
+/// One sample; its parts are those of [`Samples`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "each is the column of its name")]
+pub struct Sample {
+    pub at_s: f64,
+    pub sent_per_s: f64,
+    pub answered_per_s: f64,
+    pub in_flight: u64,
+    pub waiting: u64,
+    pub p50_s: Option<f64>,
+    pub p90_s: Option<f64>,
+    pub p99_s: Option<f64>,
+    pub failed: [u64; FAILURES],
+    pub server_cores: Option<f64>,
+    pub generator_cores: Option<f64>,
+}
+
+/// Does something to each column.
+macro_rules! each_column {
+    ($samples:expr, $column:ident => $what:expr) => {{
+        each_column!(@ $samples, $column, $what;
+            at_s, sent_per_s, answered_per_s, in_flight, waiting, p50_s, p90_s, p99_s, failed, server_cores, generator_cores);
+    }};
+    (@ $samples:expr, $column:ident, $what:expr; $($name:ident),*) => {
+        $({ let $column = &mut $samples.$name; $what; })*
+    };
+}
+
+impl Samples {
+    /// How many are here.
+    pub fn len(&self) -> usize {
+        self.at_s.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.at_s.is_empty()
+    }
+
+    /// How many there were in all: the number of the next one.
+    pub fn end(&self) -> u64 {
+        self.first + self.len() as u64
+    }
+
+    /// Adds the newest; the oldest goes where there are too many.
+    pub fn push(&mut self, sample: Sample) {
+        macro_rules! push {
+            ($($name:ident),*) => { $(self.$name.push_back(sample.$name);)* };
+        }
+        push!(at_s, sent_per_s, answered_per_s, in_flight, waiting, p50_s, p90_s, p99_s);
+        push!(failed, server_cores, generator_cores);
+        if self.len() > MOST_SAMPLES {
+            self.drop_first(self.len() - MOST_SAMPLES);
+        }
+    }
+
+    /// Only those from this number on, as far as they are still here.
+    #[must_use]
+    pub fn since(&self, number: u64) -> Self {
+        let mut newer = self.clone();
+        newer.drop_first(usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX));
+        newer
+    }
+
+    fn drop_first(&mut self, count: usize) {
+        let count = count.min(self.len());
+        each_column!(self, column => drop(column.drain(..count)));
+        self.first += count as u64;
+    }
+
+    /// Whether every column is as long as the first, and none longer than can be written here.
+    fn is_even(&mut self) -> bool {
+        let length = self.len();
+        let mut even = length <= MOST_SAMPLES;
+        each_column!(self, column => even &= column.len() == length);
+        even
+    }
+}
+
+impl Live {
+    /// Writes it to a run's folder, in place of what it said before.
+    ///
+    /// # Errors
+    /// Fails where the file cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<(), RecordError> {
+        let path = folder.join(LIVE);
+        let text = serde_json::to_vec(self).map_err(|error| RecordError::write(&path)(error.into()))?;
+        write_whole(&path, |beside| fs::write(beside, &text).map_err(RecordError::write(beside)))
+    }
+
+    /// Reads that of a run's folder.
+    ///
+    /// # Errors
+    /// Fails where the file cannot be read or is of another version.
+    pub fn read(folder: &Path) -> Result<Self, RecordError> {
+        let path = folder.join(LIVE);
+        let mut live: Self = read_json(&path)?;
+        if !live.samples.is_even() {
+            let why = "the columns of its samples differ in length".into();
+            return Err(RecordError::Format { path, what: "what a run says of itself", why });
+        }
+        live.trials.truncate(MOST_TRIALS);
+        Ok(live)
+    }
+
+    /// Whether the run goes on: it says so, and its process is there.
+    pub fn is_running(&self) -> bool {
+        self.state == LiveState::Running && self.process.is_there()
+    }
+}
+
+impl Head {
+    /// Reads that of a run's folder.
+    ///
+    /// # Errors
+    /// Fails where the file cannot be read or is of another version.
+    pub fn read(folder: &Path) -> Result<Self, RecordError> {
+        read_json(&folder.join(LIVE))
+    }
+
+    /// Whether the run goes on: it says so, and its process is there.
+    pub fn is_running(&self) -> bool {
+        self.state == LiveState::Running && self.process.is_there()
+    }
+}
+
+/// One process, told apart from those that had its number before it, or on another machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// When it started, in clock ticks since the machine did (proc(5), field 22 of `/proc/PID/stat`).
+    pub started_ticks: u64,
+    /// The start of the machine that it runs on, by the kernel's random name for it.
+    pub boot: String,
+}
+
+impl Process {
+    /// This one. Where the kernel does not tell who it is, it counts as one that is not there.
+    pub fn here() -> Self {
+        let pid = std::process::id();
+        let started_ticks = started_ticks(pid).unwrap_or_default();
+        Self { pid, started_ticks, boot: boot().unwrap_or_default() }
+    }
+
+    /// Whether it is still there, on this machine, and has not ended.
+    pub fn is_there(&self) -> bool {
+        boot().is_some_and(|boot| boot == self.boot) && started_ticks(self.pid) == Some(self.started_ticks)
+    }
+}
+
+/// When a process started, if it is there; one that has ended and only waits to be waited for is not.
+fn started_ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The command's name, field 2, may hold blanks; it ends at the last bracket.
+    let mut after_name = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = after_name.next()?;
+    let started = after_name.nth(18)?.parse().ok()?;
+    (state != "Z" && state != "X").then_some(started)
+}
+
+fn boot() -> Option<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    fn live() -> Live {
+        Live {
+            process: Process::here(),
+            state: LiveState::Running,
+            doing: String::new(),
+            trials_planned: 4,
+            trials_done: 1,
+            left_s: Some(3.5),
+            elapsed_s: 1.25,
+            trial: None,
+            samples: Samples::default(),
+            trials: VecDeque::new(),
+        }
+    }
+
+    #[test]
+    fn it_is_read_back_as_written_and_damage_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut live = live();
+        for at in 0..3 {
+            live.samples.push(Sample { at_s: f64::from(at) * 0.5, p99_s: Some(0.1), ..Sample::default() });
+        }
+        live.write(folder.path()).unwrap();
+        assert_eq!(Live::read(folder.path()).unwrap(), live);
+        assert!(live.is_running());
+        live.samples.waiting.pop_back();
+        live.write(folder.path()).unwrap();
+        assert!(Live::read(folder.path()).unwrap_err().to_string().contains("differ in length"));
+    }
+
+    #[test]
+    fn the_ring_keeps_the_newest_and_their_numbers() {
+        let mut samples = Samples::default();
+        let taken = MOST_SAMPLES as u64 + 40;
+        for number in 0..taken {
+            samples.push(Sample { in_flight: number, ..Sample::default() });
+        }
+        assert_eq!((samples.len(), samples.first, samples.end()), (MOST_SAMPLES, 40, taken));
+        let newer = samples.since(taken - 2);
+        assert_eq!(newer.in_flight, [taken - 2, taken - 1]);
+        assert_eq!((newer.first, newer.end()), (taken - 2, taken));
+        assert_eq!(samples.since(0), samples, "who is too far behind gets all that is left");
+        assert!(samples.since(taken + 9).is_empty());
+    }
+
+    #[test]
+    fn the_file_stays_small_however_long_a_run_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut live = live();
+        for at in 0..2 * MOST_SAMPLES as u32 {
+            live.samples.push(Sample {
+                at_s: f64::from(at) * 0.5,
+                sent_per_s: 19_870.0,
+                answered_per_s: 19_860.0,
+                in_flight: 123,
+                p50_s: Some(0.001_234),
+                p90_s: Some(0.002_345),
+                p99_s: Some(0.012_34),
+                server_cores: Some(1.234),
+                generator_cores: Some(0.123_4),
+                ..Sample::default()
+            });
+        }
+        let began = std::time::Instant::now();
+        for _ in 0..100 {
+            live.write(folder.path()).unwrap();
+        }
+        let bytes = fs::metadata(folder.path().join(LIVE)).unwrap().len();
+        println!("{bytes} bytes, written in {:?}", began.elapsed() / 100);
+        assert!(bytes < 100_000, "{bytes}");
+    }
+
+    #[test]
+    fn a_process_is_told_from_another_with_its_number() {
+        let here = Process::here();
+        assert!(here.is_there());
+        assert!(!Process { started_ticks: here.started_ticks + 1, ..here.clone() }.is_there());
+        assert!(!Process { boot: "another".into(), ..here.clone() }.is_there());
+        // One that has ended is not there, even before anybody has waited for it.
+        let mut child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().unwrap();
+        let process = Process { pid: child.id(), started_ticks: started_ticks(child.id()).unwrap(), ..here };
+        assert!(process.is_there());
+        child.kill().unwrap();
+        while fs::read_to_string(format!("/proc/{}/stat", child.id()))
+            .is_ok_and(|stat| !stat.contains(") Z "))
+        {}
+        assert!(!process.is_there());
+        child.wait().unwrap();
+    }
+}

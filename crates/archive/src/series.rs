@@ -1,0 +1,482 @@
+//! Tables of samples over time, such as `resources.parquet`: a row is one instant of one thing, named by a few labels,
+//! with a number for each quantity that could be read of it.
+//!
+//! The format is wide, because that is how pandas, Polars and DuckDB like it best: `time_ns`, then a column of text a
+//! label, then a column of 64-bit floats a quantity, null where it could not be read. Units are in the columns' names,
+//! and in words in the file's own description.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parquet::basic::{Compression, ConvertedType, Encoding, LogicalType, Repetition, Type as Physical};
+use parquet::column::reader::get_typed_column_reader;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::{ColumnPath, PrimitiveTypeBuilder, Type};
+
+use kendall_record::RecordError;
+
+/// The first column: nanoseconds since the start of the trial.
+const TIME: &str = "time_ns";
+/// Under this key the file says what its rows are and what its quantities mean.
+const ABOUT: &str = "about";
+/// Rows are held in memory until there are so many.
+const GROUP_ROWS: usize = 1 << 16;
+
+/// What the rows of a table are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// What a row is, in words: "one sample of one thread".
+    pub about: String,
+    /// The columns of text that say what was sampled.
+    pub labels: Vec<String>,
+    /// The columns of numbers.
+    pub quantities: Vec<Quantity>,
+}
+
+/// A column of numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quantity {
+    /// Its name, which ends in its unit: `cpu_s`, `queue_bytes`, `drops`.
+    pub name: String,
+    /// What it is, in words.
+    pub meaning: String,
+}
+
+impl Layout {
+    /// A table whose rows are this, without columns as yet.
+    pub fn new(about: &str) -> Self {
+        Self { about: about.into(), labels: Vec::new(), quantities: Vec::new() }
+    }
+
+    /// With one more label.
+    #[must_use]
+    pub fn label(mut self, name: &str) -> Self {
+        self.labels.push(name.into());
+        self
+    }
+
+    /// With one more quantity; its name ends in its unit.
+    #[must_use]
+    pub fn quantity(mut self, name: &str, meaning: &str) -> Self {
+        self.quantities.push(Quantity { name: name.into(), meaning: meaning.into() });
+        self
+    }
+
+    fn schema(&self) -> ParquetResult<Type> {
+        let mut fields = vec![column_of(TIME, Physical::INT64, Repetition::REQUIRED).build()?];
+        for name in &self.labels {
+            let text = column_of(name, Physical::BYTE_ARRAY, Repetition::REQUIRED);
+            let text = text.with_logical_type(Some(LogicalType::String));
+            fields.push(text.with_converted_type(ConvertedType::UTF8).build()?);
+        }
+        for quantity in &self.quantities {
+            fields.push(column_of(&quantity.name, Physical::DOUBLE, Repetition::OPTIONAL).build()?);
+        }
+        Type::group_type_builder("series").with_fields(fields.into_iter().map(Arc::new).collect()).build()
+    }
+
+    /// The words of the file: what a row is, then a line a quantity.
+    fn words(&self) -> String {
+        let mut words = self.about.clone();
+        for Quantity { name, meaning } in &self.quantities {
+            words += &format!("\n{name}: {meaning}");
+        }
+        words
+    }
+}
+
+fn column_of(name: &str, physical: Physical, repetition: Repetition) -> PrimitiveTypeBuilder<'_> {
+    Type::primitive_type_builder(name, physical).with_repetition(repetition)
+}
+
+/// Writes a table of samples. It is beside its place until it is finished, and there as a whole then.
+pub struct SeriesWriter {
+    path: PathBuf,
+    beside: PathBuf,
+    writer: SerializedFileWriter<File>,
+    rows: Series,
+    /// Groups of rows that are in the file already.
+    groups: usize,
+}
+
+impl SeriesWriter {
+    /// Begins a table; one that is there already is replaced when this one is finished.
+    ///
+    /// # Errors
+    /// Fails where the file cannot be written.
+    pub fn create(path: &Path, layout: Layout) -> Result<Self, RecordError> {
+        let mut beside: OsString = path.into();
+        beside.push(".tmp");
+        let beside = PathBuf::from(beside);
+        let file = File::create(&beside).map_err(RecordError::write(&beside))?;
+        let about = KeyValue::new(ABOUT.to_owned(), layout.words());
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_column_dictionary_enabled(ColumnPath::from(TIME), false)
+            .set_column_encoding(ColumnPath::from(TIME), Encoding::DELTA_BINARY_PACKED)
+            .set_key_value_metadata(Some(vec![about]));
+        let writer = layout
+            .schema()
+            .and_then(|schema| {
+                SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build()))
+            })
+            .map_err(failed(&beside))?;
+        Ok(Self { path: path.into(), beside, writer, rows: Series::new(layout), groups: 0 })
+    }
+
+    /// Adds a row: a text for each label, and a number for each quantity that could be read. Rows come in the order of
+    /// their instants. What is no finite number counts as not read.
+    ///
+    /// # Errors
+    /// Fails where the file cannot be written.
+    ///
+    /// # Panics
+    /// Panics where there are fewer or more labels or values than the layout has.
+    pub fn append(
+        &mut self,
+        time_ns: i64,
+        labels: &[&str],
+        values: &[Option<f64>],
+    ) -> Result<(), RecordError> {
+        self.rows.push(time_ns, labels, values);
+        if self.rows.len() < GROUP_ROWS { Ok(()) } else { self.write_group() }
+    }
+
+    /// Completes the table and puts it in its place. `origin_ns` is the instant to which its rows are to be relative, on
+    /// the scale on which they came: the start of a trial is often known only when it is over.
+    ///
+    /// # Errors
+    /// Fails where the file cannot be written.
+    pub fn finish(mut self, origin_ns: i64) -> Result<(), RecordError> {
+        let shifted = self.groups > 0 && origin_ns != 0;
+        if !shifted {
+            self.rows.shift(origin_ns);
+        }
+        self.write_group()?;
+        self.writer.close().map_err(failed(&self.beside))?;
+        fs::rename(&self.beside, &self.path).map_err(RecordError::write(&self.path))?;
+        if shifted { shift_file(&self.path, origin_ns) } else { Ok(()) }
+    }
+
+    fn write_group(&mut self) -> Result<(), RecordError> {
+        if self.rows.len() == 0 {
+            return Ok(());
+        }
+        write_group(&mut self.writer, &self.rows).map_err(failed(&self.beside))?;
+        self.rows.clear();
+        self.groups += 1;
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for SeriesWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SeriesWriter").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// A table of samples in memory, by columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Its columns.
+    pub layout: Layout,
+    /// The instant of each row, in nanoseconds since the start of the trial.
+    pub time_ns: Vec<i64>,
+    /// The texts that occur; labels are places in this list.
+    texts: Vec<Arc<str>>,
+    places: HashMap<Arc<str>, u32>,
+    labels: Vec<Vec<u32>>,
+    values: Vec<Vec<Option<f64>>>,
+}
+
+impl Series {
+    fn new(layout: Layout) -> Self {
+        let (labels, values) =
+            (vec![Vec::new(); layout.labels.len()], vec![Vec::new(); layout.quantities.len()]);
+        Self { layout, time_ns: Vec::new(), texts: Vec::new(), places: HashMap::new(), labels, values }
+    }
+
+    /// Reads a table.
+    ///
+    /// # Errors
+    /// Fails where it cannot be read or is something else.
+    pub fn read(path: &Path) -> Result<Self, RecordError> {
+        let file = File::open(path).map_err(RecordError::read(path))?;
+        let damaged = |why| RecordError::Format { path: path.into(), what: "a table of samples", why };
+        // The library panics at some damage. Nothing it worked on is used after that.
+        match catch_unwind(|| read_table(file)) {
+            Ok(table) => table.map_err(|error| damaged(error.to_string())),
+            Err(_) => Err(damaged("it is damaged".to_owned())),
+        }
+    }
+
+    /// How many rows it has.
+    #[expect(clippy::len_without_is_empty, reason = "a table without rows is nothing special")]
+    pub fn len(&self) -> usize {
+        self.time_ns.len()
+    }
+
+    /// The text of a label, row by row; nothing where there is no such label.
+    pub fn label(&self, name: &str) -> impl Iterator<Item = &str> {
+        let at = self.layout.labels.iter().position(|label| label == name);
+        let places = at.map_or(&[][..], |at| &self.labels[at]);
+        places.iter().map(|place| &*self.texts[*place as usize])
+    }
+
+    /// The values of a quantity, row by row; nothing where there is no such quantity.
+    pub fn values(&self, name: &str) -> &[Option<f64>] {
+        let at = self.layout.quantities.iter().position(|quantity| quantity.name == name);
+        at.map_or(&[], |at| &self.values[at])
+    }
+
+    fn push(&mut self, time_ns: i64, labels: &[&str], values: &[Option<f64>]) {
+        assert_eq!(
+            (labels.len(), values.len()),
+            (self.labels.len(), self.values.len()),
+            "as the layout has them"
+        );
+        self.time_ns.push(time_ns);
+        for (at, text) in labels.iter().enumerate() {
+            let place = self.place(text);
+            self.labels[at].push(place);
+        }
+        for (column, value) in self.values.iter_mut().zip(values) {
+            column.push(value.filter(|value| value.is_finite()));
+        }
+    }
+
+    fn shift(&mut self, origin_ns: i64) {
+        self.time_ns.iter_mut().for_each(|time_ns| *time_ns = time_ns.saturating_sub(origin_ns));
+    }
+
+    /// The place of a text among those known, to which it is added if it is new.
+    fn place(&mut self, text: &str) -> u32 {
+        if let Some(place) = self.places.get(text) {
+            return *place;
+        }
+        let (place, text) = (self.texts.len() as u32, Arc::<str>::from(text));
+        self.texts.push(text.clone());
+        self.places.insert(text, place);
+        place
+    }
+
+    fn clear(&mut self) {
+        self.time_ns.clear();
+        self.texts.clear();
+        self.places.clear();
+        self.labels.iter_mut().for_each(Vec::clear);
+        self.values.iter_mut().for_each(Vec::clear);
+    }
+}
+
+/// Writes a table anew, group by group, with its instants relative to another one.
+fn shift_file(path: &Path, origin_ns: i64) -> Result<(), RecordError> {
+    let file = File::open(path).map_err(RecordError::read(path))?;
+    let reader = SerializedFileReader::new(file).map_err(failed(path))?;
+    let mut rows = Series::new(read_layout(&reader).map_err(failed(path))?);
+    let mut writer = SeriesWriter::create(path, rows.layout.clone())?;
+    for index in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(index).map_err(failed(path))?;
+        read_group(&*group, &mut rows).map_err(failed(path))?;
+        rows.shift(origin_ns);
+        write_group(&mut writer.writer, &rows).map_err(failed(path))?;
+        rows.clear();
+    }
+    writer.finish(0)
+}
+
+fn failed(path: &Path) -> impl FnOnce(ParquetError) -> RecordError + '_ {
+    |error| RecordError::write(path)(io::Error::other(error))
+}
+
+fn write_group(writer: &mut SerializedFileWriter<File>, rows: &Series) -> ParquetResult<()> {
+    let mut group = writer.next_row_group()?;
+    column::<Int64Type>(&mut group, &rows.time_ns, None)?;
+    let texts: Vec<ByteArray> = rows.texts.iter().map(|text| ByteArray::from(&**text)).collect();
+    for places in &rows.labels {
+        let texts: Vec<ByteArray> = places.iter().map(|place| texts[*place as usize].clone()).collect();
+        column::<ByteArrayType>(&mut group, &texts, None)?;
+    }
+    for values in &rows.values {
+        let present: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
+        let values: Vec<f64> = values.iter().flatten().copied().collect();
+        column::<DoubleType>(&mut group, &values, Some(&present))?;
+    }
+    group.close().map(drop)
+}
+
+fn column<T: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, File>,
+    values: &[T::T],
+    present: Option<&[i16]>,
+) -> ParquetResult<()> {
+    let mut column = group.next_column()?.expect("the schema has a column for each call");
+    column.typed::<T>().write_batch(values, present, None)?;
+    column.close()
+}
+
+fn read_table(file: File) -> ParquetResult<Series> {
+    let reader = SerializedFileReader::new(file)?;
+    let mut series = Series::new(read_layout(&reader)?);
+    for index in 0..reader.num_row_groups() {
+        read_group(&*reader.get_row_group(index)?, &mut series)?;
+    }
+    Ok(series)
+}
+
+fn read_layout(reader: &SerializedFileReader<File>) -> ParquetResult<Layout> {
+    let metadata = reader.metadata().file_metadata();
+    let pairs = metadata.key_value_metadata().into_iter().flatten();
+    let words = pairs.filter(|pair| pair.key == ABOUT).find_map(|pair| pair.value.as_deref()).unwrap_or("");
+    let (about, meanings) = words.split_once('\n').unwrap_or((words, ""));
+    let meaning = |name: &str| {
+        let lines = meanings.lines().filter_map(|line| line.split_once(": "));
+        lines.into_iter().find(|(key, _)| *key == name).map_or("", |(_, meaning)| meaning)
+    };
+    let mut layout = Layout::new(about);
+    for field in metadata.schema().get_fields().iter().skip(1) {
+        layout = match field.is_primitive().then(|| field.get_physical_type()) {
+            Some(Physical::BYTE_ARRAY) => layout.label(field.name()),
+            Some(Physical::DOUBLE) => layout.quantity(field.name(), meaning(field.name())),
+            _ => return Err(ParquetError::General(format!("{} is neither text nor number", field.name()))),
+        };
+    }
+    // Columns in another order, of other types, or without a time.
+    let same = layout.schema()?.get_fields() == metadata.schema().get_fields();
+    if same { Ok(layout) } else { Err(ParquetError::General("it has other columns".to_owned())) }
+}
+
+fn read_group(group: &dyn RowGroupReader, series: &mut Series) -> ParquetResult<()> {
+    let (times, _) = read_column::<Int64Type>(group, 0)?;
+    series.time_ns.extend(times);
+    let labels = series.labels.len();
+    for at in 0..labels {
+        let (texts, _) = read_column::<ByteArrayType>(group, 1 + at)?;
+        for text in texts {
+            let place = series.place(text.as_utf8()?);
+            series.labels[at].push(place);
+        }
+    }
+    for at in 0..series.values.len() {
+        let (values, present) = read_column::<DoubleType>(group, 1 + labels + at)?;
+        let mut values = values.into_iter();
+        let present = present.into_iter();
+        series.values[at].extend(present.map(|present| if present == 1 { values.next() } else { None }));
+    }
+    Ok(())
+}
+
+/// The values of a column, and for each row whether it has one where the column is optional.
+fn read_column<T: DataType>(group: &dyn RowGroupReader, at: usize) -> ParquetResult<(Vec<T::T>, Vec<i16>)> {
+    let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+    let (mut values, mut present) = (Vec::new(), Vec::new());
+    let mut column = get_typed_column_reader::<T>(group.get_column_reader(at)?);
+    let (read, ..) = column.read_records(rows, Some(&mut present), None, &mut values)?;
+    if read == rows {
+        Ok((values, present))
+    } else {
+        Err(ParquetError::EOF("a column is cut off".to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+
+    use super::*;
+
+    fn layout() -> Layout {
+        let layout = Layout::new("one sample of one thread").label("process").label("thread");
+        layout.quantity("cpu_s", "CPU time since the start, in seconds").quantity("drops", "packets lost")
+    }
+
+    type Row = (i64, String, String, [Option<f64>; 2]);
+
+    fn any_row() -> impl Strategy<Value = Row> {
+        let number = || option::of(any::<f64>().prop_filter("finite", |number| number.is_finite()));
+        (any::<i64>(), "[a-c]{0,2}", ".{0,8}", [number(), number()])
+    }
+
+    fn write(path: &Path, rows: &[Row]) {
+        let mut writer = SeriesWriter::create(path, layout()).unwrap();
+        for (time_ns, process, thread, values) in rows {
+            writer.append(*time_ns, &[process, thread], values).unwrap();
+        }
+        assert!(!path.exists(), "a table is in its place only when it is whole");
+        writer.finish(0).unwrap();
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn a_table_is_read_back_as_written(rows in vec(any_row(), 0..50)) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("series.parquet");
+            write(&path, &rows);
+            let read = Series::read(&path).unwrap();
+            prop_assert_eq!(&read.layout, &layout());
+            prop_assert!(read.time_ns.iter().eq(rows.iter().map(|row| &row.0)));
+            prop_assert!(read.label("process").eq(rows.iter().map(|row| row.1.as_str())));
+            prop_assert!(read.label("thread").eq(rows.iter().map(|row| row.2.as_str())));
+            for (at, name) in ["cpu_s", "drops"].into_iter().enumerate() {
+                prop_assert!(read.values(name).iter().eq(rows.iter().map(|row| &row.3[at])));
+            }
+            prop_assert!(read.label("drops").count() == 0 && read.values("thread").is_empty());
+        }
+
+        #[test]
+        fn a_cut_table_is_an_error_that_names_the_file(rows in vec(any_row(), 0..50), cut in any::<Index>()) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("series.parquet");
+            write(&path, &rows);
+            let bytes = fs::read(&path).unwrap();
+            fs::write(&path, &bytes[..cut.index(bytes.len())]).unwrap();
+            let message = Series::read(&path).unwrap_err().to_string();
+            prop_assert!(message.contains("series.parquet is not a table of samples"), "{}", message);
+        }
+    }
+
+    #[test]
+    fn more_rows_than_a_group_holds_are_in_order_and_what_is_no_number_is_absent() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("series.parquet");
+        let mut writer = SeriesWriter::create(&path, layout()).unwrap();
+        let count = GROUP_ROWS as i64 + 5;
+        for time_ns in 0..count {
+            let thread = format!("worker {}", time_ns % 7);
+            writer.append(time_ns, &["server", &thread], &[Some(time_ns as f64), Some(f64::NAN)]).unwrap();
+        }
+        writer.finish(1000).unwrap();
+        let read = Series::read(&path).unwrap();
+        assert!(read.time_ns.iter().copied().eq(-1000..count - 1000));
+        assert!(read.values("cpu_s").iter().zip(0..).all(|(value, at)| *value == Some(f64::from(at))));
+        assert!(!folder.path().join("series.parquet.tmp").exists());
+        assert!(read.values("drops").iter().all(Option::is_none));
+        assert_eq!(
+            read.label("thread").nth(GROUP_ROWS + 1),
+            Some(&*format!("worker {}", (GROUP_ROWS + 1) % 7))
+        );
+    }
+
+    #[test]
+    fn a_table_of_another_kind_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("requests.parquet");
+        crate::table::write(&path, &[]).unwrap();
+        let message = Series::read(&path).unwrap_err().to_string();
+        assert!(message.contains("is not a table of samples"), "{message}");
+    }
+}

@@ -1,0 +1,142 @@
+//! Can what measured be trusted: the generator, the clock, the machines?
+
+use kendall_record::RequestRow;
+
+use super::seen::{Seen, seconds, service_s};
+use super::{Check, Finding, Hosts, Setting, Verdict};
+use kendall_stats::number::{percent, time};
+use kendall_stats::{mean, quantile_rank};
+
+/// A send lag below this share of the response times does not change what is seen.
+const LATE: f64 = 0.05;
+/// A time is known to a twentieth where it is twenty ticks of its clock.
+const TICKS: f64 = 20.0;
+const FEWEST: usize = 20;
+
+/// Whether requests left when they were due. Response times count from then, so that a wait at the client is counted; a
+/// clock that starts at sending would leave it out (coordinated omission, Tene 2013).
+pub(super) fn sent_when_due(seen: &Seen<'_>) -> Option<Finding> {
+    let sent = |row: &RequestRow| Some(seconds(row.send_lag_ns()?.max(0)));
+    let answered = |row: &RequestRow| Some((seconds(row.response_ns()?), sent(row)?));
+    let mut lags_s: Vec<f64> = seen.rows().filter_map(sent).collect();
+    let (mut from_due_s, mut from_sent_s): (Vec<f64>, Vec<f64>) =
+        seen.rows().filter_map(answered).map(|(response_s, lag_s)| (response_s, response_s - lag_s)).unzip();
+    if from_due_s.len() < FEWEST {
+        return Some(Finding::cannot_tell(Check::SentWhenDue, "There are too few requests."));
+    }
+    for times in [&mut lags_s, &mut from_due_s, &mut from_sent_s] {
+        times.sort_by(f64::total_cmp);
+    }
+    let p99_s = |sorted: &[f64]| sorted[quantile_rank(sorted.len() as u64, 0.99) as usize - 1];
+    let less = |figure: &dyn Fn(&[f64]) -> f64| 1.0 - figure(&from_sent_s) / figure(&from_due_s);
+    let (in_mean, in_p99, lag_s) = (less(&mean), less(&p99_s), p99_s(&lags_s));
+    let (verdict, sentence) = if in_mean.max(in_p99) > LATE {
+        let sentence = format!(
+            "Requests left late, one in a hundred by {} or more, where the mean response is {}. That wait at the client is \
+             counted here; a clock that starts at sending shows a mean {} less and a p99 {} less.",
+            time(lag_s),
+            time(mean(&from_due_s)),
+            percent(in_mean),
+            percent(in_p99)
+        );
+        (Verdict::Broken, sentence)
+    } else {
+        (Verdict::Holds, format!("Requests left when they were due, 99 % of them within {}.", time(lag_s)))
+    };
+    let finding = Finding::new(Check::SentWhenDue, verdict, sentence).statistic("p99 lag in s", lag_s);
+    Some(finding.effect("response at the client", in_mean))
+}
+
+/// Whether clocks tick finely enough for response and service times.
+pub(super) fn clock_resolution(seen: &Seen<'_>) -> Option<Finding> {
+    let answered = |row: &&RequestRow| row.response_ns().is_some();
+    let client = seen.rows().filter(answered).flat_map(|row| [row.sent, row.completed]).flatten();
+    let server = seen.rows().flat_map(|row| [row.started, row.finished]).flatten();
+    let services_s: Vec<f64> = seen.rows().filter_map(service_s).collect();
+    let client = tick_s(client).zip(seen.mean_response_s());
+    let server = tick_s(server).zip((!services_s.is_empty()).then(|| mean(&services_s)));
+    let measured = [("response", client), ("service", server)];
+    let ticks = |tick_s: f64, mean_s: f64| mean_s / tick_s;
+    let coarsest = measured
+        .into_iter()
+        .filter_map(|(what, found)| found.map(|(tick_s, mean_s)| (what, tick_s, mean_s)))
+        .min_by(|a, b| ticks(a.1, a.2).total_cmp(&ticks(b.1, b.2)));
+    let Some((what, tick_s, mean_s)) = coarsest else {
+        return Some(Finding::cannot_tell(Check::ClockResolution, "There are too few instants."));
+    };
+    let count = ticks(tick_s, mean_s);
+    let (verdict, sentence) = if count < TICKS {
+        let sentence = format!(
+            "The clock ticks every {}, and the mean {what} time is {}: it is known to no better than {}.",
+            time(tick_s),
+            time(mean_s),
+            percent(tick_s / mean_s)
+        );
+        (Verdict::Broken, sentence)
+    } else {
+        (Verdict::Holds, format!("The clock ticks every {} or finer.", time(tick_s)))
+    };
+    let finding = Finding::new(Check::ClockResolution, verdict, sentence).statistic("ticks", count);
+    Some(finding.effect("resolution", if mean_s > 0.0 { tick_s / mean_s } else { 0.0 }))
+}
+
+/// The longest time of which all instants are multiples; `None` for fewer than 20 of them.
+fn tick_s(instants: impl Iterator<Item = i64>) -> Option<f64> {
+    let (mut tick, mut count) = (0u64, 0);
+    for at in instants {
+        tick = greatest_common_divisor(tick, at.unsigned_abs());
+        count += 1;
+    }
+    (count >= FEWEST && tick > 0).then(|| tick as f64 / 1e9)
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Whether each row's instants are in the order in which they must be: due, sent, first byte, completed; queued, started,
+/// finished. Server and client are not compared, since their clocks may differ.
+pub(super) fn instants_in_order(seen: &Seen<'_>) -> Option<Finding> {
+    let ordered = |instants: &[Option<i64>]| instants.iter().flatten().is_sorted();
+    let wrong = |row: &&RequestRow| {
+        !(ordered(&[Some(row.scheduled), row.sent, row.first_byte, row.completed])
+            && ordered(&[row.queued, row.started, row.finished]))
+    };
+    let (count, all) = (seen.rows().filter(wrong).count(), seen.count());
+    if all == 0 {
+        return None;
+    }
+    let share = count as f64 / all as f64;
+    let finding = if count > 0 {
+        let sentence = format!(
+            "{count} of {all} requests have instants in an order that cannot be, such as an answer before it was asked for: \
+             stamps are of different clocks, or of different requests."
+        );
+        Finding::new(Check::InstantsInOrder, Verdict::Broken, sentence)
+    } else {
+        Finding::new(
+            Check::InstantsInOrder,
+            Verdict::Holds,
+            "All instants are in the order in which they must be.",
+        )
+    };
+    Some(finding.statistic("out of order", count as f64).effect("requests", share))
+}
+
+/// Whether client and server take processors from each other.
+pub(super) fn apart_hosts(setting: &Setting) -> Option<Finding> {
+    let finding = match setting.hosts {
+        Hosts::Unknown => return None,
+        Hosts::Apart => {
+            Finding::new(Check::ApartHosts, Verdict::Holds, "Client and server run on machines of their own.")
+        }
+        Hosts::Same => Finding::cannot_tell(
+            Check::ApartHosts,
+            "Client and server share a machine: they take processors from each other, and there is no network between them.",
+        ),
+    };
+    Some(finding)
+}

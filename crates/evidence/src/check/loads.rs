@@ -1,0 +1,35 @@
+//! One system under several loads.
+
+use super::service::load_finding;
+use super::{Check, Finding};
+use kendall_stats::two_samples;
+
+/// The service times of one load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Load<'a> {
+    /// Where it stands, in words, such as "80/s".
+    pub place: &'a str,
+    /// Rate × service time / servers.
+    pub utilisation: f64,
+    /// Service times in any order, in seconds.
+    pub services_s: &'a [f64],
+}
+
+/// Which assumptions hold over several loads of one system: whether service at the highest load is what it is at the
+/// lowest. Nothing for fewer than two loads.
+pub fn check_loads(loads: &[Load<'_>]) -> Vec<Finding> {
+    let told = || loads.iter().filter(|load| load.utilisation.is_finite());
+    let by_load = |a: &&Load<'_>, b: &&Load<'_>| a.utilisation.total_cmp(&b.utilisation);
+    let (Some(low), Some(high)) = (told().min_by(by_load), told().max_by(by_load)) else { return Vec::new() };
+    if low.place == high.place {
+        return Vec::new();
+    }
+    let place = format!("{} and {}", low.place, high.place);
+    let Some(tested) = two_samples(low.services_s, high.services_s) else {
+        let sentence = "The server did not tell its service times.";
+        return vec![Finding::cannot_tell(Check::ServiceApartFromLoad, sentence).at(place)];
+    };
+    let at = |load: &Load<'_>| format!("at {}", load.place);
+    let (statistic, p_value) = (tested.statistic, tested.p_value);
+    vec![load_finding(low.services_s, &at(low), high.services_s, &at(high), statistic, p_value).at(place)]
+}

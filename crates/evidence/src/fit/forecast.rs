@@ -1,0 +1,413 @@
+//! What a fitted model predicts, and how sure that is.
+//!
+//! Intervals are from a parametric bootstrap (Efron and Tibshirani 1993, section 6.5): the samples are drawn anew around
+//! the fit, with the noise that the fit found and Student's correction for few samples, and fitted again. An error of the
+//! service time grows by 1/(1 − ρ) on its way into the response time, and the interval shows that; an end that lies beyond
+//! saturation is infinite.
+
+use std::str::FromStr;
+
+use kendall_station::{Estimate, QUANTILES, Quantile, Summary};
+use kendall_stats::random::{Purpose, stream};
+use rand_distr::{ChiSquared, Distribution as _, StandardNormal};
+use serde::Serialize;
+
+use super::candidate::{Data, predicted};
+use super::model::{Model, Served};
+use super::observation::{Load, short};
+use super::sample::{Prior, Sample, Seen};
+use super::{Candidate, Fit};
+use crate::expect::{Expectation, Measure, Side};
+use kendall_theory::{formula, response_survival};
+
+/// How many times the samples are drawn anew.
+const DRAWS: u64 = 400;
+/// No model is asked for more servers, users or requests per second than this.
+const MOST: u32 = 100_000;
+
+/// What a model predicts at a load.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Forecast {
+    /// The load.
+    pub load: Load,
+    /// Response time, delay included. An interval's upper end is infinite where parameters that the points do not refute
+    /// put the load beyond saturation.
+    pub response: Summary,
+    /// Why there are no quantiles, if there are none.
+    pub no_quantiles: Option<String>,
+    /// Completed requests per second.
+    pub throughput_per_s: Estimate,
+    /// The busy share of the servers, of the bottleneck where there are several parts; `None` for laws without servers.
+    pub utilisation: Option<Estimate>,
+    /// By how much an error of the service time grows on its way into the waiting time: 1/(1 − ρ).
+    pub amplification: Option<f64>,
+    /// The share of the bootstrap's draws that bear the load.
+    pub steady: f64,
+}
+
+/// Why there is no prediction.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum NoForecast {
+    #[error(
+        "overload: at {load} the utilisation would be {}, and the queue would grow by {} requests per second without end; \
+         {model} bears less than {}/s", short(*.rho), short(*.growth_per_s), short(*.capacity_per_s)
+    )]
+    Overload { load: Load, rho: f64, growth_per_s: f64, capacity_per_s: f64, model: String },
+    #[error("{slo} is not met at any load: {why}")]
+    NeverMet { slo: Slo, why: String },
+    #[error("the model {0} has no servers to count; name another, or give more points")]
+    NoServers(String),
+    #[error("the fit is of {fitted}, which has no {asked} to ask for; give {instead}")]
+    WrongLoad { fitted: &'static str, asked: &'static str, instead: &'static str },
+    #[error("no quantile is known of {model}: {why}; ask for the mean")]
+    NoQuantile { model: String, why: String },
+}
+
+/// The highest load that meets an aim.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Highest {
+    /// Requests per second, or users of a closed population. The whole interval is of loads that may be the highest.
+    pub load: Estimate,
+    /// The same as a load.
+    pub at: Load,
+    /// The utilisation there.
+    pub utilisation: Option<f64>,
+}
+
+/// What is to stay below a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SloMeasure {
+    /// The mean response time.
+    Mean,
+    /// A quantile of it.
+    Quantile(f64),
+}
+
+/// A service level objective: "p99<50ms".
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Slo {
+    /// What.
+    pub measure: SloMeasure,
+    /// Its limit, in seconds.
+    pub at_most_s: f64,
+}
+
+/// Why an objective cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no objective; write what is to stay below which time, such as 'p99<50ms' or 'mean<0.2s'")]
+pub struct SloError(String);
+
+impl FromStr for Slo {
+    type Err = SloError;
+
+    fn from_str(text: &str) -> Result<Self, SloError> {
+        let read = || {
+            let Expectation { measure, side: Side::Below, limit: at_most_s } = text.parse().ok()? else {
+                return None;
+            };
+            let measure = match measure {
+                Measure::Mean => SloMeasure::Mean,
+                Measure::Quantile(p) => SloMeasure::Quantile(p),
+                Measure::Throughput | Measure::Errors => return None,
+            };
+            Some(Self { measure, at_most_s })
+        };
+        read().ok_or_else(|| SloError(text.to_owned()))
+    }
+}
+
+impl std::fmt::Display for Slo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.measure {
+            SloMeasure::Mean => write!(f, "mean")?,
+            SloMeasure::Quantile(p) => write!(f, "p{}", short(p * 100.0))?,
+        }
+        write!(f, " < {} ms", short(self.at_most_s * 1e3))
+    }
+}
+
+impl Fit {
+    /// What the best candidate predicts at a load, with so many servers if another number is asked for.
+    ///
+    /// # Errors
+    /// Says by how much the load is more than the model bears.
+    pub fn forecast(&self, load: Load, servers: Option<u32>) -> Result<Forecast, NoForecast> {
+        let candidate = self.best();
+        let model = with_servers(candidate, servers)?;
+        let draws = self.draws(servers);
+        let mean_s = |model: &Model| model.response_s(&load).unwrap_or(f64::INFINITY);
+        if !mean_s(&model).is_finite() {
+            return Err(overload(candidate, &model, load));
+        }
+        let (quantiles, no_quantiles) = match quantiles(&model, &load) {
+            Ok(quantiles) => (quantiles, None),
+            Err(why) => (Vec::new(), Some(why)),
+        };
+        // A quantile costs a thousand times what a mean does; a hundred draws do.
+        let by_draw: Vec<Vec<Quantile>> = match quantiles.is_empty() {
+            true => Vec::new(),
+            false => {
+                draws.iter().step_by(4).map(|draw| self::quantiles(draw, &load).unwrap_or_default()).collect()
+            }
+        };
+        let of_draws = |(i, quantile): (usize, &Quantile)| {
+            let value =
+                |quantiles: &Vec<Quantile>| quantiles.get(i).map_or(f64::INFINITY, |q| q.value_s.value);
+            let value_s = within(quantile.value_s.value, by_draw.iter().map(value).collect());
+            Quantile { value_s, ..*quantile }
+        };
+        let utilisation = utilisation(&model, &load).map(|rho| {
+            let of_draw = |draw: &Model| self::utilisation(draw, &load).unwrap_or(rho);
+            within(rho, draws.iter().map(of_draw).collect())
+        });
+        let throughput = |model: &Model| {
+            model.throughput_per_s(&load).unwrap_or_else(|| model.capacity_per_s().unwrap_or(0.0))
+        };
+        let steady = draws.iter().filter(|draw| mean_s(draw).is_finite()).count();
+        Ok(Forecast {
+            load,
+            response: Summary {
+                mean_s: within(mean_s(&model), draws.iter().map(mean_s).collect()),
+                variance_s2: None,
+                quantiles: quantiles.iter().enumerate().map(of_draws).collect(),
+            },
+            no_quantiles,
+            throughput_per_s: within(throughput(&model), draws.iter().map(throughput).collect()),
+            amplification: utilisation
+                .filter(|rho| rho.value < 1.0 && matches!(load, Load::Open { .. }))
+                .map(|rho| 1.0 / (1.0 - rho.value)),
+            utilisation,
+            steady: if draws.is_empty() { 1.0 } else { steady as f64 / draws.len() as f64 },
+        })
+    }
+
+    /// The highest load of the kind that was measured at which the best candidate meets an objective.
+    ///
+    /// # Errors
+    /// Says why no load meets it, or why it cannot be told.
+    pub fn highest(&self, slo: Slo, servers: Option<u32>) -> Result<Highest, NoForecast> {
+        let candidate = self.best();
+        let model = with_servers(candidate, servers)?;
+        let at = |size: f64| match self.samples[0].load {
+            Load::Open { .. } => Load::Open { rate_per_s: size },
+            Load::Closed { think_s, .. } => Load::Closed { users: size as u32, think_s },
+        };
+        let highest = |model: &Model| -> Result<f64, String> {
+            match self.samples[0].load {
+                Load::Open { .. } => highest_rate(model, slo),
+                Load::Closed { .. } => most(|users| meets(model, &at(f64::from(users)), slo)).map(f64::from),
+            }
+        };
+        let why_not = |why: String| match slo.measure {
+            SloMeasure::Quantile(_) if !why.is_empty() => {
+                NoForecast::NoQuantile { model: candidate.name.clone(), why }
+            }
+            _ => NoForecast::NeverMet { slo, why: "an idle station already takes longer".into() },
+        };
+        let found = highest(&model).map_err(why_not)?;
+        if found == 0.0 {
+            return Err(why_not(String::new()));
+        }
+        let of_draws = self.draws(servers).iter().map(|draw| highest(draw).unwrap_or(0.0)).collect();
+        Ok(Highest {
+            load: within(found, of_draws),
+            at: at(found),
+            utilisation: utilisation(&model, &at(found)),
+        })
+    }
+
+    /// The fewest servers with which the best candidate meets an objective at a load, with those that may be needed at
+    /// 95 %.
+    ///
+    /// # Errors
+    /// Says why no number of servers meets it.
+    pub fn servers_needed(&self, load: Load, slo: Slo) -> Result<Estimate, NoForecast> {
+        let candidate = self.best();
+        let Model::Served(served) = candidate.model else {
+            return Err(NoForecast::NoServers(candidate.name.clone()));
+        };
+        let fewest = |served: Served| fewest_servers(served, &load, slo);
+        let found = match fewest(served) {
+            Ok(Some(servers)) => f64::from(servers),
+            Ok(None) => {
+                return Err(NoForecast::NeverMet {
+                    slo,
+                    why: "no number of servers is enough, for what else a request needs takes as long".into(),
+                });
+            }
+            Err(why) => return Err(NoForecast::NoQuantile { model: candidate.name.clone(), why }),
+        };
+        let of_draw = |draw: &Model| match draw {
+            Model::Served(served) => fewest(*served).ok().flatten().map_or(f64::INFINITY, f64::from),
+            Model::Scaling(_) => f64::INFINITY,
+        };
+        Ok(within(found, self.draws(None).iter().map(of_draw).collect()))
+    }
+
+    /// The models that the samples drawn anew give, with so many servers if another number is asked for.
+    fn draws(&self, servers: Option<u32>) -> Vec<Model> {
+        let draws = self.draws.get_or_init(|| self.drawn());
+        draws.iter().map(|draw| draw.with_servers(servers)).collect()
+    }
+
+    fn drawn(&self) -> Vec<Model> {
+        let candidate = self.best();
+        let fitted = &candidate.fitted;
+        if fitted.freedom < 1.0 {
+            return Vec::new();
+        }
+        let spread = fitted.variance(&self.samples).sqrt();
+        let chi_squared = ChiSquared::new(fitted.freedom).expect("degrees of freedom are positive");
+        let draw = |index: u64| {
+            let mut rng = stream(1, Purpose::Trial, index);
+            let size = spread * (fitted.freedom / chi_squared.sample(&mut rng)).sqrt();
+            let mut noise = || -> f64 {
+                let normal: f64 = StandardNormal.sample(&mut rng);
+                size * normal
+            };
+            let drawn = |sample: &Sample| {
+                let centre = predicted(&candidate.model, sample).unwrap_or_else(|| sample.value());
+                let by = noise() * sample.noise * fitted.noise;
+                sample.with_value(match sample.seen {
+                    Seen::Response { .. } => centre * libm::exp(by),
+                    Seen::Throughput { .. } => (centre + by).max(1e-9 * centre),
+                })
+            };
+            let samples: Vec<Sample> = self.samples.iter().map(drawn).collect();
+            let prior = self.prior.map(|prior| {
+                let Model::Served(served) = candidate.model else { return prior };
+                Prior { service_s: served.service_s * libm::exp(noise() * prior.relative_error), ..prior }
+            });
+            let Data { prior, noise, .. } = fitted.data(&self.samples, prior);
+            let data = Data { samples: &samples, prior, noise };
+            let refits =
+                fitted.alternatives.iter().map(|(shape, from)| (shape, shape.refitted(&data, &from.at)));
+            let best = refits.min_by(|a, b| a.1.sum.total_cmp(&b.1.sum));
+            best.map(|(shape, minimum)| shape.model(&minimum.at))
+        };
+        (0..DRAWS).filter_map(draw).collect()
+    }
+}
+
+impl Model {
+    fn with_servers(self, servers: Option<u32>) -> Self {
+        match (self, servers) {
+            (Self::Served(served), Some(servers)) => {
+                let room = |capacity: u64| capacity - u64::from(served.servers) + u64::from(servers);
+                Self::Served(Served { servers, capacity: served.capacity.map(room), ..served })
+            }
+            _ => self,
+        }
+    }
+}
+
+fn with_servers(candidate: &Candidate, servers: Option<u32>) -> Result<Model, NoForecast> {
+    match (candidate.model, servers) {
+        (Model::Scaling(_), Some(_)) => Err(NoForecast::NoServers(candidate.name.clone())),
+        (model, servers) => Ok(model.with_servers(servers)),
+    }
+}
+
+fn overload(candidate: &Candidate, model: &Model, load: Load) -> NoForecast {
+    let capacity_per_s = model.capacity_per_s().unwrap_or(f64::INFINITY);
+    NoForecast::Overload {
+        load,
+        rho: load.size() / capacity_per_s,
+        growth_per_s: load.size() - capacity_per_s,
+        capacity_per_s,
+        model: candidate.name.clone(),
+    }
+}
+
+/// A value with the middle 95 % of what the draws say; no interval without draws.
+fn within(value: f64, mut draws: Vec<f64>) -> Estimate {
+    if draws.is_empty() {
+        return Estimate::exact(value);
+    }
+    draws.sort_by(f64::total_cmp);
+    let at = |share: f64| draws[((draws.len() - 1) as f64 * share).round() as usize];
+    Estimate { value, interval: Some((at(0.025).min(value), at(0.975).max(value))) }
+}
+
+/// The busy share of the servers, or of the serial part where that is busier.
+fn utilisation(model: &Model, load: &Load) -> Option<f64> {
+    let Model::Served(served) = model else { return None };
+    let done_per_s = model.throughput_per_s(load).unwrap_or_else(|| load.size());
+    Some(done_per_s * (served.service_s / f64::from(served.servers)).max(served.serial_s))
+}
+
+/// The quantiles of the response time by formula, delay included, or why there are none.
+fn quantiles(model: &Model, load: &Load) -> Result<Vec<Quantile>, String> {
+    let (Some(station), Model::Served(served)) = (model.station(load), model) else {
+        return Err("this model tells means only".into());
+    };
+    let answer = formula(&station).map_err(|why| why.to_string())?;
+    if answer.response.quantiles.is_empty() {
+        return Err("its formula tells means only".into());
+    }
+    Ok(answer.response.shifted(served.delay_s).quantiles)
+}
+
+/// Whether a model meets an objective at a load, or why that cannot be told. What is overloaded does not.
+pub(crate) fn meets(model: &Model, load: &Load, slo: Slo) -> Result<bool, String> {
+    let Some(mean_s) = model.response_s(load) else { return Ok(false) };
+    let p = match slo.measure {
+        SloMeasure::Mean => return Ok(mean_s <= slo.at_most_s),
+        SloMeasure::Quantile(p) => p,
+    };
+    let (Some(station), Model::Served(served)) = (model.station(load), model) else {
+        return Err("this model tells means only".into());
+    };
+    let left_s = slo.at_most_s - served.delay_s;
+    match response_survival(&station, left_s) {
+        Ok(later) => Ok(left_s > 0.0 && later <= 1.0 - p),
+        // Approximations may have quantiles without the whole distribution.
+        Err(why) if QUANTILES.iter().any(|known| (known - p).abs() < 1e-12) => {
+            let quantiles = quantiles(model, load).map_err(|_| why.to_string())?;
+            let found = quantiles.iter().find(|quantile| (quantile.p - p).abs() < 1e-12);
+            Ok(found.is_some_and(|quantile| quantile.value_s.value <= slo.at_most_s))
+        }
+        Err(why) => Err(why.to_string()),
+    }
+}
+
+/// The highest rate at which a model meets an objective; 0 if it never does.
+pub(crate) fn highest_rate(model: &Model, slo: Slo) -> Result<f64, String> {
+    let ok = |rate_per_s: f64| meets(model, &Load::Open { rate_per_s }, slo);
+    let mut high = model.capacity_per_s().filter(|most| most.is_finite()).unwrap_or(1e6);
+    let mut low = 1e-6 * high;
+    if !ok(low)? {
+        return Ok(0.0);
+    }
+    while ok(high)? && high < 1e12 {
+        (low, high) = (high, 2.0 * high);
+    }
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if ok(middle)? { low = middle } else { high = middle }
+    }
+    Ok(low)
+}
+
+/// The largest whole number up to which a condition holds, by doubling and halving; 0 if it never does.
+fn most(holds: impl Fn(u32) -> Result<bool, String>) -> Result<u32, String> {
+    let (mut low, mut high) = (0, 1);
+    while high <= MOST && holds(high)? {
+        (low, high) = (high, 2 * high);
+    }
+    while high - low > 1 {
+        let middle = u32::midpoint(low, high);
+        if holds(middle)? { low = middle } else { high = middle }
+    }
+    Ok(low)
+}
+
+/// The fewest servers that meet an objective at a load; `None` if no number does.
+fn fewest_servers(served: Served, load: &Load, slo: Slo) -> Result<Option<u32>, String> {
+    let with = |servers: u32| Model::Served(served).with_servers(Some(servers));
+    let fails = |servers: u32| meets(&with(servers), load, slo).map(|met| !met);
+    let enough = most(fails)? + 1;
+    Ok((enough <= MOST).then_some(enough))
+}

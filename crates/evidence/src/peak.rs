@@ -1,0 +1,257 @@
+//! The highest rate at which a system meets an objective, found by trying rates.
+//!
+//! The search begins where a model of the system says that the rate is, and each probe corrects the model: what a probe
+//! measured at its rate is what the model must say there. So the next probe is near the answer, on the side that is still
+//! open, and the bracket closes in about half the probes that doubling and halving take. A probe passes or fails by the
+//! interval of what it saw, not by its value; where the limit lies within, it is repeated four times as long, and what is
+//! grey even then is the boundary. Three confirmations and an isotonic regression over all probes make the answer.
+//!
+//! Who probes is the caller: this module knows neither servers nor clocks.
+
+mod evidence;
+mod model;
+mod sighting;
+
+use kendall_station::Estimate;
+use kendall_stats::random::{Purpose, stream};
+use rand::seq::SliceRandom as _;
+use serde::Serialize;
+
+pub use model::{Curve, Knee};
+pub use sighting::{Outcome, Sighting, requests_needed};
+
+use crate::fit::Slo;
+
+/// The bracket is closed when its ends are this near to each other.
+pub const PRECISION: f64 = 0.02;
+/// A probe that cannot tell is repeated so many times as long.
+const LONGER: u32 = 4;
+/// No more probes than this before the confirmations: each closes the bracket by a fifth at least, so from any guess within a
+/// factor of a thousand fewer are enough.
+const MOST_PROBES: usize = 40;
+/// How far beyond the guess the next rate lies, so that a right guess ends up within the bracket.
+const ASIDE: f64 = 0.008;
+/// What confirms what was found.
+const CONFIRM: [f64; 3] = [0.95, 1.0, 1.05];
+/// The search is taken up again no more often than this.
+const ROUNDS: u64 = 3;
+/// No system is asked for more.
+const MOST_PER_S: f64 = 1e9;
+/// Of a bracket, the ends of which are left alone by so much: a probe there would hardly close it.
+const KEEP_OFF: f64 = 0.2;
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Aim {
+    /// The objective.
+    pub slo: Slo,
+    /// The share of requests that may be without a right answer.
+    pub errors_at_most: f64,
+}
+
+/// Why a rate is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// To close the bracket.
+    Search,
+    /// Because the last one could not tell.
+    Longer,
+    /// To confirm what was found.
+    Confirm,
+}
+
+/// What the caller is to try.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Ask {
+    /// Requests per second.
+    pub rate_per_s: f64,
+    /// How many times as long as usual.
+    pub length: u32,
+    /// Why.
+    pub why: Why,
+}
+
+/// A rate that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Probe {
+    /// What was asked.
+    pub ask: Ask,
+    /// What was seen.
+    pub sighting: Sighting,
+    /// What that comes to.
+    pub outcome: Outcome,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Found {
+    /// The highest rate, per second, with the range from the highest rate up to which every probe passed to the lowest from
+    /// which every one failed; `None` where no rate passed, or where none failed.
+    pub rate_per_s: Option<Estimate>,
+    /// Every probe, in order.
+    pub probes: Vec<Probe>,
+    /// How many probes doubling from a light load until one fails, and then halving, would have taken to the same precision,
+    /// confirmations as here.
+    pub plain_probes: u32,
+    /// The model as the last probe left it.
+    pub curve: Curve,
+}
+
+/// Searches. `probe` loads the system at a rate and tells what it saw; `curve` is what is known of it beforehand, and
+/// `light_per_s` a rate that surely is a light load.
+///
+/// # Errors
+/// Hands on what `probe` fails with.
+pub fn search<E>(
+    aim: &Aim,
+    curve: Curve,
+    light_per_s: f64,
+    seed: u64,
+    probe: &mut dyn FnMut(&Ask) -> Result<Sighting, E>,
+) -> Result<Found, E> {
+    let mut search =
+        Search { aim: *aim, curve, light_per_s, low: None, high: None, streak: 0, probes: Vec::new(), probe };
+    for round in 0..ROUNDS {
+        while let Some(rate_per_s) = search.next() {
+            search.try_at(rate_per_s)?;
+        }
+        if search.confirm(seed.wrapping_add(round))? == Confirmed::Yes {
+            break;
+        }
+    }
+    Ok(search.found())
+}
+
+struct Search<'p, E> {
+    aim: Aim,
+    curve: Curve,
+    light_per_s: f64,
+    /// The highest rate that passed, and the lowest that did not.
+    low: Option<f64>,
+    high: Option<f64>,
+    /// How many probes one after the other moved the same end: the lower one above 0, the upper one below.
+    streak: i32,
+    probes: Vec<Probe>,
+    probe: &'p mut dyn FnMut(&Ask) -> Result<Sighting, E>,
+}
+
+/// Whether the confirmations bear out what was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Confirmed {
+    Yes,
+    No,
+}
+
+impl<E> Search<'_, E> {
+    /// The next rate to try; `None` once the bracket is closed.
+    fn next(&self) -> Option<f64> {
+        if self.probes.len() >= MOST_PROBES {
+            return None;
+        }
+        let guess = self.curve.highest_per_s(self.aim.slo);
+        // A model that sends the search one way again and again is wrong there: then by steps that double, or to the middle.
+        let step = libm::pow(1.0 + PRECISION, libm::exp2(f64::from(self.streak.abs() - 1))).min(2.0);
+        match (self.low, self.high) {
+            (Some(low), Some(high)) if high <= low * (1.0 + PRECISION) => None,
+            (Some(low), Some(high)) => {
+                let at = |share: f64| low * libm::pow(high / low, share);
+                let guess = guess.filter(|_| self.streak.abs() < 2).unwrap_or_else(|| at(0.5));
+                // Towards the end that is further off, so that a right guess is bracketed at once.
+                let aside = if guess / low > high / guess { 1.0 - ASIDE } else { 1.0 + ASIDE };
+                Some((guess * aside).clamp(at(KEEP_OFF), at(1.0 - KEEP_OFF)))
+            }
+            (None, None) => Some(guess.unwrap_or(self.light_per_s)),
+            // Open upwards: a little above the guess, but on, and no more than twice as far.
+            (Some(low), None) => {
+                let guess = guess.unwrap_or(2.0 * low) * (1.0 + ASIDE);
+                (low < MOST_PER_S).then(|| guess.clamp(low * step, 2.0 * low))
+            }
+            // Open downwards, to the light load.
+            (None, Some(high)) => {
+                let guess = guess.unwrap_or(0.5 * high) * (1.0 - ASIDE);
+                let next = guess.clamp(0.5 * high, high / step).max(self.light_per_s);
+                (next < high).then_some(next)
+            }
+        }
+    }
+
+    /// Tries a rate, longer where that does not tell, and moves the bracket.
+    fn try_at(&mut self, rate_per_s: f64) -> Result<(), E> {
+        let mut outcome = self.ask(Ask { rate_per_s, length: 1, why: Why::Search })?;
+        if outcome == Outcome::Grey {
+            outcome = self.ask(Ask { rate_per_s, length: LONGER, why: Why::Longer })?;
+        }
+        match outcome {
+            Outcome::Pass => {
+                self.low = Some(rate_per_s.max(self.low.unwrap_or(0.0)));
+                self.streak = self.streak.max(0) + 1;
+            }
+            Outcome::Fail => {
+                let seen = &self.probes.last().expect("one was asked").sighting;
+                // What it achieved is all that it can.
+                let achieved = seen.achieved_share * rate_per_s;
+                let bound = if seen.is_overloaded() { achieved.min(rate_per_s) } else { rate_per_s };
+                let bound = self.low.map_or(bound, |low| bound.max(low));
+                self.high = Some(bound.min(self.high.unwrap_or(f64::INFINITY)));
+                self.streak = self.streak.min(0) - 1;
+            }
+            // Nothing is to be told between here and there: this is the boundary.
+            Outcome::Grey => {
+                let half = (1.0 + PRECISION).sqrt();
+                self.low = Some(self.low.unwrap_or(0.0).max(rate_per_s / half));
+                self.high = Some(self.high.unwrap_or(f64::INFINITY).min(rate_per_s * half));
+            }
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, ask: Ask) -> Result<Outcome, E> {
+        let sighting = (self.probe)(&ask)?;
+        let outcome = sighting.outcome(&self.aim);
+        self.probes.push(Probe { ask, sighting, outcome });
+        self.curve.correct(&self.probes, self.aim.slo);
+        Ok(outcome)
+    }
+
+    /// Tries a little below, at and a little above what was found, in an order drawn by chance, so that what drifts does not
+    /// look like an answer. Where it passes above or fails below, a probe of the search was wrong by chance, and the bracket is
+    /// opened on that side.
+    fn confirm(&mut self, seed: u64) -> Result<Confirmed, E> {
+        let (Some(low), Some(high)) = (self.low, self.high) else { return Ok(Confirmed::Yes) };
+        let found = (low * high).sqrt();
+        let mut factors = CONFIRM;
+        factors.shuffle(&mut stream(seed, Purpose::Order, 0));
+        let (mut passes_above, mut fails_below) = (false, false);
+        for factor in factors {
+            let outcome = self.ask(Ask { rate_per_s: factor * found, length: 2, why: Why::Confirm })?;
+            passes_above |= factor > 1.0 && outcome == Outcome::Pass;
+            fails_below |= factor < 1.0 && outcome == Outcome::Fail;
+        }
+        self.streak = 0;
+        match (fails_below, passes_above) {
+            (false, true) => (self.low, self.high) = (Some(CONFIRM[2] * found), None),
+            (true, false) => (self.low, self.high) = (None, Some(CONFIRM[0] * found)),
+            _ => return Ok(Confirmed::Yes),
+        }
+        Ok(Confirmed::No)
+    }
+
+    fn found(self) -> Found {
+        let Self { probes, curve, light_per_s, .. } = self;
+        let rate_per_s = evidence::crossing(&probes);
+        let plain_probes = rate_per_s.map_or(0, |rate| plain_probes(rate.value, light_per_s));
+        Found { rate_per_s, probes, plain_probes, curve }
+    }
+}
+
+/// Doubling from the light load until a rate fails, then halving the bracket, by the ratio of its ends, to the precision, then
+/// three confirmations.
+fn plain_probes(rate_per_s: f64, light_per_s: f64) -> u32 {
+    let doublings = libm::log2(rate_per_s / light_per_s).max(0.0).floor() as u32 + 2;
+    let halvings = libm::ceil(libm::log2(std::f64::consts::LN_2 / libm::log1p(PRECISION))) as u32;
+    doublings + halvings + 3
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,347 @@
+//! The discrete-event simulator: any station, in virtual time, deterministic in its seed.
+//!
+//! One event loop serves every discipline through the same `Queue` that live servers use. Two cases have a shorter
+//! way: FIFO with unlimited room needs no events at all, and processor sharing runs in virtual time of its own.
+//! Memory does not grow with the length of the run. Service times are drawn in order of arrival, each from its
+//! purpose's stream, so that two disciplines under one seed see the same customers.
+//!
+//! Work is divided into independent runs by what is asked, never by the number of threads, and their results are put
+//! together in order: so a seed gives the same answer on one processor as on many.
+
+mod arriving;
+mod due;
+mod events;
+mod fifo;
+mod network;
+mod observer;
+mod section;
+mod sharing;
+mod threads;
+mod trace;
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+
+use kendall_station::{Answer, Arrivals, Discipline, Job, Network, NetworkError, Station, StationError};
+use kendall_stats::random::{Purpose, derive};
+
+use arriving::Arriving;
+pub use network::{
+    Counts, NetworkAnswer, NodeAnswer, PhaseAnswer, simulate_conditions, simulate_network,
+    simulate_network_traced,
+};
+use observer::{Figure, Observer, Often, Precision};
+use threads::on_each;
+pub use threads::processors;
+use trace::Sink;
+pub use trace::{Fate, Traced};
+
+/// When a simulation stops.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StopRule {
+    /// What the station is like in its steady state: one long run, or several if each is long against the time in which
+    /// the station settles, always with the warm-up cut.
+    Steady {
+        /// It ends at the latest after this many customers, warm-up included; at least 1000 are run.
+        max_customers: u64,
+        /// And before that as soon as the 95 % interval of the mean response time is within this share of the mean.
+        /// Looked at each time the run has doubled, so that looking often does not make the interval lie.
+        relative_half_width: Option<f64>,
+    },
+    /// The steady state likewise, until a quantile of the response time is known so well.
+    Quantile {
+        /// Which one, strictly between 0 and 1.
+        p: f64,
+        /// It ends as soon as the 95 % interval of the quantile is within this share of it,
+        relative_half_width: f64,
+        /// and at the latest after this many customers.
+        max_customers: u64,
+    },
+    /// Independent runs that begin and end with an empty station: what to expect of a trial of so many requests, whether
+    /// the station has a steady state or not.
+    Runs {
+        /// Customers of each run.
+        customers: u64,
+        /// How many runs; at least 10 are made.
+        runs: u64,
+    },
+}
+
+/// The steady state to ±1 % of the mean response time, with two million customers at most.
+impl Default for StopRule {
+    fn default() -> Self {
+        Self::Steady { max_customers: Self::MOST_CUSTOMERS, relative_half_width: Some(0.01) }
+    }
+}
+
+impl StopRule {
+    /// The longest run by default.
+    pub const MOST_CUSTOMERS: u64 = 2_000_000;
+
+    /// So many customers, whatever the precision.
+    pub fn customers(max_customers: u64) -> Self {
+        Self::Steady { max_customers, relative_half_width: None }
+    }
+}
+
+/// Why a simulation has no answer.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum SimulationError {
+    #[error("the station cannot be: {0}")]
+    Impossible(#[from] StationError),
+    #[error(
+        "unstable: utilisation would be {rho:.2}; within {customers} customers the number in the station grew to \
+         {reached}, by {growth_per_s:.1} per second, and it never settles"
+    )]
+    Unstable { rho: f64, growth_per_s: f64, reached: u64, customers: u64 },
+    #[error(
+        "only {customers} requests left the station, which is too few for an answer; {needed} are needed"
+    )]
+    TooShort { customers: u64, needed: u64 },
+    #[error("the network cannot be: {0}")]
+    ImpossibleNetwork(#[from] NetworkError),
+    #[error(
+        "deadlock: at {at_s:.3} s, after {customers} arrivals, every server of {stations} is blocked by a customer that \
+         waits for room at another of them; give them more room, or let a full station turn away (when_full = \"lose\")"
+    )]
+    Deadlock { stations: String, at_s: f64, customers: u64 },
+    #[error(
+        "standstill: by {at_s:.3} s, {events} events have passed since a customer left; if breakdowns restart the service, \
+         servers may break down before any service can end"
+    )]
+    Stalled { events: u64, at_s: f64 },
+    #[error("the arrivals end after {ends_s} s, so that there is no steady state; ask for runs")]
+    NoSteadyState { ends_s: f64 },
+}
+
+/// Runs a station in virtual time until the rule says stop, on all processors.
+///
+/// The warm-up is cut by MSER-5, except from a trace, which is a run as a whole. Intervals of means are by batch
+/// means corrected for skewness, of quantiles by sectioning; of runs both are over the runs. An interrupted service is resumed where it stopped.
+///
+/// The simulation knows the true service time of every customer, which shortest-remaining is told at each arrival; a live
+/// server under that discipline may know no more than a range. Gittins and cµ know the law of the class alone.
+///
+/// # Errors
+/// Fails on an impossible station, on one that never settles, and on a trace that is too short.
+pub fn simulate(station: &Station, stop: StopRule, seed: u64) -> Result<Answer, SimulationError> {
+    simulate_on(processors(), station, stop, seed)
+}
+
+/// The same on so many threads, which gives the same answer.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_on(
+    threads: NonZeroUsize,
+    station: &Station,
+    stop: StopRule,
+    seed: u64,
+) -> Result<Answer, SimulationError> {
+    run(station, stop, seed, Way::Threads(threads))
+}
+
+/// The same, on this thread, and tells of every customer as it leaves, warm-up included. The answer is that of
+/// [`simulate`].
+///
+/// Customers of one run come in the order in which the simulation is done with them: by departure, or by arrival where
+/// it needs no events. Where there are several runs, parts of them take turns.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_traced(
+    station: &Station,
+    stop: StopRule,
+    seed: u64,
+    sink: &mut dyn FnMut(&Traced),
+) -> Result<Answer, SimulationError> {
+    run(station, stop, seed, Way::Traced(sink))
+}
+
+/// A run that can be paused.
+trait Engine: Send {
+    /// Runs until the observer has seen enough, and from there when called again. Continues if nobody comes any more.
+    fn run(&mut self, run: u64, observer: &mut Observer, sink: Sink<'_>) -> ControlFlow<()>;
+}
+
+/// On threads, or on this one with a trace.
+enum Way<'a> {
+    Threads(NonZeroUsize),
+    Traced(&'a mut dyn FnMut(&Traced)),
+}
+
+impl Way<'_> {
+    /// Does a piece of work on each item.
+    fn each<T: Send>(&mut self, items: &mut [T], work: impl Fn(&mut T, Sink<'_>) + Sync) {
+        match self {
+            Self::Threads(threads) => on_each(*threads, items, |item| work(item, None)),
+            Self::Traced(sink) => items.iter_mut().for_each(|item| work(item, Some(*sink))),
+        }
+    }
+}
+
+fn run(station: &Station, stop: StopRule, seed: u64, way: Way<'_>) -> Result<Answer, SimulationError> {
+    station.validate()?;
+    if !station.conditions.are_none() || matches!(station.arrivals, Arrivals::Varying(_)) {
+        return network::run(&Network::from(station), stop, seed, way).map(|answer| answer.overall);
+    }
+    let jobs = events::jobs(station);
+    if let (Arrivals::Attended(users), StopRule::Steady { .. } | StopRule::Quantile { .. }) =
+        (&station.arrivals, stop)
+    {
+        return Err(SimulationError::NoSteadyState { ends_s: users.ends_s() });
+    }
+    match stop {
+        StopRule::Steady { max_customers, relative_half_width } => {
+            let mean = |relative_half_width| Precision { of: Figure::Mean, relative_half_width };
+            steady(station, &jobs, max_customers, relative_half_width.map(mean), seed, way)
+        }
+        StopRule::Quantile { p, relative_half_width, max_customers } => {
+            let precision = Precision { of: Figure::Quantile(p), relative_half_width };
+            steady(station, &jobs, max_customers, Some(precision), seed, way)
+        }
+        StopRule::Runs { customers, runs } => from_empty(station, &jobs, customers, runs, seed, way),
+    }
+}
+
+/// Independent runs of so many customers, some to a section.
+fn from_empty(
+    station: &Station,
+    jobs: &[Job],
+    customers: u64,
+    runs: u64,
+    seed: u64,
+    mut way: Way<'_>,
+) -> Result<Answer, SimulationError> {
+    let runs = runs.max(observer::FEWEST_SECTIONS as u64);
+    let in_section = runs.div_ceil(observer::MOST_SECTIONS as u64);
+    let sections = (0..runs).step_by(in_section as usize).map(|first| first..(first + in_section).min(runs));
+    let mut sections: Vec<_> = sections.map(|runs| (runs, Observer::of_runs(station, in_section))).collect();
+    way.each(&mut sections, |(runs, observer), mut sink| {
+        for run in runs {
+            let arriving = Arriving::limited(station, derive(seed, Purpose::Trial, run), customers);
+            let mut engine: Box<dyn Engine> = match station.discipline {
+                Discipline::ProcessorSharing => Box::new(sharing::Sharing::new(station, arriving)),
+                _ => Box::new(events::Floor::new(station, jobs, arriving)),
+            };
+            let sink: Sink<'_> = match &mut sink {
+                Some(sink) => Some(&mut **sink),
+                None => None,
+            };
+            let _ = engine.run(run, observer, sink);
+            observer.end_run();
+        }
+    });
+    observer::answer(sections.into_iter().map(|(_, observer)| observer).collect(), station, seed)
+}
+
+/// One long run, or several.
+fn steady(
+    station: &Station,
+    jobs: &[Job],
+    max_customers: u64,
+    precision: Option<Precision>,
+    seed: u64,
+    mut way: Way<'_>,
+) -> Result<Answer, SimulationError> {
+    let saturated = saturated(station);
+    // What grows without bound is followed only until that shows.
+    let (max_customers, precision) = match saturated {
+        Some(_) => (max_customers.min(100_000), None),
+        None => (max_customers, precision),
+    };
+    let runs = if saturated.is_some() { 1 } else { runs(station, max_customers) };
+    let often = if precision.is_some() { Often::UntilPrecise } else { Often::AtTheEnd };
+    let open = !matches!(station.arrivals, Arrivals::Closed { .. } | Arrivals::Sessions(_));
+    let begun = |run: u64| {
+        let seed = if runs == 1 { seed } else { derive(seed, Purpose::Trial, run) };
+        let arriving = Arriving::new(station, seed);
+        let engine: Box<dyn Engine + '_> = match station.discipline {
+            Discipline::Fifo if open && station.capacity.is_none() && saturated.is_none() => {
+                Box::new(fifo::NextFree::new(station, arriving))
+            }
+            Discipline::ProcessorSharing => Box::new(sharing::Sharing::new(station, arriving)),
+            _ => Box::new(events::Floor::new(station, jobs, arriving)),
+        };
+        let observer = Observer::of_one_among(station, runs as usize, max_customers / runs, often);
+        Run { number: run, engine, observer, ended: false }
+    };
+    let mut all: Vec<Run<'_>> = (0..runs).map(begun).collect();
+    loop {
+        way.each(&mut all, |run, sink| {
+            run.ended = run.engine.run(run.number, &mut run.observer, sink).is_continue();
+        });
+        let observers: Vec<&Observer> = all.iter().map(|run| &run.observer).collect();
+        let long = all.iter().any(|run| run.ended || run.observer.is_longest());
+        if long || precision.is_some_and(|precision| precision.reached(&observers)) {
+            break;
+        }
+        all.iter_mut().for_each(|run| run.observer.go_on());
+    }
+    if let Some(rho) = saturated {
+        let (reached, growth_per_s) = all[0].observer.growth();
+        let customers = all[0].observer.customers();
+        return Err(SimulationError::Unstable { rho, growth_per_s, reached, customers });
+    }
+    observer::answer(all.into_iter().map(|run| run.observer).collect(), station, seed)
+}
+
+/// One of the runs towards a steady state.
+struct Run<'a> {
+    number: u64,
+    engine: Box<dyn Engine + 'a>,
+    observer: Observer,
+    /// Whether nobody comes any more.
+    ended: bool,
+}
+
+/// Into how many runs the work is divided: as many as leave each so long that its warm-up is next to nothing of it, up to
+/// 8. Near saturation that is one.
+fn runs(station: &Station, max_customers: u64) -> u64 {
+    if matches!(station.arrivals, Arrivals::Trace { .. }) {
+        return 1;
+    }
+    let long = observer::settling_customers(station).saturating_mul(50).max(LONG);
+    let runs = (max_customers / long).clamp(1, MOST_RUNS);
+    1 << runs.ilog2()
+}
+
+/// A run shorter than this is not worth a thread.
+const LONG: u64 = 100_000;
+/// The most runs towards a steady state.
+const MOST_RUNS: u64 = 8;
+
+/// A point in virtual time, ordered.
+#[derive(Clone, Copy, Debug)]
+struct Instant(f64);
+
+impl Ord for Instant {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Instant {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Instant {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Instant {}
+
+/// The utilisation of a station that has no steady state. A trace is finite and has none to reach.
+fn saturated(station: &Station) -> Option<f64> {
+    match (&station.arrivals, station.capacity) {
+        (Arrivals::Open { .. } | Arrivals::Sessions(_), None) => {
+            station.offered_utilisation().filter(|&rho| rho >= 1.0)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,291 @@
+//! Closed networks: a fixed number of users who think, visit stations, and think again.
+//!
+//! - [`ClosedNetwork::solve`] is exact for one class of users, whatever their number: mean value analysis where every
+//!   station has one server, and a convolution of positive terms where a station has several servers or a rate that
+//!   depends on how many are there.
+//! - [`ClosedNetwork::schweitzer`] is the well-known approximation, [`ClosedNetwork::bounds`] what holds without solving.
+//! - [`MultiClass`] has users of several kinds; fits of measured throughputs find its demands.
+//!
+//! The recursion that gets p(0) as one minus the rest loses all digits at a saturated station of several servers and
+//! then returns negative times; it is used nowhere here.
+
+mod bounds;
+mod convolution;
+mod mva;
+mod several;
+mod weights;
+
+use kendall_station::Servers;
+
+pub use bounds::{Bounds, InteractiveCheck, interactive_response_s};
+pub use several::{MultiClass, MultiClassAnswer};
+
+/// The largest number of users that is solved.
+pub const MOST_USERS: u64 = 10_000_000;
+
+/// N users, one class, who think and then visit each station so often that it costs them its demand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClosedNetwork {
+    /// The mean time between an answer and the next request, in seconds; of any law.
+    pub think_s: f64,
+    /// Where a request goes. The order does not matter.
+    pub stations: Vec<ClosedStation>,
+    /// How many users.
+    pub users: u64,
+}
+
+/// A station of a closed network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClosedStation {
+    /// Its name.
+    pub name: String,
+    /// What one request needs of one server over all its visits, waiting excluded, in seconds.
+    pub demand_s: f64,
+    /// How it serves those present.
+    pub serving: Serving,
+}
+
+/// How fast a station works when n requests are there. Product form needs exponential service where the order is FIFO,
+/// and nothing where the server is shared or nobody waits (Baskett, Chandy, Muntz and Palacios 1975).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Serving {
+    /// Nobody waits: a delay.
+    Delay,
+    /// So many identical servers.
+    Servers(Servers),
+    /// With n present, as fast as so many servers: the n-th entry, from n = 1; the last one holds beyond.
+    Rates(Vec<f64>),
+}
+
+/// What a closed network does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClosedAnswer {
+    /// The name of the method and where it stands in print.
+    pub source: &'static str,
+    /// Requests per second.
+    pub throughput_per_s: f64,
+    /// From the end of thinking to the answer, in seconds.
+    pub response_s: f64,
+    /// In the order of the network.
+    pub stations: Vec<ClosedStationAnswer>,
+    /// The station that limits the throughput of many users, by its place; `None` where nobody ever waits.
+    pub bottleneck: Option<usize>,
+}
+
+/// What a station of a closed network does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClosedStationAnswer {
+    /// Its name.
+    pub name: String,
+    /// What a request needs of it, in seconds.
+    pub demand_s: f64,
+    /// What a request spends at it over all its visits, waiting included, in seconds.
+    pub response_s: f64,
+    /// The mean number of requests there, waiting and in service.
+    pub queue: f64,
+    /// The mean share of the servers that is busy; with rates, of the largest rate; 0 at a delay, whose servers never
+    /// run out.
+    pub utilisation: f64,
+}
+
+/// Why a closed network has no answer.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum ClosedError {
+    #[error("a closed network needs at least one user")]
+    NoUsers,
+    #[error(
+        "{users} users are more than are solved here ({MOST_USERS}); ask the bounds, or Schweitzer's approximation"
+    )]
+    TooMany { users: u64 },
+    #[error("the {what} is {value} s; it must be finite and not negative")]
+    Time { what: String, value: f64 },
+    #[error(
+        "the station {station:?} serves at the rates {rates:?}; it needs at least one, and all finite and above zero"
+    )]
+    Rates { station: String, rates: Vec<f64> },
+    #[error(
+        "users who neither think nor need a station would send requests without end; give a think time or a demand"
+    )]
+    NoTime,
+    #[error(
+        "the rates of a station that slows down as it fills are added up for at most {most} users, and there are {users}; \
+         fewer users, or rates that do not fall"
+    )]
+    FallingRates { users: u64, most: u64 },
+    #[error("{0}; Schweitzer's approximation takes single servers and delays only")]
+    NotSingle(String),
+    #[error("the classes' demands, think times and users must be as many: {0}")]
+    Shape(String),
+    #[error(
+        "exact analysis of these classes needs {states} states, more than {most}; ask for the approximation"
+    )]
+    States { states: f64, most: u64 },
+}
+
+impl ClosedStation {
+    /// A station with one server.
+    pub fn single(name: impl Into<String>, demand_s: f64) -> Self {
+        Self::servers(name, demand_s, Servers::MIN)
+    }
+
+    /// A station with several identical servers and one queue.
+    pub fn servers(name: impl Into<String>, demand_s: f64, servers: Servers) -> Self {
+        Self { name: name.into(), demand_s, serving: Serving::Servers(servers) }
+    }
+
+    /// A station at which nobody waits.
+    pub fn delay(name: impl Into<String>, demand_s: f64) -> Self {
+        Self { name: name.into(), demand_s, serving: Serving::Delay }
+    }
+
+    /// As how many servers it works when it is full; infinitely many at a delay.
+    fn most_servers(&self) -> f64 {
+        match &self.serving {
+            Serving::Delay => f64::INFINITY,
+            Serving::Servers(servers) => f64::from(servers.get()),
+            Serving::Rates(rates) => rates.iter().copied().fold(0.0, f64::max),
+        }
+    }
+
+    /// As how many servers it works however many more come.
+    fn last_servers(&self) -> f64 {
+        match &self.serving {
+            Serving::Rates(rates) => rates.last().copied().unwrap_or(0.0),
+            _ => self.most_servers(),
+        }
+    }
+
+    /// The demand as it limits the throughput: for each of its servers, in seconds.
+    fn binding_s(&self) -> f64 {
+        self.demand_s / self.last_servers()
+    }
+
+    fn is_single(&self) -> bool {
+        matches!(self.serving, Serving::Servers(Servers::MIN))
+    }
+
+    fn is_delay(&self) -> bool {
+        self.serving == Serving::Delay
+    }
+}
+
+impl ClosedNetwork {
+    /// Says what is impossible about the network, if anything is.
+    ///
+    /// # Errors
+    /// Fails without users, on too many of them, on times that are negative or not finite, on rates that are missing or
+    /// not above zero, and where no request takes any time.
+    pub fn validate(&self) -> Result<(), ClosedError> {
+        if self.users == 0 {
+            return Err(ClosedError::NoUsers);
+        }
+        let sound = |time_s: f64| time_s >= 0.0 && time_s.is_finite();
+        if !sound(self.think_s) {
+            return Err(ClosedError::Time { what: "think time".into(), value: self.think_s });
+        }
+        for station in &self.stations {
+            if !sound(station.demand_s) {
+                let what = format!("demand at the station {:?}", station.name);
+                return Err(ClosedError::Time { what, value: station.demand_s });
+            }
+            match &station.serving {
+                Serving::Rates(rates)
+                    if rates.is_empty() || !rates.iter().all(|rate| *rate > 0.0 && rate.is_finite()) =>
+                {
+                    return Err(ClosedError::Rates { station: station.name.clone(), rates: rates.clone() });
+                }
+                _ => {}
+            }
+        }
+        if self.think_s + self.demand_s() > 0.0 { Ok(()) } else { Err(ClosedError::NoTime) }
+    }
+
+    /// What a request needs of all stations, in seconds.
+    pub fn demand_s(&self) -> f64 {
+        self.stations.iter().map(|station| station.demand_s).sum()
+    }
+
+    /// The station that limits the throughput of many users, by its place; `None` where nobody ever waits.
+    pub fn bottleneck(&self) -> Option<usize> {
+        let binding = |&place: &usize| self.stations[place].binding_s();
+        (0..self.stations.len())
+            .filter(|place| binding(place) > 0.0)
+            .max_by(|a, b| binding(a).total_cmp(&binding(b)).then(b.cmp(a)))
+    }
+
+    /// The exact steady state: by mean value analysis (Reiser and Lavenberg 1980) where every station is a single server
+    /// or a delay, and by convolution (Buzen 1973) elsewhere, which keeps of each station's terms those that are not
+    /// below e⁻⁵⁰ of its largest; what is left out changes no digit (see `weights`). A million users take some
+    /// hundredths of a second.
+    ///
+    /// # Errors
+    /// As [`validate`](Self::validate), for more than [`MOST_USERS`] users, and for more than a few thousand users at a
+    /// station whose rate falls as it fills.
+    pub fn solve(&self) -> Result<ClosedAnswer, ClosedError> {
+        self.validate_exact()?;
+        if self.by_mean_values() { Ok(mva::exact(self)) } else { Ok(convolution::solve(self)) }
+    }
+
+    /// The exact throughput alone, in requests per second, in about half the time of [`solve`](Self::solve).
+    ///
+    /// # Errors
+    /// As [`solve`](Self::solve).
+    pub fn throughput_per_s(&self) -> Result<f64, ClosedError> {
+        self.validate_exact()?;
+        Ok(if self.by_mean_values() {
+            mva::exact(self).throughput_per_s
+        } else {
+            convolution::throughput_per_s(self)
+        })
+    }
+
+    fn validate_exact(&self) -> Result<(), ClosedError> {
+        self.validate()?;
+        match self.users {
+            users if users > MOST_USERS => Err(ClosedError::TooMany { users }),
+            users if users > convolution::MOST_FALLING && convolution::falls(self) => {
+                Err(ClosedError::FallingRates { users, most: convolution::MOST_FALLING })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn by_mean_values(&self) -> bool {
+        self.stations.iter().all(|station| station.is_single() || station.is_delay())
+    }
+
+    /// Schweitzer's approximation (1979), solved to the last digit by bisection on the throughput rather than by
+    /// iteration: an arriving user sees (N − 1)/N of the mean queue. Takes any number of users.
+    ///
+    /// # Errors
+    /// As [`validate`](Self::validate), and for stations of several servers.
+    pub fn schweitzer(&self) -> Result<ClosedAnswer, ClosedError> {
+        self.validate()?;
+        match self.stations.iter().find(|station| !station.is_single() && !station.is_delay()) {
+            Some(odd) => {
+                Err(ClosedError::NotSingle(format!("the station {:?} is not a single server", odd.name)))
+            }
+            None => Ok(mva::schweitzer(self)),
+        }
+    }
+
+    /// Dresses what a method found, the mean number at each station, as an answer.
+    fn answer(&self, source: &'static str, throughput_per_s: f64, queues: &[f64]) -> ClosedAnswer {
+        let station = |(station, &queue): (&ClosedStation, &f64)| ClosedStationAnswer {
+            name: station.name.clone(),
+            demand_s: station.demand_s,
+            response_s: if throughput_per_s > 0.0 { queue / throughput_per_s } else { station.demand_s },
+            queue,
+            utilisation: (throughput_per_s * station.demand_s / station.most_servers()).min(1.0),
+        };
+        let stations: Vec<_> = self.stations.iter().zip(queues).map(station).collect();
+        ClosedAnswer {
+            source,
+            throughput_per_s,
+            response_s: stations.iter().map(|station| station.response_s).sum(),
+            stations,
+            bottleneck: self.bottleneck(),
+        }
+    }
+}
