@@ -216,6 +216,16 @@ impl Endpoint {
         Ok(())
     }
 
+    /// Throws away what the peer has sent and will send, so that its stream can end although no one reads it.
+    ///
+    /// # Errors
+    /// [`Error::UnknownConnection`].
+    pub fn stop_reading(&mut self, id: ConnectionId) -> Result<(), Error> {
+        self.connection(id)?.layer.stop_reading();
+        self.enqueue(id);
+        Ok(())
+    }
+
     /// Informs the servers of all client connections where this endpoint is, at once, after its socket was bound anew or its
     /// network changed. Without it a client that only receives is not found before its next keep-alive.
     pub fn rebound(&mut self) {
