@@ -148,7 +148,7 @@ pub enum Limit {
         /// That of the law.
         asked: f64,
     },
-    /// Connections failed for want of ports or files on its side, and with them requests.
+    /// Connections failed, and requests with them, because it had no port or file left.
     OwnFailures {
         /// How many.
         count: u64,

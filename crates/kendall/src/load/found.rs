@@ -15,7 +15,7 @@ use super::watched::Watched;
 use crate::{INTERRUPTED, NOT_AS_EXPECTED};
 
 /// The version of the schema. Fields may be added; where one changes its meaning or goes, this goes up.
-pub(crate) const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 2;
 
 /// What a load run found.
 #[derive(Serialize, Deserialize)]
