@@ -20,7 +20,8 @@ pub mod fit;
 mod measured;
 pub mod peak;
 mod replay;
-pub mod streamed;
+pub mod seconds;
+mod streamed;
 pub mod table;
 
 pub use measured::{

@@ -7,6 +7,7 @@
 //! [`TCP_DIFFERS`] and [`UDP_DIFFERS`], for the record.
 
 mod poller;
+mod seeds;
 mod stream;
 mod tcp;
 mod udp;
@@ -117,9 +118,4 @@ impl Relay {
         };
         relayed.map_err(LinkError::step("relay"))
     }
-}
-
-/// The seeds of the two ways of a link.
-fn seeds(seed: u64) -> [u64; 2] {
-    [seed, !seed]
 }

@@ -30,10 +30,15 @@
 
 mod codel;
 mod counters;
+mod drops;
+mod fault;
 mod fq_codel;
+mod jitter;
+mod line;
 mod link;
 mod log;
 mod loss;
+mod names;
 mod packet;
 mod path;
 mod quantity;
@@ -44,15 +49,18 @@ mod settings;
 mod wire;
 
 pub use codel::{CoDel, Warning};
-pub use counters::{Cause, Counters, Drops};
+pub use counters::Counters;
+pub use drops::{Cause, Drops};
+pub use fault::Fault;
 pub use fq_codel::{FqCoDel, LINES};
+pub use jitter::{Jitter, Law, Reorder};
 pub use link::{Link, SMALLEST_BYTES};
 pub use log::{FlowRow, OTHERS};
 pub use loss::{Channel, Loss};
+pub use names::NAMES;
 pub use packet::{Delivery, Ecn, Packet};
 pub use path::Path;
 pub use quantity::{bits_per_s, bytes, duration_ns, share};
 pub use queue::Aqm;
 pub use rate::{Piece, Rate};
-pub use settings::{Fault, NAMES, Settings};
-pub use wire::{Jitter, Law, Reorder};
+pub use settings::Settings;

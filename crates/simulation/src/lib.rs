@@ -15,6 +15,7 @@ mod fifo;
 mod network;
 mod observer;
 mod section;
+mod settling;
 mod sharing;
 mod threads;
 mod trace;
@@ -302,7 +303,7 @@ fn runs(station: &Station, max_customers: u64) -> u64 {
     if matches!(station.arrivals, Arrivals::Trace { .. }) {
         return 1;
     }
-    let long = observer::settling_customers(station).saturating_mul(50).max(LONG);
+    let long = settling::settling_customers(station).saturating_mul(50).max(LONG);
     let runs = (max_customers / long).clamp(1, MOST_RUNS);
     1 << runs.ilog2()
 }

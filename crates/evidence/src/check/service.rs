@@ -3,9 +3,11 @@
 use kendall_station::{Discipline, Law};
 
 use super::arrivals::independence;
+use super::grade::{grade, off, two_sided};
 use super::law::{closest_law, in_words};
-use super::seen::{Seen, scv, seconds, service_s};
-use super::{Check, Finding, MATTERS, Verdict, grade, off, two_sided};
+use super::seen::{Seen, scv, service_s};
+use super::{Check, Finding, MATTERS, Verdict};
+use crate::seconds::seconds;
 use kendall_stats::number::{percent, significant, time};
 use kendall_stats::{
     anderson_darling_exponential, anderson_darling_modified, cross_correlation, mean, two_samples,

@@ -10,6 +10,7 @@ use kendall_stats::random::{Purpose, Rng, stream};
 use super::scene::{Event, Scene};
 use super::sharing::Sharing;
 use super::spot::Spot;
+use super::until::Until;
 use crate::events;
 use crate::observer::Departure;
 
@@ -20,16 +21,6 @@ pub(super) enum Outcome {
     /// A breakdown has driven a customer out of the node.
     Broken(u32),
     Nothing,
-}
-
-/// What a server in service comes to first.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Until {
-    Done,
-    /// After so much service it may be overtaken.
-    Overtaken(f64),
-    /// The server breaks down.
-    Broken,
 }
 
 struct Running {
