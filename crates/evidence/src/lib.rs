@@ -20,8 +20,8 @@ pub mod fit;
 mod measured;
 pub mod peak;
 mod replay;
-pub mod seconds;
-mod streamed;
+mod seconds;
+pub mod streamed;
 pub mod table;
 
 pub use measured::{
