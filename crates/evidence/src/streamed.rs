@@ -47,7 +47,6 @@ mod series;
 mod times;
 mod warmup;
 
-use crate::seconds::seconds;
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::Estimate;
 use serde::{Deserialize, Serialize};

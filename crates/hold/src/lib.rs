@@ -13,10 +13,12 @@
 mod client;
 mod holding;
 pub mod protocol;
+mod row;
 mod server;
 mod workload;
 
 pub use client::Client;
 pub use kendall_service::{Config, ServiceError};
+pub use row::ROW;
 pub use server::{Hold, How, Options, bind, serve};
 pub use workload::HoldWorkload;

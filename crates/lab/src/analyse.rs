@@ -27,9 +27,9 @@ use crate::lab::{Capacity, Lab, LabError};
 use crate::model::{Observed, Order, Precision, stop, thinned};
 use crate::replay;
 use crate::sequence::counted;
-use crate::system::System;
 use crate::trial::{Measured, TrialResult, row_classes};
 use crate::warmup;
+use kendall_system::System;
 
 pub use observe::{Points, observe};
 

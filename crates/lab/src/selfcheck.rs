@@ -36,9 +36,9 @@ use crate::load::Load;
 use crate::model::thinned;
 use crate::probe::Probing;
 use crate::schedule::Trial;
-use crate::system::{Settings, System};
 use crate::trial::{Bench, Task, TrialError};
 use crate::verdict::Trust;
+use kendall_system::{Settings, System};
 
 /// What the replay is told of the servers. No case has so many.
 const TOLD: Servers = Servers::new(3).expect("not zero");

@@ -46,6 +46,7 @@ mod queue;
 mod random;
 mod rate;
 mod settings;
+mod transport;
 mod wire;
 
 pub use codel::{CoDel, Warning};
@@ -64,3 +65,4 @@ pub use quantity::{bits_per_s, bytes, duration_ns, share};
 pub use queue::Aqm;
 pub use rate::{Piece, Rate};
 pub use settings::Settings;
+pub use transport::{TCP_DIFFERS, Transport, UDP_DIFFERS};

@@ -9,9 +9,7 @@ use crate::seconds::seconds;
 use kendall_station::{Answer, By, ClassAnswer, Servers};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    NotMeasured, RowClass, Trial, each_in_order, mean, rate, seen_by_clients, times, window, windows,
-};
+use super::{NotMeasured, RowClass, Trial, each_in_order, mean, rate, seen_by_clients, times, windows};
 
 /// What is known of a server beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,13 +1,14 @@
-//! The synthetic server, as `kendall serve`, URLs and experiment files know it.
+//! The synthetic server as a row of the table of systems.
 
 use std::num::NonZeroUsize;
 
-use kendall_hold::{Config, HoldWorkload, How, Options};
-use kendall_lab::{Home, Kind, Parameter, Serving, Settings, System, named_law};
-use kendall_link::relay::Transport;
+use crate::{Config, HoldWorkload, How, Options};
+use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Law, Servers};
+use kendall_system::{Home, Kind, Parameter, Serving, Settings, System, named_law};
 
-pub(super) const HOLD: System = System {
+/// The row of this system.
+pub const ROW: System = System {
     name: "hold",
     about: "holds each request for a time drawn from a law: a station A/S/c/K whose every part is known",
     default_port: 5010,
@@ -117,5 +118,5 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving)
         seed: server.whole("seed").expect("seed has a default"),
         how: if server.word("busy") == Some("on") { How::Computing } else { How::Sleeping },
     };
-    kendall_hold::serve(options, ready).map_err(|error| error.to_string())
+    crate::serve(options, ready).map_err(|error| error.to_string())
 }
