@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use kendall_load::{Dialog, Dialogs, Request, RequestClass, Reuse, Transport, Way, Wire, Workload};
+use kendall_load::{Dialog, Dialogs, Request, RequestClass, Reuse, Route, Transport, Wire, Workload};
 use kendall_stats::random::{Purpose, derive};
 
 use crate::client::Client;
@@ -37,9 +37,9 @@ impl Workload for HoldWorkload {
         vec![RequestClass::new("all", 1.0)]
     }
 
-    fn way(&self) -> Way<'_> {
+    fn route(&self) -> Route<'_> {
         let wire = Wire { to: self.server, transport: Transport::Tcp, reuse: Reuse::Keep };
-        Way::Bytes(wire, self)
+        Route::Bytes(wire, self)
     }
 }
 

@@ -13,8 +13,8 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use kendall_http::{HttpWorkload, Options, address};
 use kendall_load::{
-    Connect, Connection, Exchange, LocalFuture, Plan, Progress, Request, RequestClass, Reuse, RunSummary,
-    Stamps, Way, Workload, run,
+    Connect, Connection, Exchange, LocalFuture, Plan, Progress, Request, RequestClass, Reuse, Route,
+    RunSummary, Stamps, Workload, run,
 };
 use kendall_record::Outcome;
 use kendall_record::clock::now_ns;
@@ -43,8 +43,8 @@ impl Workload for OverHyper {
         vec![RequestClass::new("all", 1.0)]
     }
 
-    fn way(&self) -> Way<'_> {
-        Way::Tasks(self)
+    fn route(&self) -> Route<'_> {
+        Route::Tasks(self)
     }
 }
 
@@ -101,8 +101,9 @@ impl Connection for HyperConnection {
 fn measure(name: &str, workload: &dyn Workload, connections: u32) -> (f64, f64) {
     let arrivals = Arrivals::Closed { population: connections, think: Law::Constant { mean_s: 0.0 } };
     let plan = Plan { connections, ..Plan::lasting(arrivals, Duration::from_secs(2), 1) };
-    let found: RunSummary = run(&plan, workload, &mut |_| {}, &Progress::default(), &AtomicBool::new(false))
-        .expect("sockets can be had");
+    let (progress, never) = (Progress::default(), AtomicBool::new(false));
+    let (found, ()): (RunSummary, ()) =
+        run(&plan, workload, &progress, &never, |rows| rows.for_each(drop)).expect("sockets can be had");
     let answered = found.count(Outcome::Answered) as f64;
     let (per_s, cpu_us) = (answered / found.wall_s, found.generator_cpu_s / answered * 1e6);
     println!("{name:6} {per_s:8.0} requests/s  {cpu_us:6.2} µs of CPU a request");

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use httparse::{Header, Status};
-use kendall_load::{Dialog, Reading, Request, Reuse, UNREAD_AT_MOST_BYTES};
+use kendall_load::{AnswerRead, Dialog, Request, Reuse, UNREAD_AT_MOST_BYTES};
 use kendall_record::Outcome;
 
 use crate::chunked::{Chunks, Taken};
@@ -149,19 +149,23 @@ impl Dialog for Http1 {
         self.state = State::Head { searched: 0 };
     }
 
-    fn read(&mut self, bytes: &[u8]) -> Reading {
+    fn read(&mut self, bytes: &[u8]) -> AnswerRead {
         let mut used = 0;
         loop {
             match self.step(&bytes[used..]) {
                 Step::On(taken) => used += taken,
-                Step::More(taken) => return Reading::More { used: used + taken },
+                Step::More(taken) => return AnswerRead::More { used: used + taken },
                 Step::Done(taken) => {
                     used += taken;
-                    return Reading::Done { used, outcome: self.judge(), reuse: self.reuse };
+                    return AnswerRead::Done { used, outcome: self.judge(), reuse: self.reuse };
                 }
                 Step::Broken => {
                     self.state = State::Idle;
-                    return Reading::Done { used: bytes.len(), outcome: Outcome::Wrong, reuse: Reuse::Close };
+                    return AnswerRead::Done {
+                        used: bytes.len(),
+                        outcome: Outcome::Wrong,
+                        reuse: Reuse::Close,
+                    };
                 }
             }
         }

@@ -4,13 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kendall_load::{Dialog, Dialogs, Request, RequestClass, Transport, Way, Wire, Workload};
+use kendall_load::{Dialog, Dialogs, Request, RequestClass, Route, Transport, Wire, Workload};
 use rustls::pki_types::ServerName;
 
+use crate::error::HttpError;
 use crate::http1::Http1;
 use crate::http2::{self, Http2};
 use crate::http3::{self, Http3};
-use crate::options::{HttpError, Options, Version};
+use crate::options::{Options, Version};
 use crate::origin::Scheme;
 use crate::requests::Requests;
 use crate::streams::Streams;
@@ -88,11 +89,11 @@ impl Workload for HttpWorkload {
         self.requests.shares().map(class).collect()
     }
 
-    fn way(&self) -> Way<'_> {
+    fn route(&self) -> Route<'_> {
         match &self.way {
-            Own::Http1(wire) => Way::Bytes(wire.clone(), self),
-            Own::Http2(streams) => Way::Tasks(streams),
-            Own::Http3(streams) => Way::Tasks(streams),
+            Own::Http1(wire) => Route::Bytes(wire.clone(), self),
+            Own::Http2(streams) => Route::Tasks(streams),
+            Own::Http3(streams) => Route::Tasks(streams),
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! `cargo run --example picture -- REPORT.html FOLDER`; `tools/picture` calls it. Needs Chromium (Debian package: chromium).
 
-#[path = "../tests/browser/mod.rs"]
+#[path = "../tests/it/browser/mod.rs"]
 mod browser;
 
 use std::fs;

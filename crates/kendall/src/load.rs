@@ -19,7 +19,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use kendall_archive::{Manifest, TrialWriter, read_json, utc_now, write_json};
 use kendall_evidence::expect::{Expectation, Measure};
 use kendall_evidence::streamed::{Stream, Warmup};
-use kendall_lab::{LOAD, Load, Schedule, Seen, Verdict};
+use kendall_lab::{LOAD, Load, Schedule, Seen};
 use kendall_load::{Plan, Progress, RunSummary, Workload};
 use kendall_system::{Settings, Value};
 
@@ -172,7 +172,7 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
         started_utc,
         again: options.again(&settings, seed),
         offered_per_s: plan.arrivals.rate_per_s(),
-        verdict: Verdict::of(&run, &plan.arrivals),
+        verdict: kendall_lab::judge(&run, &plan.arrivals),
         precision: seen.precision,
         expectations: Vec::new(),
         seen: None,
@@ -191,7 +191,7 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
     }
     found.resources = process.zip(watched).map(|(process, watched)| {
         let response_s = found.seen.as_ref().map(|seen| seen.response.mean_s.value);
-        Watched::new(process, watched, &found.run, response_s)
+        Watched::new(process, watched, &found.run, &found.verdict, response_s)
     });
     if let Some(folder) = &options.record {
         Manifest { ended_utc: Some(utc_now()), ..Manifest::here(&options.target, seed) }.write(folder)?;
@@ -230,15 +230,14 @@ impl Options {
         let goal = Goal { requests: plan.requests, duration: plan.duration };
         let told = Told::start(&self.push, &self.target, goal, plan, process, &progress)?;
         let work = || {
-            collect(Stream::new(warmup), writer, wanted, &progress, |sink| {
-                kendall_load::run(plan, workload, sink, &progress, cancel)
-            })
+            let rows = |rows| collect(Stream::new(warmup), writer, wanted, &progress, rows);
+            kendall_load::run(plan, workload, &progress, cancel, rows)
         };
         let recent = || told.as_ref().map_or_else(|| view::laid_out(&progress), Told::recent);
-        let (run, collected) =
-            if self.quiet || self.json { work() } else { view::watch(goal, &progress, recent, work) };
+        let ran = if self.quiet || self.json { work() } else { view::watch(goal, &progress, recent, work) };
         told.into_iter().for_each(Told::end);
-        let (run, collected) = (run?, collected?);
+        let (run, collected) = ran?;
+        let collected = collected?;
         let watched = watching.end(run.start_ns)?;
         Ok((run, collected, watched))
     }

@@ -186,7 +186,7 @@ impl Tried {
             Measured::NoAnswer(_) => None,
         };
         let seen = self.result.resources.as_ref()?;
-        let limit = seen.limit(&self.result.run, response_s);
+        let limit = seen.limit(&self.result.run, &self.result.verdict, response_s);
         Some(seen.resources(&self.id, point, &lab.folder().join("trials").join(&self.id), limit))
     }
 }

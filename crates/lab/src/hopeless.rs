@@ -4,7 +4,6 @@
 //! length, and for a second. Requests of one trial depend on each other, so an interval that takes them as independent is too
 //! narrow; that it must be beyond the limit again and again, and not once, makes up for that.
 
-use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -25,12 +24,12 @@ const FOR_SHARE: f64 = 0.2;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Watches the requests of a trial as they end.
-pub(crate) struct Watch {
-    watched: RefCell<Vec<Watched>>,
+pub(crate) struct Watch<'a> {
+    watched: Vec<Watched>,
     warmup_ns: i64,
     for_ns: i64,
-    why: RefCell<Option<String>>,
-    stop: AtomicBool,
+    why: Option<String>,
+    stop: &'a AtomicBool,
 }
 
 /// One expectation and what was seen of it.
@@ -40,12 +39,18 @@ struct Watched {
     /// Requests beyond the limit: slower, or without a right answer.
     beyond: u64,
     /// Since when the limit has been exceeded without a break.
-    since_ns: Cell<Option<i64>>,
+    since_ns: Option<i64>,
 }
 
-impl Watch {
-    /// Watches a trial for these expectations; `length` is how long it is to take, as far as that is known.
-    pub(crate) fn new(expected: &[Expectation], warmup: Duration, length: Duration) -> Self {
+impl<'a> Watch<'a> {
+    /// Watches a trial for these expectations, and sets `stop` once it is hopeless; `length` is how long it is to take, as far as
+    /// that is known.
+    pub(crate) fn new(
+        expected: &[Expectation],
+        warmup: Duration,
+        length: Duration,
+        stop: &'a AtomicBool,
+    ) -> Self {
         // What is shared out between requests one by one can be watched: quantiles and errors that are to stay below a limit.
         let can_watch = |one: &&Expectation| {
             matches!(one.measure, Measure::Quantile(_) | Measure::Errors) && one.side == Side::Below
@@ -54,44 +59,39 @@ impl Watch {
             expectation,
             seen: 0,
             beyond: 0,
-            since_ns: Cell::new(None),
+            since_ns: None,
         });
         Self {
-            watched: RefCell::new(watched.collect()),
+            watched: watched.collect(),
             warmup_ns: warmup.as_nanos() as i64,
             for_ns: FOR_NS.max((length.as_nanos() as f64 * FOR_SHARE) as i64),
-            why: RefCell::new(None),
-            stop: AtomicBool::new(false),
+            why: None,
+            stop,
         }
     }
 
     /// Takes a request that has ended.
-    pub(crate) fn see(&self, row: &RequestRow) {
+    pub(crate) fn see(&mut self, row: &RequestRow) {
         if row.scheduled < self.warmup_ns {
             return;
         }
         // One that was given up ended when it was; an unanswered one ends with the trial, when nothing can be stopped.
         let Some(now_ns) = row.completed else { return };
-        for watched in self.watched.borrow_mut().iter_mut() {
+        for watched in &mut self.watched {
             watched.take(row);
             if watched.seen % EVERY == 0
                 && watched.seen >= FEWEST
                 && watched.is_beyond_for(now_ns) >= self.for_ns
             {
-                *self.why.borrow_mut() = Some(watched.words(now_ns));
+                self.why = Some(watched.words(now_ns));
                 self.stop.store(true, Ordering::Relaxed);
             }
         }
     }
 
-    /// Set once it is hopeless.
-    pub(crate) fn flag(&self) -> &AtomicBool {
-        &self.stop
-    }
-
     /// Why it was stopped, if it was.
-    pub(crate) fn why(&self) -> Option<String> {
-        self.why.borrow().clone()
+    pub(crate) fn why(self) -> Option<String> {
+        self.why
     }
 }
 
@@ -115,14 +115,14 @@ impl Watched {
     }
 
     /// For how long more requests have been beyond the limit than may be, whatever chance did.
-    fn is_beyond_for(&self, now_ns: i64) -> i64 {
+    fn is_beyond_for(&mut self, now_ns: i64) -> i64 {
         let (least, _) = share_interval(self.beyond, self.seen);
         if least <= self.allowed() {
-            self.since_ns.set(None);
+            self.since_ns = None;
             return 0;
         }
-        let since_ns = self.since_ns.get().unwrap_or(now_ns);
-        self.since_ns.set(Some(since_ns));
+        let since_ns = self.since_ns.unwrap_or(now_ns);
+        self.since_ns = Some(since_ns);
         now_ns - since_ns
     }
 
@@ -171,8 +171,8 @@ mod tests {
     use kendall_station::Law;
     use kendall_stats::random::{Purpose, stream};
 
-    fn watch(expectation: &str) -> Watch {
-        Watch::new(&[expectation.parse().unwrap()], Duration::ZERO, Duration::from_secs(10))
+    fn watch<'a>(expectation: &str, stop: &'a AtomicBool) -> Watch<'a> {
+        Watch::new(&[expectation.parse().unwrap()], Duration::ZERO, Duration::from_secs(10), stop)
     }
 
     fn row(at_s: f64, response_s: f64) -> RequestRow {
@@ -197,35 +197,37 @@ mod tests {
     }
 
     /// Exponential response times of 10 ms have their p99 at 46 ms.
-    fn stopped_after(watch: &Watch, seed: u64, slower_from_s: f64) -> Option<f64> {
+    fn stopped_after(expectation: &str, seed: u64, slower_from_s: f64) -> Option<(f64, String)> {
+        let stop = AtomicBool::new(false);
+        let mut watch = watch(expectation, &stop);
         let (mut rng, law) = (stream(seed, Purpose::Trial, 0), Law::Exponential { mean_s: 0.010 });
-        (0..10_000).map(|i| f64::from(i) / 1000.0).find(|&at_s| {
+        let after_s = (0..10_000).map(|i| f64::from(i) / 1000.0).find(|&at_s| {
             let factor = if at_s >= slower_from_s { 4.0 } else { 1.0 };
             watch.see(&row(at_s, factor * law.sample(&mut rng)));
-            watch.flag().load(Ordering::Relaxed)
-        })
+            stop.load(Ordering::Relaxed)
+        })?;
+        Some((after_s, watch.why().expect("it says why")))
     }
 
     #[test]
     fn a_trial_that_meets_its_limit_is_never_stopped_and_one_that_cannot_is_soon() {
         for seed in 0..50 {
             // Right at its limit: where the interval is beyond by chance, it is not so for long.
-            assert_eq!(stopped_after(&watch("p99<47ms"), seed, 99.0), None, "{seed}");
-            let after_s = stopped_after(&watch("p99<20ms"), seed, 99.0).expect("it is hopeless");
+            assert_eq!(stopped_after("p99<47ms", seed, 99.0), None, "{seed}");
+            let (after_s, _) = stopped_after("p99<20ms", seed, 99.0).expect("it is hopeless");
             assert!((2.0..3.0).contains(&after_s), "{after_s}");
         }
         // It turns bad in the middle.
-        let late = watch("p99<47ms");
-        let after_s = stopped_after(&late, 1, 4.0).expect("it is hopeless");
+        let (after_s, why) = stopped_after("p99<47ms", 1, 4.0).expect("it is hopeless");
         assert!((6.0..8.0).contains(&after_s), "{after_s}");
-        assert!(late.why().unwrap().contains("p99 < 47 ms was out of reach"), "{:?}", late.why());
+        assert!(why.contains("p99 < 47 ms was out of reach"), "{why}");
     }
 
     #[test]
     fn means_and_lower_limits_are_left_to_the_end() {
-        assert_eq!(stopped_after(&watch("mean<1ms"), 1, 99.0), None);
-        assert_eq!(stopped_after(&watch("throughput>9000/s"), 1, 99.0), None);
-        assert_eq!(stopped_after(&watch("errors<1%"), 1, 99.0), None);
+        assert_eq!(stopped_after("mean<1ms", 1, 99.0), None);
+        assert_eq!(stopped_after("throughput>9000/s", 1, 99.0), None);
+        assert_eq!(stopped_after("errors<1%", 1, 99.0), None);
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod experiment;
 pub mod export;
 mod fault;
 mod file;
+mod generator_verdict;
 mod hopeless;
 mod lab;
 mod link;
@@ -32,7 +33,6 @@ mod server;
 mod serving;
 mod trial;
 mod unstamped;
-mod verdict;
 mod view;
 mod warmup;
 
@@ -46,6 +46,7 @@ pub use experiment::{
 };
 pub use fault::Fault;
 pub use file::{ExperimentError, parse, read};
+pub use generator_verdict::{Check, Checked, Doubt, GeneratorVerdict, Limit, Trust, judge};
 pub use lab::{Ended, Lab, LabError, drawn_seed};
 pub use link::{LINK, LinkRecord};
 pub use live::Live;
@@ -57,4 +58,3 @@ pub use probe::{Probing, Seen, Watching};
 pub use selfcheck::{CaseResult, KnownStation, SeedResult, Selfcheck, SelfcheckError};
 pub use server::{LISTENING, ServerError, Usage};
 pub use trial::{Measured, TrialError, TrialResult};
-pub use verdict::{Check, Checked, Limit, Trust, Verdict};

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use kendall_evidence::Trial;
 use kendall_evidence::expect::{Expectation, Measure, Side};
 use kendall_evidence::fit::SloMeasure;
-use kendall_evidence::peak::{Aim, Ask, Curve, Found, Outcome, Probe, Sighting, requests_needed, search};
-use kendall_load::{LoadError, Plan, Progress, RunSummary, Workload, run};
+use kendall_evidence::peak::{Aim, Ask, Curve, Found, Probe, Sighting, requests_needed, search};
+use kendall_load::{LoadError, Plan, Progress, RowBatches, RunSummary, Workload, run};
 use kendall_record::RequestRow;
 use kendall_station::{Arrivals, Law};
 use kendall_stats::median;
@@ -19,8 +19,8 @@ use kendall_stats::random::{Purpose, derive};
 use kendall_theory::scalability::{Peak as UslPeak, Point, fit_usl};
 use serde::Serialize;
 
+use crate::generator_verdict::judge;
 use crate::hopeless;
-use crate::verdict::{Limit, Verdict};
 
 /// How long each closed population loads the system.
 const LIGHT: Duration = Duration::from_secs(1);
@@ -40,8 +40,6 @@ const SETTLE_AT_MOST: Duration = Duration::from_secs(20);
 const SETTLED: f64 = 2.0;
 /// A probe is no longer than this, however few requests a second are asked for.
 const LONGEST_PROBE: Duration = Duration::from_secs(600);
-/// The generator's own lateness may be this share of the objective.
-const LATE: f64 = 0.1;
 /// The share of one server's rate that is a light load.
 const LIGHT_SHARE: f64 = 0.05;
 
@@ -184,12 +182,13 @@ struct Driver<'a> {
 }
 
 impl Driver<'_> {
-    /// Loads the system and gives its rows; `watch` may stop it early.
+    /// Loads the system and gives its rows; stops early where it cannot meet what is expected any more.
     fn run(
         &mut self,
         arrivals: Arrivals,
         duration: Duration,
-        watch: &hopeless::Watch,
+        warmup: Duration,
+        expected: &[Expectation],
     ) -> Result<(Vec<RequestRow>, RunSummary), PeakError> {
         self.runs += 1;
         let seed = derive(self.plan.seed, Purpose::Trial, self.runs);
@@ -199,14 +198,13 @@ impl Driver<'_> {
             timeout: self.plan.timeout,
             ..Plan::lasting(arrivals, duration, seed)
         };
-        let mut rows = Vec::new();
-        let mut sink = |row: RequestRow| {
-            watch.see(&row);
-            rows.push(row);
-        };
+        let hopeless = AtomicBool::new(false);
+        let mut watch = hopeless::Watch::new(expected, warmup, duration, &hopeless);
+        let collect =
+            |rows: RowBatches| rows.flatten().inspect(|row| watch.see(row)).collect::<Vec<RequestRow>>();
         let progress = Progress::default();
-        let summary = hopeless::either(self.cancel, watch.flag(), |stop| {
-            run(&plan, &*workload, &mut sink, &progress, stop)
+        let (summary, rows) = hopeless::either(self.cancel, &hopeless, |stop| {
+            run(&plan, &*workload, &progress, stop, collect)
         })?;
         if self.cancel.load(Ordering::Relaxed) { Err(PeakError::Interrupted) } else { Ok((rows, summary)) }
     }
@@ -214,8 +212,7 @@ impl Driver<'_> {
     /// So many users without think time: the response times in seconds, and the requests per second after the first fifth.
     fn users(&mut self, users: u32, duration: Duration) -> Result<(Vec<f64>, f64), PeakError> {
         let arrivals = Arrivals::Closed { population: users, think: Law::Constant { mean_s: 0.0 } };
-        let watch = hopeless::Watch::new(&[], Duration::ZERO, duration);
-        let (rows, _) = self.run(arrivals, duration, &watch)?;
+        let (rows, _) = self.run(arrivals, duration, Duration::ZERO, &[])?;
         let end_ns = duration.as_nanos() as i64;
         let counted = end_ns / 5..end_ns;
         let ended = |row: &&RequestRow| row.completed.is_some_and(|at| counted.contains(&at));
@@ -283,80 +280,13 @@ impl Driver<'_> {
             expected.push(below(Measure::Quantile(p), slo.at_most_s));
         }
         let warmup = length.mul_f64(WARMUP);
-        let watch = hopeless::Watch::new(&expected, warmup, length);
         let arrivals = Arrivals::poisson(ask.rate_per_s);
-        let (rows, summary) = self.run(arrivals.clone(), length, &watch)?;
+        let (rows, summary) = self.run(arrivals.clone(), length, warmup, &expected)?;
         let sighting = Sighting::of(&Trial { rows: &rows, warmup_ns: warmup.as_nanos() as i64 }, slo);
-        let verdict = Verdict::of(&summary, &arrivals);
-        match decided(&verdict, summary.lag.p99_ns as f64 / 1e9, &sighting, &self.plan.aim) {
+        let verdict = judge(&summary, &arrivals);
+        match verdict.decided(summary.lag.p99_ns as f64 / 1e9, &sighting, &self.plan.aim) {
             Some(why) => Err(PeakError::Generator { rate_per_s: ask.rate_per_s, why }),
             None => Ok(sighting),
         }
-    }
-}
-
-/// How the generator decided a probe, if it may have: of what its verdict says that limits it, what matters to the objective. A
-/// rate that passes although the generator was late passes, for what it was late counts as response time. One that fails
-/// without that fails: what is overloaded misses the objective by more than any lag, and that the server keeps the generator
-/// waiting with which it shares a machine is not the generator's fault.
-fn decided(verdict: &Verdict, lag_p99_s: f64, seen: &Sighting, aim: &Aim) -> Option<String> {
-    // The thread that sends late reads answers late, too.
-    let late_s = 2.0 * lag_p99_s;
-    let fails_anyway = seen.value_s.is_some_and(|value| value.value - late_s > aim.slo.at_most_s);
-    if seen.outcome(aim) == Outcome::Pass {
-        return None;
-    }
-    let matters = |limit: &&Limit| match limit {
-        // Whom it let down has no response time, and fails the objective for that.
-        Limit::OwnFailures { .. } => true,
-        _ if fails_anyway => false,
-        Limit::Late { .. } | Limit::Busy { .. } | Limit::Waited { .. } => late_s > LATE * aim.slo.at_most_s,
-        Limit::Rate { .. } | Limit::Gaps { .. } | Limit::Dispersion { .. } | Limit::Little { .. } => true,
-    };
-    let matter: Vec<String> = verdict.limits.iter().filter(matters).map(ToString::to_string).collect();
-    (!matter.is_empty()).then(|| matter.join("; "))
-}
-
-#[cfg(test)]
-mod tests {
-    use kendall_station::Estimate;
-
-    use super::*;
-
-    fn sighting(value_s: f64, spread: f64) -> Sighting {
-        let interval = Some((value_s * (1.0 - spread), value_s * (1.0 + spread)));
-        Sighting {
-            achieved_share: 1.0,
-            value_s: Some(Estimate { value: value_s, interval }),
-            errors: Estimate { value: 0.0, interval: Some((0.0, 0.001)) },
-            grows: false,
-        }
-    }
-
-    fn limited(limit: Limit) -> Verdict {
-        Verdict { limits: vec![limit], ..Verdict::default() }
-    }
-
-    const LATE_ONES: Limit = Limit::Late { lag_p99_s: 0.004, share: 0.3 };
-
-    #[test]
-    fn only_what_may_have_decided_a_probe_is_held_against_the_generator() {
-        let aim = Aim { slo: "p99<50ms".parse().unwrap(), errors_at_most: 0.01 };
-        let why = |limit: Limit, lag_s: f64, seen: &Sighting| decided(&limited(limit), lag_s, seen, &aim);
-        let (passes, grey, fails) = (sighting(0.020, 0.1), sighting(0.050, 0.1), sighting(0.200, 0.1));
-        assert_eq!((passes.outcome(&aim), grey.outcome(&aim)), (Outcome::Pass, Outcome::Grey));
-        assert_eq!(decided(&Verdict::default(), 0.004, &grey, &aim), None);
-        // Late by 4 ms: that may have decided between 45 and 55 ms, and neither a pass nor 200 ms.
-        assert!(why(LATE_ONES, 0.004, &grey).unwrap().contains("left late"));
-        assert_eq!((why(LATE_ONES, 0.004, &passes), why(LATE_ONES, 0.004, &fails)), (None, None));
-        // It fails by no more than what the generator was late.
-        assert!(why(LATE_ONES, 0.004, &sighting(0.056, 0.01)).is_some());
-        // Late for its responses, and yet by nothing beside the objective.
-        assert_eq!(why(LATE_ONES, 0.001, &grey), None);
-        // Other sends than those asked for are another load, however punctual.
-        assert!(why(Limit::Rate { ratio: 0.9 }, 0.0, &grey).is_some());
-        assert!(why(Limit::Busy { core_share: 0.9 }, 0.004, &grey).is_some());
-        // What it could not connect counts as failed, so that it fails without an answer of the server.
-        assert!(why(Limit::OwnFailures { count: 3 }, 0.0, &fails).is_some());
     }
 }

@@ -4,14 +4,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use kendall_archive::series::Series;
-use kendall_load::{RunSummary, Timing};
+use kendall_load::RunSummary;
 use kendall_probe::{
-    Bottleneck, Children, Config, DEFAULT_HZ, LoadSeen, Pacing, ProbeError, Profile, Role, Summary, Target,
-    Watch, bottleneck,
+    Bottleneck, Children, Config, DEFAULT_HZ, LoadSeen, ProbeError, Profile, Role, Summary, Target, Watch,
+    bottleneck,
 };
 use kendall_record::RecordError;
 use kendall_report::Resources;
 use serde::{Deserialize, Serialize};
+
+use crate::generator_verdict::GeneratorVerdict;
 
 /// The readings of a trial, in its folder.
 const TABLE: &str = "resources.parquet";
@@ -114,13 +116,18 @@ impl Seen {
         self
     }
 
-    /// What limited the server in a run with this mean response time, in s, if any request was answered.
-    pub fn limit(&self, run: &RunSummary, response_s: Option<f64>) -> Option<Bottleneck> {
-        let pacing = if run.thread.timing == Timing::Precise { Pacing::Spins } else { Pacing::Sleeps };
+    /// What limited the server in a run with this verdict on its generator and this mean response time, in s, if any request
+    /// was answered.
+    pub fn limit(
+        &self,
+        run: &RunSummary,
+        verdict: &GeneratorVerdict,
+        response_s: Option<f64>,
+    ) -> Option<Bottleneck> {
         let load = response_s.map(|response_s| LoadSeen {
             response_s,
             send_lag_p99_s: run.lag.p99_ns as f64 / 1e9,
-            pacing,
+            generator: verdict.as_judged(),
         });
         bottleneck(&self.summary, load.as_ref())
     }

@@ -32,12 +32,12 @@ use serde::Serialize;
 
 use crate::disturbance::{BOUND, Disturbance};
 use crate::experiment::Combination;
+use crate::generator_verdict::Trust;
 use crate::load::Load;
 use crate::model::thinned;
 use crate::probe::Probing;
 use crate::schedule::Trial;
 use crate::trial::{Bench, Task, TrialError};
-use crate::verdict::Trust;
 use kendall_system::{Settings, System};
 
 /// What the replay is told of the servers. No case has so many.

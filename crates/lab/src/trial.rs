@@ -9,7 +9,7 @@ use std::time::Duration;
 use kendall_archive::TrialWriter;
 use kendall_evidence::streamed::Warmup;
 use kendall_link::{Asked, LinkError};
-use kendall_load::{LoadError, Plan, Progress, RequestClass, RunSummary, run};
+use kendall_load::{LoadError, Plan, Progress, RequestClass, RowBatches, RunSummary, run};
 use kendall_probe::ProbeError;
 use kendall_record::{RecordError, RequestRow, stamps};
 use kendall_report::LeftOut;
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::disturbance::{Disturbance, Look};
 use crate::experiment::Combination;
+use crate::generator_verdict::{GeneratorVerdict, judge};
 use crate::hopeless;
 use crate::link::{Bed, Crossing, LinkRecord};
 use crate::live::Live;
@@ -27,7 +28,6 @@ use crate::schedule::Trial;
 use crate::server::{Server, ServerError, Usage};
 use crate::serving::Serving;
 use crate::unstamped::{Unstamped, lone_s};
-use crate::verdict::Verdict;
 use crate::warmup;
 use kendall_system::{Home, Settings, System};
 
@@ -85,7 +85,7 @@ pub struct TrialResult {
     pub run: RunSummary,
     /// Who limited it: the server, or the generator.
     #[serde(default)]
-    pub verdict: Verdict,
+    pub verdict: GeneratorVerdict,
     /// What the server used while it was loaded; unknown of one that ran already.
     pub server: Option<Usage>,
     /// The emulated link that it crossed, if it did.
@@ -233,12 +233,11 @@ impl Bench<'_> {
             // The first fifth fills the server.
             let end_ns = length.as_nanos() as i64;
             let counted = end_ns / 5..end_ns;
-            let mut answered = 0;
-            let mut count = |row: RequestRow| {
-                let completed = row.response_ns().and(row.completed);
-                answered += u64::from(completed.is_some_and(|completed| counted.contains(&completed)));
+            let is_counted = |row: &RequestRow| {
+                row.response_ns().and(row.completed).is_some_and(|completed| counted.contains(&completed))
             };
-            run(&plan, &*workload, &mut count, &Progress::default(), cancel)?;
+            let count = |rows: RowBatches| rows.flatten().filter(is_counted).count() as u64;
+            let (_, answered) = run(&plan, &*workload, &Progress::default(), cancel, count)?;
             length *= 2;
             if answered >= ENOUGH || length > CALIBRATE_AT_MOST || cancel.load(Ordering::Relaxed) {
                 server.stop()?;
@@ -302,20 +301,23 @@ impl Bench<'_> {
         let look = server.pid().and_then(|_| Look::now());
         let known = capacity_per_s.is_some() || !matches!(load.schedule, Schedule::Share(..));
         let length = if known { load.expected(capacity_per_s) } else { Duration::ZERO };
-        let watch = hopeless::Watch::new(&task.expected, warmup::at_most(load.warmup, length), length);
+        let hopeless = AtomicBool::new(false);
+        let longest_warmup = warmup::at_most(load.warmup, length);
+        let mut watch = hopeless::Watch::new(&task.expected, longest_warmup, length, &hopeless);
         let watching = probing.watch(server.pid(), Some(folder))?;
-        let mut failed = None;
-        let mut sink = |row: RequestRow| {
-            if let (None, Err(error)) = (&failed, writer.append(&row)) {
-                failed = Some(error);
+        let record = |rows: RowBatches| {
+            for row in rows.flatten() {
+                watch.see(&row);
+                if let Err(error) = writer.append(&row) {
+                    hopeless.store(true, Ordering::Relaxed);
+                    return Err(error);
+                }
             }
-            watch.see(&row);
+            Ok((writer, watch))
         };
-        let run =
-            hopeless::either(cancel, watch.flag(), |stop| run(&plan, &*workload, &mut sink, progress, stop))?;
-        if let Some(error) = failed {
-            return Err(error.into());
-        }
+        let (run, recorded) =
+            hopeless::either(cancel, &hopeless, |stop| run(&plan, &*workload, progress, stop, record))?;
+        let (writer, watch) = recorded?;
         let disturbance = look.zip(Look::now()).and_then(|(before, after)| after.since(&before));
         let resources = watching.end(run.start_ns)?.map(|seen| seen.keep(folder)).transpose()?;
         let after = server.usage()?;
@@ -360,7 +362,7 @@ impl Bench<'_> {
             seed: trial.seed,
             classes,
             offered_per_s,
-            verdict: Verdict::of(&run, &plan.arrivals),
+            verdict: judge(&run, &plan.arrivals),
             run,
             server: before
                 .zip(after)

@@ -5,7 +5,7 @@
 //! times vary is read off the same lone requests, and so blurred by how the delay varies.
 
 use kendall_evidence::Calibrated;
-use kendall_load::{Plan, Progress, Workload, run};
+use kendall_load::{Plan, Progress, RowBatches, Workload, run};
 use kendall_record::RequestRow;
 use kendall_station::{Arrivals, Law, Servers};
 use serde::{Deserialize, Serialize};
@@ -42,12 +42,12 @@ pub(crate) fn lone_s(
 ) -> Result<Vec<f64>, TrialError> {
     let arrivals = Arrivals::Closed { population: 1, think: Law::Constant { mean_s: 0.0 } };
     let plan = Plan { requests: Some(LONE), connections: 1, ..Plan::lasting(arrivals, LONE_FOR, seed) };
-    let mut times_s = Vec::new();
-    let mut keep = |row: RequestRow| {
-        let answered = row.response_ns().and_then(|_| row.completed.zip(row.sent));
-        times_s.extend(answered.map(|(completed, sent)| (completed - sent) as f64 / 1e9));
+    let time_s = |row: RequestRow| {
+        let (completed, sent) = row.response_ns().and_then(|_| row.completed.zip(row.sent))?;
+        Some((completed - sent) as f64 / 1e9)
     };
-    run(&plan, workload, &mut keep, &Progress::default(), cancel)?;
+    let keep = |rows: RowBatches| rows.flatten().filter_map(time_s).collect();
+    let (_, mut times_s): (_, Vec<f64>) = run(&plan, workload, &Progress::default(), cancel, keep)?;
     if times_s.len() > 2 * FIRST {
         times_s.drain(..FIRST);
     }

@@ -8,7 +8,7 @@ use crate::counters::Ledger;
 use crate::drops::Cause;
 use crate::line::{Line, Waiting};
 use crate::packet::Packet;
-use crate::random::mix;
+use kendall_stats::random::mix;
 
 /// How many lines there are (RFC 8290, section 5.2.3: the default of its implementations).
 pub const LINES: usize = 1024;

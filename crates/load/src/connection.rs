@@ -6,7 +6,7 @@ use std::pin::Pin;
 
 use kendall_record::Outcome;
 
-use crate::workload::{Request, Reuse};
+use crate::request::{Request, Reuse};
 
 /// A future that stays on the generator's thread.
 pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;

@@ -7,7 +7,7 @@ use kendall_record::Outcome;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
-use crate::workload::{Request, Reuse};
+use crate::request::{Request, Reuse};
 
 /// The most bytes of an answer that a [`Dialog`] may leave unread; with more, the answer is wrong.
 pub const UNREAD_AT_MOST_BYTES: usize = 64 * 1024;
@@ -54,7 +54,7 @@ pub trait Dialog {
     /// Takes bytes of the answer, beginning with those it left unread the last time. A long body is taken as it
     /// comes; an incomplete head may be left, up to [`UNREAD_AT_MOST_BYTES`] of it. Over UDP `bytes` is one
     /// datagram, and what is left of it is dropped.
-    fn read(&mut self, bytes: &[u8]) -> Reading;
+    fn read(&mut self, bytes: &[u8]) -> AnswerRead;
 
     /// The server has closed the connection with the answer not complete: what is it then?
     /// [`Outcome::Refused`], unless the end of the connection is a proper end of an answer.
@@ -65,7 +65,7 @@ pub trait Dialog {
 
 /// What a [`Dialog`] made of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
+pub enum AnswerRead {
     /// The answer is not complete.
     More {
         /// How many bytes were taken.

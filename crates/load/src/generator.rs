@@ -1,22 +1,22 @@
-//! A run: one thread that begins each request when it is due and hands on what became of it.
+//! A run: one thread that sends each request when it is due, and another that takes the rows.
 
 use std::io;
+use std::panic::resume_unwind;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::thread;
 
-use kendall_record::RequestRow;
 use kendall_record::clock::now_ns;
 
+use crate::dialog::Transport;
 use crate::ledger::Ledger;
 use crate::plan::{Plan, Timing};
+use crate::poll::{Exchanges, Lines, SessionLines};
+use crate::privileges::{Privileges, ThreadAccount};
 use crate::progress::Progress;
-use crate::standing::{Account, Standing};
+use crate::rows::{self, RowBatches, RowSink};
 use crate::summary::{RunSummary, StampedBy};
-use crate::workload::{Way, Workload};
+use crate::workload::{Route, Workload};
 use crate::{poll, task};
-
-/// How often the generator looks whether it is to stop.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Why a run could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -26,56 +26,93 @@ pub enum LoadError {
     Setup(#[source] io::Error),
     #[error("at least one connection must be allowed")]
     NoConnection,
+    #[error("sessions need a stream; use TCP or TLS and not UDP")]
+    SessionsOverDatagrams,
 }
 
 /// Runs a plan against a workload on the calling thread, which should have a core to itself.
 ///
-/// Each request that was due becomes one row, handed to `sink` as it ends, with instants relative to the start.
-/// Setting `cancel` stops at once: what is still out is then unanswered.
+/// Each request that was due becomes one row, with instants relative to the start. `collect` gets the rows in batches, on
+/// a thread of its own: writing a record or computing an answer there delays no request. Its result is returned beside the
+/// run's summary. Setting `cancel` stops at once: what is still out is then unanswered.
 ///
 /// # Errors
 /// Fails only where the generator cannot be set up. What servers do is a result, not an error.
-pub fn run(
+pub fn run<T: Send>(
     plan: &Plan,
     workload: &dyn Workload,
-    sink: &mut dyn FnMut(RequestRow),
     progress: &Progress,
     cancel: &AtomicBool,
-) -> Result<RunSummary, LoadError> {
+    collect: impl FnOnce(RowBatches) -> T + Send,
+) -> Result<(RunSummary, T), LoadError> {
     if plan.connections == 0 {
         return Err(LoadError::NoConnection);
     }
+    let (sink, batches) = rows::channel();
+    thread::scope(|scope| {
+        // Started before the generator takes its privileges, which the thread would inherit.
+        let collector = scope.spawn(move || collect(batches));
+        let summary = send(plan, workload, sink, progress, cancel);
+        let collected = collector.join().unwrap_or_else(|panic| resume_unwind(panic));
+        Ok((summary?, collected))
+    })
+}
+
+/// Sends the requests of a plan.
+fn send(
+    plan: &Plan,
+    workload: &dyn Workload,
+    sink: RowSink,
+    progress: &Progress,
+    cancel: &AtomicBool,
+) -> Result<RunSummary, LoadError> {
     raise_open_files();
-    let standing = Standing::take(plan);
-    match workload.way() {
-        Way::Bytes(wire, dialogs) => {
-            let mut ledger = Ledger::new(plan, workload, sink, progress);
-            let before = Account::now();
-            let stamped_by =
-                poll::drive(&mut ledger, &wire, dialogs, plan, cancel).map_err(LoadError::Setup)?;
-            let timing = if plan.is_fixed_in_advance() { plan.timing } else { Timing::Sleep };
-            Ok(close(ledger, &before, &standing, timing, stamped_by))
+    let privileges = Privileges::take(plan);
+    match workload.route() {
+        Route::Bytes(wire, dialogs) => {
+            let ledger = Ledger::new(plan, workload, sink, progress);
+            let lines = Exchanges::new(&wire, dialogs);
+            send_over_sockets(ledger, lines, plan, cancel, &privileges)
         }
-        Way::Tasks(connect) => {
+        Route::Sessions(_, Transport::Udp, _) => Err(LoadError::SessionsOverDatagrams),
+        Route::Sessions(to, transport, sessions) => {
+            let ledger = Ledger::over_sessions(plan, workload, sink, progress);
+            let lines = SessionLines::new(to, transport, sessions);
+            send_over_sockets(ledger, lines, plan, cancel, &privileges)
+        }
+        Route::Tasks(connect) => {
             let mut ledger = Ledger::new(plan, workload, sink, progress);
-            let before = Account::now();
+            let before = ThreadAccount::now();
             task::drive(&mut ledger, connect, plan, cancel).map_err(LoadError::Setup)?;
-            Ok(close(ledger, &before, &standing, Timing::Sleep, StampedBy::Generator))
+            Ok(close(ledger, &before, &privileges, Timing::Sleep, StampedBy::Generator))
         }
     }
 }
 
-/// Closes the books of a run, with what the thread used since `before`.
+fn send_over_sockets<'a>(
+    mut ledger: Ledger<'a, poll::Key>,
+    lines: impl Lines,
+    plan: &'a Plan,
+    cancel: &AtomicBool,
+    privileges: &Privileges,
+) -> Result<RunSummary, LoadError> {
+    let before = ThreadAccount::now();
+    let stamped_by = poll::drive(&mut ledger, lines, plan, cancel).map_err(LoadError::Setup)?;
+    let timing = if plan.is_fixed_in_advance() { plan.timing } else { Timing::Sleep };
+    Ok(close(ledger, &before, privileges, timing, stamped_by))
+}
+
+/// Closes the ledger of a run, with what the thread used since `before`.
 fn close<C>(
     ledger: Ledger<'_, C>,
-    before: &Account,
-    standing: &Standing,
+    before: &ThreadAccount,
+    privileges: &Privileges,
     timing: Timing,
     stamped_by: StampedBy,
 ) -> RunSummary {
     let end_ns = now_ns();
-    let after = Account::now();
-    let thread = standing.fared(before, &after, timing, stamped_by);
+    let after = ThreadAccount::now();
+    let thread = privileges.used(before, &after, timing, stamped_by);
     ledger.close(end_ns, after.cpu_s - before.cpu_s, thread)
 }
 

@@ -7,16 +7,19 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use kendall_record::{Outcome, RequestRow};
 
 use crate::connection::Stamps;
 use crate::plan::Plan;
 use crate::progress::{Progress, Recent};
+use crate::request::Request;
+use crate::rows::RowSink;
 use crate::schedule::{Due, Schedule, THINK_UNANSWERED_NS};
 use crate::summary::{RunSummary, ThreadUse};
 use crate::tally::{Span, Tally};
-use crate::workload::{Request, Workload};
+use crate::workload::Workload;
 
 /// The most requests that wait for a connection, at 32 bytes each. A server that is so far behind is overloaded by
 /// any measure, and the generator must not run out of memory over it.
@@ -25,23 +28,21 @@ const WAITING_AT_MOST: usize = 1_000_000;
 /// How long no answer has come, at least, before a run that is over gives up what is still out.
 const DRAIN_AT_LEAST_NS: i64 = 2_000_000_000;
 
-/// Where the rows go.
-pub(crate) type Sink<'a> = &'a mut dyn FnMut(RequestRow);
+/// How often a driver checks whether it is to stop.
+pub(crate) const CHECK_EVERY: Duration = Duration::from_millis(20);
 
 pub(crate) struct Ledger<'a, C> {
     plan: &'a Plan,
     workload: &'a dyn Workload,
     progress: &'a Progress,
-    sink: Sink<'a>,
+    sink: RowSink,
     schedule: Schedule<'a>,
     start_ns: i64,
     /// The request with the schedule's next number, made before it is due.
     prepared: Option<Request>,
     /// Requests that are due and for which every allowed connection is taken.
     waiting: VecDeque<Due>,
-    idle: Vec<C>,
-    /// Connections that are open or being opened, idle ones included.
-    open: u32,
+    connections: Connections<C>,
     in_flight: u64,
     /// When it was first asked how long to wait for what is still out.
     over_ns: Option<i64>,
@@ -51,8 +52,20 @@ pub(crate) struct Ledger<'a, C> {
     recent: Recent,
 }
 
+/// What requests are sent on.
+enum Connections<C> {
+    /// Connections that carry one request at a time; further requests wait for one.
+    Exclusive {
+        idle: Vec<C>,
+        /// Connections that are open or being opened, idle ones included.
+        open: u32,
+    },
+    /// Users' sessions, which carry any number of requests and are the driver's.
+    Sessions,
+}
+
 /// A request to be begun.
-pub(crate) struct Begin<C> {
+pub(crate) struct OutgoingRequest<C> {
     pub(crate) due: Due,
     pub(crate) request: Request,
     pub(crate) start: Start,
@@ -70,7 +83,7 @@ pub(crate) enum Start {
 }
 
 /// A request that was begun, as it ended.
-pub(crate) struct Ended {
+pub(crate) struct EndedRequest {
     pub(crate) due: Due,
     pub(crate) class: u32,
     pub(crate) port: u16,
@@ -107,7 +120,7 @@ impl<'a, C> Ledger<'a, C> {
     pub(crate) fn new(
         plan: &'a Plan,
         workload: &'a dyn Workload,
-        sink: Sink<'a>,
+        sink: RowSink,
         progress: &'a Progress,
     ) -> Self {
         Self {
@@ -119,14 +132,23 @@ impl<'a, C> Ledger<'a, C> {
             start_ns: 0,
             prepared: Some(workload.request(0)),
             waiting: VecDeque::new(),
-            idle: Vec::new(),
-            open: 0,
+            connections: Connections::Exclusive { idle: Vec::new(), open: 0 },
             in_flight: 0,
             over_ns: None,
             ended_ns: 0,
             tally: Tally::new(plan.seed),
             recent: Recent::new(),
         }
+    }
+
+    /// The ledger of a run over users' sessions.
+    pub(crate) fn over_sessions(
+        plan: &'a Plan,
+        workload: &'a dyn Workload,
+        sink: RowSink,
+        progress: &'a Progress,
+    ) -> Self {
+        Self { connections: Connections::Sessions, ..Self::new(plan, workload, sink, progress) }
     }
 
     /// The run starts: every instant of the schedule counts from here.
@@ -165,7 +187,7 @@ impl<'a, C> Ledger<'a, C> {
     }
 
     /// The next request that is due by now and can have a connection. Those that cannot are put to wait.
-    pub(crate) fn next(&mut self, now_ns: i64) -> Option<Begin<C>> {
+    pub(crate) fn next(&mut self, now_ns: i64) -> Option<OutgoingRequest<C>> {
         if !self.waiting.is_empty() && self.has_room() {
             let due = self.waiting.pop_front().expect("one waits");
             self.progress.waiting.store(self.waiting.len() as u64, Relaxed);
@@ -199,17 +221,23 @@ impl<'a, C> Ledger<'a, C> {
 
     /// Whether a request can have a connection now.
     fn has_room(&self) -> bool {
-        !self.idle.is_empty() || self.open < self.plan.connections
+        match &self.connections {
+            Connections::Exclusive { idle, open } => !idle.is_empty() || *open < self.plan.connections,
+            Connections::Sessions => self.in_flight < WAITING_AT_MOST as u64,
+        }
     }
 
-    fn begin(&mut self, due: Due, request: Request, start: Start) -> Begin<C> {
-        let on = self.idle.pop();
-        if on.is_none() {
-            self.open += 1;
-            self.tally.connections_opened += 1;
+    fn begin(&mut self, due: Due, request: Request, start: Start) -> OutgoingRequest<C> {
+        let mut on = None;
+        if let Connections::Exclusive { idle, open } = &mut self.connections {
+            on = idle.pop();
+            if on.is_none() {
+                *open += 1;
+                self.tally.connections_opened += 1;
+            }
         }
         self.change_in_flight(1);
-        Begin { due, request, start, on }
+        OutgoingRequest { due, request, start, on }
     }
 
     fn change_in_flight(&mut self, by: i64) {
@@ -248,12 +276,14 @@ impl<'a, C> Ledger<'a, C> {
     }
 
     /// A request that was begun has ended, and left this connection for the next, or none.
-    pub(crate) fn end(&mut self, ended: Ended, connection: Option<C>, now_ns: i64) {
+    pub(crate) fn end(&mut self, ended: EndedRequest, connection: Option<C>, now_ns: i64) {
         self.change_in_flight(-1);
         self.ended_ns = now_ns;
-        match connection {
-            Some(connection) => self.idle.push(connection),
-            None => self.open -= 1,
+        if let Connections::Exclusive { idle, open } = &mut self.connections {
+            match connection {
+                Some(connection) => idle.push(connection),
+                None => *open -= 1,
+            }
         }
         if ended.failure == Failure::Ours {
             self.tally.own_failures += 1;
@@ -266,17 +296,25 @@ impl<'a, C> Ledger<'a, C> {
         self.tally.refused_because.get_or_insert_with(|| error.to_string());
     }
 
+    /// The session of a user is being opened.
+    pub(crate) fn opened(&mut self) {
+        self.tally.connections_opened += 1;
+    }
+
     /// An idle connection was closed by the server.
     pub(crate) fn lost(&mut self, is_it: impl Fn(&C) -> bool) {
-        if let Some(place) = self.idle.iter().position(is_it) {
-            self.idle.swap_remove(place);
-            self.open -= 1;
+        if let Connections::Exclusive { idle, open } = &mut self.connections
+            && let Some(place) = idle.iter().position(is_it)
+        {
+            idle.swap_remove(place);
+            *open -= 1;
         }
     }
 
-    /// Lays out for a watcher what has ended since the last time.
-    pub(crate) fn lay_out(&mut self) {
-        self.recent.lay_out(self.progress);
+    /// Publishes what has ended since the last time, and stops the schedule if a watcher asked for it.
+    pub(crate) fn publish(&mut self, now_ns: i64) {
+        self.recent.publish(self.progress);
+        self.sink.send_if_old(now_ns);
         if self.progress.enough.load(Relaxed) {
             self.schedule.stop();
         }
@@ -288,7 +326,7 @@ impl<'a, C> Ledger<'a, C> {
             self.forgo(due, now_ns);
         }
         self.progress.waiting.store(0, Relaxed);
-        self.recent.lay_out_last(self.progress);
+        self.recent.publish_last(self.progress);
         let end_ns = now_ns - self.start_ns;
         self.tally.summary(Span { start_ns: self.start_ns, end_ns, cpu_s, thread })
     }
@@ -298,12 +336,12 @@ impl<'a, C> Ledger<'a, C> {
         let class = self.workload.request(due.index).class;
         let stamps = Stamps::default();
         let (outcome, failure) = (Outcome::Unanswered, Failure::NotOurs);
-        self.report(Ended { due, class, port: 0, stamps, outcome, failure }, now_ns);
+        self.report(EndedRequest { due, class, port: 0, stamps, outcome, failure }, now_ns);
     }
 
-    fn report(&mut self, ended: Ended, now_ns: i64) {
+    fn report(&mut self, ended: EndedRequest, now_ns: i64) {
         let relative = |instant: Option<i64>| instant.map(|instant| instant - self.start_ns);
-        let Ended { due, class, port, stamps, outcome, .. } = ended;
+        let EndedRequest { due, class, port, stamps, outcome, .. } = ended;
         let row = RequestRow {
             index: due.index,
             class,
@@ -336,6 +374,9 @@ impl<'a, C> Ledger<'a, C> {
             let at_least_ns = if response_ns.is_some() { 0 } else { THINK_UNANSWERED_NS };
             self.schedule.think(user, at_ns, at_least_ns);
         }
-        (self.sink)(row);
+        self.sink.push(row);
     }
 }
+
+#[cfg(test)]
+mod virtual_time;

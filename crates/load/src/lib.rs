@@ -5,7 +5,8 @@
 //! the timer. A request that finds every allowed connection taken waits in the generator; that wait is part of
 //! its response time, and counted.
 //!
-//! This crate knows no system, computes no answer and writes no file: rows go to whoever asked for them.
+//! The generator judges nothing: a [`RunSummary`] is figures. This crate knows no system, computes no answer and writes no
+//! file; the rows go to the caller in batches, on a thread of the caller's.
 
 mod connection;
 mod dialog;
@@ -13,10 +14,13 @@ mod generator;
 mod ledger;
 mod plan;
 mod poll;
+mod privileges;
 mod progress;
+mod request;
+mod rows;
 mod schedule;
 mod sends;
-mod standing;
+mod session;
 mod summary;
 mod tally;
 mod task;
@@ -24,10 +28,13 @@ mod timer;
 mod workload;
 
 pub use connection::{Connect, Connection, Exchange, LocalFuture, Stamps};
-pub use dialog::{Dialog, Dialogs, Reading, Transport, UNREAD_AT_MOST_BYTES, Wire};
+pub use dialog::{AnswerRead, Dialog, Dialogs, Transport, UNREAD_AT_MOST_BYTES, Wire};
 pub use generator::{LoadError, run};
 pub use plan::{Plan, Timing};
 pub use progress::Progress;
+pub use request::{Body, Request, RequestClass, Reuse};
+pub use rows::RowBatches;
 pub use sends::{Dispersion, Sends};
-pub use summary::{Doubt, Lag, Little, Priority, RunSummary, StampedBy, ThreadUse};
-pub use workload::{Body, Request, RequestClass, Reuse, Way, Workload};
+pub use session::{Opening, OpeningReply, Session, SessionRead, SessionRequest, Sessions};
+pub use summary::{Lag, LagShare, Little, Priority, RunSummary, StampedBy, ThreadUse};
+pub use workload::{Route, Workload};

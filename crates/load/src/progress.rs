@@ -1,5 +1,5 @@
-//! How far a run is, for whoever watches it from another thread. Watching costs the generator a few stores a
-//! request, and it never waits for a watcher.
+//! The progress of a run, for watchers on other threads. Watching costs the generator a few stores a request, and the
+//! generator never waits for a watcher.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,11 +22,11 @@ pub struct Progress {
     pub in_flight: AtomicU64,
     /// Requests that wait for a connection now.
     pub waiting: AtomicU64,
-    /// Set by a watcher who has seen enough: requests that are not due yet are not sent any more, and those that are out
+    /// Set by a watcher to end the run early: requests that are not due yet are not sent any more, and those that are out
     /// are waited for, as at the end of every run.
     pub enough: AtomicBool,
-    /// Response times in nanoseconds that the generator has laid out to be taken; none since they were.
-    laid_out: Mutex<Option<Histogram<u64>>>,
+    /// Response times in nanoseconds that the generator has published; `None` once they are taken.
+    published: Mutex<Option<Histogram<u64>>>,
 }
 
 impl Progress {
@@ -36,14 +36,14 @@ impl Progress {
     }
 
     /// The response times, in nanoseconds to two digits, of the requests that were answered since the last call.
-    /// The generator lays them out about every 100 ms, so `None` right after a call; who asks once a second gets
-    /// those of about a second.
+    /// The generator publishes them about every 20 ms, so `None` right after a call; a caller that asks once a second
+    /// gets those of about a second.
     pub fn take_responses(&self) -> Option<Histogram<u64>> {
-        self.laid_out.lock().expect("nobody panics with it").take()
+        self.published.lock().expect("nobody panics with it").take()
     }
 }
 
-/// What the generator has not laid out yet.
+/// Response times that the generator has not published yet.
 pub(crate) struct Recent {
     responses: Histogram<u64>,
 }
@@ -57,21 +57,21 @@ impl Recent {
         record(&mut self.responses, response_ns);
     }
 
-    /// Lays them out, if what was laid out before has been taken. Else they stay here, so nothing is lost, and
-    /// nothing grows: a histogram is as large as its largest value asks for.
-    pub(crate) fn lay_out(&mut self, progress: &Progress) {
-        if let Ok(mut place) = progress.laid_out.try_lock()
+    /// Publishes them if those that were published before have been taken. Otherwise they stay here: none is lost, and
+    /// memory does not grow, because a histogram is as large as its largest value requires.
+    pub(crate) fn publish(&mut self, progress: &Progress) {
+        if let Ok(mut place) = progress.published.try_lock()
             && place.is_none()
         {
             *place = Some(std::mem::replace(&mut self.responses, histogram()));
         }
     }
 
-    /// Lays out all that is left when the run is over, beside what nobody has taken yet.
-    pub(crate) fn lay_out_last(&mut self, progress: &Progress) {
-        let mut place = progress.laid_out.lock().expect("nobody panics with it");
-        let laid_out = place.get_or_insert_with(histogram);
-        laid_out.add(&self.responses).expect("both grow and have two digits");
+    /// Publishes what is left when the run is over, together with what has not been taken.
+    pub(crate) fn publish_last(&mut self, progress: &Progress) {
+        let mut place = progress.published.lock().expect("nobody panics with it");
+        let published = place.get_or_insert_with(histogram);
+        published.add(&self.responses).expect("both grow and have two digits");
     }
 }
 

@@ -1,6 +1,4 @@
-//! What a run says of itself, and every reason to doubt it.
-
-use std::fmt;
+//! The figures of a run. They carry no judgement: the generator is judged where records are analysed.
 
 use kendall_record::Outcome;
 use serde::{Deserialize, Serialize};
@@ -8,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan::Timing;
 use crate::sends::Sends;
 
-/// What a run says of itself.
+/// The figures of a run, as its generator counted them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
     /// The instant to which the rows are relative, by [`kendall_record::clock::now_ns`].
@@ -23,6 +21,9 @@ pub struct RunSummary {
     pub ended: [u64; 5],
     /// How late requests with a free connection were begun: the generator's own delay.
     pub lag: Lag,
+    /// The share of that delay in the response times.
+    #[serde(default)]
+    pub lag_share: LagShare,
     /// How late requests were handed to the kernel, any wait for a connection and its opening included.
     #[serde(default)]
     pub send_lag: Lag,
@@ -31,12 +32,15 @@ pub struct RunSummary {
     /// How long those that were begun in the end had waited.
     #[serde(default)]
     pub wait_for_connection: Lag,
+    /// How many requests ended unsent because too many waited for a connection already.
+    #[serde(default)]
+    pub turned_away: u64,
     /// How many connections were opened.
     #[serde(default)]
     pub connections_opened: u64,
-    /// How many connections failed for want of ports or files on this side.
+    /// How many connections failed because this side had no port or file left.
     pub own_failures: u64,
-    /// Why the first request that was refused was, if any was and the reason is known.
+    /// Why the first refused request was refused, if the reason is known.
     #[serde(default)]
     pub refused_because: Option<String>,
     /// The most requests that were out at once.
@@ -52,8 +56,6 @@ pub struct RunSummary {
     /// How the generator's thread fared otherwise.
     #[serde(default)]
     pub thread: ThreadUse,
-    /// Why the measurement is to be doubted; empty if it is not.
-    pub doubts: Vec<Doubt>,
 }
 
 /// Both sides of Little's law, L = λW, times the length of the run. They are kept apart: a request that is lost
@@ -121,87 +123,24 @@ pub struct Lag {
     pub max_ns: u64,
 }
 
-/// A reason to doubt a measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Doubt {
-    /// Requests were begun late, by so much that it shows in the response times.
-    Late {
-        /// 99 % of the requests were at most this late.
-        lag_p99_ns: u64,
-        /// Its share of the mean, the median or the 99th percentile of the response times, whichever is largest.
-        #[serde(default)]
-        share: f64,
-    },
-    /// The generator's thread had hardly any time to spare.
-    Busy {
-        /// The share of one core that it used.
-        core_share: f64,
-    },
-    /// Requests waited in the generator for a free connection.
-    Connections {
-        /// How many.
-        waited: u64,
-        /// Of how many.
-        sent: u64,
-    },
-    /// So many requests waited for a connection that others were given up unsent.
-    TurnedAway {
-        /// How many were given up.
-        count: u64,
-    },
-    /// Connections failed for want of ports or files on this side.
-    OwnFailures {
-        /// How many.
-        count: u64,
-    },
-    /// Requests were still out when the trial ended.
-    Unanswered {
-        /// How many.
-        count: u64,
-    },
-}
-
-impl fmt::Display for Doubt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ms = |ns: u64| ns as f64 / 1e6;
-        match *self {
-            Self::Late { lag_p99_ns, share } => write!(
-                f,
-                "sent late: 1 % by over {:.2} ms, which is up to {:.0} % of the response times",
-                ms(lag_p99_ns),
-                share * 100.0
-            ),
-            Self::Busy { core_share } => {
-                write!(f, "the generator kept its core busy for {:.0} % of the time", core_share * 100.0)
-            }
-            Self::Connections { waited, sent } => {
-                write!(
-                    f,
-                    "{waited} of {sent} requests waited for a free connection; allow more with connections"
-                )
-            }
-            Self::TurnedAway { count } => {
-                write!(
-                    f,
-                    "{count} requests were given up unsent, because too many waited for a connection already"
-                )
-            }
-            Self::OwnFailures { count } => {
-                write!(f, "{count} connections failed for want of ports or open files on this machine")
-            }
-            Self::Unanswered { count } => {
-                write!(
-                    f,
-                    "{count} requests were still out at the end, so the longest response times are not known"
-                )
-            }
-        }
-    }
+/// The generator's own lag as a share of the response times: 0 where every request left on time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LagShare {
+    /// Of the mean.
+    pub mean: f64,
+    /// Of the median.
+    pub p50: f64,
+    /// Of the 99th percentile.
+    pub p99: f64,
 }
 
 impl RunSummary {
-    /// How many requests ended so.
+    /// How many requests have a response time: those with a complete answer, right or wrong.
+    pub fn responses(&self) -> u64 {
+        self.count(Outcome::Answered) + self.count(Outcome::Wrong)
+    }
+
+    /// How many requests ended with this outcome.
     pub fn count(&self, outcome: Outcome) -> u64 {
         self.ended[outcome as usize]
     }
@@ -214,5 +153,24 @@ impl RunSummary {
     /// The share of one core that the generator's thread used.
     pub fn core_share(&self) -> f64 {
         self.generator_cpu_s / self.wall_s.max(1e-9)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A summary as version 1 of `answer.json` has it.
+    #[test]
+    fn a_summary_of_an_older_record_with_doubts_still_opens() {
+        let old = r#"{"start_ns":5,"wall_s":2.0,"sending_s":1.5,"sent":3,"ended":[1,0,0,0,2],
+            "lag":{"p50_ns":1,"p99_ns":2,"max_ns":3},"waited_for_connection":1,"own_failures":0,"max_in_flight":2,
+            "generator_cpu_s":0.1,
+            "doubts":[{"unanswered":{"count":2}},{"late":{"lag_p99_ns":900000,"share":0.3}}]}"#;
+        let summary: RunSummary = serde_json::from_str(old).unwrap();
+        assert_eq!((summary.sent, summary.responses(), summary.turned_away), (3, 1, 0));
+        let text = serde_json::to_string(&summary).unwrap();
+        assert!(!text.contains("doubts"), "{text}");
+        assert_eq!(serde_json::from_str::<RunSummary>(&text).unwrap(), summary);
     }
 }

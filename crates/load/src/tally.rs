@@ -3,17 +3,9 @@
 use hdrhistogram::Histogram;
 use kendall_record::Outcome;
 
-use crate::plan::Timing;
 use crate::schedule::Due;
 use crate::sends::Meter;
-use crate::summary::{Doubt, Lag, Little, RunSummary, ThreadUse};
-
-/// Lags below this are no reason for doubt, in nanoseconds.
-const FINE_LAG_NS: u64 = 50_000;
-/// Nor are those that make up no more than this share of the response times.
-const LAG_SHARE: f64 = 0.05;
-/// From so many requests on there is an upper end, with 95 % confidence, to what 99 % of all would stay within: 0.99²⁹⁹ < 0.05.
-const TELLS_P99: u64 = 299;
+use crate::summary::{Lag, LagShare, Little, RunSummary, ThreadUse};
 
 /// What is counted while a run goes on. All instants are in nanoseconds since its start.
 pub(crate) struct Tally {
@@ -128,7 +120,6 @@ impl Tally {
 
     pub(crate) fn summary(mut self, span: Span) -> RunSummary {
         self.in_system.change(0, span.end_ns);
-        let doubts = self.doubts(&span);
         RunSummary {
             start_ns: span.start_ns,
             wall_s: span.end_ns as f64 / 1e9,
@@ -136,9 +127,11 @@ impl Tally {
             sent: self.sent,
             ended: self.ended,
             lag: lag(&self.lag),
+            lag_share: self.lag_share(),
             send_lag: lag(&self.send_lag),
             waited_for_connection: self.waited_for_connection,
             wait_for_connection: lag(&self.wait),
+            turned_away: self.turned_away,
             connections_opened: self.connections_opened,
             own_failures: self.own_failures,
             refused_because: self.refused_because,
@@ -150,40 +143,18 @@ impl Tally {
             },
             generator_cpu_s: span.cpu_s,
             thread: span.thread,
-            doubts,
         }
     }
 
-    /// How much of the response times is the generator's own lag: of their mean, median or 99th percentile, whichever has the
-    /// largest share of it. Of few requests the last is one single request, and says nothing.
-    fn lag_share(&self) -> f64 {
-        let quantiles: &[f64] = if self.response.len() < TELLS_P99 { &[0.5] } else { &[0.5, 0.99] };
-        let share = |all: f64, punctual: f64| if all > 0.0 { 1.0 - punctual / all } else { 0.0 };
-        let of_quantile = |&quantile: &f64| {
+    /// How much of the response times is the generator's own lag.
+    fn lag_share(&self) -> LagShare {
+        let share = |all: f64, punctual: f64| if all > 0.0 { (1.0 - punctual / all).max(0.0) } else { 0.0 };
+        let of_quantile = |quantile: f64| {
             let of = |times: &Histogram<u64>| times.value_at_quantile(quantile) as f64;
             share(of(&self.response), of(&self.punctual))
         };
-        let of_mean = share(self.response.mean(), self.punctual.mean());
-        quantiles.iter().map(of_quantile).fold(of_mean.max(0.0), f64::max)
-    }
-
-    fn doubts(&self, span: &Span) -> Vec<Doubt> {
-        let lag_p99_ns = self.lag.value_at_quantile(0.99);
-        let share = self.lag_share();
-        let core_share = span.cpu_s / (span.end_ns as f64 / 1e9).max(1e-9);
-        // In precise mode it keeps its core busy on purpose.
-        let spins = span.thread.timing == Timing::Precise;
-        let unanswered = self.ended[Outcome::Unanswered as usize];
-        let doubts = [
-            (lag_p99_ns > FINE_LAG_NS && share > LAG_SHARE).then_some(Doubt::Late { lag_p99_ns, share }),
-            (core_share > 0.8 && !spins).then_some(Doubt::Busy { core_share }),
-            (self.waited_for_connection > 0)
-                .then_some(Doubt::Connections { waited: self.waited_for_connection, sent: self.sent }),
-            (self.turned_away > 0).then_some(Doubt::TurnedAway { count: self.turned_away }),
-            (self.own_failures > 0).then_some(Doubt::OwnFailures { count: self.own_failures }),
-            (unanswered > 0).then_some(Doubt::Unanswered { count: unanswered }),
-        ];
-        doubts.into_iter().flatten().collect()
+        let mean = share(self.response.mean(), self.punctual.mean());
+        LagShare { mean, p50: of_quantile(0.5), p99: of_quantile(0.99) }
     }
 }
 
@@ -199,24 +170,4 @@ fn lag(histogram: &Histogram<u64>) -> Lag {
 pub(crate) fn record(histogram: &mut Histogram<u64>, ns: i64) {
     const DAY_NS: i64 = 86_400_000_000_000;
     histogram.record(ns.clamp(0, DAY_NS) as u64).expect("a histogram that grows takes every value");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_late_request_of_few_is_not_the_99th_percentile_of_a_run() {
-        let tally_of = |requests: u64| {
-            let mut tally = Tally::new(7);
-            for request in 0..requests {
-                let late = if request % 100 < 2 { 10_000_000 } else { 10_000 };
-                record(&mut tally.response, 100_000_000 + late);
-                record(&mut tally.punctual, 100_000_000);
-            }
-            tally.lag_share()
-        };
-        assert!(tally_of(100) < 0.01, "{}", tally_of(100));
-        assert!(tally_of(1000) > 0.05, "{}", tally_of(1000));
-    }
 }

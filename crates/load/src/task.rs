@@ -14,11 +14,10 @@ use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::connection::{Connect, Connection, Exchange, LocalFuture, Stamps};
-use crate::generator::LOOK_EVERY;
-use crate::ledger::{Begin, Ended, Failure, Ledger, Start, in_time};
+use crate::ledger::{CHECK_EVERY, EndedRequest, Failure, Ledger, OutgoingRequest, Start, in_time};
 use crate::plan::Plan;
+use crate::request::{Request, Reuse};
 use crate::timer::Timer;
-use crate::workload::{Request, Reuse};
 
 /// Runs the requests of a ledger until the last has ended, or it is cancelled. Nothing is in flight then.
 ///
@@ -52,7 +51,7 @@ struct Driver<'l, 'a, 'g> {
 struct Attempt {
     begin_ns: i64,
     start: Start,
-    ended: Ended,
+    ended: EndedRequest,
     reuse: Reuse,
     connection: Option<Box<dyn Connection>>,
     /// Why it has no connection.
@@ -61,8 +60,8 @@ struct Attempt {
 
 impl<'g, 'a: 'g> Driver<'_, 'a, 'g> {
     async fn run(&mut self, mut timer: Timer, cancel: &AtomicBool) -> io::Result<()> {
-        let mut look = interval(LOOK_EVERY);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut check = interval(CHECK_EVERY);
+        check.set_missed_tick_behavior(MissedTickBehavior::Delay);
         self.ledger.start(now_ns());
         let mut drain_until_ns = i64::MAX;
         loop {
@@ -88,7 +87,7 @@ impl<'g, 'a: 'g> Driver<'_, 'a, 'g> {
                 fired = timer.until(next_ns) => fired?,
                 // All that is due is on its way by now, so making a request keeps none of them.
                 () = ready(()), if self.ledger.wants_next() => self.ledger.prepare(),
-                _ = look.tick() => self.ledger.lay_out(),
+                _ = check.tick() => self.ledger.publish(now_ns()),
             }
         }
         self.give_up.close();
@@ -119,14 +118,14 @@ impl<'g, 'a: 'g> Driver<'_, 'a, 'g> {
 /// One request from its beginning to its end, whatever that is.
 async fn attempt(
     connect: &dyn Connect,
-    begin: Begin<Box<dyn Connection>>,
+    begin: OutgoingRequest<Box<dyn Connection>>,
     limit: Duration,
     give_up: &Semaphore,
 ) -> Attempt {
-    let Begin { due, request, start, on } = begin;
+    let OutgoingRequest { due, request, start, on } = begin;
     let class = request.class;
     let (outcome, failure) = (Outcome::Unanswered, Failure::NotOurs);
-    let ended = Ended { due, class, port: 0, stamps: Stamps::default(), outcome, failure };
+    let ended = EndedRequest { due, class, port: 0, stamps: Stamps::default(), outcome, failure };
     let mut attempt =
         Attempt { begin_ns: now_ns(), start, ended, reuse: Reuse::Close, connection: None, why: None };
     tokio::select! {

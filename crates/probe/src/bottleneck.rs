@@ -14,8 +14,6 @@ use crate::thread::THREAD;
 
 /// From this share of the time on, a thing limits.
 const LIMITS: f64 = 0.8;
-/// A lag that is this much of the response time makes the generator the limit.
-const LATE: f64 = 0.1;
 /// Bytes that clients have not acknowledged are normal on the way; those that could not even be sent are not.
 const BLOCKED: f64 = 0.5;
 
@@ -29,18 +27,21 @@ pub struct LoadSeen {
     pub response_s: f64,
     /// How late the latest hundredth of the requests was sent by the generator's own fault, in seconds.
     pub send_lag_p99_s: f64,
-    /// How the generator waits for the next send.
-    pub pacing: Pacing,
+    /// What the judge of the generator found.
+    pub generator: GeneratorJudged,
 }
 
-/// How a generator waits for the next send.
+/// What the judge of the generator found. The readings of the generator's process are not judged a second time: a thread of it
+/// that spins on purpose is always busy, and limits nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Pacing {
-    /// It sleeps, so a thread of it that is always busy has too much to do.
-    Sleeps,
-    /// It spins, and is always busy.
-    Spins,
+pub enum GeneratorJudged {
+    /// It sent on schedule and had time to spare.
+    Sound,
+    /// It sent so late that it shows in the response times.
+    Late,
+    /// It had hardly any time to spare.
+    Busy,
 }
 
 /// What limits a server. Its sentence is its `Display`.
@@ -118,11 +119,10 @@ struct Candidate {
 fn generator(summary: &Summary, server: &Use, load: Option<&LoadSeen>) -> Candidate {
     let name = "the generator";
     let candidate = |share: f64, why| Candidate { name, share, limit: Bottleneck::Generator { why } };
-    // A lag that is a tenth of the response time is the limit, and at once the first reason to give.
-    let late = load.map(|load| {
-        let share = (load.send_lag_p99_s / load.response_s / LATE * LIMITS).min(1.0);
+    // A generator that sends late is the limit, and at once the first reason to give.
+    let late = load.filter(|load| load.generator == GeneratorJudged::Late).map(|load| {
         let why = GeneratorLimit::Late { lag_s: load.send_lag_p99_s, response_s: load.response_s };
-        candidate(if share >= LIMITS { 1.0 } else { share }, why)
+        candidate(1.0, why)
     });
     let Some(generator) = &summary.generator else {
         let nothing = GeneratorLimit::Busy { thread: String::new(), used_cores: 0.0 };
@@ -134,10 +134,15 @@ fn generator(summary: &Summary, server: &Use, load: Option<&LoadSeen>) -> Candid
         if crowded { 1.0 } else { 0.0 },
         GeneratorLimit::Crowding { used_cores, server_cores: server.cpu_cores },
     );
-    let spins = load.is_some_and(|load| load.pacing == Pacing::Spins);
     let busiest = busiest(generator);
+    let share = busiest.map_or(0.0, occupied);
     let busy = candidate(
-        busiest.filter(|_| !spins).map_or(0.0, occupied),
+        match load.map(|load| load.generator) {
+            None => share,
+            Some(GeneratorJudged::Busy) => share.max(LIMITS),
+            Some(_) if share < LIMITS => share,
+            Some(_) => 0.0,
+        },
         GeneratorLimit::Busy {
             thread: busiest.map_or_else(String::new, |thread| thread.thread.clone()),
             used_cores: busiest.map_or(0.0, |thread| thread.cpu_cores),

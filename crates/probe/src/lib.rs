@@ -33,7 +33,7 @@ mod thread;
 mod timeline;
 mod watch;
 
-pub use bottleneck::{Bottleneck, GeneratorLimit, LoadSeen, Pacing, bottleneck};
+pub use bottleneck::{Bottleneck, GeneratorJudged, GeneratorLimit, LoadSeen, bottleneck};
 pub use error::ProbeError;
 pub use listener::listener;
 pub use profile::{DEFAULT_HZ, Profile, try_profile};

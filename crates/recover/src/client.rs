@@ -1,7 +1,7 @@
 //! The generator's side of a connection: one request, and one answer, of which every byte is checked.
 
 use bytes::Bytes;
-use kendall_load::{Dialog, Reading, Request, Reuse};
+use kendall_load::{AnswerRead, Dialog, Request, Reuse};
 use kendall_record::Outcome;
 
 use crate::protocol::{Dialect, NoHead, decode_answer};
@@ -47,8 +47,8 @@ impl Client {
         Self { dialect, expected, id: 0, come: None }
     }
 
-    fn done(used: usize, outcome: Outcome) -> Reading {
-        Reading::Done { used, outcome, reuse: Reuse::Close }
+    fn done(used: usize, outcome: Outcome) -> AnswerRead {
+        AnswerRead::Done { used, outcome, reuse: Reuse::Close }
     }
 }
 
@@ -58,17 +58,17 @@ impl Dialog for Client {
         self.come = None;
     }
 
-    fn read(&mut self, bytes: &[u8]) -> Reading {
+    fn read(&mut self, bytes: &[u8]) -> AnswerRead {
         let Some(come) = self.come else {
             return match decode_answer(bytes, self.dialect) {
-                Err(NoHead::Incomplete) => Reading::More { used: 0 },
+                Err(NoHead::Incomplete) => AnswerRead::More { used: 0 },
                 Ok(head) if head == (self.id, self.expected.length) => {
                     self.come = Some(0);
                     let used = self.dialect.answer_head_bytes();
                     if self.expected.length == 0 {
                         return Self::done(used, Outcome::Answered);
                     }
-                    Reading::More { used }
+                    AnswerRead::More { used }
                 }
                 Ok(_) | Err(NoHead::Malformed) => Self::done(bytes.len(), Outcome::Wrong),
             };
@@ -82,7 +82,7 @@ impl Dialog for Client {
         if taken.len() == left {
             Self::done(left, Outcome::Answered)
         } else {
-            Reading::More { used: taken.len() }
+            AnswerRead::More { used: taken.len() }
         }
     }
 }
@@ -109,8 +109,8 @@ mod tests {
             rest = later;
             loop {
                 match client.read(&unread) {
-                    Reading::Done { outcome, .. } => return Some(outcome),
-                    Reading::More { used } => {
+                    AnswerRead::Done { outcome, .. } => return Some(outcome),
+                    AnswerRead::More { used } => {
                         unread.drain(..used);
                         if used == 0 || unread.is_empty() {
                             break;

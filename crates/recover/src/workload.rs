@@ -11,7 +11,7 @@ use std::thread;
 use bytes::Bytes;
 use kendall_digest::password::{md5, sha1, sha256};
 use kendall_digest::{Engine, pbkdf2};
-use kendall_load::{Body, Dialog, Dialogs, Request, RequestClass, Reuse, Transport, Way, Wire, Workload};
+use kendall_load::{Body, Dialog, Dialogs, Request, RequestClass, Reuse, Route, Transport, Wire, Workload};
 use kendall_stats::random::{Purpose, Rng, stream};
 use rand::{Rng as _, RngExt as _};
 
@@ -249,9 +249,9 @@ impl Workload for RecoverWorkload {
         }
     }
 
-    fn way(&self) -> Way<'_> {
+    fn route(&self) -> Route<'_> {
         let wire = Wire { to: self.server, transport: Transport::Tcp, reuse: Reuse::Close };
-        Way::Bytes(wire, self)
+        Route::Bytes(wire, self)
     }
 }
 

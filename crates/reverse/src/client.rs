@@ -1,6 +1,6 @@
 //! The client's side of one connection: one request, one answer, which it checks.
 
-use kendall_load::{Dialog, Reading, Request as LoadRequest, Reuse};
+use kendall_load::{AnswerRead, Dialog, Request as LoadRequest, Reuse};
 use kendall_record::Outcome;
 
 use crate::protocol::{ANSWER_BYTES, Request, decode_answer};
@@ -16,12 +16,12 @@ impl Dialog for Client {
         self.asked = Request::decode(&request.bytes);
     }
 
-    fn read(&mut self, bytes: &[u8]) -> Reading {
+    fn read(&mut self, bytes: &[u8]) -> AnswerRead {
         let Some(&answer) = bytes.first_chunk::<ANSWER_BYTES>() else {
-            return Reading::More { used: 0 };
+            return AnswerRead::More { used: 0 };
         };
         let right = self.asked.is_some_and(|asked| asked.is_answered_by(decode_answer(answer)));
         let outcome = if right { Outcome::Answered } else { Outcome::Wrong };
-        Reading::Done { used: ANSWER_BYTES, outcome, reuse: Reuse::Close }
+        AnswerRead::Done { used: ANSWER_BYTES, outcome, reuse: Reuse::Close }
     }
 }

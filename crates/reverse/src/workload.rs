@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use kendall_load::{
-    Dialog, Dialogs, Request as LoadRequest, RequestClass, Reuse, Transport, Way, Wire, Workload,
+    Dialog, Dialogs, Request as LoadRequest, RequestClass, Reuse, Route, Transport, Wire, Workload,
 };
 use kendall_station::Law;
 use kendall_stats::random::{Purpose, Rng, stream};
@@ -171,9 +171,9 @@ impl Workload for ReverseWorkload {
         }
     }
 
-    fn way(&self) -> Way<'_> {
+    fn route(&self) -> Route<'_> {
         let wire = Wire { to: self.server, transport: Transport::Tcp, reuse: Reuse::Close };
-        Way::Bytes(wire, self)
+        Route::Bytes(wire, self)
     }
 }
 

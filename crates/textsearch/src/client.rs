@@ -1,6 +1,6 @@
 //! The client's side of a connection.
 
-use kendall_load::{Dialog, Reading, Request, Reuse};
+use kendall_load::{AnswerRead, Dialog, Request, Reuse};
 use kendall_record::Outcome;
 
 use crate::protocol::{AnswerReader, Dialect, Ended, Taken};
@@ -24,15 +24,15 @@ impl Dialog for Client {
         self.answer = self.dialect.reader();
     }
 
-    fn read(&mut self, bytes: &[u8]) -> Reading {
+    fn read(&mut self, bytes: &[u8]) -> AnswerRead {
         let Taken { used_bytes: used, ended } = self.answer.take(bytes);
         let (outcome, reuse) = match ended {
-            None => return Reading::More { used },
+            None => return AnswerRead::More { used },
             Some(Ended::Rows) => (Outcome::Answered, Reuse::Keep),
             Some(Ended::Refused) => (Outcome::Refused, Reuse::Keep),
             Some(Ended::Wrong) => (Outcome::Wrong, Reuse::Close),
         };
-        Reading::Done { used, outcome, reuse }
+        AnswerRead::Done { used, outcome, reuse }
     }
 
     /// A part of an answer is no answer.
@@ -56,12 +56,12 @@ mod tests {
                 (reading, answer.len())
             };
             let (reading, used) = said(dialect.encode_answer("1@@@a\n"));
-            assert_eq!(reading, Reading::Done { used, outcome: Outcome::Answered, reuse: Reuse::Keep });
+            assert_eq!(reading, AnswerRead::Done { used, outcome: Outcome::Answered, reuse: Reuse::Keep });
             let (reading, used) = said(dialect.encode_error("no"));
-            assert_eq!(reading, Reading::Done { used, outcome: Outcome::Refused, reuse: Reuse::Keep });
+            assert_eq!(reading, AnswerRead::Done { used, outcome: Outcome::Refused, reuse: Reuse::Keep });
             let mut part = dialect.encode_answer("1@@@a\n");
             part.pop();
-            assert!(matches!(said(part).0, Reading::More { .. }));
+            assert!(matches!(said(part).0, AnswerRead::More { .. }));
             assert_eq!(client.closed(), Outcome::Wrong);
             client.begin(0, &request);
             assert_eq!(client.closed(), Outcome::Refused);

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use kendall_load::{Dialog, Dialogs, Request, RequestClass, Reuse, Transport, Way, Wire, Workload};
+use kendall_load::{Dialog, Dialogs, Request, RequestClass, Reuse, Route, Transport, Wire, Workload};
 use kendall_stats::random::{Purpose, stream, unit};
 
 use crate::client::Client;
@@ -195,9 +195,9 @@ impl Workload for TextSearchWorkload {
         patterns.families().zip(shares).map(class).collect()
     }
 
-    fn way(&self) -> Way<'_> {
+    fn route(&self) -> Route<'_> {
         let wire = Wire { to: self.server, transport: Transport::Tcp, reuse: self.reuse };
-        Way::Bytes(wire, self)
+        Route::Bytes(wire, self)
     }
 }
 

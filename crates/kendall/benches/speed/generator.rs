@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kendall_load::{
-    Dialog, Dialogs, Plan, Progress, Reading, Request, RequestClass, Reuse, RunSummary, Timing, Transport,
-    Way, Wire, Workload, run,
+    AnswerRead, Dialog, Dialogs, Plan, Progress, Request, RequestClass, Reuse, Route, RowBatches, RunSummary,
+    Timing, Transport, Wire, Workload, run,
 };
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::Arrivals;
@@ -77,10 +77,10 @@ fn send(server: SocketAddr, rate_per_s: f64, timing: Timing, seed: u64) -> (RunS
     // The generator gets a thread of its own, as it has in an experiment.
     let ping = Ping(server);
     let generator = thread::spawn(move || {
-        let mut lags_ns = Vec::with_capacity((rate_per_s * ROUND.as_secs_f64()) as usize);
-        let mut sink = |row: RequestRow| lags_ns.extend(row.send_lag_ns().map(|ns| ns as f64));
-        let run = run(&plan, &ping, &mut sink, &Progress::default(), &AtomicBool::new(false));
-        (run.expect("the generator can be set up"), lags(lags_ns))
+        let lag_ns = |row: RequestRow| row.send_lag_ns().map(|ns| ns as f64);
+        let collect = |rows: RowBatches| lags(rows.flatten().filter_map(lag_ns).collect());
+        run(&plan, &ping, &Progress::default(), &AtomicBool::new(false), collect)
+            .expect("the generator can be set up")
     });
     let (run, lags) = generator.join().expect("the generator does not panic");
     assert_eq!(run.count(Outcome::Answered), run.sent, "the server answers everything");
@@ -158,8 +158,8 @@ impl Workload for Ping {
         vec![RequestClass::new("all", 1.0)]
     }
 
-    fn way(&self) -> Way<'_> {
-        Way::Bytes(Wire { to: self.0, transport: Transport::Tcp, reuse: Reuse::Keep }, self)
+    fn route(&self) -> Route<'_> {
+        Route::Bytes(Wire { to: self.0, transport: Transport::Tcp, reuse: Reuse::Keep }, self)
     }
 }
 
@@ -177,9 +177,9 @@ impl Dialog for Pong {
         self.0 = index.to_be_bytes();
     }
 
-    fn read(&mut self, bytes: &[u8]) -> Reading {
-        let Some(answer) = bytes.first_chunk::<ANSWER_BYTES>() else { return Reading::More { used: 0 } };
+    fn read(&mut self, bytes: &[u8]) -> AnswerRead {
+        let Some(answer) = bytes.first_chunk::<ANSWER_BYTES>() else { return AnswerRead::More { used: 0 } };
         let outcome = if *answer == self.0 { Outcome::Answered } else { Outcome::Wrong };
-        Reading::Done { used: ANSWER_BYTES, outcome, reuse: Reuse::Keep }
+        AnswerRead::Done { used: ANSWER_BYTES, outcome, reuse: Reuse::Keep }
     }
 }

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-#[path = "../../tests/browser/mod.rs"]
+#[path = "../../tests/it/browser/mod.rs"]
 mod browser;
-#[path = "../../tests/page/made.rs"]
+#[path = "../../tests/it/page/made.rs"]
 mod made;
 
 use browser::Page;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use kendall_evidence::Score;
 use kendall_evidence::expect::{self, Expectation, Judged, Measure};
 use kendall_evidence::streamed::Streamed;
-use kendall_lab::Verdict;
+use kendall_lab::GeneratorVerdict;
 use kendall_load::RunSummary;
 use kendall_record::Outcome;
 use kendall_report::junit::Suite;
@@ -29,7 +29,7 @@ pub(crate) struct Found {
     pub(crate) again: String,
     pub(crate) offered_per_s: Option<f64>,
     /// Who limited the run: the server, or the generator.
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: GeneratorVerdict,
     /// What the clients saw, or `None` where they saw nothing.
     pub(crate) seen: Option<Streamed>,
     /// Why they saw nothing.

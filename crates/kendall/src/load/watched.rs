@@ -6,7 +6,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use clap::Args;
-use kendall_lab::{Probing, Seen, Watching};
+use kendall_lab::{GeneratorVerdict, Probing, Seen, Watching};
 use kendall_load::RunSummary;
 use kendall_probe::{Bottleneck, Profile, Summary, listener};
 use kendall_report::resources;
@@ -93,8 +93,14 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    pub(super) fn new(process: u32, seen: Seen, run: &RunSummary, response_s: Option<f64>) -> Self {
-        let limit = seen.limit(run, response_s);
+    pub(super) fn new(
+        process: u32,
+        seen: Seen,
+        run: &RunSummary,
+        verdict: &GeneratorVerdict,
+        response_s: Option<f64>,
+    ) -> Self {
+        let limit = seen.limit(run, verdict, response_s);
         Self { process, summary: seen.summary, limit, profile: seen.profile }
     }
 

@@ -9,12 +9,13 @@ use kendall_record::clock::now_ns;
 use rustls::ClientConnection;
 
 use crate::connection::Stamps;
-use crate::dialog::{Dialog, Dialogs, Reading, Transport, UNREAD_AT_MOST_BYTES, Wire};
-use crate::ledger::Begin;
+use crate::dialog::{AnswerRead, Dialog, Dialogs, Transport, UNREAD_AT_MOST_BYTES, Wire};
+use crate::ledger::OutgoingRequest;
+use crate::poll::reactor::PendingRequest;
 use crate::poll::socket::{Inbox, Socket, Stamped};
+use crate::request::{Request, Reuse};
 use crate::schedule::Due;
 use crate::summary::StampedBy;
-use crate::workload::{Request, Reuse};
 
 /// Parts of a request that are handed to the kernel at once.
 const PARTS: usize = 8;
@@ -40,11 +41,11 @@ enum Layer {
 }
 
 /// The request that a connection carries.
-pub(crate) struct Out {
-    pub(crate) due: Due,
-    pub(crate) request: Request,
-    pub(crate) deadline_ns: i64,
-    pub(crate) stamps: Stamps,
+struct Out {
+    due: Due,
+    request: Request,
+    deadline_ns: i64,
+    stamps: Stamps,
     handing: Handing,
 }
 
@@ -148,17 +149,17 @@ impl Carrier {
     }
 
     /// Takes a request to carry.
-    pub(crate) fn load<C>(&mut self, begin: Begin<C>, deadline_ns: i64) {
-        let Begin { due, request, .. } = begin;
+    pub(crate) fn load<C>(&mut self, begin: OutgoingRequest<C>, deadline_ns: i64) {
+        let OutgoingRequest { due, request, .. } = begin;
         self.unread.clear();
         self.dialog.begin(due.index, &request);
         let handing = Handing::Written(0);
         self.out = Some(Out { due, request, deadline_ns, stamps: Stamps::default(), handing });
     }
 
-    /// The request that it carries.
-    pub(crate) fn out(&self) -> Option<&Out> {
-        self.out.as_ref()
+    /// When the request that it carries is given up; `None` if it carries none.
+    pub(crate) fn deadline_ns(&self) -> Option<i64> {
+        self.out.as_ref().map(|out| out.deadline_ns)
     }
 
     /// When the kernel had the first byte of the request that it carries.
@@ -167,8 +168,9 @@ impl Carrier {
     }
 
     /// Gives up the request that it carries.
-    pub(crate) fn take_out(&mut self) -> Option<Out> {
-        self.out.take()
+    pub(crate) fn take_out(&mut self) -> Option<PendingRequest> {
+        let Out { due, request, deadline_ns, stamps, .. } = self.out.take()?;
+        Some(PendingRequest { due, class: request.class, stamps, deadline_ns })
     }
 
     /// Whether the generator must not be late to hear from it: its request is not yet handed over.
@@ -258,7 +260,7 @@ impl Carrier {
         if is_closed {
             return Ok(Some(self.closed(at_ns)));
         }
-        // Reading may make something to write: the handshake, and after it the request.
+        // AnswerRead may make something to write: the handshake, and after it the request.
         Ok(match self.write() {
             Step::Wait => None,
             step => Some(step),
@@ -282,13 +284,13 @@ impl Carrier {
         let mut taken = 0;
         loop {
             match self.dialog.read(&all[taken..]) {
-                Reading::More { used } => {
+                AnswerRead::More { used } => {
                     taken += used;
                     if used == 0 || taken >= all.len() {
                         break;
                     }
                 }
-                Reading::Done { used, outcome, reuse } => {
+                AnswerRead::Done { used, outcome, reuse } => {
                     let is_clean = handed_over && taken + used == all.len();
                     let keep = is_clean && [reuse, self.reuse] == [Reuse::Keep; 2];
                     return Step::Ended(outcome, if keep { Reuse::Keep } else { Reuse::Close });

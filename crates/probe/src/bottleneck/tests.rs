@@ -24,13 +24,16 @@ fn idle() -> Summary {
     }
 }
 
+fn load(generator: GeneratorJudged) -> LoadSeen {
+    LoadSeen { response_s: 0.01, send_lag_p99_s: 0.0001, generator }
+}
+
 fn with(change: impl FnOnce(&mut Summary, &mut Use)) -> Bottleneck {
     let mut summary = idle();
     let mut server = summary.server.take().unwrap();
     change(&mut summary, &mut server);
     summary.server = Some(server);
-    bottleneck(&summary, Some(&LoadSeen { response_s: 0.01, send_lag_p99_s: 0.0001, pacing: Pacing::Sleeps }))
-        .unwrap()
+    bottleneck(&summary, Some(&load(GeneratorJudged::Sound))).unwrap()
 }
 
 fn at(place: Place, share: f64, threads: f64) -> Option<Places> {
@@ -91,15 +94,16 @@ fn each_limit_is_named_from_what_shows_it() {
 fn a_generator_that_is_late_busy_or_in_the_way_is_named_before_all_else() {
     let mut summary = idle();
     summary.server.as_mut().unwrap().cpu_cores = 4.0;
-    let late = LoadSeen { response_s: 0.01, send_lag_p99_s: 0.002, pacing: Pacing::Sleeps };
-    let found = bottleneck(&summary, Some(&late)).unwrap();
+    let found = bottleneck(&summary, Some(&load(GeneratorJudged::Late))).unwrap();
     assert!(matches!(found, Bottleneck::Generator { why: GeneratorLimit::Late { .. } }), "{found}");
     let mut summary = idle();
     summary.generator.as_mut().unwrap().threads[0].cpu_cores = 0.97;
     let found = bottleneck(&summary, None).unwrap();
     assert!(matches!(found, Bottleneck::Generator { why: GeneratorLimit::Busy { .. } }), "{found}");
-    let spins = LoadSeen { response_s: 0.01, send_lag_p99_s: 0.0, pacing: Pacing::Spins };
-    let found = bottleneck(&summary, Some(&spins)).unwrap();
+    let found = bottleneck(&summary, Some(&load(GeneratorJudged::Busy))).unwrap();
+    assert!(matches!(found, Bottleneck::Generator { why: GeneratorLimit::Busy { .. } }), "{found}");
+    // Its judge says that it had time to spare: it spins.
+    let found = bottleneck(&summary, Some(&load(GeneratorJudged::Sound))).unwrap();
     assert!(matches!(found, Bottleneck::None { .. }), "{found}");
     let mut summary = idle();
     summary.machine.busy_cores = Some(3.9);

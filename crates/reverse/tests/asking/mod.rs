@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use kendall_load::{Plan, Progress, Request, RequestClass, Way, Workload, run};
+use kendall_load::{Plan, Progress, Request, RequestClass, Route, RowBatches, Workload, run};
 use kendall_record::RequestRow;
 use kendall_reverse::ReverseWorkload;
 use kendall_station::Arrivals;
@@ -12,10 +12,9 @@ use kendall_station::Arrivals;
 pub(crate) fn ask(workload: &ReverseWorkload, request: Request, timeout: Duration) -> RequestRow {
     let once = Arrivals::Trace { instants_s: vec![0.0].into() };
     let plan = Plan { timeout, drain: timeout * 2, ..Plan::lasting(once, Duration::from_secs(1), 1) };
-    let mut row = None;
-    let mut sink = |ended| row = Some(ended);
     let one = One { workload, request };
-    run(&plan, &one, &mut sink, &Progress::default(), &AtomicBool::new(false)).unwrap();
+    let last = |rows: RowBatches| rows.flatten().last();
+    let (_, row) = run(&plan, &one, &Progress::default(), &AtomicBool::new(false), last).unwrap();
     row.expect("what is due ends")
 }
 
@@ -33,7 +32,7 @@ impl Workload for One<'_> {
         self.workload.classes()
     }
 
-    fn way(&self) -> Way<'_> {
-        self.workload.way()
+    fn route(&self) -> Route<'_> {
+        self.workload.route()
     }
 }

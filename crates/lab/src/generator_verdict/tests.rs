@@ -1,0 +1,213 @@
+use kendall_load::{Dispersion, Lag, Little, Sends, ThreadUse};
+use kendall_station::Estimate;
+use kendall_stats::random::{Purpose, stream};
+
+use super::*;
+
+/// A run of 5,000 requests per second for 10 s about which nothing is wrong.
+fn clean(gap: &Law) -> RunSummary {
+    let mut rng = stream(1, Purpose::Trial, 0);
+    let gaps_ns = (0..4096).map(|_| (gap.sample(&mut rng) * 1e9) as u64).collect();
+    let dispersion =
+        |window_s: f64| Dispersion { window_s, windows: (10.0 / window_s) as u64, index: gap.scv() };
+    RunSummary {
+        start_ns: 0,
+        wall_s: 10.0,
+        sending_s: 10.0,
+        sent: 50_000,
+        ended: [50_000, 0, 0, 0, 0],
+        lag: Lag { p50_ns: 9_000, p99_ns: 32_000, max_ns: 400_000 },
+        send_lag: Lag { p50_ns: 9_000, p99_ns: 32_000, max_ns: 400_000 },
+        lag_share: LagShare::default(),
+        waited_for_connection: 0,
+        turned_away: 0,
+        wait_for_connection: Lag::default(),
+        connections_opened: 12,
+        own_failures: 0,
+        refused_because: None,
+        max_in_flight: 12,
+        sends: Sends {
+            count: 50_000,
+            per_s: 5000.4,
+            due_per_s: 5000.0,
+            gap_cv: gap.scv().sqrt(),
+            dispersion: [0.001, 0.01, 0.1].map(dispersion).into(),
+            gaps_ns,
+        },
+        little: Little { in_system_s: 25.0, responses_s: 25.001 },
+        generator_cpu_s: 0.6,
+        thread: ThreadUse { run_queue_s: Some(0.02), ..ThreadUse::default() },
+    }
+}
+
+fn poisson() -> Arrivals {
+    Arrivals::poisson(5000.0)
+}
+
+fn exponential() -> Law {
+    Law::Exponential { mean_s: 2e-4 }
+}
+
+#[test]
+fn a_clean_run_is_trustworthy_and_says_by_what() {
+    let verdict = judge(&clean(&exponential()), &poisson());
+    assert_eq!(verdict.trust, Trust::Trustworthy, "{verdict:?}");
+    assert_eq!(
+        verdict.headline(),
+        "Trustworthy: sent on schedule (99 % within 32.0 µs), the generator used 6.0 % of a core, gaps as asked, \
+         Little’s law holds."
+    );
+    assert!(verdict.checks.iter().all(|check| check.held == Some(true)), "{verdict:?}");
+    let constant = judge(&clean(&Law::Constant { mean_s: 2e-4 }), &Arrivals::constant(5000.0));
+    assert_eq!(constant.trust, Trust::Trustworthy, "{constant:?}");
+}
+
+/// Each fault alone is named, and no other.
+#[test]
+fn each_fault_of_the_generator_is_named() {
+    type Break = fn(&mut RunSummary);
+    let faults: [(&str, Break); 7] = [
+        ("left late", |run| {
+            run.lag.p99_ns = 900_000;
+            run.lag_share.p50 = 0.3;
+        }),
+        ("busy for 93 %", |run| {
+            run.generator_cpu_s = 9.3;
+        }),
+        ("kept the generator from its core", |run| run.thread.run_queue_s = Some(3.0)),
+        ("sent 95 %", |run| run.sends.per_s = 4750.0),
+        ("gaps between sends vary by 40 %", |run| run.sends.gap_cv = 0.4),
+        ("index of dispersion is 2.5", |run| run.sends.dispersion[0].index = 2.5),
+        ("off by 1.0 %", |run| run.little.responses_s = 25.25),
+    ];
+    for (words, fault) in faults {
+        let mut run = clean(&exponential());
+        fault(&mut run);
+        let verdict = judge(&run, &poisson());
+        assert_eq!((verdict.trust, verdict.limits.len()), (Trust::GeneratorLimited, 1), "{verdict:?}");
+        let headline = verdict.headline();
+        assert!(headline.starts_with("GENERATOR-LIMITED: ") && headline.contains(words), "{headline}");
+        assert_eq!(verdict.checks.iter().filter(|check| check.held == Some(false)).count(), 1);
+        let text = serde_json::to_string(&verdict).unwrap();
+        assert_eq!(serde_json::from_str::<GeneratorVerdict>(&text).unwrap(), verdict);
+    }
+}
+
+#[test]
+fn ports_that_the_generator_lacks_are_its_fault() {
+    let mut run = clean(&exponential());
+    run.own_failures = 12;
+    let verdict = judge(&run, &poisson());
+    assert_eq!((verdict.trust, verdict.doubts.len()), (Trust::GeneratorLimited, 0), "{verdict:?}");
+    assert!(verdict.headline().contains("12 connections failed"), "{}", verdict.headline());
+}
+
+/// A wait for a connection is the server's doing, or that of whoever allowed too few.
+#[test]
+fn waiting_for_a_connection_is_a_doubt_and_not_the_generators_fault() {
+    let mut run = clean(&exponential());
+    run.waited_for_connection = 700;
+    run.sends.per_s = 2500.0;
+    run.sends.gap_cv = 3.0;
+    let verdict = judge(&run, &poisson());
+    assert_eq!(verdict.trust, Trust::Doubtful, "{verdict:?}");
+    assert!(verdict.headline().contains("700 of 50000 requests waited"), "{}", verdict.headline());
+}
+
+/// The first of forty requests connected over a link, the last found a connection open.
+#[test]
+fn the_time_to_connect_is_no_fault_of_the_rate() {
+    let mut run = clean(&exponential());
+    run.sends = Sends { count: 40, per_s: 8.1, due_per_s: 8.0, ..Sends::default() };
+    assert_eq!(judge(&run, &poisson()).trust, Trust::GeneratorLimited);
+    run.send_lag.max_ns = run.lag.max_ns + 70_000_000;
+    assert_eq!(judge(&run, &poisson()).trust, Trust::Trustworthy);
+    // As measured: 50.4 ms short of four seconds, of which connecting took 50.3.
+    run.sends = Sends { count: 40, per_s: 9.71609, due_per_s: 9.595477, ..Sends::default() };
+    run.send_lag.max_ns = run.lag.max_ns + 50_292_480;
+    assert_eq!(judge(&run, &poisson()).trust, Trust::Trustworthy);
+    run.sends.per_s = 10.0;
+    assert_eq!(judge(&run, &poisson()).trust, Trust::GeneratorLimited);
+}
+
+/// A grid of 50 µs, as a coarse timer makes, leaves variation and dispersion alone; the test of their law sees it and
+/// says so, and no result depends on it.
+#[test]
+fn what_no_result_depends_on_is_told_and_not_held_against_it() {
+    let mut run = clean(&exponential());
+    run.sends.gaps_ns.iter_mut().for_each(|gap| *gap = *gap / 50_000 * 50_000);
+    let verdict = judge(&run, &poisson());
+    let gaps = verdict.checks.iter().find(|check| check.what == Checked::Gaps).unwrap();
+    assert!(gaps.found.contains("not by chance"), "{}", gaps.found);
+    assert_eq!(verdict.trust, Trust::Trustworthy);
+}
+
+#[test]
+fn a_closed_population_and_a_handful_of_requests_are_not_judged_by_what_they_do_not_have() {
+    let closed = Arrivals::Closed { population: 5, think: Law::Constant { mean_s: 0.0 } };
+    let verdict = judge(&clean(&exponential()), &closed);
+    assert!(verdict.checks.iter().all(|check| !matches!(check.what, Checked::Rate | Checked::Gaps)));
+    let few = RunSummary {
+        sent: 3,
+        sends: Sends { count: 3, per_s: 1.0, due_per_s: 2.0, ..Sends::default() },
+        ..clean(&exponential())
+    };
+    assert_eq!(judge(&few, &poisson()).trust, Trust::Trustworthy);
+}
+
+/// Of 298 responses the p99 is one single request, and says nothing of the lag of the others.
+#[test]
+fn one_late_request_of_few_is_not_the_99th_percentile_of_a_run() {
+    let late = |sent: u64| {
+        let mut run = RunSummary { sent, ended: [sent, 0, 0, 0, 0], ..clean(&exponential()) };
+        run.lag.p99_ns = 900_000;
+        run.lag_share = LagShare { mean: 0.01, p50: 0.0, p99: 0.3 };
+        judge(&run, &poisson()).limits.contains(&Limit::Late { lag_p99_s: 9e-4, share: 0.3 })
+    };
+    assert!(!late(298) && late(299));
+}
+
+#[test]
+fn what_the_server_leaves_open_is_a_doubt() {
+    let run = RunSummary { turned_away: 4, ended: [49_990, 0, 0, 0, 10], ..clean(&exponential()) };
+    let verdict = judge(&run, &poisson());
+    assert_eq!(verdict.doubts, [Doubt::TurnedAway { count: 4 }, Doubt::Unanswered { count: 10 }]);
+    assert_eq!(verdict.trust, Trust::Doubtful);
+}
+
+fn sighting(value_s: f64, spread: f64) -> Sighting {
+    let interval = Some((value_s * (1.0 - spread), value_s * (1.0 + spread)));
+    Sighting {
+        achieved_share: 1.0,
+        value_s: Some(Estimate { value: value_s, interval }),
+        errors: Estimate { value: 0.0, interval: Some((0.0, 0.001)) },
+        grows: false,
+    }
+}
+
+fn limited(limit: Limit) -> GeneratorVerdict {
+    GeneratorVerdict { limits: vec![limit], ..GeneratorVerdict::default() }
+}
+
+const LATE_ONES: Limit = Limit::Late { lag_p99_s: 0.004, share: 0.3 };
+
+#[test]
+fn only_what_may_have_decided_a_probe_is_held_against_the_generator() {
+    let aim = Aim { slo: "p99<50ms".parse().unwrap(), errors_at_most: 0.01 };
+    let why = |limit: Limit, lag_s: f64, seen: &Sighting| limited(limit).decided(lag_s, seen, &aim);
+    let (passes, grey, fails) = (sighting(0.020, 0.1), sighting(0.050, 0.1), sighting(0.200, 0.1));
+    assert_eq!((passes.outcome(&aim), grey.outcome(&aim)), (peak::Outcome::Pass, peak::Outcome::Grey));
+    assert_eq!(GeneratorVerdict::default().decided(0.004, &grey, &aim), None);
+    // Late by 4 ms: that may have decided between 45 and 55 ms, and neither a pass nor 200 ms.
+    assert!(why(LATE_ONES, 0.004, &grey).unwrap().contains("left late"));
+    assert_eq!((why(LATE_ONES, 0.004, &passes), why(LATE_ONES, 0.004, &fails)), (None, None));
+    // It fails by no more than what the generator was late.
+    assert!(why(LATE_ONES, 0.004, &sighting(0.056, 0.01)).is_some());
+    // Late for its responses, and yet by nothing beside the objective.
+    assert_eq!(why(LATE_ONES, 0.001, &grey), None);
+    // Other sends than those asked for are another load, however punctual.
+    assert!(why(Limit::Rate { ratio: 0.9 }, 0.0, &grey).is_some());
+    assert!(why(Limit::Busy { core_share: 0.9 }, 0.004, &grey).is_some());
+    // What it could not connect counts as failed, so that it fails without an answer of the server.
+    assert!(why(Limit::OwnFailures { count: 3 }, 0.0, &fails).is_some());
+}

@@ -1,0 +1,3 @@
+//! The public face of the laboratory.
+
+mod experiment_file;

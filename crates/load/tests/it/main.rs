@@ -1,0 +1,9 @@
+//! The generator from outside: whole runs over real sockets. Laws of its bookkeeping are tested in virtual time, beside the
+//! ledger.
+
+mod echo;
+mod overload;
+mod run;
+mod sessions;
+mod timing;
+mod wire;
