@@ -28,7 +28,7 @@ pub use attendance::{Attendance, AttendanceError};
 pub use conditions::{
     Batch, Breakdown, Clock, ConditionError, Conditions, Delays, Interrupted, Retry, Setup,
 };
-pub use discipline::{Discipline, UnknownDiscipline};
+pub use discipline::{Discipline, Formulas, Knows, UnknownDiscipline};
 pub use gittins::GittinsTable;
 pub use instants::Instants;
 pub use law::{Law, LawError, Part, ServiceTime};

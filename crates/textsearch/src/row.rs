@@ -14,7 +14,7 @@ use crate::{
 };
 use kendall_linkmodel::Transport;
 use kendall_load::Reuse;
-use kendall_station::{Discipline, Servers};
+use kendall_station::{Discipline, Knows, Servers};
 use kendall_system::{Home, Kind, Parameter, Serving, Settings, System};
 
 const MB: u64 = 1_000_000;
@@ -335,7 +335,7 @@ fn check<T: FromStr<Err = String>>(name: &str) -> Result<(), String> {
 
 fn check_discipline(name: &str) -> Result<(), String> {
     match name.parse::<Discipline>() {
-        Ok(Discipline::Priority | Discipline::PreemptivePriority) => Err(format!(
+        Ok(discipline) if discipline.knows() == Knows::Weight => Err(format!(
             "must not be {name}: requests have no priority; shortest-remaining serves those first whose search is short"
         )),
         Ok(_) => Ok(()),

@@ -319,11 +319,9 @@ fn class_answers(
             own => {
                 let own_s = own.as_ref().unwrap_or(&station.service).mean_s();
                 let stretch = (solution.waiting_s + solution.service_s) / solution.service_s;
-                match station.discipline {
-                    Discipline::ProcessorSharing => {
-                        (mean_only(own_s * stretch), mean_only(own_s * (stretch - 1.0)))
-                    }
-                    _ => (mean_only(solution.waiting_s + own_s), waiting.clone()),
+                match station.discipline.shares() {
+                    true => (mean_only(own_s * stretch), mean_only(own_s * (stretch - 1.0))),
+                    false => (mean_only(solution.waiting_s + own_s), waiting.clone()),
                 }
             }
         };

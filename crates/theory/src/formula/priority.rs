@@ -4,7 +4,8 @@
 use std::cmp::Ordering;
 
 use kendall_station::{
-    Answer, By, Class, ClassAnswer, Discipline, Estimate, Law, Part, QUANTILES, Quantile, Station, Summary,
+    Answer, By, Class, ClassAnswer, Discipline, Estimate, Formulas, Knows, Law, Part, QUANTILES, Quantile,
+    Station, Summary,
 };
 
 use super::delay::Delay;
@@ -49,8 +50,7 @@ impl Waits {
 pub(super) fn matters(station: &Station) -> bool {
     let order = |class: &Class| urgency(station, class);
     let differ = |pair: &[Class]| order(&pair[0]).total_cmp(&order(&pair[1])).is_ne();
-    let knows =
-        matches!(station.discipline, Discipline::Priority | Discipline::PreemptivePriority | Discipline::CMu);
+    let knows = station.discipline.formulas() == Formulas::Classes;
     knows && station.classes.windows(2).any(differ)
 }
 
@@ -60,9 +60,9 @@ fn law_of<'a>(station: &'a Station, class: &'a Class) -> &'a Law {
 
 /// The larger goes first.
 fn urgency(station: &Station, class: &Class) -> f64 {
-    match station.discipline {
-        Discipline::CMu => class.weight / law_of(station, class).mean_s(),
-        _ => class.weight,
+    match station.discipline.knows() {
+        Knows::WeightAndMean => class.weight / law_of(station, class).mean_s(),
+        Knows::Nothing | Knows::Weight | Knows::WeightAndLaw | Knows::Size => class.weight,
     }
 }
 

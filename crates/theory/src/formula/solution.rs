@@ -1,6 +1,6 @@
 //! Which formula answers for which station, and what it says before it is dressed as an answer.
 
-use kendall_station::{Arrivals, Discipline, Law, Servers, Station, Summary};
+use kendall_station::{Arrivals, Discipline, Formulas, Law, Servers, Station, Summary};
 
 use super::approximate::TwoMoments;
 use super::delay::Delay;
@@ -108,15 +108,16 @@ impl Solution {
 pub(super) fn order(station: &Station) -> Result<Order, NoFormula> {
     let memoryless = exponential_mean(&station.service_overall()).is_some();
     let one_law = station.classes.windows(2).all(|pair| pair[0].service == pair[1].service);
-    match station.discipline {
-        Discipline::Fifo => Ok(Order::Fifo),
-        Discipline::Lifo => Ok(Order::Lifo),
-        Discipline::ProcessorSharing => Ok(Order::Sharing),
-        Discipline::Priority | Discipline::PreemptivePriority | Discipline::CMu => Ok(Order::Fifo),
-        Discipline::ShortestRemaining if one_law => Ok(Order::Shortest),
+    match station.discipline.formulas() {
+        Formulas::InOrder | Formulas::Classes => Ok(Order::Fifo),
+        Formulas::Blind => Ok(Order::Lifo),
+        Formulas::Sharing => Ok(Order::Sharing),
+        Formulas::Shortest if one_law => Ok(Order::Shortest),
         // Without memory and without classes, all indices are the same.
-        Discipline::Gittins if memoryless && station.classes.is_empty() => Ok(Order::Lifo),
-        other => Err(NoFormula::Discipline(other)),
+        Formulas::Index if memoryless && station.classes.is_empty() => Ok(Order::Lifo),
+        Formulas::Shortest | Formulas::Index | Formulas::Unknown => {
+            Err(NoFormula::Discipline(station.discipline))
+        }
     }
 }
 
