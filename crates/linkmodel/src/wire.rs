@@ -160,6 +160,7 @@ impl<T> Wire<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jitter::Law;
 
     /// Mean and standard deviation of what a law draws, in spreads.
     fn moments(law: Law, draws: u32) -> (f64, f64) {

@@ -2,7 +2,8 @@
 
 use kendall_station::{Answer, By, Conditions, Estimate, Formulas, Servers, Station};
 
-use super::{NoFormula, exponential_mean, poisson_rate, summary};
+use super::NoFormula;
+use super::premises::{exponential_mean, poisson_rate, summary};
 
 /// Lengths of the queue that are added up at most.
 const MOST: usize = 10_000_000;

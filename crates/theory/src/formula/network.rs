@@ -8,7 +8,8 @@
 use kendall_station::{Arrivals, By, Class, Knows, Law, Network, NetworkError, Node, RoutedClass, Station};
 use serde::Serialize;
 
-use super::{NoFormula, exponential_mean, formula};
+use super::premises::exponential_mean;
+use super::{NoFormula, formula};
 use crate::closed::{ClosedAnswer, ClosedError, ClosedNetwork, ClosedStation, ClosedStationAnswer};
 
 /// What theory says of a network: means, without intervals.

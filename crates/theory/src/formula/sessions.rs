@@ -8,7 +8,7 @@
 
 use kendall_station::{Arrivals, Knows, Sessions, Station};
 
-use super::exponential_mean;
+use super::premises::exponential_mean;
 
 pub(super) const SOURCE: &str = "open network with feedback through thinking, of product form (Jackson 1963; Baskett, Chandy, Muntz \
      and Palacios 1975)";
