@@ -162,6 +162,7 @@ impl<'a> Crowd<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arrivals::Arrivals;
 
     fn sessions(requests: Batch) -> Sessions {
         let gap = Law::exponential_rate(100.0);
