@@ -2,17 +2,14 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use h2::client::{Builder, SendRequest};
 use h2::{Error, Reason};
 use http::Request as Head;
-use kendall_load::Stamps;
+use kendall_load::{Stamps, Transport};
 use kendall_record::Outcome;
 use kendall_record::clock::now_ns;
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -35,12 +32,6 @@ pub(crate) struct Http2 {
     send: SendRequest<Bytes>,
 }
 
-/// How to open a connection.
-pub(crate) enum Dial {
-    Clear,
-    Tls { config: Arc<ClientConfig>, name: ServerName<'static> },
-}
-
 impl Http2 {
     async fn over(io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, port: u16) -> io::Result<Self> {
         let builder = Builder::new()
@@ -57,16 +48,17 @@ impl Http2 {
 }
 
 impl Line for Http2 {
-    type Dial = Dial;
+    type Dial = Transport;
     type Error = Error;
 
-    async fn open(dial: &Dial, to: SocketAddr) -> io::Result<Self> {
+    async fn open(transport: &Transport, to: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(to).await?;
         stream.set_nodelay(true)?;
         let port = stream.local_addr()?.port();
-        match dial {
-            Dial::Clear => Self::over(stream, port).await,
-            Dial::Tls { config, name } => {
+        match transport {
+            Transport::Tcp => Self::over(stream, port).await,
+            Transport::Udp => Err(io::Error::other("HTTP/2 needs a stream, not datagrams")),
+            Transport::Tls { config, name } => {
                 let stream = TlsConnector::from(config.clone()).connect(name.clone(), stream).await?;
                 match stream.get_ref().1.alpn_protocol() {
                     Some(chosen) if chosen == alpn(Version::Http2) => Self::over(stream, port).await,

@@ -9,7 +9,7 @@ use rustls::pki_types::ServerName;
 
 use crate::error::HttpError;
 use crate::http1::Http1;
-use crate::http2::{self, Http2};
+use crate::http2::Http2;
 use crate::http3::{self, Http3};
 use crate::options::{Options, Version};
 use crate::origin::Scheme;
@@ -55,12 +55,12 @@ impl HttpWorkload {
                 Own::Http1(Wire { to: address, transport, reuse })
             }
             (Version::Http2, Scheme::Http) => {
-                Own::Http2(Streams::new(of, address, http2::Dial::Clear, streams, reuse))
+                Own::Http2(Streams::new(of, address, Transport::Tcp, streams, reuse))
             }
             (Version::Http2, Scheme::Https) => {
                 let (config, name) = secured()?;
-                let dial = http2::Dial::Tls { config: Arc::new(config), name };
-                Own::Http2(Streams::new(of, address, dial, streams, reuse))
+                let transport = Transport::Tls { config: Arc::new(config), name };
+                Own::Http2(Streams::new(of, address, transport, streams, reuse))
             }
             (Version::Http3, Scheme::Http) => return Err(HttpError::InTheClear { url: options.url.clone() }),
             (Version::Http3, Scheme::Https) => {

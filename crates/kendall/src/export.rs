@@ -3,26 +3,31 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
-use kendall_lab::export::{self, Format, Source};
-use kendall_report::Report;
-use kendall_report::junit::Suite;
+use kendall_analysis::Report;
+use kendall_report::export::format::{Answers, Export as Format, Exported, ExportedTrial};
+use kendall_report::export::junit::to_xml;
+use kendall_report::export::suite::Suite;
+use kendall_report::export::{self, named};
 
 use crate::load::{self, Found};
 use crate::print;
 use crate::systems::SYSTEMS;
+
+/// The help of --format: every format of the table.
+static FORMATS: LazyLock<String> =
+    LazyLock::new(|| format!("The format, which may be given several times: {}", export::in_words()));
 
 #[derive(Args)]
 pub(crate) struct Options {
     /// The folder of a run, results/EXPERIMENT/INSTANT, or one that kendall load --record wrote
     results: PathBuf,
 
-    /// The format, which may be given several times: csv and parquet (all requests in one file), json (the answers), hdr
-    /// (.hgrm and .hlog of each trial), openmetrics (the answers)
-    #[arg(long, value_name = "FORMAT", required = true)]
-    format: Vec<Format>,
+    #[arg(long, value_name = "FORMAT", required = true, value_parser = named, help = FORMATS.as_str())]
+    format: Vec<&'static dyn Format>,
 
     /// Where to write, a folder; export in the folder of the run if left out
     #[arg(long, value_name = "DIR")]
@@ -32,7 +37,7 @@ pub(crate) struct Options {
 /// A format, and perhaps where it is to be written: "csv" or "csv=requests.csv".
 #[derive(Clone, Debug)]
 pub(crate) struct Export {
-    format: Format,
+    format: &'static dyn Format,
     to: Option<PathBuf>,
 }
 
@@ -44,12 +49,12 @@ impl FromStr for Export {
         if to == Some("") {
             return Err(format!("{text:?} names no file behind its ="));
         }
-        Ok(Self { format: format.parse()?, to: to.map(PathBuf::from) })
+        Ok(Self { format: named(format)?, to: to.map(PathBuf::from) })
     }
 }
 
 pub(crate) fn export(options: &Options) -> anyhow::Result<ExitCode> {
-    let to = |format: Format| options.out.as_ref().map(|folder| folder.join(format.file()));
+    let to = |format: &dyn Format| options.out.as_ref().map(|folder| folder.join(format.file()));
     let wanted: Vec<Export> =
         options.format.iter().map(|&format| Export { format, to: to(format) }).collect();
     match load::recorded(&options.results)? {
@@ -61,36 +66,31 @@ pub(crate) fn export(options: &Options) -> anyhow::Result<ExitCode> {
 
 /// Writes a run of which a report was made.
 pub(crate) fn of_run(folder: &Path, report: &Report, wanted: &[Export]) -> anyhow::Result<()> {
-    for Export { format, to } in wanted {
-        let written = export::run(folder, report, *format, to.as_deref())?;
-        print::note(&format!("Exported {format}: {}", written.display()));
-    }
-    Ok(())
+    write(&Exported::experiment(folder, report), wanted)
 }
 
 /// Writes a recorded load.
 pub(crate) fn of_load(folder: &Path, found: &Found, wanted: &[Export]) -> anyhow::Result<()> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
     let name = folder.file_name().map_or_else(|| "load".into(), |name| name.to_string_lossy().into_owned());
-    let trial = Source { name, folder: folder.into(), warmup_ns: found.warmup_ns() };
+    let trial = ExportedTrial { name, point: 0, folder: folder.into(), warmup_ns: found.warmup_ns() };
+    let answers = Answers::Load(serde_json::to_string_pretty(found)?);
+    write(&Exported { folder, trials: vec![trial], answers, expected: found.suite() }, wanted)
+}
+
+fn write(run: &Exported<'_>, wanted: &[Export]) -> anyhow::Result<()> {
     for Export { format, to } in wanted {
-        if *format == Format::OpenMetrics {
-            bail!(
-                "openmetrics is written of the runs of an experiment; of a load there are csv, json, parquet and hdr"
-            );
-        }
-        let written = export::place(folder, *format, to.as_deref())?;
-        match format {
-            Format::Json => kendall_archive::write_json(&written, found)?,
-            _ => export::requests(std::slice::from_ref(&trial), *format, &written)?,
-        }
-        print::note(&format!("Exported {format}: {}", written.display()));
+        let written = export::write(run, *format, to.as_deref())?;
+        print::note(&format!("Exported {}: {}", format.name(), written.display()));
     }
     Ok(())
 }
 
 /// Writes what was expected as JUnit XML.
 pub(crate) fn junit(path: &Path, suite: &Suite<'_>) -> anyhow::Result<()> {
-    std::fs::write(path, suite.to_xml()).with_context(|| format!("cannot write {}", path.display()))?;
+    std::fs::write(path, to_xml(suite)).with_context(|| format!("cannot write {}", path.display()))?;
     print::note(&format!("JUnit XML: {}", path.display()));
     Ok(())
 }

@@ -11,8 +11,9 @@ use kendall_evidence::fit::{
     Candidate, Fit, Given, Observation, Origin, Parameter, ServiceTime, Source, fit as fit_points,
 };
 use kendall_evidence::table::Table;
-use kendall_report::{number, picture};
+use kendall_report::picture;
 use kendall_station::Servers;
+use kendall_stats::number;
 
 use crate::figure::Figure;
 use crate::print;

@@ -172,7 +172,7 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
         started_utc,
         again: options.again(&settings, seed),
         offered_per_s: plan.arrivals.rate_per_s(),
-        verdict: kendall_lab::judge(&run, &plan.arrivals),
+        verdict: kendall_analysis::generator::judge(&run, &plan.arrivals),
         precision: seen.precision,
         expectations: Vec::new(),
         seen: None,

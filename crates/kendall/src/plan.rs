@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::ensure;
 use clap::Args;
-use kendall_report::number::{percent, significant, time};
 use kendall_report::picture;
 use kendall_station::{Notation, Station};
+use kendall_stats::number::{percent, significant, time};
 use kendall_theory::{Basis, NoPlan, Plan, Target, plan as planned, sweep_plan};
 
 use crate::figure::Figure;

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use kendall_evidence::fit::{Fit, Forecast, Highest, Load, NoForecast, Slo};
-use kendall_report::number;
 use kendall_station::Estimate;
+use kendall_stats::number;
 use serde::Serialize;
 
 use crate::fit::{self, Measured, Read};

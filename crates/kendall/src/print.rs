@@ -3,10 +3,11 @@
 use std::io::{self, IsTerminal, Write};
 
 use anyhow::Context;
+use kendall_analysis::Report;
 use kendall_evidence::check::Finding;
 use kendall_report::terminal::{self, Style};
-use kendall_report::{Report, number};
 use kendall_station::{By, Estimate};
+use kendall_stats::number;
 use serde::Serialize;
 
 /// Writes to standard output. Whoever closed the other end has seen enough, which is no error.

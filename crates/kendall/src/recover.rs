@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use kendall_recover::cipher::Cipher;
 use kendall_recover::{Ask, Dialect, Hash, Keys, RequestError, Stage, algorithm, dialect, engine, request};
-use kendall_report::number;
+use kendall_stats::number;
 
 use crate::print::{note, out};
 use crate::serve::address;

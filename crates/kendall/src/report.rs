@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use kendall_report::{Report, TrialView, figure};
+use kendall_analysis::{Report, TrialView};
+use kendall_report::trial_view;
 
 use crate::systems::SYSTEMS;
 use crate::{figures, load, print};
@@ -65,13 +66,15 @@ pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
 
 /// Writes the figures of a run, and of these trials; of the one that has most to tell where none is named.
 fn write_figures(report: &Report, trials: &[String], folder: &Path) -> anyhow::Result<()> {
-    figures::write(&figure::of_page(report), folder)?;
+    figures::write(&kendall_report::page_figures(report), folder)?;
     let shown: Vec<&TrialView> = if trials.is_empty() {
-        TrialView::first_of(report).into_iter().collect()
+        trial_view::first_of(report).into_iter().collect()
     } else {
         report.trial_views.iter().collect()
     };
-    shown.into_iter().try_for_each(|view| figures::write(&view.figures(report), &folder.join(&view.trial)))
+    shown
+        .into_iter()
+        .try_for_each(|view| figures::write(&trial_view::figures(report, view), &folder.join(&view.trial)))
 }
 
 /// Analyses a run, prints it and writes its page, with the trials of these names one by one, or as many as there is room for

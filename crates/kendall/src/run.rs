@@ -11,7 +11,7 @@ use anyhow::Context;
 use clap::{Args, value_parser};
 use kendall_evidence::expect::Verdict;
 use kendall_lab::{Ended, Lab};
-use kendall_report::junit::Suite;
+use kendall_report::export::suite::Suite;
 
 use crate::export::Export;
 use crate::open::open;

@@ -16,7 +16,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use clap::{Args, ValueEnum};
-use kendall_report::{Modelling, picture};
+use kendall_analysis::Modelling;
+use kendall_report::picture;
 use kendall_simulation::{NetworkAnswer, SimulationError};
 use kendall_station::{Answer, Arrivals, Network, Notation, Station};
 use kendall_theory::closed::Bounds;

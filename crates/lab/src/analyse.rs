@@ -2,21 +2,24 @@
 
 mod checks;
 mod curves;
-mod effects;
 mod expectations;
 mod links;
 mod observe;
-mod scaling;
-mod spread;
+mod stations;
+mod stop;
 mod told;
-mod trial_view;
 
 use std::path::Path;
 use std::thread;
 
+use kendall_analysis::models::{Observed, Precision};
+use kendall_analysis::thin::{sorted, thinned};
+use kendall_analysis::{
+    Counts, ExpectedWidth, Growth, Point, Report, Resources, TrialLine, TrialLink, WarmupBy,
+};
+use kendall_analysis::{candidates, effects, scaling, spread, trial_view};
 use kendall_archive::{Manifest, read_json, read_trial};
 use kendall_record::{RecordError, RequestRow};
-use kendall_report::{Counts, Expected, Growth, Point, Report, Resources, TrialLine, TrialLink, WarmupBy};
 use kendall_station::{Answer, Arrivals, Class, Estimate};
 use kendall_stats::random::{Purpose, derive};
 
@@ -24,8 +27,6 @@ use crate::axis::Axis;
 use crate::disturbance::Usual;
 use crate::experiment::Combination;
 use crate::lab::{Capacity, Lab, LabError};
-use crate::model::{Observed, Order, Precision, stop, thinned};
-use crate::replay;
 use crate::sequence::counted;
 use crate::trial::{Measured, TrialResult, row_classes};
 use crate::warmup;
@@ -64,7 +65,8 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
             continue;
         }
         let arrivals = lab.load(index).arrivals(lab.capacity_of(combination, &capacities));
-        let view = |trial: &Tried| (trial.result.number, trial_view::view(trial, &arrivals));
+        let view =
+            |trial: &Tried| (trial.result.number, trial_view::view(&trial.id, &trial.view(), &arrivals));
         // Both read the same rows, and neither needs the other.
         let (views, measurement) = thread::scope(|scope| {
             let views = scope.spawn(|| sample.trials.iter().map(view).collect::<Vec<_>>());
@@ -100,7 +102,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, LabE
         trial_views: trial_views.into_iter().map(|(_, view)| view).collect(),
         links: links.into_iter().map(|(_, link)| link).collect(),
         planned_trials: lab.trials_planned(),
-        scaling: scaling::scalings(&axis, &curves, &measurements),
+        scaling: scaling::scalings(&curves, curves::populations(&axis, &measurements)),
         effects: Vec::new(),
         curves,
         published: told::published(&lab, &axis),
@@ -391,7 +393,7 @@ impl Measurement {
                 delay_s: known.delay_s,
                 arrivals: lab.load(index).arrivals(lab.capacity_of(combination, capacities)),
                 classes: sample.classes(),
-                stop: stop(lab.load(index)),
+                stop: stop::stop(lab.load(index)),
                 replay: None,
             });
         }
@@ -406,8 +408,8 @@ impl Measurement {
             delay_s: outside.get(outside.len() / 2).copied().unwrap_or(0.0),
             arrivals: lab.load(index).arrivals(lab.capacity_of(combination, capacities)),
             classes: sample.classes(),
-            stop: stop(lab.load(index)),
-            replay: replay::replayed(&views, servers, discipline, &classes),
+            stop: stop::stop(lab.load(index)),
+            replay: candidates::replayed(&views, servers, discipline, &classes),
         })
     }
 
@@ -421,7 +423,7 @@ impl Measurement {
     fn point(&self, lab: &Lab, axis: &Axis, index: usize, sample: &Sample) -> Point {
         let combination = &lab.combinations()[index];
         let observed = self.observed(lab, combination);
-        let notations = observed.notations(&lab.experiment().models);
+        let notations = observed.notations(&stations::named(lab));
         let seed = derive(lab.experiment().seed.unwrap_or_default(), Purpose::Trial, lab.asks(index) as u64);
         let service = observed.service();
         let responses_s = sample.sorted_s(RequestRow::response_ns);
@@ -432,7 +434,7 @@ impl Measurement {
             offered_per_s,
             measured: self.answer.clone(),
             delay_s: self.delay_s,
-            models: observed.answers(&notations, order(lab), seed),
+            models: observed.answers(&notations, stations::order(lab), seed),
             responses_s: thinned(&responses_s, DRAWN_RESPONSES),
             tail_s: spread::tail(&responses_s),
             spread: service.and_then(|seen| spread::spread(&self.services_s, seen.scv, &notations)),
@@ -449,23 +451,9 @@ impl Measurement {
     }
 
     /// How wide theory expects the intervals to be, of the station that the settings describe.
-    fn expected(&self, observed: &Observed<'_>) -> Option<Expected> {
+    fn expected(&self, observed: &Observed<'_>) -> Option<ExpectedWidth> {
         let own = observed.notations(&[]);
         let station = observed.station(own.first()?, Precision::Full).ok()?;
-        replay::expected(&station, &self.answer, self.stop)
+        candidates::expected(&station, &self.answer, self.stop)
     }
-}
-
-/// Whether the combinations differ in their order of service.
-fn order(lab: &Lab) -> Order {
-    let of = |combination: &Combination| (lab.experiment().system.station)(&combination.server).1;
-    let mut all = lab.combinations().iter().map(of);
-    let first = all.next();
-    if all.all(|discipline| Some(discipline) == first) { Order::Same } else { Order::Varied }
-}
-
-fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values
 }

@@ -1,6 +1,6 @@
 //! The factors of an experiment as a report shows them: their order, names, units, and the place of each value.
 
-use kendall_report::{Factor, FactorKind};
+use kendall_analysis::{Factor, FactorKind};
 
 use crate::experiment::{self, Combination, Experiment, Section};
 use crate::lab::{Capacity, Lab};

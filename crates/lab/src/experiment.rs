@@ -4,9 +4,9 @@ mod written;
 
 use std::path::PathBuf;
 
+use kendall_analysis::Measure;
 use kendall_evidence::expect::Expectation;
 use kendall_link::Asked;
-use kendall_report::Measure;
 use kendall_station::Notation;
 
 use crate::link::{LINK, asked};

@@ -19,8 +19,8 @@ use kendall_stats::random::{Purpose, derive};
 use kendall_theory::scalability::{Peak as UslPeak, Point, fit_usl};
 use serde::Serialize;
 
-use crate::generator_verdict::judge;
 use crate::hopeless;
+use kendall_analysis::generator::judge;
 
 /// How long each closed population loads the system.
 const LIGHT: Duration = Duration::from_secs(1);

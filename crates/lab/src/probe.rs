@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use kendall_analysis::Resources;
 use kendall_archive::series::Series;
 use kendall_load::RunSummary;
 use kendall_probe::{
@@ -10,10 +11,9 @@ use kendall_probe::{
     bottleneck,
 };
 use kendall_record::RecordError;
-use kendall_report::Resources;
 use serde::{Deserialize, Serialize};
 
-use crate::generator_verdict::GeneratorVerdict;
+use kendall_analysis::generator::GeneratorVerdict;
 
 /// The readings of a trial, in its folder.
 const TABLE: &str = "resources.parquet";

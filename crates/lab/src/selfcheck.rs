@@ -17,6 +17,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
+use kendall_analysis::thin::thinned;
 use kendall_archive::read_trial;
 use kendall_evidence::Trial as SolveTrial;
 use kendall_evidence::check::closest_law;
@@ -32,12 +33,11 @@ use serde::Serialize;
 
 use crate::disturbance::{BOUND, Disturbance};
 use crate::experiment::Combination;
-use crate::generator_verdict::Trust;
 use crate::load::Load;
-use crate::model::thinned;
 use crate::probe::Probing;
 use crate::schedule::Trial;
 use crate::trial::{Bench, Task, TrialError};
+use kendall_analysis::generator::Trust;
 use kendall_system::{Settings, System};
 
 /// What the replay is told of the servers. No case has so many.

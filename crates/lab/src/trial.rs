@@ -6,19 +6,18 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use kendall_analysis::LeftOut;
 use kendall_archive::TrialWriter;
 use kendall_evidence::streamed::Warmup;
 use kendall_link::{Asked, LinkError};
 use kendall_load::{LoadError, Plan, Progress, RequestClass, RowBatches, RunSummary, run};
 use kendall_probe::ProbeError;
 use kendall_record::{RecordError, RequestRow, stamps};
-use kendall_report::LeftOut;
 use kendall_station::{Answer, Arrivals, Law};
 use serde::{Deserialize, Serialize};
 
 use crate::disturbance::{Disturbance, Look};
 use crate::experiment::Combination;
-use crate::generator_verdict::{GeneratorVerdict, judge};
 use crate::hopeless;
 use crate::link::{Bed, Crossing, LinkRecord};
 use crate::live::Live;
@@ -29,6 +28,7 @@ use crate::server::{Server, ServerError, Usage};
 use crate::serving::Serving;
 use crate::unstamped::{Unstamped, lone_s};
 use crate::warmup;
+use kendall_analysis::generator::{GeneratorVerdict, judge};
 use kendall_system::{Home, Settings, System};
 
 /// How long the search for the capacity loads the server: at first, and at most where requests are few.

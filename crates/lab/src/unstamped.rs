@@ -4,6 +4,7 @@
 //! What a request takes beyond S where it meets no other is delay outside the station. That much is arithmetic; how service
 //! times vary is read off the same lone requests, and so blurred by how the delay varies.
 
+use kendall_analysis::thin::thinned;
 use kendall_evidence::Calibrated;
 use kendall_load::{Plan, Progress, RowBatches, Workload, run};
 use kendall_record::RequestRow;
@@ -12,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::model::thinned;
 use crate::trial::TrialError;
 
 /// Lone requests end after so many or so long.

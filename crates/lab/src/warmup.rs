@@ -7,10 +7,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use kendall_analysis::{LeftOut, WarmupBy};
 use kendall_archive::series::Series;
 use kendall_evidence::streamed::{Stream, Warmup, cut_ns};
 use kendall_record::RequestRow;
-use kendall_report::{LeftOut, WarmupBy};
 use kendall_stats::median;
 
 use crate::trial::TrialResult;

@@ -4,8 +4,8 @@
 
 use serde::Serialize;
 
-use crate::number::{TimeUnit, significant};
 use crate::svg::{Anchor, Svg};
+use kendall_stats::number::{TimeUnit, significant};
 
 /// Maps values onto pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]

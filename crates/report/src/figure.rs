@@ -7,6 +7,7 @@ mod cores;
 mod dots;
 mod ecdf;
 mod effects;
+mod models;
 mod replay;
 mod response;
 mod services;
@@ -14,6 +15,7 @@ mod shown;
 mod tails;
 mod throughput;
 
+pub use crate::plot::Key;
 pub(crate) use cores::cores;
 pub use ecdf::ecdf;
 pub use effects::effects;
@@ -23,15 +25,11 @@ pub use tails::{quantiles, slower};
 pub use throughput::{throughput, users};
 
 use kendall_evidence::expect::Measure;
-use kendall_station::{Answer, Estimate};
 
 use shown::Shown;
 
-use crate::finding::Way;
-use crate::model::{Point, Report};
-use crate::number::{NONE, TimeUnit, significant, time};
-use crate::plot::{Layer, Marks, Plot, keys};
-use crate::svg::Marker;
+use crate::plot::{Plot, keys};
+use kendall_analysis::{Report, Table};
 
 /// The classes and colours of figures, for the page that holds them.
 pub const STYLE: &str = include_str!("../templates/figure.css");
@@ -91,13 +89,6 @@ pub fn all(report: &Report) -> Vec<Named> {
     figures.into_iter().filter_map(named).collect()
 }
 
-/// The figures of a report as files: those of its page.
-pub fn of_page(report: &Report) -> Vec<Named> {
-    let cores = crate::resources::Section::of(report).and_then(|section| section.over_time);
-    let cores = cores.map(|figure| Named { name: "cores", figure, left: 1 });
-    all(report).into_iter().chain(cores).collect()
-}
-
 /// The name of the one figure that answers the question. Where times are expected of a load that varies, it is how they grow
 /// with what is served, for there the limit and the knee stand in one picture. Of a single combination there is no curve, and
 /// the replay shows each of its requests. Else it is the response time against what was varied.
@@ -126,15 +117,6 @@ pub struct Figure {
     pub panels: Vec<Panel>,
     /// The same numbers as text.
     pub table: Table,
-}
-
-/// One entry of a legend.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Key {
-    /// The mark, as SVG.
-    pub svg: String,
-    /// What it stands for.
-    pub label: String,
 }
 
 /// One drawing.
@@ -169,95 +151,5 @@ impl Panel {
     }
 }
 
-/// A table of text.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Table {
-    /// The heads of the columns.
-    pub head: Vec<String>,
-    /// The rows, each as long as the head.
-    pub rows: Vec<Vec<String>>,
-}
-
 /// Above this ratio between the largest and the least time, equal ratios are drawn as equal lengths.
 const LOG_FROM: f64 = 20.0;
-
-/// The styles by which models differ; a fifth model starts again.
-const STYLES: usize = 4;
-
-/// The marker of a model's simulation.
-fn shape(model: usize) -> Marker {
-    [Marker::Square, Marker::Triangle, Marker::Diamond, Marker::Cross][model % STYLES]
-}
-
-/// The class of a model's formula line.
-fn line_class(model: usize) -> String {
-    format!("formula model{}", model % STYLES)
-}
-
-/// The class of a model's simulation markers.
-fn marker_class(model: usize) -> String {
-    format!("simulation model{}", model % STYLES)
-}
-
-/// The layers of all models: formulas as lines, then simulations as hollow markers. `points` says where; a way that says
-/// nothing has no layer.
-fn model_layers(report: &Report, points: impl Fn(&str, Way) -> Vec<(f64, f64)>) -> Vec<Layer> {
-    let mut layers = Vec::new();
-    for way in [Way::Formula, Way::Simulation] {
-        for (model, notation) in report.notations().into_iter().enumerate() {
-            let points = points(notation, way);
-            if points.is_empty() {
-                continue;
-            }
-            let (class, marks) = match way {
-                Way::Formula => (line_class(model), Marks::line(points)),
-                Way::Simulation => (marker_class(model), Marks::points(shape(model), points)),
-            };
-            layers.push(Layer::new(format!("{notation} {way}"), class, marks));
-        }
-    }
-    layers
-}
-
-/// What one way of one model says at a point.
-fn answer<'a>(point: &'a Point, notation: &str, way: Way) -> Option<&'a Answer> {
-    let model = point.model(notation)?;
-    match way {
-        Way::Formula => model.formula.answer(),
-        Way::Simulation => model.simulation.answer(),
-    }
-}
-
-/// The heads of the columns that name a point.
-pub(crate) fn place_head(report: &Report) -> Vec<String> {
-    let head = |factor: &crate::Factor| axis_title(&factor.name, &factor.unit);
-    report.factors.iter().map(head).collect()
-}
-
-/// The cells that name a point.
-pub(crate) fn place_cells(report: &Report, point: &Point) -> Vec<String> {
-    report.factors.iter().map(|factor| point.setting(&factor.name).to_owned()).collect()
-}
-
-/// A name with its unit in brackets: "rate [1/s]".
-fn axis_title(name: &str, unit: &str) -> String {
-    match unit {
-        "" => name.to_owned(),
-        per if per.starts_with('/') => format!("{name} [1{per}]"),
-        unit => format!("{name} [{unit}]"),
-    }
-}
-
-/// A time and its half-width in one unit: "8.10 ± 0.90 ms".
-pub(crate) fn time_cell(estimate: Option<Estimate>) -> String {
-    let Some(estimate) = estimate else { return NONE.to_owned() };
-    match estimate.interval {
-        None => time(estimate.value),
-        Some(_) => {
-            let unit = TimeUnit::for_s(estimate.value);
-            let (value, half) =
-                (unit.number(estimate.value), significant(estimate.half_width() * unit.per_s(), 2));
-            format!("{value} ± {half} {}", unit.symbol())
-        }
-    }
-}

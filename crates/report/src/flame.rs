@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::number::percent;
 use crate::svg::Svg;
+use kendall_stats::number::percent;
 
 const WIDTH: f64 = 1180.0;
 const ROW: f64 = 17.0;

@@ -5,9 +5,10 @@
 mod figures;
 
 use askama::Template;
+use kendall_analysis::Table;
 use kendall_evidence::streamed::Streamed;
 
-use crate::figure::{Figure, Named, Table};
+use crate::figure::{Figure, Named};
 use crate::resources::{OneServer, Watched};
 
 /// What the page of a load shows.

@@ -5,20 +5,23 @@
 //! the template; only our own drawings and styles go in as they are.
 
 use askama::Template;
+use kendall_analysis::Table;
+use kendall_analysis::table::time_cell;
 use kendall_record::Outcome;
 use kendall_station::{Answer, Estimate};
 
-use crate::comparison::{Comparison, comparisons};
-use crate::figure::{self, Figure, Named, Table, time_cell};
-use crate::finding::{Finding, Severity, assumptions, findings};
-use crate::link;
-use crate::model::{LeftOut, Modelled, Modelling, Point, Report, TrialLine, WarmupBy};
-use crate::number::{NONE, difference, list, percent, significant, time};
-use crate::relative::relative;
-use crate::replay;
-use crate::replay::Expected;
+use crate::figure::{self, Figure, Named};
 use crate::resources::Section;
 use crate::trial_view;
+use kendall_analysis::ExpectedWidth;
+use kendall_analysis::comparison::{Comparison, comparisons};
+use kendall_analysis::finding::assumption;
+use kendall_analysis::link;
+use kendall_analysis::relative::relative;
+use kendall_analysis::replay;
+use kendall_analysis::{Finding, Severity, findings};
+use kendall_analysis::{LeftOut, Modelled, Modelling, Point, Report, TrialLine, WarmupBy};
+use kendall_stats::number::{NONE, difference, list, percent, significant, time};
 
 /// How many reasons to doubt stand on the first screen; the rest unfold there.
 const DOUBTS_AT_ONCE: usize = 6;
@@ -53,13 +56,13 @@ pub fn page(report: &Report) -> String {
         loads,
         spreads,
         quantities: quantities(report).map(|quantity| quantity.name).collect(),
-        place_head: figure::place_head(report),
+        place_head: report.place_head(),
         rows: rows(report),
         notes: paragraphs(&report.notes),
         relative: relative(report),
         comparisons: comparisons(report),
-        assumptions: assumptions(&report.checks),
-        expected: crate::expected::table(report),
+        assumptions: assumption::table(&report.checks),
+        expected: kendall_analysis::expected::table(report),
         links: link::table(report),
         link_lateness: link::lateness(report),
         trials_head: trials_head(),
@@ -68,6 +71,13 @@ pub fn page(report: &Report) -> String {
         resources: Section::of(report),
     };
     view.render().expect("rendering to a string fails only where a value's Display does")
+}
+
+/// The figures of a report as files: those of its page.
+pub fn page_figures(report: &Report) -> Vec<Named> {
+    let cores = Section::of(report).and_then(|section| section.over_time);
+    let cores = cores.map(|figure| Named { name: "cores", figure, left: 1 });
+    figure::all(report).into_iter().chain(cores).collect()
 }
 
 /// What the template reads.
@@ -151,7 +161,7 @@ struct Quantity {
     of: fn(&Answer) -> Option<Estimate>,
     text: fn(Option<Estimate>) -> String,
     /// Half the width of the interval that theory expects.
-    expected: fn(&Expected) -> Option<f64>,
+    expected: fn(&ExpectedWidth) -> Option<f64>,
 }
 
 const QUANTITIES: [Quantity; 5] = [
@@ -225,7 +235,7 @@ fn rows(report: &Report) -> Vec<Row> {
             [] => rows.push(row(report, point, None)),
             models => rows.extend(models.iter().map(|model| row(report, point, Some(model)))),
         }
-        rows[from].place = figure::place_cells(report, point);
+        rows[from].place = report.place_cells(point);
         // What the first row says the others need not repeat.
         for repeating in &mut rows[from + 1..] {
             repeating.place = vec![String::new(); report.factors.len()];

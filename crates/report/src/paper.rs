@@ -101,9 +101,9 @@ fn style() -> String {
 mod tests {
     use super::*;
     use crate::chart::ScaleLaw;
-    use crate::figure::Table;
     use crate::plot::{Axis, Layer, Marks, Plot};
     use crate::svg::Marker;
+    use kendall_analysis::Table;
 
     fn figure(panels: usize) -> Figure {
         let plot = || Plot {

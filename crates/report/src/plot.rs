@@ -15,6 +15,7 @@ use serde::{Serialize, Serializer};
 use crate::chart::{Quantity, ScaleLaw};
 use crate::svg::Marker;
 
+pub use key::Key;
 pub(crate) use key::keys;
 
 /// A drawing before it is drawn.

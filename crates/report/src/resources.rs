@@ -2,30 +2,16 @@
 
 mod text;
 
+use text::bytes;
 pub use text::{profile_text, text};
 
+use kendall_analysis::Table;
 use kendall_probe::{Bottleneck, Profile, Summary, Use};
-use serde::{Deserialize, Serialize};
 
-use crate::figure::{self, Figure, Table};
+use crate::figure::{self, Figure};
 use crate::flame;
-use crate::model::Report;
-use crate::number::{NONE, percent, significant, time};
-
-/// What was seen while a trial ran.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Resources {
-    /// The trial.
-    pub trial: String,
-    /// Its point, if it is in the answers.
-    pub point: Option<usize>,
-    /// What server, generator and machine used.
-    pub summary: Summary,
-    /// What limited the server.
-    pub limit: Option<Bottleneck>,
-    /// The stacks of the server, where they were sampled.
-    pub profile: Option<Profile>,
-}
+use kendall_analysis::{Report, Resources};
+use kendall_stats::number::{NONE, percent, significant, time};
 
 /// The section of a page.
 pub(crate) struct Section {
@@ -52,14 +38,14 @@ const MOST_FLAMES: usize = 3;
 impl Section {
     /// That of a report, if any trial was watched.
     pub(crate) fn of(report: &Report) -> Option<Self> {
-        let busiest = busiest(report)?;
+        let busiest = Resources::busiest(&report.resources)?;
         let point = busiest.point.and_then(|point| report.points.get(point));
         let place = point.map_or_else(String::new, |point| format!(" at {}", report.place(point)));
         let Resources { trial, summary, .. } = busiest;
         let title = format!("Cores used over time in trial {trial}{place}, in which the server used most");
         let flames = report.resources.iter().filter_map(|one| Some((one, one.profile.as_ref()?)));
         let mut flames: Vec<_> = flames.collect();
-        flames.sort_by(|a, b| server_cores(b.0).total_cmp(&server_cores(a.0)));
+        flames.sort_by(|a, b| b.0.server_cores().total_cmp(&a.0.server_cores()));
         let flames = flames.into_iter().take(MOST_FLAMES);
         Some(Self {
             sentences: busiest.limit.iter().map(ToString::to_string).collect(),
@@ -108,15 +94,6 @@ impl OneServer {
             note: note(std::iter::once(summary)),
         }
     }
-}
-
-/// The trial in which the server used most.
-pub(crate) fn busiest(report: &Report) -> Option<&Resources> {
-    report.resources.iter().max_by(|a, b| server_cores(a).total_cmp(&server_cores(b)))
-}
-
-fn server_cores(resources: &Resources) -> f64 {
-    resources.summary.server.as_ref().map_or(0.0, |server| server.cpu_cores)
 }
 
 /// A row a trial.
@@ -219,13 +196,4 @@ impl Flame {
             },
         }
     }
-}
-
-/// A number of bytes with the unit that fits.
-fn bytes(bytes: f64) -> String {
-    let (unit, size) = [("GB", 1e9), ("MB", 1e6), ("kB", 1e3)]
-        .into_iter()
-        .find(|(_, size)| bytes >= *size)
-        .unwrap_or(("B", 1.0));
-    format!("{} {unit}", significant(bytes / size, 2))
 }

@@ -7,14 +7,14 @@ use std::fmt::Write;
 use kendall_evidence::check::{Finding as Checked, Verdict};
 use kendall_station::{Answer, Estimate};
 
-use crate::comparison::{Comparison, comparisons};
-use crate::figure;
-use crate::finding::{Severity, assumptions, chance, findings};
-use crate::link;
-use crate::model::{Modelled, Modelling, Point, Report};
-use crate::number::{NONE, TimeUnit, significant};
-use crate::relative::relative;
-use crate::replay;
+use kendall_analysis::comparison::{Comparison, comparisons};
+use kendall_analysis::finding::assumption::{self, chance};
+use kendall_analysis::link;
+use kendall_analysis::relative::relative;
+use kendall_analysis::replay;
+use kendall_analysis::{Modelled, Modelling, Point, Report};
+use kendall_analysis::{Severity, Table, findings};
+use kendall_stats::number::{NONE, TimeUnit, significant};
 
 /// Whether the text may carry escape codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
         );
         let layouts = [(&all, 2), (&tail, 2), (&tail, 1), (&mean, 2), (&mean, 1)];
         let mut tables =
-            layouts.map(|(measures, gap)| Table { rows: rows(report, measures, unit), gap }).into_iter();
+            layouts.map(|(measures, gap)| TextTable { rows: rows(report, measures, unit), gap }).into_iter();
         let narrowest = tables.next_back().expect("there are layouts");
         let table = tables.find(|table| table.width() <= width).unwrap_or(narrowest);
         let theory = match report.points.iter().any(|point| point.expected.is_some()) {
@@ -68,7 +68,7 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
                        request, as a share of the mean response.";
         write_led(&mut out, "  ", caption, width);
     }
-    let expected = crate::expected::table(report);
+    let expected = kendall_analysis::expected::table(report);
     if !expected.rows.is_empty() {
         write_table(&mut out, "Expected", &expected, style);
     }
@@ -124,7 +124,7 @@ fn numbers(finding: &Checked) -> String {
 
 /// All assumptions that were checked, without their numbers.
 fn write_assumptions(out: &mut String, report: &Report, width: usize, style: Style) {
-    let table = assumptions(&report.checks);
+    let table = assumption::table(&report.checks);
     if table.rows.is_empty() {
         return;
     }
@@ -152,12 +152,12 @@ fn write_comparison(out: &mut String, comparison: &Comparison, width: usize, sty
 }
 
 /// A table under its title.
-fn write_table(out: &mut String, title: &str, table: &figure::Table, style: Style) {
+fn write_table(out: &mut String, title: &str, table: &Table, style: Style) {
     out.push('\n');
     line(out, &bold(title, style));
     let head = table.head.clone();
     let rows = [vec![String::new(); head.len()], head].into_iter().chain(table.rows.clone());
-    Table { rows: rows.collect(), gap: 2 }.write(out, style);
+    TextTable { rows: rows.collect(), gap: 2 }.write(out, style);
 }
 
 fn heading(severity: Severity) -> &'static str {
@@ -207,7 +207,7 @@ fn unit(report: &Report) -> TimeUnit {
 }
 
 /// A table of text; its first two rows are heads. All rows are equally long.
-struct Table {
+struct TextTable {
     rows: Vec<Vec<String>>,
     /// Spaces between columns.
     gap: usize,
@@ -217,7 +217,7 @@ struct Table {
 fn rows(report: &Report, measures: &[Measure], unit: TimeUnit) -> Vec<Vec<String>> {
     let several = report.notations().len() > 1;
     let mut groups = vec![String::new(); report.factors.len() + 1 + usize::from(several)];
-    let mut names = figure::place_head(report);
+    let mut names = report.place_head();
     names.push("ρ".to_owned());
     if several {
         names.push("model".to_owned());
@@ -246,7 +246,7 @@ fn rows(report: &Report, measures: &[Measure], unit: TimeUnit) -> Vec<Vec<String
 
 /// The settings and utilisation of a point; blank on its further rows.
 fn place(report: &Report, point: &Point, row: usize) -> Vec<String> {
-    let mut cells = figure::place_cells(report, point);
+    let mut cells = report.place_cells(point);
     let utilisation = point.utilisation_offered.unwrap_or(point.measured.utilisation.value);
     cells.push(significant(utilisation, 2));
     if row > 0 { vec![String::new(); cells.len()] } else { cells }
@@ -283,7 +283,7 @@ fn cell(estimate: Option<Estimate>, measure: Measure, unit: TimeUnit) -> String 
     }
 }
 
-impl Table {
+impl TextTable {
     /// The width of each column, in characters. A name in the first row may run over the columns after it.
     fn widths(&self) -> Vec<usize> {
         let widest = |at: usize| self.rows[1..].iter().map(|row| row[at].chars().count()).max().unwrap_or(0);

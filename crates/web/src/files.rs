@@ -123,7 +123,7 @@ fn names(folder: &Path) -> Vec<String> {
 
 /// A length as people read it: `3.1 MB`.
 fn size(bytes: u64) -> String {
-    let scaled = |unit: f64| kendall_report::number::significant(bytes as f64 / unit, 2);
+    let scaled = |unit: f64| kendall_stats::number::significant(bytes as f64 / unit, 2);
     match bytes {
         0..1000 => format!("{bytes} B"),
         1000..1_000_000 => format!("{} kB", scaled(1e3)),

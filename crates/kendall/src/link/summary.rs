@@ -3,7 +3,7 @@
 use kendall_link::calibrate::{Calibration, Measured, Quantity, Side};
 use kendall_link::{Asked, LatenessSummary, Outcome, Way};
 use kendall_linkmodel::Settings;
-use kendall_report::number;
+use kendall_stats::number;
 use serde::Serialize;
 
 /// What a link was asked to be and what it did.

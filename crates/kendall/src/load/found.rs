@@ -2,20 +2,20 @@
 
 use std::process::ExitCode;
 
+use kendall_analysis::generator::GeneratorVerdict;
 use kendall_evidence::Score;
 use kendall_evidence::expect::{self, Expectation, Judged, Measure};
 use kendall_evidence::streamed::Streamed;
-use kendall_lab::GeneratorVerdict;
 use kendall_load::RunSummary;
 use kendall_record::Outcome;
-use kendall_report::junit::Suite;
+use kendall_report::export::suite::Suite;
 use serde::{Deserialize, Serialize};
 
 use super::watched::Watched;
 use crate::{INTERRUPTED, NOT_AS_EXPECTED};
 
 /// The version of the schema. Fields may be added; where one changes its meaning or goes, this goes up.
-pub(crate) const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 2;
 
 /// What a load run found.
 #[derive(Serialize, Deserialize)]

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
+use kendall_analysis::Table;
+use kendall_analysis::generator::Check;
 use kendall_evidence::streamed::{QuantileSeen, Streamed, TimesSeen};
 use kendall_evidence::{ClassScore, Score};
-use kendall_lab::Check;
 use kendall_record::Outcome;
 use kendall_report::LoadPage;
-use kendall_report::figure::Table;
-use kendall_report::number::{NONE, percent, significant, time, time_with_interval};
 use kendall_station::Estimate;
+use kendall_stats::number::{NONE, percent, significant, time, time_with_interval};
 
 use super::found::{Found, PrecisionFound};
 use super::watched::Watched;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kendall_load::Progress;
 use kendall_record::Outcome;
-use kendall_report::number::{NONE, percent, significant, time};
+use kendall_stats::number::{NONE, percent, significant, time};
 
 use crate::print;
 

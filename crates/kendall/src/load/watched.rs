@@ -6,7 +6,8 @@ use std::path::Path;
 use std::str::FromStr;
 
 use clap::Args;
-use kendall_lab::{GeneratorVerdict, Probing, Seen, Watching};
+use kendall_analysis::generator::GeneratorVerdict;
+use kendall_lab::{Probing, Seen, Watching};
 use kendall_load::RunSummary;
 use kendall_probe::{Bottleneck, Profile, Summary, listener};
 use kendall_report::resources;

@@ -1,7 +1,7 @@
 //! `--approximations`: what each of the textbooks' approximations says of the wait, beside the simulation.
 
-use kendall_report::number;
 use kendall_station::{Arrivals, Estimate, Station};
+use kendall_stats::number;
 use kendall_theory::{NoFormula, TwoMoments};
 use serde::Serialize;
 

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 use std::{fmt, fs};
 
 use anyhow::{Context, anyhow};
-use kendall_report::{number, picture};
+use kendall_report::picture;
 use kendall_simulation::{NetworkAnswer, SimulationError};
 use kendall_station::Network;
+use kendall_stats::number;
 use kendall_theory::closed::{Bounds, ClosedNetwork};
 use kendall_theory::{
     NetworkFormula, NoFormula, NoNetworkFormula, closed_network, network_formula, sweep_network,

@@ -1,8 +1,9 @@
 //! Answers as text: rows with formula and simulation side by side, by class and by station.
 
-use kendall_report::{Modelling, number};
+use kendall_analysis::Modelling;
 use kendall_simulation::{NetworkAnswer, NodeAnswer};
 use kendall_station::{Answer, ClassAnswer, Estimate, Network, Station};
+use kendall_stats::number;
 use kendall_theory::closed::Bounds;
 use kendall_theory::{NetworkFormula, NodeFormula};
 

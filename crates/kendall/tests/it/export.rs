@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-use kendall_report::number::{TimeUnit, time};
+use kendall_stats::number::{TimeUnit, time};
 use serde_json::Value;
 use tempfile::TempDir;
 

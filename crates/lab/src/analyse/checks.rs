@@ -1,8 +1,8 @@
 //! Which assumptions of the models hold in the trials.
 
+use kendall_analysis::{Point, Report};
 use kendall_evidence::check::{Finding, Hosts, Load, RunQueue, Setting, check, check_loads};
 use kendall_load::RequestClass;
-use kendall_report::{Point, Report};
 use kendall_station::{Class, Law, Station};
 
 use super::{Measurement, Sample, Tried};

@@ -1,13 +1,16 @@
 //! The formulas' lines along the rate.
 
-use kendall_report::Curve;
-use kendall_station::{Answer, Notation};
+use kendall_analysis::Curve;
+use kendall_analysis::models::{Observed, label};
+use kendall_analysis::scaling::Populations;
+use kendall_analysis::thin::sorted;
+use kendall_station::{Answer, Arrivals, Notation};
 
-use super::{Measurement, order, sorted};
+use super::Measurement;
+use super::stations;
 use crate::axis::Axis;
 use crate::experiment::Combination;
 use crate::lab::Lab;
-use crate::model::{Observed, label};
 
 /// The later factors' values, and the points that have them.
 type Group<'a> = (Vec<(String, String)>, Vec<&'a (&'a Combination, Measurement)>);
@@ -18,14 +21,7 @@ pub(super) fn curves(lab: &Lab, axis: &Axis, measured: &[(&Combination, Measurem
     if !axis.is_rate() {
         return Vec::new();
     }
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    for point in measured {
-        let group = axis.settings(point.0).split_off(1);
-        match groups.iter_mut().find(|(known, _)| *known == group) {
-            Some((_, points)) => points.push(point),
-            None => groups.push((group, vec![point])),
-        }
-    }
+    let groups = groups(axis, measured);
     let curves_of = |(group, points): &Group<'_>| {
         let (combination, first) = points[0];
         let services_s = sorted(points.iter().flat_map(|(_, point)| point.services_s.iter().copied()));
@@ -39,13 +35,39 @@ pub(super) fn curves(lab: &Lab, axis: &Axis, measured: &[(&Combination, Measurem
                 answers.iter().map(|(rate_per_s, answer)| (*rate_per_s, of(answer))).collect()
             };
             Curve {
-                notation: label(notation, observed.arrivals, order(lab)),
+                notation: label(notation, observed.arrivals, stations::order(lab)),
                 group: group.clone(),
                 mean_response_s: along(&|answer| answer.response.mean_s.value),
                 mean_waiting_s: along(&|answer| answer.waiting.mean_s.value),
             }
         };
-        observed.notations(&lab.experiment().models).iter().map(curve).collect::<Vec<_>>()
+        observed.notations(&stations::named(lab)).iter().map(curve).collect::<Vec<_>>()
     };
     groups.iter().flat_map(curves_of).filter(|curve| !curve.mean_response_s.is_empty()).collect()
+}
+
+/// The points in groups that differ in the first factor only.
+fn groups<'a>(axis: &Axis, measured: &'a [(&'a Combination, Measurement)]) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for point in measured {
+        let group = axis.settings(point.0).into_iter().skip(1).collect::<Vec<_>>();
+        match groups.iter_mut().find(|(known, _)| *known == group) {
+            Some((_, points)) => points.push(point),
+            None => groups.push((group, vec![point])),
+        }
+    }
+    groups
+}
+
+/// The populations of each group and the throughput with each, where the load is one.
+pub(super) fn populations(
+    axis: &Axis,
+    measured: &[(&Combination, Measurement)],
+) -> Vec<(Vec<(String, String)>, Populations)> {
+    let population = |(_, measurement): &&(&Combination, Measurement)| match measurement.arrivals {
+        Arrivals::Closed { population, .. } => Some((population, measurement.answer.throughput_per_s.value)),
+        _ => None,
+    };
+    let of_group = |(group, points): Group<'_>| (group, points.iter().map(population).collect());
+    groups(axis, measured).into_iter().map(of_group).collect()
 }

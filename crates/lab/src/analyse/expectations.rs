@@ -1,8 +1,8 @@
 //! What was expected of each combination beside what was seen, and where intervals stayed wider than was asked.
 
+use kendall_analysis::ExpectedAt;
 use kendall_evidence::expect::{Judged, Measure, Seen, Verdict};
 use kendall_record::Outcome;
-use kendall_report::ExpectedAt;
 use kendall_station::Estimate;
 use kendall_stats::share_interval;
 
@@ -76,7 +76,7 @@ pub(super) fn too_wide(lab: &Lab, index: usize, axis: &Axis, sample: &Sample) ->
     Some(format!(
         "{the} interval of the {what} is wider than the ± {} that were asked for, after {} trials; about {more} more {trials} \
          would narrow it.",
-        kendall_report::number::percent(precision.relative),
+        kendall_stats::number::percent(precision.relative),
         sample.trials.len()
     ))
 }

@@ -1,8 +1,8 @@
 //! The emulated link of a trial, as a report shows it.
 
+use kendall_analysis::{LinkProperty, LinkQuantity, TrialLink};
 use kendall_link::calibrate::{Calibration, Judged, Quantity, Side};
 use kendall_link::{LatenessSummary, Outcome};
-use kendall_report::{LinkProperty, LinkQuantity, TrialLink};
 use kendall_station::Estimate;
 
 use crate::link::LinkRecord;

@@ -1,8 +1,8 @@
 //! What a report repeats of its experiment and its run: notes, published figures, the machine.
 
+use kendall_analysis::{Published, PublishedRow};
 use kendall_archive::Manifest;
 use kendall_record::RecordError;
-use kendall_report::{Published, PublishedRow};
 
 use crate::axis::Axis;
 use crate::experiment::{self, Combination, Level};

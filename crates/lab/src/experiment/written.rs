@@ -81,7 +81,7 @@ impl Published {
     fn write(&self, lines: &mut Vec<String>) {
         lines.push(format!("\n[[published]]\nsource = {}", quoted(&self.source)));
         lines.push(format!("measure = {}", quoted(self.measure.name())));
-        if let kendall_report::Measure::ClassResponse { class } = &self.measure {
+        if let kendall_analysis::Measure::ClassResponse { class } = &self.measure {
             lines.push(format!("class = {}", quoted(class)));
         }
         lines.push(format!("unit = {}", quoted(&self.unit)));

@@ -1,6 +1,6 @@
 //! `[[published]]`: figures that others published, for levels that this experiment has.
 
-use kendall_report::Measure;
+use kendall_analysis::Measure;
 use toml::Spanned;
 use toml::de::DeValue;
 

@@ -4,27 +4,28 @@
 //! peer, whose connections open late or fail, whose answers come late, wrong or never, and that closes idle connections. The
 //! generator's thread stalls now and then, and the run may be cancelled. Whatever happens, the laws below hold exactly.
 
+mod peer;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::Duration;
 
-use bytes::Bytes;
 use kendall_record::{Outcome, RequestRow};
 
-use kendall_station::{Arrivals, Attendance, Batch, Between, Law, Profile, Sessions};
+use kendall_station::Arrivals;
 use kendall_stats::random::{Purpose, Rng, stream, unit};
 
+use self::peer::{Numbers, Peer, drawn_plan};
 use super::{EndedRequest, Failure, Ledger, OutgoingRequest, Start, in_time};
 use crate::connection::Stamps;
 use crate::plan::Plan;
 use crate::progress::Progress;
-use crate::request::{Request, RequestClass};
 use crate::rows;
 use crate::schedule::Due;
 use crate::summary::{RunSummary, ThreadUse};
-use crate::workload::{Route, Workload};
 
 const MS: i64 = 1_000_000;
 
@@ -85,128 +86,34 @@ fn a_stall_of_the_peer_is_seen_whole() {
     assert_eq!((course.summary.waited_for_connection, course.summary.max_in_flight), (951, 50));
 }
 
-/// No requests of the workload differ but by their number.
-struct Numbers;
-
-impl Workload for Numbers {
-    fn request(&self, index: u64) -> Request {
-        Request::new((index % 3) as u32, Bytes::new())
-    }
-
-    fn classes(&self) -> Vec<RequestClass> {
-        vec![RequestClass::new("all", 1.0); 3]
-    }
-
-    fn route(&self) -> Route<'_> {
-        unreachable!("the peer is scripted")
-    }
-}
-
-/// How long an answer takes, from the instant since the start and the peer's random numbers.
-type Draw = Box<dyn Fn(i64, &mut Rng) -> Option<i64>>;
-
-/// The character of a peer. Chances are from 0 to 1.
-struct Peer {
-    /// How long a connection takes to open.
-    connect_ns: i64,
-    /// The chance that it does not.
-    fails: f64,
-    /// The chance that it does not because this side has no port left.
-    fails_here: f64,
-    /// How long an answer takes; `None` for one that never comes.
-    answer_ns: Draw,
-    /// The chance that an answer is wrong, and that it is a refusal.
-    wrong: f64,
-    refuses: f64,
-    /// The chance that a connection is spent by its answer.
-    closes: f64,
-    /// The chance that the peer closes a connection that has been idle for a while.
-    drops_idle: f64,
-    /// The chance that the generator's thread stalls at an event.
-    stalls: f64,
-    /// When the run is cancelled.
-    cancelled_ns: Option<i64>,
-}
-
-impl Peer {
-    /// One that answers everything rightly, and keeps every connection.
-    fn good() -> Self {
-        Self {
-            connect_ns: 0,
-            fails: 0.0,
-            fails_here: 0.0,
-            answer_ns: Box::new(|_, _| Some(0)),
-            wrong: 0.0,
-            refuses: 0.0,
-            closes: 0.0,
-            drops_idle: 0.0,
-            stalls: 0.0,
-            cancelled_ns: None,
-        }
-    }
-
-    fn drawn(rng: &mut Rng) -> Self {
-        let mut sometimes = |most: f64| if unit(rng) < 0.5 { 0.0 } else { most * unit(rng) };
-        let (fails, fails_here, wrong, refuses) =
-            (sometimes(0.3), sometimes(0.1), sometimes(0.2), sometimes(0.2));
-        let (closes, drops_idle, stalls, never) =
-            (sometimes(0.5), sometimes(0.5), sometimes(0.02), sometimes(0.1));
-        let (mean_ns, connect_ns) = (unit(rng) * 20.0 * MS as f64, (unit(rng) * 3.0 * MS as f64) as i64);
-        let cancelled_ns = (unit(rng) < 0.1).then(|| (unit(rng) * 200.0 * MS as f64) as i64);
-        let answer_ns = move |_, rng: &mut Rng| {
-            (unit(rng) >= never).then(|| (-unit(rng).max(1e-9).ln() * mean_ns) as i64)
-        };
-        let answer_ns: Draw = Box::new(answer_ns);
-        Self {
-            connect_ns,
-            fails,
-            fails_here,
-            answer_ns,
-            wrong,
-            refuses,
-            closes,
-            drops_idle,
-            stalls,
-            cancelled_ns,
-        }
-    }
-}
-
-/// A plan of some hundred requests.
-fn drawn_plan(seed: u64, rng: &mut Rng) -> Plan {
-    let think = Law::Exponential { mean_s: 0.01 * unit(rng) };
-    let points = vec![(0.0, 20.0 + 500.0 * unit(rng)), (0.1, 1000.0 * unit(rng)), (0.2, 100.0)];
-    let arrivals = match (unit(rng) * 7.0) as u32 {
-        0 => Arrivals::poisson(50.0 + 2000.0 * unit(rng)),
-        1 => Arrivals::constant(50.0 + 2000.0 * unit(rng)),
-        2 => Arrivals::Closed { population: 1 + (unit(rng) * 20.0) as u32, think },
-        3 => {
-            let mut at_s = 0.0;
-            // A third of the requests are due together with the one before.
-            let instants = (0..200).map(|_| {
-                at_s += (unit(rng) - 1.0 / 3.0).max(0.0) * 0.002;
-                at_s
-            });
-            Arrivals::Trace { instants_s: instants.collect::<Vec<f64>>().into() }
-        }
-        4 => Arrivals::Varying(Profile { points, between: Between::Lines, ..Profile::default() }),
-        5 => {
-            let points = vec![(0.0, 2.0), (0.05, 12.0), (0.1, 12.0), (0.15, 3.0), (0.2, 1.0)];
-            Arrivals::Attended(Attendance { points, think })
-        }
-        _ => {
-            let gap = Law::Exponential { mean_s: 0.002 + 0.01 * unit(rng) };
-            Arrivals::Sessions(Sessions { gap, requests: Batch::Geometric { mean: 3.0 }, think })
-        }
+/// Requests of an open stream are due when the seed says, whatever the peer does.
+#[test]
+fn the_schedule_depends_on_nothing_but_the_seed() {
+    let plan =
+        |seed| Plan { seed, ..Plan::lasting(Arrivals::poisson(1000.0), Duration::from_millis(300), seed) };
+    let due = |seed, peer| {
+        let mut rows = Course::against(plan(seed), 1, peer).rows;
+        rows.sort_unstable_by_key(|row| row.index);
+        rows.iter().map(|row| row.scheduled).collect::<Vec<i64>>()
     };
-    let ms = |least: f64, most: f64, rng: &mut Rng| Duration::from_secs_f64((least + most * unit(rng)) / 1e3);
-    Plan {
-        connections: 1 + (unit(rng) * 30.0) as u32,
-        timeout: ms(1.0, 100.0, rng),
-        drain: ms(0.0, 300.0, rng),
-        requests: (unit(rng) < 0.3).then(|| (unit(rng) * 100.0) as u64),
-        ..Plan::lasting(arrivals, Duration::from_millis(200), seed)
-    }
+    let slow = Peer { answer_ns: Box::new(|_, _| Some(20 * MS)), stalls: 0.1, ..Peer::good() };
+    assert_eq!(due(7, Peer::good()), due(7, slow));
+    assert_ne!(due(7, Peer::good()), due(8, Peer::good()));
+}
+
+/// With all requests due at once and a peer that answers none, one goes out, a million wait, and the rest are given up.
+#[test]
+fn there_is_an_end_to_how_many_wait_for_a_connection() {
+    const BEYOND: u64 = 9;
+    let arrivals = Arrivals::Trace { instants_s: vec![0.0; 1_000_001 + BEYOND as usize].into() };
+    let plan = Plan {
+        connections: 1,
+        drain: Duration::from_millis(1),
+        ..Plan::lasting(arrivals, Duration::from_secs(1), 7)
+    };
+    let course = Course::against(plan, 1, Peer { answer_ns: Box::new(|_, _| None), ..Peer::good() });
+    assert_eq!(course.rows.len() as u64, course.summary.count(Outcome::Unanswered));
+    assert_eq!((course.summary.waited_for_connection, course.summary.turned_away), (1_000_000, BEYOND));
 }
 
 /// What is to happen, with the number of the attempt that it happens to.
@@ -258,6 +165,7 @@ impl Course {
     fn against(plan: Plan, seed: u64, peer: Peer) -> Self {
         let progress = Progress::default();
         let (sink, batches) = rows::channel();
+        let collector = thread::spawn(|| batches.flatten().collect());
         let mut ledger = Ledger::new(&plan, &Numbers, sink, &progress);
         let mut driver = Driver {
             ledger: &mut ledger,
@@ -277,7 +185,7 @@ impl Course {
         driver.drive();
         let (end_ns, begun, most_open) = (driver.now_ns, driver.begun, driver.most_open);
         let summary = ledger.close(end_ns, 0.0, ThreadUse::default());
-        let rows = batches.flatten().collect();
+        let rows = collector.join().expect("it only collects");
         Self { end_ns, summary, rows, begun, most_open, progress, plan }
     }
 

@@ -4,16 +4,15 @@ use std::future::poll_fn;
 use std::io::{self, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::echo::{Driver, Echo, echo, over, plan, rows, run_all, server};
 use bytes::Bytes;
 use kendall_load::{
-    Connect, Connection, LocalFuture, Plan, Progress, Request, RequestClass, Reuse, Route, RowBatches,
-    Workload, run,
+    Connect, Connection, LocalFuture, Plan, Progress, Request, RequestClass, Reuse, Route, Workload,
 };
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Arrivals, Law};
@@ -40,19 +39,13 @@ macro_rules! over_both {
 
 over_both!(
     every_request_to_a_good_server_is_answered_and_stamped_in_order,
-    the_schedule_depends_on_nothing_but_the_seed,
     wrong_refused_and_reset_requests_are_told_apart,
     nobody_listening_is_refused_and_not_an_error,
     a_request_that_takes_too_long_is_given_up_and_one_still_out_at_the_end_is_unanswered,
     a_server_that_dies_in_the_middle_loses_no_request_from_the_books,
-    without_a_free_connection_a_request_waits_and_the_wait_is_counted,
-    a_closed_population_never_has_more_out_than_users,
     cancelling_stops_at_once_and_keeps_the_books,
-    a_stall_of_the_server_is_seen_whole,
     the_thread_has_its_old_priority_back_after_a_run,
     users_who_do_not_think_pause_before_they_ask_a_dead_port_again,
-    there_is_an_end_to_how_many_wait_for_a_connection,
-    the_books_obey_littles_law,
 );
 
 fn every_request_to_a_good_server_is_answered_and_stamped_in_order(driver: Driver) {
@@ -74,20 +67,6 @@ fn every_request_to_a_good_server_is_answered_and_stamped_in_order(driver: Drive
             assert_ne!(row.port, 0);
         }
     }
-}
-
-fn the_schedule_depends_on_nothing_but_the_seed(driver: Driver) {
-    let due = |plan: &Plan, workload: &Echo| -> Vec<i64> {
-        rows(plan, workload).0.iter().map(|row| row.scheduled).collect()
-    };
-    let plan = plan(Arrivals::poisson(1000.0), 300);
-    let slow = server(|stream, index| {
-        thread::sleep(Duration::from_millis(20));
-        stream.write_all(&index.to_be_bytes())
-    });
-    let first = due(&plan, &over(driver, echo()));
-    assert_eq!(first, due(&plan, &over(driver, slow)));
-    assert_ne!(first, due(&Plan { seed: 8, ..plan }, &over(driver, echo())));
 }
 
 fn wrong_refused_and_reset_requests_are_told_apart(driver: Driver) {
@@ -141,41 +120,6 @@ fn a_server_that_dies_in_the_middle_loses_no_request_from_the_books(driver: Driv
     assert_eq!(summary.count(Outcome::Refused), summary.sent - 50);
 }
 
-fn without_a_free_connection_a_request_waits_and_the_wait_is_counted(driver: Driver) {
-    let address = server(|stream, index| {
-        thread::sleep(Duration::from_millis(10));
-        stream.write_all(&index.to_be_bytes())
-    });
-    let narrow =
-        Plan { connections: 1, drain: Duration::from_secs(20), ..plan(Arrivals::constant(400.0), 250) };
-    let (rows, summary) = rows(&narrow, &over(driver, address));
-    assert_eq!(summary.count(Outcome::Answered), summary.sent);
-    assert_eq!(summary.max_in_flight, 1);
-    assert!(summary.waited_for_connection > summary.sent / 2);
-    let last = rows.last().unwrap();
-    // Four requests come in the time that one takes, so the last waits for about three quarters of them.
-    assert!(last.response_ns().unwrap() > 10_000_000 * rows.len() as i64 / 2, "{last:?}");
-}
-
-fn a_closed_population_never_has_more_out_than_users(driver: Driver) {
-    let address = server(|stream, index| {
-        thread::sleep(Duration::from_millis(2));
-        stream.write_all(&index.to_be_bytes())
-    });
-    let arrivals = Arrivals::Closed { population: 5, think: Law::Exponential { mean_s: 0.001 } };
-    let (rows, summary) = rows(&plan(arrivals, 300), &over(driver, address));
-    assert_eq!(summary.max_in_flight, 5);
-    assert!(summary.sent > 50, "{}", summary.sent);
-    let mut events: Vec<(i64, i64)> =
-        rows.iter().flat_map(|row| [(row.scheduled, 1), (row.completed.unwrap(), -1)]).collect();
-    events.sort_by_key(|&(at, change)| (at, change));
-    let mut out = 0;
-    assert!(events.iter().all(|(_, change)| {
-        out += change;
-        out <= 5
-    }));
-}
-
 fn cancelling_stops_at_once_and_keeps_the_books(driver: Driver) {
     let address = server(|_, _| Ok(()));
     let cancel = Arc::new(AtomicBool::new(false));
@@ -188,37 +132,6 @@ fn cancelling_stops_at_once_and_keeps_the_books(driver: Driver) {
     let (summary, rows) = run_all(&long, &over(driver, address), &Progress::default(), &cancel);
     let rows = rows.len() as u64;
     assert_eq!((summary.sent, summary.count(Outcome::Unanswered)), (rows, rows));
-}
-
-/// A server that stands still for about 400 ms under 500 requests a second: of a second's requests, 200 wait for
-/// up to that long, evenly, so the 80th percentile of all is half of it. A tool that sends late would see none of
-/// them. How long it stood still the server says itself, as sleep may last longer on a loaded machine.
-fn a_stall_of_the_server_is_seen_whole(driver: Driver) {
-    // Where the machine stands still, too, more of them wait.
-    let mut shares = Vec::new();
-    let mut runs = (0..5).map(|_| p80_of_a_stall(driver)).inspect(|share| shares.push(*share));
-    assert!(runs.any(|share| (0.3..0.7).contains(&share)), "80 % wait for at most {shares:?} of it");
-}
-
-/// The 80th percentile of the response times as a share of the stall.
-fn p80_of_a_stall(driver: Driver) -> f64 {
-    let stall_ns = Arc::new(AtomicU64::new(0));
-    let stalled_ns = stall_ns.clone();
-    let address = server(move |stream, index| {
-        if index == 200 {
-            let before = Instant::now();
-            thread::sleep(Duration::from_millis(400));
-            stalled_ns.store(before.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        }
-        stream.write_all(&index.to_be_bytes())
-    });
-    let one = Plan { connections: 1, ..plan(Arrivals::constant(500.0), 1000) };
-    let (rows, summary) = rows(&one, &over(driver, address));
-    let mut responses: Vec<i64> = rows.iter().filter_map(RequestRow::response_ns).collect();
-    assert_eq!(responses.len() as u64, summary.sent);
-    responses.sort_unstable();
-    let p80 = responses[responses.len() * 8 / 10] as f64;
-    p80 / stall_ns.load(Ordering::Relaxed) as f64
 }
 
 fn the_thread_has_its_old_priority_back_after_a_run(driver: Driver) {
@@ -264,20 +177,7 @@ fn users_who_do_not_think_pause_before_they_ask_a_dead_port_again(driver: Driver
     assert!((3..=1000).contains(&rows.len()), "{}", rows.len());
 }
 
-/// With all requests due at once, one goes out, a million wait, and the rest are given up.
-fn there_is_an_end_to_how_many_wait_for_a_connection(driver: Driver) {
-    const BEYOND: u64 = 9;
-    let address = server(|_, _| Ok(()));
-    let arrivals = Arrivals::Trace { instants_s: vec![0.0; 1_000_001 + BEYOND as usize].into() };
-    let flood = Plan { connections: 1, drain: Duration::from_millis(1), ..plan(arrivals, 1000) };
-    let never = AtomicBool::new(false);
-    let count = |batches: RowBatches| batches.map(|batch| batch.len() as u64).sum::<u64>();
-    let (summary, rows) = run(&flood, &over(driver, address), &Progress::default(), &never, count).unwrap();
-    assert_eq!((summary.sent, summary.count(Outcome::Unanswered)), (rows, rows));
-    assert_eq!((summary.waited_for_connection, summary.turned_away), (1_000_000, BEYOND));
-}
-
-/// Cannot connect for want of ports, but finds that out only when the run is cancelled.
+/// Cannot connect because there is no port left, but finds that out only when the run is cancelled.
 struct NoPorts<'a>(&'a AtomicBool);
 
 impl Workload for NoPorts<'_> {
@@ -320,21 +220,4 @@ fn failures_of_this_side_count_to_the_very_end_of_a_run() {
     let rows = rows.len() as u64;
     assert!(rows >= 10);
     assert_eq!((summary.sent, summary.count(Outcome::Refused), summary.own_failures), (rows, rows, rows));
-}
-
-/// Little's law holds for the books of a drained run exactly: both sides are the same sum.
-fn the_books_obey_littles_law(driver: Driver) {
-    let patient = Plan { drain: Duration::from_secs(20), ..plan(Arrivals::poisson(1000.0), 500) };
-    let (rows, summary) = rows(&patient, &over(driver, echo()));
-    let mut events: Vec<(i64, f64)> =
-        rows.iter().flat_map(|row| [(row.scheduled, 1.0), (row.completed.unwrap(), -1.0)]).collect();
-    events.sort_by_key(|event| event.0);
-    let (mut at, mut out, mut area) = (0, 0.0, 0.0);
-    for (instant, change) in events {
-        area += out * (instant - at) as f64;
-        (at, out) = (instant, out + change);
-    }
-    let responses: i64 = rows.iter().filter_map(RequestRow::response_ns).sum();
-    assert!((area / responses as f64 - 1.0).abs() < 1e-9);
-    assert_eq!(summary.count(Outcome::Answered), summary.sent);
 }

@@ -1,11 +1,13 @@
 //! Cores used over time in one trial, by thread, and threads that waited for one.
 
+use kendall_analysis::Table;
 use kendall_probe::{Line, Role, Summary};
 
-use super::{Figure, Table, line_class};
+use super::Figure;
+use super::models::line_class;
 use crate::chart::ScaleLaw;
-use crate::number::significant;
 use crate::plot::{Axis, Layer, Marks, Plot};
+use kendall_stats::number::significant;
 
 const SIZE: (f64, f64) = (560.0, 250.0);
 /// Lines that the styles tell apart.

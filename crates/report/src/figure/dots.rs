@@ -3,13 +3,15 @@
 
 use kendall_station::Estimate;
 
+use super::models::{answer, line_class, marker_class, shape};
 use super::response::{MEASURED, RISING_CAPTION, as_run_caption, is_over, table};
-use super::{Figure, LOG_FROM, Shown, answer, line_class, marker_class, shape};
+use super::{Figure, LOG_FROM, Shown};
 use crate::chart::ScaleLaw;
-use crate::finding::Way;
-use crate::model::{Point, Report, with_unit};
 use crate::plot::{Axis, Layer, Marks, Plot};
 use crate::svg::Marker;
+use kendall_analysis::PredictedBy;
+use kendall_analysis::report::factor::with_unit;
+use kendall_analysis::{Point, Report};
 
 const WIDTH: f64 = 720.0;
 const ROW: f64 = 24.0;
@@ -86,14 +88,22 @@ fn plot(report: &Report, shown: Shown, heading: &str, points: &[&Point], x: Axis
             let of = move |(y, point)| Some((shown.of(answer(point, notation, way)?)?.value, y));
             rows().filter_map(of).collect::<Vec<(f64, f64)>>()
         };
-        for (x, y) in said(Way::Formula) {
+        for (x, y) in said(PredictedBy::Formula) {
             let stroke = Marks::line([(x, y - STROKE), (x, y + STROKE)]);
-            layers.push(Layer::new(format!("{notation} {}", Way::Formula), line_class(model), stroke));
+            layers.push(Layer::new(
+                format!("{notation} {}", PredictedBy::Formula),
+                line_class(model),
+                stroke,
+            ));
         }
-        let simulated = said(Way::Simulation);
+        let simulated = said(PredictedBy::Simulation);
         if !simulated.is_empty() {
             let markers = Marks::points(shape(model), simulated);
-            layers.push(Layer::new(format!("{notation} {}", Way::Simulation), marker_class(model), markers));
+            layers.push(Layer::new(
+                format!("{notation} {}", PredictedBy::Simulation),
+                marker_class(model),
+                markers,
+            ));
         }
     }
     // A log axis has no place for the lower end of a wide interval: it is far out, then.

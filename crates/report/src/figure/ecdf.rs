@@ -1,10 +1,13 @@
 //! The distribution of response times: measured as a staircase, modelled by its quantiles.
 
-use super::{Figure, Table, answer, model_layers, place_cells, place_head, time_cell};
+use super::Figure;
+use super::models::{answer, model_layers};
 use crate::chart::ScaleLaw;
-use crate::finding::Way;
-use crate::model::{Point, Report};
 use crate::plot::{Axis, Layer, Marks, Plot};
+use kendall_analysis::PredictedBy;
+use kendall_analysis::Table;
+use kendall_analysis::table::time_cell;
+use kendall_analysis::{Point, Report};
 
 const SIZE: (f64, f64) = (360.0, 250.0);
 
@@ -80,20 +83,20 @@ fn staircase(sample_s: &[f64], (from, to): (f64, f64)) -> Vec<(f64, f64)> {
 }
 
 fn table(report: &Report) -> Table {
-    let mut head = place_head(report);
+    let mut head = report.place_head();
     head.push("who".to_owned());
     head.extend(SHOWN.map(|p| format!("p{}", (p * 1000.0).round() / 10.0)));
     let mut rows = Vec::new();
     for point in &report.points {
         let mut answers = vec![("measured".to_owned(), &point.measured)];
         for notation in report.notations() {
-            for way in [Way::Formula, Way::Simulation] {
+            for way in [PredictedBy::Formula, PredictedBy::Simulation] {
                 answers
                     .extend(answer(point, notation, way).map(|answer| (format!("{notation} {way}"), answer)));
             }
         }
         for (who, answer) in answers {
-            let mut row = place_cells(report, point);
+            let mut row = report.place_cells(point);
             row.push(who);
             row.extend(SHOWN.map(|p| time_cell(answer.response.quantile(p))));
             rows.push(row);

@@ -2,13 +2,15 @@
 
 use kendall_evidence::effects::Pair;
 
+use super::Figure;
+use super::models::{line_class, marker_class, shape};
 use super::response::MEASURED;
-use super::{Figure, line_class, marker_class, shape};
 use crate::chart::ScaleLaw;
-use crate::effects::{EffectsSeen, level, table};
-use crate::model::Report;
 use crate::plot::{Axis, Layer, Marks, Plot, Which};
 use crate::svg::Marker;
+use kendall_analysis::EffectsSeen;
+use kendall_analysis::Report;
+use kendall_analysis::effects::{level, table};
 
 const SIZE: (f64, f64) = (420.0, 280.0);
 /// What stands beside the discs of the first measure is so far to the right of them.
@@ -55,7 +57,7 @@ fn levels(report: &Report, factor: usize) -> Axis {
     let count = of.map_or(1, |factor| factor.values.len());
     let names =
         (0..count).map(|place| (place as f64, of.map_or(String::new(), |of| of.values[place].clone())));
-    let title = of.map_or(String::new(), |factor| super::axis_title(&factor.name, &factor.unit));
+    let title = of.map_or(String::new(), |factor| factor.title());
     Axis { names: names.collect(), ..Axis::numbers(title, ScaleLaw::Linear, (-0.5, count as f64 - 0.5)) }
 }
 

@@ -1,14 +1,15 @@
 //! The replay of each point: every request's response as predicted over what was measured.
 
+use kendall_analysis::Table;
 use kendall_evidence::{Candidates, Pair};
 
-use super::{Figure, Table, place_cells, place_head};
+use super::Figure;
 use crate::chart::ScaleLaw;
-use crate::model::{Point, Report};
-use crate::number::{NONE, percent};
 use crate::plot::{Axis, Layer, Marks, Plot};
-use crate::replay;
 use crate::svg::Marker;
+use kendall_analysis::replay;
+use kendall_analysis::{Point, Report};
+use kendall_stats::number::{NONE, percent};
 
 const SIZE: (f64, f64) = (330.0, 300.0);
 
@@ -53,7 +54,7 @@ fn plot(report: &Report, point: &Point, pairs: &[Pair]) -> Plot {
 }
 
 fn table<'a>(report: &Report, replayed: impl Iterator<Item = (&'a Point, &'a Candidates)>) -> Table {
-    let mut head = place_head(report);
+    let mut head = report.place_head();
     let own = [
         "requests",
         "explained best by",
@@ -66,7 +67,7 @@ fn table<'a>(report: &Report, replayed: impl Iterator<Item = (&'a Point, &'a Can
     head.extend(own.map(str::to_owned));
     let row = |(point, candidates): (&Point, &Candidates)| {
         let (best, own) = (&candidates.best, &candidates.ranked[candidates.own]);
-        let mut row = place_cells(report, point);
+        let mut row = report.place_cells(point);
         row.extend([
             best.compared.to_string(),
             replay::best_name(candidates),

@@ -1,14 +1,17 @@
 //! The figure that matters: a mean time against the first factor, measured and modelled.
 
+use kendall_analysis::Table;
+use kendall_analysis::table::time_cell;
 use kendall_station::{Answer, Estimate};
 
-use super::{Figure, LOG_FROM, Shown, Table, answer, axis_title, model_layers};
-use super::{place_cells, place_head, time_cell};
+use super::models::{answer, model_layers};
+use super::{Figure, LOG_FROM, Shown};
+
 use crate::chart::ScaleLaw;
-use crate::finding::Way;
-use crate::model::{Point, Report};
 use crate::plot::{Axis, Layer, Marks, Plot, Which};
 use crate::svg::Marker;
+use kendall_analysis::PredictedBy;
+use kendall_analysis::{Point, Report};
 
 /// Above this ratio between the ends of the first factor, equal ratios are drawn as equal lengths.
 const LOG_X_FROM: f64 = 50.0;
@@ -104,8 +107,8 @@ impl Panel<'_> {
         let x = x_axis(self.report, capacity_x);
         let mut layers = overload(capacity_x, &x);
         layers.extend(model_layers(self.report, |notation, way| match way {
-            Way::Formula => self.formula_line(notation, x.range),
-            Way::Simulation => self.at_points(notation, way),
+            PredictedBy::Formula => self.formula_line(notation, x.range),
+            PredictedBy::Simulation => self.at_points(notation, way),
         }));
         layers.extend(self.measurement(range.1));
         Plot {
@@ -119,7 +122,7 @@ impl Panel<'_> {
 
     /// The smooth line where the report has one; else the answers at the points.
     fn formula_line(&self, notation: &str, (from, to): (f64, f64)) -> Vec<(f64, f64)> {
-        let ours = |curve: &&crate::Curve| {
+        let ours = |curve: &&kendall_analysis::Curve| {
             curve.notation == notation && self.report.group_name(&curve.group) == self.title
         };
         let curve = self.report.curves.iter().find(ours).map(|curve| self.shown.along(curve));
@@ -127,10 +130,10 @@ impl Panel<'_> {
             let inside = |&&(x, y): &&(f64, f64)| y.is_finite() && (from..=to).contains(&x);
             return curve.iter().filter(inside).copied().collect();
         }
-        self.at_points(notation, Way::Formula)
+        self.at_points(notation, PredictedBy::Formula)
     }
 
-    fn at_points(&self, notation: &str, way: Way) -> Vec<(f64, f64)> {
+    fn at_points(&self, notation: &str, way: PredictedBy) -> Vec<(f64, f64)> {
         let at = |point: &&Point| Some((point.x, self.shown.of(answer(point, notation, way)?)?.value));
         self.points.iter().filter_map(at).collect()
     }
@@ -176,7 +179,7 @@ pub(super) fn capacity_x(points: &[&Point]) -> Option<f64> {
 
 /// The axis of the first factor, with room for the line of capacity if it is near.
 fn x_axis(report: &Report, capacity_x: Option<f64>) -> Axis {
-    let title = report.factors.first().map_or(String::new(), |factor| axis_title(&factor.name, &factor.unit));
+    let title = report.factors.first().map_or(String::new(), |factor| factor.title());
     let axis = |law, range| Axis { names: names(report), ..Axis::numbers(title, law, range) };
     let xs = || report.points.iter().map(|point| point.x).filter(|x| x.is_finite());
     let (low, high) = (xs().fold(f64::INFINITY, f64::min), xs().fold(f64::NEG_INFINITY, f64::max));
@@ -212,16 +215,16 @@ fn names(report: &Report) -> Vec<(f64, String)> {
 
 /// What each way says of one time at each point.
 pub(super) fn table(report: &Report, time_of: impl Fn(&Answer) -> Option<Estimate>) -> Table {
-    let mut head = place_head(report);
+    let mut head = report.place_head();
     head.push("measured".to_owned());
     for notation in report.notations() {
         head.extend([format!("{notation} formula"), format!("{notation} simulation")]);
     }
     let row = |point: &Point| {
-        let mut row = place_cells(report, point);
+        let mut row = report.place_cells(point);
         row.push(time_cell(time_of(&point.measured)));
         for notation in report.notations() {
-            for way in [Way::Formula, Way::Simulation] {
+            for way in [PredictedBy::Formula, PredictedBy::Simulation] {
                 row.push(time_cell(answer(point, notation, way).and_then(&time_of)));
             }
         }

@@ -1,16 +1,23 @@
 //! How long requests were in service, and the laws that the models take for it.
 
-use super::{Figure, Table, line_class, place_cells, place_head};
+use super::Figure;
+use super::models::line_class;
 use crate::chart::ScaleLaw;
-use crate::model::{Point, Report, ServiceSpread};
-use crate::number::{percent, time};
 use crate::plot::{Axis, Layer, Marks, Numbers, Plot};
+use kendall_analysis::Table;
+use kendall_analysis::{Point, Report, ServiceSpread};
+use kendall_stats::number::{percent, time};
 
 const SIZE: (f64, f64) = (360.0, 250.0);
 
 /// Histograms of service times with the laws of the models over them, a panel for each point.
 pub fn services(report: &Report) -> Option<Figure> {
-    let told = || report.points.iter().filter_map(|point| Some((point, point.spread_drawn()?)));
+    let told = || {
+        report
+            .points
+            .iter()
+            .filter_map(|point| Some((point, point.spread.as_ref().filter(|spread| spread.is_whole())?)))
+    };
     let laws = laws(report);
     let panel =
         |(point, spread): (&Point, &ServiceSpread)| (report.place(point), plot(report, point, spread, &laws));
@@ -25,15 +32,6 @@ pub fn services(report: &Report) -> Option<Figure> {
             table(report, told()),
         )
     })
-}
-
-impl Point {
-    /// Its histogram, if it has an interval at all.
-    fn spread_drawn(&self) -> Option<&ServiceSpread> {
-        self.spread
-            .as_ref()
-            .filter(|spread| spread.edges_s.len() == spread.shares.len() + 1 && !spread.shares.is_empty())
-    }
 }
 
 /// The laws in the order in which they first appear.
@@ -74,13 +72,13 @@ fn plot(report: &Report, point: &Point, spread: &ServiceSpread, laws: &[String])
 
 fn table<'a>(report: &Report, told: impl Iterator<Item = (&'a Point, &'a ServiceSpread)>) -> Table {
     let laws = laws(report);
-    let mut head = place_head(report);
+    let mut head = report.place_head();
     head.extend(["from", "to", "measured"].map(str::to_owned));
     head.extend(laws.iter().cloned());
     let rows = told.flat_map(|(point, spread)| {
         let laws = &laws;
         (0..spread.shares.len()).map(move |bin| {
-            let mut row = place_cells(report, point);
+            let mut row = report.place_cells(point);
             row.extend([
                 time(spread.edges_s[bin]),
                 time(spread.edges_s[bin + 1]),

@@ -2,7 +2,7 @@
 
 use kendall_station::{Answer, Estimate};
 
-use crate::model::Curve;
+use kendall_analysis::Curve;
 
 /// A time of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

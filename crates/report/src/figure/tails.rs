@@ -1,11 +1,13 @@
 //! The slow requests: response time by quantile, and the share that takes longer than a time.
 
-use super::{Figure, Table, answer, place_cells, place_head, shape};
+use super::Figure;
+use super::models::{answer, shape};
 use crate::chart::ScaleLaw;
-use crate::finding::Way;
-use crate::model::{Point, Report};
-use crate::number::{NONE, time};
 use crate::plot::{Axis, Layer, Marks, Plot};
+use kendall_analysis::PredictedBy;
+use kendall_analysis::Table;
+use kendall_analysis::{Point, Report};
+use kendall_stats::number::{NONE, time};
 
 /// The styles of lines from the lightest load to the heaviest.
 const STYLES: usize = 6;
@@ -119,14 +121,14 @@ fn times(lines: &[Line<'_>]) -> (f64, f64) {
 fn layers(report: &Report, lines: &[Line<'_>], at: impl Fn(f64, f64) -> (f64, f64)) -> Vec<Layer> {
     let mut layers = Vec::new();
     if let Some(first) = report.notations().first() {
-        for way in [Way::Formula, Way::Simulation] {
+        for way in [PredictedBy::Formula, PredictedBy::Simulation] {
             for line in lines {
                 let quantiles =
                     answer(line.point, first, way).map_or(&[][..], |answer| &answer.response.quantiles);
                 let points = quantiles.iter().map(|quantile| at(quantile.p, quantile.value_s.value));
                 let (class, marks) = match way {
-                    Way::Formula => (format!("tail beside load{}", line.style), Marks::line(points)),
-                    Way::Simulation => {
+                    PredictedBy::Formula => (format!("tail beside load{}", line.style), Marks::line(points)),
+                    PredictedBy::Simulation => {
                         (format!("simulation load{}", line.style), Marks::points(shape(0), points))
                     }
                 };
@@ -150,10 +152,10 @@ fn table(report: &Report) -> Table {
         nearest.map(|(_, time_s)| *time_s)
     };
     let shown: Vec<f64> = SHOWN.into_iter().filter(|p| told().any(|point| at(point, *p).is_some())).collect();
-    let mut head = place_head(report);
+    let mut head = report.place_head();
     head.extend(shown.iter().map(|p| format!("p{}", (p * 1e7).round() / 1e5)));
     let row = |point: &Point| {
-        let mut row = place_cells(report, point);
+        let mut row = report.place_cells(point);
         row.extend(shown.iter().map(|p| at(point, *p).map_or_else(|| NONE.to_owned(), time)));
         row
     };

@@ -1,17 +1,20 @@
 //! What a system bears: its response time against its throughput, and its throughput against its users.
 
+use kendall_analysis::Table;
+use kendall_analysis::table::time_cell;
 use kendall_evidence::expect::{Expectation, Measure, Side};
 use kendall_station::{Answer, Estimate};
 
+use super::models::{answer, model_layers};
 use super::response::{MEASURED, as_run_caption, capacity_x};
-use super::{Figure, LOG_FROM, Table, answer, model_layers, place_cells, place_head, time_cell};
+use super::{Figure, LOG_FROM};
 use crate::chart::ScaleLaw;
-use crate::finding::Way;
-use crate::model::{FactorKind, Point, Report};
-use crate::number::{NONE, significant};
 use crate::plot::{Axis, Layer, Marks, Plot, Which};
-use crate::scaling::{Scaling, UslSeen};
 use crate::svg::Marker;
+use kendall_analysis::PredictedBy;
+use kendall_analysis::{FactorKind, Point, Report};
+use kendall_analysis::{Scaling, UslSeen};
+use kendall_stats::number::{NONE, significant};
 
 /// The least ratio between throughputs that are worth an axis.
 const SPREAD: f64 = 1.3;
@@ -177,11 +180,11 @@ impl Panel<'_> {
     }
 
     /// Throughput and mean response: along the formula's curve, in which all that comes is served, or at the points.
-    fn modelled(&self, notation: &str, way: Way, end: f64) -> Vec<(f64, f64)> {
-        let ours = |curve: &&crate::Curve| {
+    fn modelled(&self, notation: &str, way: PredictedBy, end: f64) -> Vec<(f64, f64)> {
+        let ours = |curve: &&kendall_analysis::Curve| {
             curve.notation == notation && self.report.group_name(&curve.group) == self.title
         };
-        let curve = self.report.curves.iter().find(ours).filter(|_| way == Way::Formula);
+        let curve = self.report.curves.iter().find(ours).filter(|_| way == PredictedBy::Formula);
         if let Some(curve) = curve.filter(|curve| !curve.mean_response_s.is_empty()) {
             return curve
                 .mean_response_s
@@ -227,10 +230,10 @@ fn trail(label: &str, points: Vec<(f64, f64)>) -> Vec<Layer> {
 }
 
 fn table(report: &Report, groups: &[(String, Vec<&Point>)]) -> Table {
-    let mut head = place_head(report);
+    let mut head = report.place_head();
     head.extend(["throughput [1/s]", "mean response", "p99 response"].map(str::to_owned));
     let row = |point: &&Point| {
-        let mut row = place_cells(report, point);
+        let mut row = report.place_cells(point);
         row.push(number_cell(point.measured.throughput_per_s));
         row.push(time_cell(Some(point.measured.response.mean_s)));
         row.push(time_cell(point.measured.response.quantile(0.99)));
@@ -274,10 +277,10 @@ fn users_plot(points: &[&Point], usl: &UslSeen) -> Plot {
 }
 
 fn users_table(report: &Report) -> Table {
-    let mut head = place_head(report);
+    let mut head = report.place_head();
     head.push("throughput [1/s]".to_owned());
     let row = |point: &Point| {
-        let mut row = place_cells(report, point);
+        let mut row = report.place_cells(point);
         row.push(number_cell(point.measured.throughput_per_s));
         row
     };

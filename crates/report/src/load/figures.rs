@@ -1,12 +1,13 @@
 //! The two figures of a load: what passed along time, and the three times by quantile.
 
+use kendall_analysis::Table;
 use kendall_evidence::streamed::{Series, SeriesBin, Streamed, TimesSeen};
 use kendall_record::Outcome;
 
 use crate::chart::{Quantity, ScaleLaw};
-use crate::figure::{Figure, Table};
-use crate::number::{NONE, significant, time};
+use crate::figure::Figure;
 use crate::plot::{Axis, Layer, Marks, Plot};
+use kendall_stats::number::{NONE, significant, time};
 
 const SIZE: (f64, f64) = (560.0, 270.0);
 /// The table of a figure has no more rows than this.

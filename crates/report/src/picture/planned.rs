@@ -16,7 +16,7 @@ pub fn planned(title: String, here: &Plan, line: &[(f64, Plan)]) -> Picture {
         Series::new("asked for", Mark::Hollow(0), at(&here.response)),
     ];
     series.extend(here.waiting.iter().map(|waiting| Series::new("", Mark::Hollow(1), at(waiting))));
-    let requests = format!("requests for ± {} (log scale)", crate::number::percent(here.precision));
+    let requests = format!("requests for ± {} (log scale)", kendall_stats::number::percent(here.precision));
     Picture {
         title,
         plots: vec![Plot {

@@ -6,8 +6,8 @@
 use super::clip::{Pixel, Window};
 use super::{Axis, Layer, Marks, Plot, SHADES, Which, shade};
 use crate::chart::{Frame, Quantity, Scale, ScaleLaw, Tick};
-use crate::number::{percent, significant, time};
 use crate::svg::{Anchor, Marker, Path, Svg};
+use kendall_stats::number::{percent, significant, time};
 
 /// A letter of a label is about so wide.
 const LETTER: f64 = 6.7;

@@ -1,8 +1,16 @@
 //! The legend of plots: each label once, with a small drawing of its marks.
 
 use super::{Layer, Marks, Plot};
-use crate::figure::Key;
 use crate::svg::{Marker, Svg};
+
+/// One entry of a legend.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Key {
+    /// The mark, as SVG.
+    pub svg: String,
+    /// What it stands for.
+    pub label: String,
+}
 
 const SIZE: (f64, f64) = (34.0, 16.0);
 

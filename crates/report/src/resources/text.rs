@@ -2,9 +2,8 @@
 
 use kendall_probe::{Bottleneck, Connections, Place, Profile, Summary, Use};
 
-use super::bytes;
 use crate::flame::functions;
-use crate::number::{NONE, percent, significant, time};
+use kendall_stats::number::{NONE, percent, significant, time};
 
 /// Functions that are listed.
 const MOST_FUNCTIONS: usize = 10;
@@ -147,4 +146,13 @@ fn threads(server: &Use) -> String {
         text += &format!("{:<24} {:>6}\n", format!("and {count} more"), significant(cores, 2));
     }
     text
+}
+
+/// A number of bytes with the unit that fits.
+pub(super) fn bytes(bytes: f64) -> String {
+    let (unit, size) = [("GB", 1e9), ("MB", 1e6), ("kB", 1e3)]
+        .into_iter()
+        .find(|(_, size)| bytes >= *size)
+        .unwrap_or(("B", 1.0));
+    format!("{} {unit}", significant(bytes / size, 2))
 }

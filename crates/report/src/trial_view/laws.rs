@@ -1,11 +1,12 @@
 //! Service times and gaps against their laws, quantile by quantile, and how unevenly requests come.
 
-use super::{AgainstLaw, TrialView};
 use crate::chart::ScaleLaw;
-use crate::figure::{Figure, Table};
-use crate::number::{significant, time};
+use crate::figure::Figure;
 use crate::plot::{Axis, Layer, Marks, Numbers, Plot, Which};
 use crate::svg::Marker;
+use kendall_analysis::Table;
+use kendall_analysis::{AgainstLaw, TrialView};
+use kendall_stats::number::{significant, time};
 
 const SIZE: (f64, f64) = (370.0, 330.0);
 
@@ -70,7 +71,7 @@ fn quantiles(against: &AgainstLaw, what: &str) -> Plot {
 
 fn dispersion(view: &TrialView) -> Plot {
     let all = || view.dispersion.iter();
-    let numbers = |of: fn(&super::Dispersion) -> f64| all().map(of).collect::<Numbers>();
+    let numbers = |of: fn(&kendall_analysis::Dispersion) -> f64| all().map(of).collect::<Numbers>();
     let most = all().map(|one| one.index.max(one.poisson.1)).fold(1.0, f64::max);
     let mut layers = vec![
         Layer::new(

@@ -1,14 +1,15 @@
 //! What passed along time: rates, requests in flight and queued, response times, cores.
 
+use kendall_analysis::Table;
 use kendall_probe::{Line, Role, Timeline};
 use kendall_record::Outcome;
 
-use super::{Interval, TrialView};
 use crate::chart::ScaleLaw;
-use crate::figure::{Figure, Table};
-use crate::number::{NONE, significant, time};
+use crate::figure::Figure;
 use crate::plot::{Axis, Layer, Marks, Numbers, Plot};
 use crate::svg::Marker;
+use kendall_analysis::{Interval, TrialView};
+use kendall_stats::number::{NONE, significant, time};
 
 const SIZE: (f64, f64) = (560.0, 230.0);
 /// The table of intervals has no more rows.
@@ -51,39 +52,30 @@ pub(super) fn figure(view: &TrialView, cores: Option<&Timeline>) -> Figure {
     )
 }
 
-impl TrialView {
-    /// From when to when an interval is.
-    fn bounds_s(&self, at: usize) -> (f64, f64) {
-        let end_s =
-            if at + 1 == self.intervals.len() { self.length_s } else { (at + 1) as f64 * self.interval_s };
-        (at as f64 * self.interval_s, end_s)
-    }
+/// A number of each interval, at its middle.
+fn along(view: &TrialView, of: impl Fn(&Interval, f64) -> Option<f64>) -> (Numbers, Numbers) {
+    let point = |(at, interval): (usize, &Interval)| {
+        let (from_s, to_s) = view.bounds_s(at);
+        let value = of(interval, (to_s - from_s).max(f64::MIN_POSITIVE));
+        (f64::midpoint(from_s, to_s), value.unwrap_or(f64::NAN))
+    };
+    let (x, y) = view.intervals.iter().enumerate().map(point).unzip();
+    (Numbers(x), Numbers(y))
+}
 
-    /// A number of each interval, at its middle.
-    fn along(&self, of: impl Fn(&Interval, f64) -> Option<f64>) -> (Numbers, Numbers) {
-        let point = |(at, interval): (usize, &Interval)| {
-            let (from_s, to_s) = self.bounds_s(at);
-            let value = of(interval, (to_s - from_s).max(f64::MIN_POSITIVE));
-            (f64::midpoint(from_s, to_s), value.unwrap_or(f64::NAN))
-        };
-        let (x, y) = self.intervals.iter().enumerate().map(point).unzip();
-        (Numbers(x), Numbers(y))
-    }
+fn line(view: &TrialView, label: &str, class: &str, of: impl Fn(&Interval, f64) -> Option<f64>) -> Layer {
+    let (x, y) = along(view, of);
+    Layer::new(label, class, Marks::Line { x, y })
+}
 
-    fn line(&self, label: &str, class: &str, of: impl Fn(&Interval, f64) -> Option<f64>) -> Layer {
-        let (x, y) = self.along(of);
-        Layer::new(label, class, Marks::Line { x, y })
+/// A plot along the time of the trial, over its warm-up.
+fn plot_over_time(view: &TrialView, title: String, y: Axis, mut layers: Vec<Layer>) -> Plot {
+    if view.left_out_s > 0.0 {
+        let (to, note) = (view.left_out_s, "left out".to_owned());
+        layers.insert(0, Layer::unnamed("overload", Marks::Area { from: 0.0, to, note }));
     }
-
-    /// A plot along the time of the trial, over its warm-up.
-    fn plot_over_time(&self, title: String, y: Axis, mut layers: Vec<Layer>) -> Plot {
-        if self.left_out_s > 0.0 {
-            let (to, note) = (self.left_out_s, "left out".to_owned());
-            layers.insert(0, Layer::unnamed("overload", Marks::Area { from: 0.0, to, note }));
-        }
-        let x = Axis::times("time since the start", ScaleLaw::Linear, (0.0, self.length_s));
-        Plot { title, x, y, layers, size: SIZE }
-    }
+    let x = Axis::times("time since the start", ScaleLaw::Linear, (0.0, view.length_s));
+    Plot { title, x, y, layers, size: SIZE }
 }
 
 /// The largest number of lines and points, with some room above it.
@@ -99,12 +91,12 @@ fn top(layers: &[Layer]) -> f64 {
 
 fn rates(view: &TrialView) -> Plot {
     let mut layers = vec![
-        view.line("due", LINES[1], |one, span_s| Some(one.due() as f64 / span_s)),
-        view.line("sent", LINES[2], |one, span_s| Some(one.sent as f64 / span_s)),
-        view.line("completed", LINES[0], |one, span_s| Some(one.completed as f64 / span_s)),
+        line(view, "due", LINES[1], |one, span_s| Some(one.due() as f64 / span_s)),
+        line(view, "sent", LINES[2], |one, span_s| Some(one.sent as f64 / span_s)),
+        line(view, "completed", LINES[0], |one, span_s| Some(one.completed as f64 / span_s)),
     ];
     for (outcome, shape, class) in FAILURES {
-        let (x, y) = view.along(|one, span_s| {
+        let (x, y) = along(view, |one, span_s| {
             let count = one.due[outcome as usize];
             (count > 0).then(|| count as f64 / span_s)
         });
@@ -114,29 +106,29 @@ fn rates(view: &TrialView) -> Plot {
         }
     }
     let y = Axis::numbers("requests [1/s]", ScaleLaw::Linear, (0.0, top(&layers)));
-    view.plot_over_time(format!("Requests per second in trial {}", view.trial), y, layers)
+    plot_over_time(view, format!("Requests per second in trial {}", view.trial), y, layers)
 }
 
 fn in_flight(view: &TrialView) -> Plot {
-    let (x, low) = view.along(|one, _| Some(one.in_flight.least));
-    let (_, high) = view.along(|one, _| Some(one.in_flight.most));
+    let (x, low) = along(view, |one, _| Some(one.in_flight.least));
+    let (_, high) = along(view, |one, _| Some(one.in_flight.most));
     let mut layers = vec![
         Layer::new("in flight", "band", Marks::Band { x, low, high }),
-        view.line("in flight", "ecdf", |one, _| Some(one.in_flight.mean)),
+        line(view, "in flight", "ecdf", |one, _| Some(one.in_flight.mean)),
     ];
     if view.intervals.iter().any(|one| one.queued.is_some()) {
-        layers.push(view.line("queued", LINES[1], |one, _| Some(one.queued?.mean)));
+        layers.push(line(view, "queued", LINES[1], |one, _| Some(one.queued?.mean)));
     }
     let y = Axis::numbers("requests", ScaleLaw::Linear, (0.0, top(&layers)));
-    view.plot_over_time(format!("Requests in flight and queued in trial {}", view.trial), y, layers)
+    plot_over_time(view, format!("Requests in flight and queued in trial {}", view.trial), y, layers)
 }
 
 fn responses(view: &TrialView) -> Plot {
     let all = [
-        view.line("p50", LINES[0], |one, _| one.p50_s),
-        view.line("p90", LINES[1], |one, _| one.p90_s),
-        view.line("p99", LINES[2], |one, _| one.p99_s),
-        view.line("longest", LINES[3], |one, _| one.longest_s),
+        line(view, "p50", LINES[0], |one, _| one.p50_s),
+        line(view, "p90", LINES[1], |one, _| one.p90_s),
+        line(view, "p99", LINES[2], |one, _| one.p99_s),
+        line(view, "longest", LINES[3], |one, _| one.longest_s),
     ];
     let told = |layer: &Layer| matches!(&layer.marks, Marks::Line { y, .. } if y.0.iter().any(|value| value.is_finite()));
     let layers: Vec<Layer> = all.into_iter().filter(told).collect();
@@ -152,7 +144,7 @@ fn responses(view: &TrialView) -> Plot {
         true => Axis::times("response time", ScaleLaw::Log, (low / 1.15, high * 1.15)),
         false => Axis::times("response time", ScaleLaw::Linear, (0.0, top(&layers))),
     };
-    view.plot_over_time(format!("Response times in trial {}", view.trial), y, layers)
+    plot_over_time(view, format!("Response times in trial {}", view.trial), y, layers)
 }
 
 fn heat(view: &TrialView) -> Plot {
@@ -185,7 +177,7 @@ fn heat(view: &TrialView) -> Plot {
         .fold((f64::INFINITY, 0.0f64), |(low, high), time_s| (low.min(time_s), high.max(time_s)));
     let (low, high) = if low < high { (low, high) } else { (1e-3, 1.0) };
     let y = Axis::times("response time", ScaleLaw::Log, (low / 1.1, high * 1.1));
-    view.plot_over_time(format!("Heat map of response times in trial {}", view.trial), y, layers)
+    plot_over_time(view, format!("Heat map of response times in trial {}", view.trial), y, layers)
 }
 
 fn used(view: &TrialView, timeline: &Timeline) -> Plot {
@@ -202,7 +194,7 @@ fn used(view: &TrialView, timeline: &Timeline) -> Plot {
     };
     let layers: Vec<Layer> = named.zip(LINES).map(layer).collect();
     let y = Axis::numbers("cores", ScaleLaw::Linear, (0.0, top(&layers)));
-    view.plot_over_time(format!("Cores used in trial {}", view.trial), y, layers)
+    plot_over_time(view, format!("Cores used in trial {}", view.trial), y, layers)
 }
 
 fn name(outcome: Outcome) -> String {

@@ -1,10 +1,11 @@
 //! How many requests took how long, to the last quantile that the sample tells.
 
-use super::TrialView;
 use crate::chart::ScaleLaw;
-use crate::figure::{Figure, Table};
-use crate::number::time;
+use crate::figure::Figure;
 use crate::plot::{Axis, Layer, Marks, Plot};
+use kendall_analysis::Table;
+use kendall_analysis::TrialView;
+use kendall_stats::number::time;
 
 const SIZE: (f64, f64) = (560.0, 300.0);
 /// Quantiles that stand in the table.

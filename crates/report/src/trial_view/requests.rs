@@ -1,13 +1,14 @@
 //! One lane a request: from due to over, by stage.
 
+use kendall_analysis::Table;
 use kendall_record::Outcome;
 
-use super::{Stages, TrialView, Window, WindowOf};
 use crate::chart::ScaleLaw;
-use crate::figure::{Figure, Table};
-use crate::number::{NONE, time};
+use crate::figure::Figure;
 use crate::plot::{Axis, Layer, Marks, Plot};
 use crate::svg::Marker;
+use kendall_analysis::{Stages, TrialView, Window, WindowOf};
+use kendall_stats::number::{NONE, time};
 
 const WIDTH: f64 = 760.0;
 /// A detail has lanes of this height; those of a whole trial share a height.
@@ -58,37 +59,31 @@ impl Stage {
     }
 }
 
-impl Stages {
-    /// From when to when it was in which stage.
-    fn spans_s(&self) -> Vec<(Stage, f64, f64)> {
-        let last = match (self.finished_s, self.queued_s, self.sent_s) {
-            (Some(_), _, _) => Stage::ToClient,
-            (None, Some(_), _) => Stage::Queued,
-            (None, None, Some(_)) => Stage::Out,
-            (None, None, None) => Stage::ToSend,
-        };
-        let instants = [
-            (Stage::ToSend, self.sent_s),
-            (Stage::ToServer, self.queued_s),
-            (Stage::Queued, self.started_s),
-            (Stage::Served, self.finished_s),
-            (last, Some(self.ended_s)),
-        ];
-        let mut from_s = self.due_s;
-        let mut spans = Vec::new();
-        for (stage, to_s) in instants {
-            let Some(to_s) = to_s else { continue };
-            if to_s > from_s {
-                spans.push((stage, from_s, to_s));
-                from_s = to_s;
-            }
+/// From when to when it was in which stage.
+fn spans_s(request: &Stages) -> Vec<(Stage, f64, f64)> {
+    let last = match (request.finished_s, request.queued_s, request.sent_s) {
+        (Some(_), _, _) => Stage::ToClient,
+        (None, Some(_), _) => Stage::Queued,
+        (None, None, Some(_)) => Stage::Out,
+        (None, None, None) => Stage::ToSend,
+    };
+    let instants = [
+        (Stage::ToSend, request.sent_s),
+        (Stage::ToServer, request.queued_s),
+        (Stage::Queued, request.started_s),
+        (Stage::Served, request.finished_s),
+        (last, Some(request.ended_s)),
+    ];
+    let mut from_s = request.due_s;
+    let mut spans = Vec::new();
+    for (stage, to_s) in instants {
+        let Some(to_s) = to_s else { continue };
+        if to_s > from_s {
+            spans.push((stage, from_s, to_s));
+            from_s = to_s;
         }
-        spans
     }
-
-    fn out_s(&self) -> f64 {
-        self.ended_s - self.due_s
-    }
+    spans
 }
 
 /// `None` where nothing was due.
@@ -133,7 +128,7 @@ fn plot(window: &Window, view: &TrialView) -> Plot {
     let lane = |place: usize| (lanes - 1 - place) as f64;
     let mut spans: Vec<(Stage, f64, f64, f64)> = Vec::new();
     for (place, request) in requests.iter().enumerate() {
-        spans.extend(request.spans_s().into_iter().map(|(stage, from, to)| (stage, lane(place), from, to)));
+        spans.extend(spans_s(request).into_iter().map(|(stage, from, to)| (stage, lane(place), from, to)));
     }
     let layer = |stage: Stage| {
         let of = || spans.iter().filter(move |span| span.0 == stage);
@@ -236,10 +231,10 @@ mod tests {
         // A stamp that is earlier than the one before it, as clocks are read one after the other.
         let crossed = Stages { queued_s: Some(1.05), ..KNOWN };
         for stages in [KNOWN, untold, never, turned_away, crossed] {
-            let spans = stages.spans_s();
+            let spans = spans_s(&stages);
             assert_eq!((spans[0].1, spans[spans.len() - 1].2), (1.0, 2.0));
             assert!(spans.windows(2).all(|pair| pair[0].2 == pair[1].1), "no gap and no overlap");
         }
-        assert_eq!(KNOWN.spans_s().len(), 5);
+        assert_eq!(spans_s(&KNOWN).len(), 5);
     }
 }

@@ -3,10 +3,11 @@
 use askama::Template;
 use kendall_probe::Timeline;
 
-use super::{TrialView, laws, over_time, quantiles, requests};
+use super::{laws, over_time, quantiles, requests};
 use crate::figure::{Figure, Named};
-use crate::model::{Report, TrialLine};
-use crate::number::{NONE, time};
+use kendall_analysis::TrialView;
+use kendall_analysis::{Report, TrialLine};
+use kendall_stats::number::{NONE, time};
 
 /// All trials together take no more of a page than this, but for the first, which is always shown.
 const MOST_BYTES: usize = 2_000_000;
@@ -71,13 +72,13 @@ impl Shown {
         let place = line.and_then(|line| report.points.get(line.point?)).map(|point| report.place(point));
         let label = place.map_or_else(|| view.trial.clone(), |place| format!("{place} · {}", view.trial));
         let figures =
-            Figures { label: &label, sentences: sentences(view, line), figures: figures(report, view) };
+            Figures { label: &label, sentences: sentences(view, line), figures: drawn(report, view) };
         let html = figures.render().expect("rendering to a string fails only where a value's Display does");
         Self { id: view.trial.clone(), label, html }
     }
 }
 
-fn figures(report: &Report, view: &TrialView) -> Vec<(&'static str, Figure)> {
+fn drawn(report: &Report, view: &TrialView) -> Vec<(&'static str, Figure)> {
     let resources = report.resources.iter().find(|one| one.trial == view.trial);
     let timeline: Option<&Timeline> = resources.map(|one| &one.summary.timeline);
     let mut figures = vec![("trial-time", over_time::figure(view, timeline))];
@@ -87,17 +88,15 @@ fn figures(report: &Report, view: &TrialView) -> Vec<(&'static str, Figure)> {
     figures
 }
 
-impl TrialView {
-    /// The trial of a report that has most to tell: the one that its page shows first.
-    pub fn first_of(report: &Report) -> Option<&Self> {
-        by_weight(report).first().map(|&at| &report.trial_views[at])
-    }
+/// The trial of a report that has most to tell: the one that its page shows first.
+pub fn first_of(report: &Report) -> Option<&TrialView> {
+    by_weight(report).first().map(|&at| &report.trial_views[at])
+}
 
-    /// The figures of a trial of a report.
-    pub fn figures(&self, report: &Report) -> Vec<Named> {
-        let named = |(name, figure)| Named { name, figure, left: 0 };
-        figures(report, self).into_iter().map(named).collect()
-    }
+/// The figures of a trial of a report.
+pub fn figures(report: &Report, view: &TrialView) -> Vec<Named> {
+    let named = |(name, figure)| Named { name, figure, left: 0 };
+    drawn(report, view).into_iter().map(named).collect()
 }
 
 /// What is to be known of a trial before its figures are read.

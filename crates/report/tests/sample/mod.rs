@@ -1,7 +1,7 @@
 //! A report as the laboratory would make it, from a small queue computed here: two servers, uniform service times,
 //! models M/M/2 and M/G/2. The last rate is more than the servers can do.
 
-use kendall_report::{
+use kendall_analysis::{
     Counts, Curve, Factor, FactorKind, Growth, Modelled, Modelling, Point, Report, ServiceSeen,
     ServiceSpread, TrialLine,
 };

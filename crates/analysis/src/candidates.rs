@@ -1,0 +1,70 @@
+//! The replay of a combination's trials, and how wide theory expects their intervals to be.
+
+use kendall_evidence::{Candidates, Pair, RowClass, Rules, Trial, candidates};
+use kendall_simulation::StopRule;
+use kendall_station::{Answer, By, Discipline, Servers, Station};
+use kendall_stats as statistics;
+use kendall_theory::{Target, plan};
+
+use crate::report::point::ExpectedWidth;
+
+/// Requests that are replayed through each candidate, over all trials; of longer ones the first.
+const REPLAYED: usize = 100_000;
+/// Pairs that a report draws; more are thinned evenly.
+const DRAWN: usize = 2_000;
+/// Theory holds of the mean of a trial that is so many relaxation times long.
+const LONG: f64 = 20.0;
+
+/// The trials replayed through candidate stations; `None` where the server told no service times.
+pub fn replayed(
+    trials: &[Trial<'_>],
+    servers: Servers,
+    discipline: Discipline,
+    classes: &[RowClass],
+) -> Option<Candidates> {
+    let each = REPLAYED / trials.len().max(1);
+    let first = |trial: &Trial<'_>| trial.rows.len().min(each);
+    let begun: Vec<Trial<'_>> =
+        trials.iter().map(|trial| Trial { rows: &trial.rows[..first(trial)], ..*trial }).collect();
+    let mut found = candidates(&begun, &Rules::new(servers, discipline, classes)).ok()?;
+    found.best.pairs = thinned(found.best.pairs);
+    Some(found)
+}
+
+/// At most so many pairs, evenly by rank of the measured response, with both extremes.
+fn thinned(mut pairs: Vec<Pair>) -> Vec<Pair> {
+    pairs.sort_by(|a, b| a.measured_s.total_cmp(&b.measured_s));
+    if pairs.len() <= DRAWN {
+        return pairs;
+    }
+    (0..DRAWN).map(|i| pairs[i * (pairs.len() - 1) / (DRAWN - 1)]).collect()
+}
+
+/// How wide theory expects the intervals of an answer's means to be, if the system is this station. `None` where it has no
+/// steady state, or was not run to show it.
+pub fn expected(station: &Station, measured: &Answer, stop: StopRule) -> Option<ExpectedWidth> {
+    let By::Measurement { requests, trials } = measured.by else { return None };
+    if matches!(stop, StopRule::Runs { .. }) {
+        return None;
+    }
+    // The precision asked for decides nothing that is used here.
+    let plan = plan(station, 0.05).ok()?;
+    let requests = requests as f64;
+    // Few trials know their own spread badly, and Student's t has them pay for it; so must theory, to be comparable.
+    let freedom = trials.saturating_sub(1).max(1) as f64;
+    let t = if trials > 1 {
+        statistics::student_t(freedom, 0.975) / statistics::student_t(1e9, 0.975)
+    } else {
+        1.0
+    };
+    let half_width_s = |target: &Target| t * target.relative_half_width(requests) * target.mean_s;
+    let each = requests / trials as f64;
+    let is_long = each / plan.rate_per_s > LONG * plan.warmup.relaxation_s;
+    let seen_s = measured.response.mean_s.half_width();
+    let chance = is_long.then(|| plan.response.chance_of_so_narrow(seen_s, trials, each)).flatten();
+    Some(ExpectedWidth {
+        response_s: half_width_s(&plan.response),
+        waiting_s: plan.waiting.as_ref().map(half_width_s),
+        chance,
+    })
+}

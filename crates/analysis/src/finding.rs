@@ -1,0 +1,14 @@
+//! What a report says in sentences: what was found, what is worth knowing, and every reason to doubt it.
+//!
+//! A finding is a value; its sentence is its `Display` ([`kind`]). What counts as one is decided in [`judge`], and which of the
+//! checks of assumptions are among them in [`assumption`].
+
+mod agreement;
+pub mod assumption;
+pub mod contrast;
+pub mod judge;
+pub mod kind;
+mod links;
+pub mod reason;
+pub mod severity;
+pub mod tail;

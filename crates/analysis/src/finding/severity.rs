@@ -1,0 +1,32 @@
+//! What a finding means to the reader.
+
+use kendall_evidence::check::Check;
+use serde::{Deserialize, Serialize};
+
+/// What a finding means to the reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// It answers the question.
+    Answer,
+    /// It explains something.
+    Note,
+    /// It is a reason not to trust a number.
+    Doubt,
+}
+
+/// What a broken assumption means to the reader: a doubt where numbers are not what they seem, else a note on the model.
+pub(super) fn of_broken(check: Check) -> Severity {
+    match check {
+        Check::Rate
+        | Check::OpenLoop
+        | Check::WarmUp
+        | Check::Retries
+        | Check::InteractiveLaw
+        | Check::ClockResolution
+        | Check::InstantsInOrder
+        | Check::Servers
+        | Check::Shares => Severity::Doubt,
+        _ => Severity::Note,
+    }
+}

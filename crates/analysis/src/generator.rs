@@ -1,0 +1,446 @@
+//! The one judge of the generator: who limited a run, the server or the generator that was to measure it. The terminal, the
+//! pages, the records, the search for a peak and the bottleneck of a server all show or ask this verdict. Every threshold
+//! stands here, with its reason.
+//!
+//! A run is generator-limited where requests left late although a connection was free, where the generator had hardly any
+//! time to spare, where it ran out of ports or files, where the sends were not what was asked for in rate or law, or where its
+//! books do not balance. What it measured then is partly itself. A wait for a connection is not its fault, but a doubt; a server that cannot follow is a
+//! result.
+
+mod sentence;
+
+use kendall_evidence::peak::{self, Aim, Sighting};
+use kendall_load::{LagShare, RunSummary, Timing};
+use kendall_probe::GeneratorJudged;
+use kendall_record::Outcome;
+use kendall_station::{Arrivals, Law};
+use kendall_stats::number::{percent, significant, time};
+use kendall_stats::{LittleCheck, anderson_darling_exponential};
+use serde::{Deserialize, Serialize};
+
+/// Lags up to this are as good as none, in nanoseconds: about what waking a thread takes.
+const FINE_LAG_NS: u64 = 50_000;
+/// Nor does a lag count that makes up no more than this share of the response times: their own interval is rarely narrower.
+const LAG_SHARE: f64 = 0.05;
+/// With fewer responses the p99 is one single request: only from here on is there an upper end, with 95 % confidence, to what
+/// 99 % of all stay within (0.99²⁹⁹ < 0.05).
+const TELLS_P99: u64 = 299;
+/// A generator that uses more of a core than this has no time to spare for a burst.
+const BUSY: f64 = 0.8;
+/// The achieved rate may differ from the rate that was due by this share: ten times less than what Lancet allows, and more than
+/// a schedule of thousands of requests loses to its ends.
+const RATE: f64 = 0.01;
+/// A generator that waits longer than this share of a run for a processor is not alone on its core.
+const RUN_QUEUE: f64 = 0.1;
+/// p-values below this count as significant.
+const SIGNIFICANT: f64 = 1e-3;
+/// Gaps whose coefficient of variation differs by no more load a server like those asked for.
+const GAP_CV: f64 = 0.05;
+/// The same for the index of dispersion.
+const DISPERSION: f64 = 0.1;
+/// Fewer gaps than this have no law.
+const GAPS: usize = 100;
+/// Fewer sends than this have no rate.
+const DUE_AT_LEAST: u64 = 20;
+/// The lag may be this share of an objective for response times: less does not decide whether it is met.
+const LATE_OF_OBJECTIVE: f64 = 0.1;
+
+/// Who limited a run, and what that is judged by.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GeneratorVerdict {
+    /// Whether the run can be trusted.
+    pub trust: Trust,
+    /// Every check, held or not.
+    pub checks: Vec<Check>,
+    /// Why the generator limited the run, each as a clause; none where it did not.
+    pub limits: Vec<Limit>,
+    /// Other reasons to doubt the run.
+    pub doubts: Vec<Doubt>,
+}
+
+/// Whether a run can be trusted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    /// Every check held.
+    #[default]
+    Trustworthy,
+    /// The generator did its part, and still something may have changed what was seen.
+    Doubtful,
+    /// What was measured is partly the generator.
+    GeneratorLimited,
+}
+
+/// What is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Checked {
+    /// The rate of the sends beside that of the schedule.
+    Rate,
+    /// How late requests with a free connection were begun.
+    Lag,
+    /// The share of a core that the generator used.
+    Processor,
+    /// How long it was kept waiting for one.
+    RunQueue,
+    /// The law of the gaps between sends.
+    Gaps,
+    /// How the sends bunch.
+    Dispersion,
+    /// Little's law, over the generator's own books.
+    Little,
+    /// Waits for a free connection.
+    Connections,
+}
+
+/// One check of a run: what was asked, and what was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// What.
+    pub what: Checked,
+    /// What should be, in words.
+    pub asked: String,
+    /// What was, in words.
+    pub found: String,
+    /// Whether that is so; `None` where there is too little to say, or nothing was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<bool>,
+}
+
+/// Why a generator limited what it was to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// Requests left late although a connection was free.
+    Late {
+        /// 99 % left at most this late, in seconds.
+        lag_p99_s: f64,
+        /// Its share of the mean, the median or the 99th percentile of the response times, whichever is largest.
+        #[serde(default)]
+        share: f64,
+    },
+    /// It had hardly any time to spare.
+    Busy {
+        /// The share of one core that it used.
+        core_share: f64,
+    },
+    /// Others kept it from its core.
+    Waited {
+        /// The share of the run that it was ready and did not run.
+        share: f64,
+    },
+    /// It sent at another rate than was due.
+    Rate {
+        /// Sends over what was due.
+        ratio: f64,
+    },
+    /// Its sends came by another law than was asked for.
+    Gaps {
+        /// The coefficient of variation of the gaps.
+        cv: f64,
+        /// That of the law.
+        asked: f64,
+    },
+    /// Its sends bunched otherwise than was asked for.
+    Dispersion {
+        /// The index of dispersion of the sends per millisecond.
+        index: f64,
+        /// That of the law.
+        asked: f64,
+    },
+    /// Connections failed, and requests with them, because it had no port or file left.
+    OwnFailures {
+        /// How many.
+        count: u64,
+    },
+    /// Its books do not balance.
+    Little {
+        /// Arrival rate × response over the number present, less 1.
+        gap: f64,
+    },
+}
+
+/// Another reason to doubt a run than its generator. Its sentence is its `Display`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doubt {
+    /// Requests waited in the generator for a free connection.
+    Connections {
+        /// How many.
+        waited: u64,
+        /// Of how many.
+        sent: u64,
+    },
+    /// Requests ended unsent, because too many waited for a connection already.
+    TurnedAway {
+        /// How many.
+        count: u64,
+    },
+    /// Requests were still out when the run ended.
+    Unanswered {
+        /// How many.
+        count: u64,
+    },
+}
+
+/// Judges the generator of a run by the figures that it counted, against the arrivals that it was to make.
+pub fn judge(run: &RunSummary, arrivals: &Arrivals) -> GeneratorVerdict {
+    let mut judge = Judge::default();
+    judge.lag(run);
+    judge.rate(run, arrivals);
+    judge.processor(run);
+    judge.law(run, arrivals);
+    judge.little(run);
+    judge.connections(run);
+    judge.limit(run.own_failures == 0, Limit::OwnFailures { count: run.own_failures });
+    let Judge { checks, limits } = judge;
+    let (waited, turned_away) = (run.waited_for_connection, run.turned_away);
+    let unanswered = run.count(Outcome::Unanswered);
+    let doubts = [
+        (waited > 0).then_some(Doubt::Connections { waited, sent: run.sent }),
+        (turned_away > 0).then_some(Doubt::TurnedAway { count: turned_away }),
+        (unanswered > 0).then_some(Doubt::Unanswered { count: unanswered }),
+    ];
+    let doubts: Vec<Doubt> = doubts.into_iter().flatten().collect();
+    let trust = match (limits.is_empty(), doubts.is_empty()) {
+        (false, _) => Trust::GeneratorLimited,
+        (true, false) => Trust::Doubtful,
+        (true, true) => Trust::Trustworthy,
+    };
+    GeneratorVerdict { trust, checks, limits, doubts }
+}
+
+impl GeneratorVerdict {
+    /// The verdict as the search for a server's bottleneck asks for it.
+    pub fn as_judged(&self) -> GeneratorJudged {
+        let has = |wanted: fn(&Limit) -> bool| self.limits.iter().any(wanted);
+        if has(|limit| matches!(limit, Limit::Late { .. })) {
+            GeneratorJudged::Late
+        } else if has(|limit| matches!(limit, Limit::Busy { .. })) {
+            GeneratorJudged::Busy
+        } else {
+            GeneratorJudged::Sound
+        }
+    }
+
+    /// How the generator may have decided whether a run met its objective: those of its limits that matter to the objective. A
+    /// rate that passes although the generator was late passes, because the lag counts as response time. A rate that fails by
+    /// more than the lag fails: an overloaded server misses the objective by more than any lag, and a server that keeps the
+    /// generator waiting for the processor that they share is not the generator's fault.
+    pub fn decided(&self, lag_p99_s: f64, seen: &Sighting, aim: &Aim) -> Option<String> {
+        // The thread that sends late reads answers late, too.
+        let late_s = 2.0 * lag_p99_s;
+        let fails_anyway = seen.value_s.is_some_and(|value| value.value - late_s > aim.slo.at_most_s);
+        if seen.outcome(aim) == peak::Outcome::Pass {
+            return None;
+        }
+        let matters = |limit: &&Limit| match limit {
+            // A request without a connection has no response time, and counts as failed.
+            Limit::OwnFailures { .. } => true,
+            _ if fails_anyway => false,
+            Limit::Late { .. } | Limit::Busy { .. } | Limit::Waited { .. } => {
+                late_s > LATE_OF_OBJECTIVE * aim.slo.at_most_s
+            }
+            Limit::Rate { .. } | Limit::Gaps { .. } | Limit::Dispersion { .. } | Limit::Little { .. } => true,
+        };
+        let matter: Vec<String> = self.limits.iter().filter(matters).map(ToString::to_string).collect();
+        (!matter.is_empty()).then(|| matter.join("; "))
+    }
+}
+
+/// The largest share of the response times that the lag of the generator makes up.
+fn lag_share(run: &RunSummary) -> f64 {
+    let LagShare { mean, p50, p99 } = run.lag_share;
+    let p99 = if run.responses() < TELLS_P99 { 0.0 } else { p99 };
+    mean.max(p50).max(p99)
+}
+
+/// Checks as they are made, and what they find wrong.
+#[derive(Default)]
+struct Judge {
+    checks: Vec<Check>,
+    limits: Vec<Limit>,
+}
+
+impl Judge {
+    fn check(
+        &mut self,
+        what: Checked,
+        asked: impl Into<String>,
+        found: impl Into<String>,
+        held: Option<bool>,
+    ) {
+        self.checks.push(Check { what, asked: asked.into(), found: found.into(), held });
+    }
+
+    fn limit(&mut self, held: bool, limit: Limit) {
+        if !held {
+            self.limits.push(limit);
+        }
+    }
+
+    /// The rate from the first send to the last. Sends that waited for a connection were not the generator's to make; nor is the
+    /// time that the first or the last took to connect, which over a link of 50 ms is 1 % of five seconds.
+    fn rate(&mut self, run: &RunSummary, arrivals: &Arrivals) {
+        let (achieved, due) = (run.sends.per_s, run.sends.due_per_s);
+        if matches!(arrivals, Arrivals::Closed { .. } | Arrivals::Attended(_))
+            || due <= 0.0
+            || run.sends.count < 2
+        {
+            return;
+        }
+        let ratio = achieved / due;
+        let found = format!("{}/s of {}/s", significant(achieved, 4), significant(due, 4));
+        let gaps = (run.sends.count - 1) as f64;
+        let (span_s, due_s) = (gaps / achieved, gaps / due);
+        let connecting_s = run.send_lag.max_ns.saturating_sub(run.lag.max_ns) as f64 / 1e9;
+        let held = (span_s - due_s).abs() - connecting_s <= RATE * due_s;
+        let waited = run.waited_for_connection > 0;
+        let told = run.sends.count >= DUE_AT_LEAST && (held || !waited);
+        self.check(Checked::Rate, "within 1 % of what was due", found, told.then_some(held));
+        self.limit(held || !told, Limit::Rate { ratio });
+    }
+
+    fn lag(&mut self, run: &RunSummary) {
+        let (lag_p99_s, share) = (run.lag.p99_ns as f64 / 1e9, lag_share(run));
+        let held = run.lag.p99_ns <= FINE_LAG_NS || share <= LAG_SHARE;
+        let found = format!("99 % within {}", time(lag_p99_s));
+        let asked = "p99 within 50 µs, or below 5 % of the response";
+        self.check(Checked::Lag, asked, found, (run.sent > 0).then_some(held));
+        self.limit(held, Limit::Late { lag_p99_s, share });
+    }
+
+    fn processor(&mut self, run: &RunSummary) {
+        let core_share = run.core_share();
+        let found = format!("{} of a core", percent(core_share));
+        if run.thread.timing == Timing::Precise {
+            self.check(Checked::Processor, "as much as it likes: it spins", found, None);
+        } else {
+            let held = core_share <= BUSY;
+            self.check(Checked::Processor, "below 80 % of a core", found, Some(held));
+            self.limit(held, Limit::Busy { core_share });
+        }
+        if let Some(run_queue_s) = run.thread.run_queue_s {
+            let share = run_queue_s / run.wall_s.max(1e-9);
+            let held = share < RUN_QUEUE;
+            let found = format!("{} of the run", percent(share));
+            self.check(Checked::RunQueue, "below 10 % of the run", found, Some(held));
+            self.limit(held, Limit::Waited { share });
+        }
+    }
+
+    /// Chance and effect together: of a million gaps every trifle is significant, and of a hundred hardly anything is.
+    fn law(&mut self, run: &RunSummary, arrivals: &Arrivals) {
+        let Arrivals::Open { gap } = arrivals else { return };
+        let (sends, asked) = (&run.sends, gap.scv().sqrt());
+        if sends.count <= GAPS as u64 || run.waited_for_connection > 0 || !asked.is_finite() {
+            let why = if run.waited_for_connection > 0 { "some waited for a connection" } else { "too few" };
+            self.check(Checked::Gaps, words(gap), why, None);
+            return;
+        }
+        // Two standard errors for gaps that are exponential; for others it is of this size.
+        let room = GAP_CV.max(3.0 * asked / (sends.count as f64).sqrt());
+        let near = (sends.gap_cv - asked).abs() <= room * asked.max(1.0);
+        let chance = chance(&sends.gaps_ns, gap);
+        let found = match chance {
+            Some((statistic, p)) => format!(
+                "CV {}, A² {} ({})",
+                significant(sends.gap_cv, 3),
+                significant(statistic, 2),
+                if p < SIGNIFICANT {
+                    "not by chance".to_owned()
+                } else {
+                    format!("p = {}", significant(p, 2))
+                }
+            ),
+            None => format!("CV {}", significant(sends.gap_cv, 3)),
+        };
+        self.check(Checked::Gaps, words(gap), found, Some(near));
+        self.limit(near, Limit::Gaps { cv: sends.gap_cv, asked });
+        self.dispersion(run, gap);
+    }
+
+    /// The index of dispersion of the counts is 1 at every width for Poisson arrivals, and 0 for constant ones; of others it
+    /// depends on the width.
+    fn dispersion(&mut self, run: &RunSummary, gap: &Law) {
+        let asked = match gap {
+            Law::Exponential { .. } => 1.0,
+            Law::Constant { .. } => 0.0,
+            _ => return,
+        };
+        // A window must hold a send at least, or constant gaps do not show.
+        let told: Vec<&kendall_load::Dispersion> =
+            run.sends.dispersion.iter().filter(|one| asked > 0.0 || one.window_s >= gap.mean_s()).collect();
+        let found: Vec<String> = told
+            .iter()
+            .map(|one| format!("{} in {}", significant(one.index, 3), whole_time(one.window_s)))
+            .collect();
+        if told.is_empty() {
+            return;
+        }
+        let off = |one: &kendall_load::Dispersion| {
+            let error = asked * (2.0 / one.windows as f64).sqrt();
+            (one.index - asked).abs() - (DISPERSION + 4.0 * error)
+        };
+        // Short constant gaps leave a fraction of a send in each window, which is 1/4 at most over its mean.
+        let worst = told.iter().copied().max_by(|a, b| off(a).total_cmp(&off(b))).expect("it is not empty");
+        let fraction = if asked == 0.0 { 0.25 * gap.mean_s() / worst.window_s } else { 0.0 };
+        let held = off(worst) <= fraction;
+        let wanted = format!("{} ± 0.1 in windows", significant(asked, 1));
+        self.check(Checked::Dispersion, wanted, found.join(", "), Some(held));
+        self.limit(held, Limit::Dispersion { index: worst.index, asked });
+    }
+
+    fn little(&mut self, run: &RunSummary) {
+        if run.little.in_system_s <= 0.0 {
+            return;
+        }
+        let (wall_s, sent) = (run.wall_s.max(1e-9), run.sent.max(1) as f64);
+        let law =
+            LittleCheck::new(run.little.in_system_s / wall_s, sent / wall_s, run.little.responses_s / sent);
+        let found = format!("off by {}", percent(law.relative_gap.abs()));
+        self.check(Checked::Little, "L = λW within 0.5 %", found, Some(law.holds()));
+        self.limit(law.holds(), Limit::Little { gap: law.relative_gap });
+    }
+
+    fn connections(&mut self, run: &RunSummary) {
+        let waited = run.waited_for_connection;
+        let found = match waited {
+            0 => format!("none, {} opened", run.connections_opened),
+            _ => format!(
+                "{waited} of {} waited, 99 % up to {}",
+                run.sent,
+                time(run.wait_for_connection.p99_ns as f64 / 1e9)
+            ),
+        };
+        self.check(Checked::Connections, "no request waits for one", found, Some(waited == 0));
+    }
+}
+
+/// The chance of gaps like these by their law: the test of Anderson and Darling, after what turns that law into the
+/// exponential one. `None` for a law without a density, or too few gaps.
+fn chance(gaps_ns: &[u64], gap: &Law) -> Option<(f64, f64)> {
+    if gaps_ns.len() < GAPS || gap.scv() <= 0.0 {
+        return None;
+    }
+    // −ln of the chance of a longer gap is exponential, whatever the law.
+    let exponential = |&ns: &u64| match gap {
+        Law::Exponential { .. } => ns as f64,
+        _ => -gap.survival(ns as f64 / 1e9).max(f64::MIN_POSITIVE).ln(),
+    };
+    let values: Vec<f64> = gaps_ns.iter().map(exponential).collect();
+    anderson_darling_exponential(&values).map(|tested| (tested.statistic, tested.p_value))
+}
+
+/// A law of gaps in words.
+fn words(gap: &Law) -> String {
+    format!("{} gaps, CV {}", gap.name(), significant(gap.scv().sqrt(), 3))
+}
+
+/// A time that is whole in its unit.
+fn whole_time(time_s: f64) -> String {
+    format!("{} ms", (time_s * 1e3).round())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,305 @@
+//! The stations that a measurement is laid beside, made from what was set and measured, and what they answer.
+
+use kendall_simulation::{StopRule, simulate};
+use kendall_station::{
+    Answer, Arrivals, Attendance, Class, Discipline, Kind, Law, Notation, Servers, Station,
+};
+use kendall_theory::formula;
+
+use crate::report::point::{Modelled, Modelling, ServiceSeen};
+use crate::thin::thinned;
+
+/// Service times that a model's empirical law keeps; more are thinned evenly.
+const KEPT_SERVICES: usize = 20_000;
+/// Places on a formula's curve.
+const CURVE_STEPS: u32 = 60;
+
+/// What models are made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed<'a> {
+    /// As they were set.
+    pub arrivals: &'a Arrivals,
+    /// As the server stamped them, ascending.
+    pub services_s: &'a [f64],
+    /// The classes that came, with their shares; empty for one.
+    pub classes: &'a [Class],
+    /// The servers of the system.
+    pub servers: Servers,
+    /// The order in which the system served.
+    pub discipline: Discipline,
+    /// The part of the response time that passes outside the station.
+    pub delay_s: f64,
+    /// How long to simulate, so that like is compared with like.
+    pub stop: StopRule,
+}
+
+/// How closely a model's service law follows the measured one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// The samples themselves.
+    Full,
+    /// A law with their mean and variance, for formulas that need no more.
+    TwoMoments,
+}
+
+impl Observed<'_> {
+    /// Mean and variation of the service times, where the server told them.
+    pub fn service(&self) -> Option<ServiceSeen> {
+        let n = self.services_s.len();
+        if n == 0 {
+            return None;
+        }
+        let mean_s = self.services_s.iter().sum::<f64>() / n as f64;
+        let variance = self.services_s.iter().map(|s| (s - mean_s).powi(2)).sum::<f64>() / n as f64;
+        Some(ServiceSeen { mean_s, scv: variance / (mean_s * mean_s), n: n as u64 })
+    }
+
+    /// The stations to compare with: those of the file, or the one that the settings describe. One that names no
+    /// order is of the order in which the system served, and one without a population has that of the load.
+    pub fn notations(&self, models: &[Notation]) -> Vec<Notation> {
+        let population = match self.arrivals {
+            Arrivals::Closed { population, .. } => Some(*population),
+            Arrivals::Attended(users) => Some(users.most()),
+            Arrivals::Open { .. } | Arrivals::Trace { .. } | Arrivals::Varying(_) | Arrivals::Sessions(_) => {
+                None
+            }
+        };
+        // FIFO goes without saying.
+        let order = Some(self.discipline).filter(|&discipline| discipline != Discipline::Fifo);
+        let fill = |notation: &Notation| Notation {
+            population: notation.population.or(population),
+            discipline: notation.discipline.or(order),
+            ..notation.clone()
+        };
+        if !models.is_empty() {
+            return models.iter().map(fill).collect();
+        }
+        let arrivals = self.arrivals.letter().parse().unwrap_or(Kind::General);
+        let (servers, capacity, discipline) = (self.servers, None, order);
+        vec![Notation { arrivals, service: Kind::General, servers, capacity, population, discipline }]
+    }
+
+    /// The station that a notation means here, or why it cannot be.
+    pub fn station(&self, notation: &Notation, precision: Precision) -> Result<Station, String> {
+        let service = self.service().ok_or("the server did not tell its service times")?;
+        let law = match (notation.service, precision) {
+            (Kind::General, Precision::Full) => {
+                Law::empirical(thinned(self.services_s, KEPT_SERVICES)).map_err(|error| error.to_string())?
+            }
+            (kind, _) => law(kind, service.mean_s, service.scv)?,
+        };
+        let mut station = notation.station(Law::Constant { mean_s: 0.0 }, law);
+        station.arrivals = self.arrivals(notation)?;
+        station.classes = self.classes.to_vec();
+        Ok(station)
+    }
+
+    /// The arrivals themselves where the notation says G or names their own kind; else a renewal stream of the kind
+    /// it says, with their mean and variation.
+    fn arrivals(&self, notation: &Notation) -> Result<Arrivals, String> {
+        let kind = notation.arrivals;
+        let own = kind == Kind::General || self.arrivals.letter().parse() == Ok(kind);
+        let stream = |mean_s, scv| Ok(Arrivals::Open { gap: law(kind, mean_s, scv)? });
+        match (self.arrivals, notation.population) {
+            (Arrivals::Closed { population, .. }, Some(users)) if users != *population => {
+                Err(format!("the load was of {population} users, not of {users}"))
+            }
+            // Seen from the station, a user thinks until the next request arrives, the way there and back included.
+            (Arrivals::Closed { population, think }, _) => {
+                Ok(Arrivals::Closed { population: *population, think: self.thinking(think) })
+            }
+            (Arrivals::Attended(users), Some(most)) if most != users.most() => {
+                Err(format!("the load was of up to {} users, not of {most}", users.most()))
+            }
+            (Arrivals::Attended(users), _) => Ok(Arrivals::Attended(Attendance {
+                think: self.thinking(&users.think),
+                points: users.points.clone(),
+            })),
+            (_, Some(_)) => Err("it has a population, and the load was an open stream".into()),
+            (_, None) if own => Ok(self.arrivals.clone()),
+            (Arrivals::Open { gap }, None) => stream(gap.mean_s(), gap.scv()),
+            (Arrivals::Trace { instants_s }, None) => {
+                let gaps = instants_s.windows(2).map(|pair| pair[1] - pair[0]).collect();
+                let gaps = Law::empirical(gaps).map_err(|error| error.to_string())?;
+                stream(gaps.mean_s(), gaps.scv())
+            }
+            // Of the same mean rate, which then stays.
+            (Arrivals::Varying(profile), None) => stream(1.0 / profile.mean_rate_per_s(), 1.0),
+            (Arrivals::Sessions(sessions), None) => stream(1.0 / sessions.rate_per_s(), 1.0),
+        }
+    }
+
+    /// How a user thinks as the station sees it: until its next request arrives.
+    fn thinking(&self, think: &Law) -> Law {
+        let mean_s = think.mean_s() + self.delay_s;
+        match think.mean_s() {
+            0.0 => Law::Constant { mean_s },
+            _ => think.with_mean(mean_s),
+        }
+    }
+
+    /// What each station answers, by formula and by simulation, with the delay outside it added.
+    pub fn answers(&self, notations: &[Notation], order: Order, seed: u64) -> Vec<Modelled> {
+        let answer_of = |notation: &Notation| {
+            let station = self.station(notation, Precision::Full);
+            let ask = |way: &dyn Fn(&Station) -> Modelling| match &station {
+                Ok(station) => delayed(way(station), self.delay_s, station.mean_weight()),
+                Err(why) => Modelling::NoAnswer(why.clone()),
+            };
+            Modelled {
+                notation: label(notation, self.arrivals, order),
+                formula: ask(&|station| formula(station).into()),
+                simulation: ask(&|station| simulate(station, self.stop, seed).into()),
+            }
+        };
+        notations.iter().map(answer_of).collect()
+    }
+
+    /// Rate and the formula's answer for a station at it, the delay included, up to `most_per_s` or to where there is none.
+    pub fn curve(&self, notation: &Notation, most_per_s: f64) -> Vec<(f64, Answer)> {
+        let Ok(station) = self.station(notation, Precision::TwoMoments) else { return Vec::new() };
+        let at = |step: u32| {
+            let rate_per_s = most_per_s * f64::from(step) / f64::from(CURVE_STEPS);
+            let arrivals = station.arrivals.at_rate(rate_per_s)?;
+            let answer = formula(&Station { arrivals, ..station.clone() }).ok()?;
+            Some((rate_per_s, answer.delayed(self.delay_s, station.mean_weight())))
+        };
+        (1..=CURVE_STEPS).map_while(at).collect()
+    }
+}
+
+/// Whether the order of service is the same throughout an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// It is.
+    Same,
+    /// It is not.
+    Varied,
+}
+
+/// How a model is called in a report. Along an axis of users it is one model, with N for their number; where the order
+/// of service varies it is one model too, of whatever order its point has.
+pub fn label(notation: &Notation, arrivals: &Arrivals, order: Order) -> String {
+    let discipline = notation.discipline.filter(|_| order == Order::Same);
+    let notation = Notation { discipline, ..notation.clone() };
+    let mut parts: Vec<String> = notation.to_string().split('/').map(str::to_owned).collect();
+    if let (Arrivals::Closed { .. } | Arrivals::Attended(_), Some(population)) = (arrivals, parts.get_mut(4))
+    {
+        *population = "N".into();
+    }
+    parts.join("/")
+}
+
+/// A law of a kind with a measured mean and variation, as far as the kind has room for the latter.
+pub fn law(kind: Kind, mean_s: f64, scv: f64) -> Result<Law, String> {
+    let scv = match kind {
+        // Measured times that are uniform from 0 vary now a little more, now a little less than that.
+        Kind::Uniform => Some(scv.min(1.0 / 3.0)),
+        kind => kind.takes_scv().then_some(scv),
+    };
+    kind.law(mean_s, scv).map_err(|error| error.to_string())
+}
+
+/// A model's answer with the delay outside the station added to its response times.
+fn delayed(modelling: Modelling, delay_s: f64, mean_weight: f64) -> Modelling {
+    match modelling {
+        Modelling::Answer(answer) => Modelling::Answer(Box::new(answer.delayed(delay_s, mean_weight))),
+        Modelling::NoAnswer(why) => Modelling::NoAnswer(why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn observed<'a>(arrivals: &'a Arrivals, discipline: Discipline, classes: &'a [Class]) -> Observed<'a> {
+        Observed {
+            arrivals,
+            services_s: &[0.1, 0.2, 0.3],
+            classes,
+            servers: Servers::MIN,
+            discipline,
+            delay_s: 0.5,
+            stop: StopRule::default(),
+        }
+    }
+
+    fn model(text: &str) -> Notation {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn without_a_model_the_station_is_the_one_that_was_set() {
+        let poisson = Arrivals::poisson(2.0);
+        let named = |discipline| observed(&poisson, discipline, &[]).notations(&[])[0].to_string();
+        assert_eq!(named(Discipline::Fifo), "M/G/1");
+        assert_eq!(named(Discipline::Gittins), "M/G/1/Gittins");
+        let closed = Arrivals::Closed { population: 5, think: Law::Constant { mean_s: 1.0 } };
+        assert_eq!(observed(&closed, Discipline::Fifo, &[]).notations(&[])[0].to_string(), "D/G/1/∞/5");
+    }
+
+    #[test]
+    fn a_model_is_of_the_systems_order_unless_it_names_another() {
+        let poisson = Arrivals::poisson(2.0);
+        let seen = observed(&poisson, Discipline::Gittins, &[]);
+        let notations = seen.notations(&[model("M/M/1"), model("M/M/1/FIFO")]);
+        let order = |i: usize| seen.station(&notations[i], Precision::Full).unwrap().discipline;
+        assert_eq!((order(0), order(1)), (Discipline::Gittins, Discipline::Fifo));
+        assert_eq!(notations[0].to_string(), "M/M/1/Gittins");
+    }
+
+    #[test]
+    fn classes_are_modelled_in_every_order() {
+        let class = |name: &str, share, weight| Class { name: name.into(), share, weight, service: None };
+        let classes = [class("1", 0.7, 1.0), class("2", 0.3, 2.0)];
+        let poisson = Arrivals::poisson(2.0);
+        let seen = observed(&poisson, Discipline::Priority, &classes);
+        let station = |text: &str| seen.station(&seen.notations(&[model(text)])[0], Precision::Full).unwrap();
+        assert_eq!(station("M/G/1").classes.len(), 2);
+        // FIFO does not look at them, but its weighted response does.
+        assert_eq!(station("M/G/1/FIFO").classes.len(), 2);
+    }
+
+    #[test]
+    fn arrivals_are_their_own_unless_the_model_says_otherwise() {
+        let erlang = Arrivals::Open { gap: Law::Erlang { shape: 2, mean_s: 0.5 } };
+        let seen = observed(&erlang, Discipline::Fifo, &[]);
+        let arrivals = |text: &str| {
+            seen.station(&text.parse().unwrap(), Precision::Full).map(|station| station.arrivals)
+        };
+        assert_eq!(arrivals("G/G/1"), Ok(erlang.clone()));
+        assert_eq!(arrivals("M/G/1"), Ok(Arrivals::poisson(2.0)));
+        assert!(arrivals("M/G/1/∞/5").unwrap_err().contains("open stream"));
+
+        let trace = Arrivals::trace("0\n1\n3\n").unwrap();
+        let seen = observed(&trace, Discipline::Fifo, &[]);
+        let station = |text: &str| seen.station(&text.parse().unwrap(), Precision::Full).unwrap();
+        assert_eq!(station("G/G/1").arrivals, trace);
+        assert_eq!(station("M/G/1").arrivals, Arrivals::Open { gap: Law::Exponential { mean_s: 1.5 } });
+    }
+
+    #[test]
+    fn a_user_thinks_for_the_delay_as_well() {
+        let closed = Arrivals::Closed { population: 5, think: Law::Exponential { mean_s: 1.0 } };
+        let seen = observed(&closed, Discipline::Fifo, &[]);
+        let notation = &seen.notations(&[model("M/M/1")])[0];
+        let think = Law::Exponential { mean_s: 1.5 };
+        let station = seen.station(notation, Precision::Full).unwrap();
+        assert_eq!(station.arrivals, Arrivals::Closed { population: 5, think });
+        assert_eq!(label(notation, &closed, Order::Same), "M/M/1/∞/N");
+        let gittins: Notation = "M/M/1/∞/5/Gittins".parse().unwrap();
+        assert_eq!(label(&gittins, &closed, Order::Same), "M/M/1/∞/N/Gittins");
+        assert_eq!(label(&gittins, &closed, Order::Varied), "M/M/1/∞/N");
+        assert!(
+            seen.station(&"M/M/1/∞/7".parse().unwrap(), Precision::Full).unwrap_err().contains("5 users")
+        );
+    }
+
+    #[test]
+    fn a_uniform_model_takes_measured_times_that_vary_a_little_more() {
+        let services_s = [0.0, 0.0, 1.0, 1.0];
+        let poisson = Arrivals::poisson(0.5);
+        let seen = Observed { services_s: &services_s, ..observed(&poisson, Discipline::Fifo, &[]) };
+        assert!(seen.station(&"M/U/1".parse().unwrap(), Precision::Full).is_ok());
+    }
+}

@@ -1,0 +1,268 @@
+//! What the replays of a report say: the sentence that stands first, the table of candidates, and the intervals that theory
+//! expects beside those that were measured.
+
+use std::fmt;
+
+use kendall_evidence::{ArrivedBy, Candidate, Candidates, Fit, Verdict};
+use serde::{Deserialize, Serialize};
+
+use crate::report::Report;
+use crate::report::point::Point;
+use crate::table::Table;
+use kendall_stats::number::{NONE, few, list, percent, significant, time};
+
+/// How many candidates the table shows; the system's own is always among them.
+const SHOWN: usize = 7;
+
+/// What the replay of the point that tells most says, worded by `Display`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Replayed {
+    place: String,
+    verdict: Verdict,
+    best: Named,
+    /// Where the best is not the system's own: the latter.
+    own: Option<Named>,
+    /// Told apart from the best and nearest to it, of another number of servers and of another order.
+    others: Vec<Named>,
+    /// Others that predict alike.
+    alike: Vec<String>,
+    /// How many points were replayed, and those at which the system's own station is not the one that explains them.
+    points: usize,
+    otherwise: Vec<String>,
+}
+
+/// A candidate and its errors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Named {
+    name: String,
+    fit: Fit,
+}
+
+impl Named {
+    fn of(candidate: &Candidate) -> Self {
+        Self { name: name(candidate), fit: candidate.fit.clone() }
+    }
+
+    /// "4 servers FIFO would be 24 % too short", by the quantile where the mean is not off.
+    fn off(&self) -> String {
+        let side = |error: f64| if error > 0.0 { "too long" } else { "too short" };
+        let Fit { mean_error, .. } = self.fit;
+        let at_p95 = self.fit.quantile_error(0.95).filter(|error| error.abs() > mean_error.abs());
+        match at_p95 {
+            _ if mean_error.abs() >= 0.05 => {
+                format!("{} would be {} {}", self.name, percent(mean_error.abs()), side(mean_error))
+            }
+            Some(error) => format!("{} would be {} {} at p95", self.name, percent(error.abs()), side(error)),
+            None => format!("{} would miss each by {}", self.name, percent(self.fit.relative_error)),
+        }
+    }
+}
+
+/// "3 servers FIFO", "1 server FIFO with room for 50".
+fn name(candidate: &Candidate) -> String {
+    let servers = candidate.servers.get();
+    let plural = if servers == 1 { "" } else { "s" };
+    let room = candidate.capacity.map_or_else(String::new, |room| format!(" with room for {room}"));
+    format!("{servers} server{plural} {}{room}", candidate.discipline.in_words())
+}
+
+/// The point whose replay tells most: of those that tell servers and order, the one where the nearest that is not the
+/// station is worst beside the one that is; else the fullest.
+pub fn telling(report: &Report) -> Option<(&Point, &Candidates)> {
+    let replayed = report.points.iter().filter_map(|point| Some((point, point.replay.as_ref()?)));
+    let tells = |(point, candidates): &(&Point, &Candidates)| {
+        let error = |candidate: &Candidate| candidate.fit.relative_error;
+        let rival = candidates.ranked.iter().find(|candidate| candidate.told_apart).map(error);
+        match (candidates.verdict, candidates.ranked.first().map(error), rival) {
+            (Verdict::Explained, Some(best), Some(rival)) => (2, rival / best.max(f64::MIN_POSITIVE)),
+            (Verdict::Explained | Verdict::CannotTell, ..) => (1, point.measured.utilisation.value),
+            (Verdict::Unexplained, ..) => (0, point.measured.utilisation.value),
+        }
+    };
+    replayed.max_by(|a, b| {
+        let (a, b) = (tells(a), tells(b));
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+    })
+}
+
+/// What the replays say, if there are any.
+pub fn replayed(report: &Report) -> Option<Replayed> {
+    let (point, candidates) = telling(report)?;
+    let best = candidates.ranked.first()?;
+    let own = (candidates.own > 0).then(|| Named::of(&candidates.ranked[candidates.own]));
+    let others = [
+        nearest(candidates, |other| other.discipline == best.discipline),
+        nearest(candidates, |other| other.servers == best.servers),
+    ];
+    let otherwise = |point: &&Point| {
+        let own = |candidates: &Candidates| candidates.ranked[candidates.own].told_apart;
+        point.replay.as_ref().is_some_and(|found| own(found) || found.verdict == Verdict::Unexplained)
+    };
+    Some(Replayed {
+        place: report.place(point),
+        verdict: candidates.verdict,
+        best: Named::of(best),
+        own,
+        others: others.into_iter().flatten().map(Named::of).collect(),
+        alike: candidates.alike().skip(1).map(name).collect(),
+        points: report.points.iter().filter(|point| point.replay.is_some()).count(),
+        otherwise: report.points.iter().filter(otherwise).map(|point| report.place(point)).collect(),
+    })
+}
+
+/// The station that explains a point best, in words.
+pub fn best_name(candidates: &Candidates) -> String {
+    candidates.ranked.first().map_or_else(String::new, name)
+}
+
+/// The best of those that were told apart and are like the best in this.
+fn nearest(candidates: &Candidates, like: impl Fn(&Candidate) -> bool) -> Option<&Candidate> {
+    candidates.ranked.iter().skip(1).find(|candidate| candidate.told_apart && like(candidate))
+}
+
+impl fmt::Display for Replayed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, best, .. } = self;
+        let error = percent(best.fit.relative_error);
+        if self.verdict == Verdict::Unexplained {
+            write!(
+                f,
+                "Replayed with its own arrivals and service times, the run at {place} is that of no number of servers and \
+                 no order of service that was tried: the best, {}, is off by {error} of the mean response. Something else \
+                 decides how long requests take.",
+                best.name
+            )?;
+            return self.write_others(f);
+        }
+        write!(
+            f,
+            "Replayed through {}, the run's own arrivals and service times predict each response at {place} to {error}",
+            best.name
+        )?;
+        if let Some(correlation) = best.fit.correlation {
+            write!(f, " (correlation {})", shown_correlation(correlation))?;
+        }
+        let off: Vec<String> = self.others.iter().map(Named::off).collect();
+        match (self.verdict, off.as_slice()) {
+            (Verdict::CannotTell, _) => write!(
+                f,
+                "; {} would predict the same, for too few requests waited to tell them apart.",
+                some(&self.alike)
+            )?,
+            (_, []) => f.write_str(".")?,
+            _ => write!(f, "; {}.", off.join(", "))?,
+        }
+        if let Some(own) = &self.own {
+            write!(f, " The system was to be {}: {}.", own.name, own.off())?;
+        }
+        self.write_others(f)
+    }
+}
+
+impl Replayed {
+    /// What the other points say of the system's own station.
+    fn write_others(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let others: Vec<String> =
+            self.otherwise.iter().filter(|place| **place != self.place).cloned().collect();
+        match (self.points, others.as_slice()) {
+            (0 | 1, _) => Ok(()),
+            (_, []) if self.own.is_none() && self.verdict != Verdict::Unexplained => {
+                write!(f, " No other point contradicts that.")
+            }
+            (_, []) => Ok(()),
+            _ => write!(f, " The system's own station does not explain the run at {}.", few(&others)),
+        }
+    }
+}
+
+/// "0.999", and never rounded up to 1.
+fn shown_correlation(correlation: f64) -> String {
+    let digits = ((correlation * 1e4).floor() / 1e4).max(-1.0);
+    if digits >= 0.9995 { "above 0.999".to_owned() } else { format!("{digits:.3}") }
+}
+
+/// A few names, and how many more there are.
+fn some(names: &[String]) -> String {
+    const MOST: usize = 3;
+    match names.len() {
+        0..=MOST => list(names),
+        many => format!("{} and {} others", names[..MOST].join(", "), many - MOST),
+    }
+}
+
+/// The candidates of the point that tells most: the best of them, and the system's own.
+pub fn table(report: &Report) -> Option<(String, Table)> {
+    let (point, candidates) = telling(report)?;
+    let head =
+        ["servers", "order", "mean", "p50", "p95", "p99", "each", "correlation", ""].map(str::to_owned);
+    let shown = candidates.ranked.iter().enumerate().filter(|(at, _)| *at < SHOWN || *at == candidates.own);
+    let row = |(at, candidate): (usize, &Candidate)| {
+        let Candidate { servers, discipline, capacity, fit, told_apart } = candidate;
+        let signed = |error: Option<f64>| error.map_or_else(|| NONE.to_owned(), signed);
+        let remark = match (at == candidates.own, *told_apart) {
+            (true, true) => "the system's own; told apart",
+            (true, false) => "the system's own",
+            (false, true) => "told apart",
+            (false, false) if at == 0 => "the best",
+            (false, false) => "predicts alike",
+        };
+        vec![
+            servers.to_string(),
+            format!(
+                "{}{}",
+                discipline.in_words(),
+                capacity.map_or_else(String::new, |room| format!(", room for {room}"))
+            ),
+            signed(Some(fit.mean_error)),
+            signed(fit.quantile_error(0.50)),
+            signed(fit.quantile_error(0.95)),
+            signed(fit.quantile_error(0.99)),
+            percent(fit.relative_error),
+            fit.correlation.map_or_else(|| NONE.to_owned(), |value| format!("{value:.3}")),
+            remark.to_owned(),
+        ]
+    };
+    let title = format!("Which station explains the run at {}", report.place(point));
+    Some((title, Table { head: head.to_vec(), rows: shown.map(row).collect() }))
+}
+
+/// What the numbers of the table and the figure are, in words.
+pub fn caption(report: &Report) -> Option<String> {
+    let (_, Candidates { best, .. }) = telling(report)?;
+    let instants = match best.arrived_by {
+        ArrivedBy::Server => "the instants at which the server had each request, by its own stamps",
+        ArrivedBy::Client => "the instants at which each request was sent, for the server told none",
+    };
+    let left_out = match best.left_out {
+        0 => String::new(),
+        1 => " One request without a service time is left out.".to_owned(),
+        many => format!(" {many} requests without a service time are left out."),
+    };
+    Some(format!(
+        "Each candidate was given {instants}, and the server-side service times, of {} requests; to the \
+         predictions are added what each request left late and {}, the median of what passed outside the station, so that no \
+         measured waiting is given away. Errors of mean and quantiles are \
+         predicted over measured, less 1; “each” is the mean absolute error of a request over the mean response.{left_out}",
+        best.compared,
+        time(best.delay_s),
+    ))
+}
+
+fn signed(error: f64) -> String {
+    let sign = if error < 0.0 { "−" } else { "+" };
+    match percent(error.abs()).as_str() {
+        "0 %" => "±0 %".to_owned(),
+        size => format!("{sign}{size}"),
+    }
+}
+
+/// The half-width of a measured mean, and the one that theory expects: "0.90, theory 0.85", as a share of the mean.
+pub fn expected_share(mean_s: f64, expected_s: Option<f64>) -> Option<String> {
+    let share = expected_s? / mean_s;
+    (share.is_finite() && share > 0.0).then(|| format!("theory ± {}", percent(share)))
+}
+
+/// A number of requests or a ratio as words of a sentence.
+pub fn times_narrower(half_width_s: f64, expected_s: f64) -> String {
+    significant(expected_s / half_width_s.max(f64::MIN_POSITIVE), 2)
+}

@@ -1,0 +1,13 @@
+//! What the factors of an experiment do to one measure.
+
+use kendall_evidence::effects::Effects;
+use serde::{Deserialize, Serialize};
+
+/// The effects on one measure. Factors are counted as in [`Report::factors`](crate::report::Report::factors), levels as in [`crate::report::factor::Factor::values`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EffectsSeen {
+    /// On what: "mean response".
+    pub of: String,
+    /// What they are.
+    pub effects: Effects,
+}

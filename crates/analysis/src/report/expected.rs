@@ -1,0 +1,13 @@
+//! What was expected of a system at one combination, judged.
+
+use kendall_evidence::expect::Judged;
+use serde::{Deserialize, Serialize};
+
+/// An expectation at one combination, judged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExpectedAt {
+    /// Factor and value, as in [`crate::report::point::Point::settings`].
+    pub settings: Vec<(String, String)>,
+    /// What was expected, what was seen, and the verdict.
+    pub judged: Judged,
+}

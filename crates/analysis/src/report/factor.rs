@@ -1,0 +1,63 @@
+//! What was varied in an experiment, and how its values read.
+
+use serde::{Deserialize, Serialize};
+
+/// Something that was varied.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Its name, as in the experiment file: "rate".
+    pub name: String,
+    /// The unit of its values, as it follows a number: "/s", "ms"; empty without one.
+    pub unit: String,
+    /// How its values are shown.
+    #[serde(default)]
+    pub kind: FactorKind,
+    /// Whether it is what the generator was told, and not the system: a rate, a number of clients.
+    #[serde(default)]
+    pub is_load: bool,
+    /// Its values, as text without the unit.
+    pub values: Vec<String>,
+}
+
+/// How the values of a factor are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FactorKind {
+    /// Along a line of numbers.
+    #[default]
+    Number,
+    /// One beside the other.
+    Category,
+}
+
+impl Factor {
+    /// Its name with its unit in brackets: "rate [1/s]".
+    pub fn title(&self) -> String {
+        let Self { name, unit, .. } = self;
+        match unit.as_str() {
+            "" => name.clone(),
+            per if per.starts_with('/') => format!("{name} [1{per}]"),
+            unit => format!("{name} [{unit}]"),
+        }
+    }
+}
+
+/// The value of a factor among settings.
+pub fn value_of<'a>(settings: &'a [(String, String)], factor: &str) -> &'a str {
+    settings.iter().find(|(name, _)| name == factor).map_or("", |(_, value)| value)
+}
+
+/// The values of some factors in words: "length 3 kB, cache off".
+pub fn words(factors: &[Factor], settings: &[(String, String)]) -> String {
+    let word = |factor: &Factor| {
+        let value = value_of(settings, &factor.name);
+        format!("{} {}", factor.name, with_unit(value, &factor.unit))
+    };
+    factors.iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
+/// A value with its unit: "80/s", "20 ms".
+pub fn with_unit(value: &str, unit: &str) -> String {
+    let space = if unit.is_empty() || unit.starts_with(['/', '%']) { "" } else { " " };
+    format!("{value}{space}{unit}")
+}

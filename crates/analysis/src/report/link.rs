@@ -1,0 +1,82 @@
+//! The emulated link of a trial: what was asked of it, and what was measured.
+
+use kendall_station::Estimate;
+use kendall_stats::number::{percent, significant, time};
+use serde::{Deserialize, Serialize};
+
+/// The link of one trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialLink {
+    /// The trial, as in [`TrialLine`](crate::report::trial::TrialLine).
+    pub trial: String,
+    /// How the link was emulated: "user-space over veth, namespaces as root".
+    pub emulated: String,
+    /// How that differs from a link of packets, where it does.
+    #[serde(default)]
+    pub differs: Option<String>,
+    /// Each of its properties, each way.
+    pub properties: Vec<LinkProperty>,
+    /// How much later than the model says packets left during the trial: half of them, 99 of 100, and the latest, in s.
+    /// `None` where none left.
+    pub late_s: Option<[f64; 3]>,
+}
+
+/// One property of one way of a link, asked and measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkProperty {
+    /// The way: "up" is from client to server, "down" back.
+    pub way: String,
+    /// What it is.
+    pub quantity: LinkQuantity,
+    /// What was asked for; `None` where nothing was, as for a rate without limit.
+    pub asked: Option<f64>,
+    /// What was measured; `None` where that was not possible.
+    pub measured: Option<Estimate>,
+    /// Whether the one is the other, as far as the measurement can tell.
+    pub holds: Option<bool>,
+}
+
+/// What of a link is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkQuantity {
+    /// How long a packet takes, in s.
+    Delay,
+    /// The standard deviation of that, in s.
+    Jitter,
+    /// Bits per second.
+    Rate,
+    /// The share of packets that are lost.
+    Loss,
+}
+
+impl LinkQuantity {
+    /// Its name in a sentence.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Delay => "delay",
+            Self::Jitter => "jitter",
+            Self::Rate => "rate",
+            Self::Loss => "loss",
+        }
+    }
+
+    /// A value of it with its unit.
+    pub fn words(self, value: f64) -> String {
+        match self {
+            Self::Delay | Self::Jitter => time(value),
+            Self::Rate => rate(value),
+            Self::Loss => percent(value),
+        }
+    }
+}
+
+/// A rate in the unit that fits it: "9.98 Mbit/s".
+fn rate(bits_per_s: f64) -> String {
+    let (unit, factor) = match bits_per_s {
+        rate if rate >= 1e9 => ("Gbit/s", 1e9),
+        rate if rate >= 1e6 => ("Mbit/s", 1e6),
+        _ => ("kbit/s", 1e3),
+    };
+    format!("{} {unit}", significant(bits_per_s / factor, 3))
+}

@@ -1,0 +1,190 @@
+//! One combination of factors: what was measured there, and what formulas and simulation say of it.
+
+use std::fmt;
+
+use kendall_evidence::Candidates;
+use kendall_station::{Answer, By, Estimate};
+use serde::{Deserialize, Serialize};
+
+use crate::report::factor::value_of;
+
+/// One combination of factors: what was measured there, and what the models say of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Factor and value, as text without the unit, in the order of [`Report::factors`].
+    pub settings: Vec<(String, String)>,
+    /// The value of the first factor as a number; its place in the list (0, 1, …) where it is none.
+    pub x: f64,
+    /// Requests that were due per second, over all trials; `None` for a closed population.
+    pub offered_per_s: Option<f64>,
+    /// The measurement, over all trials.
+    pub measured: Answer,
+    /// The part of the response time that passes outside the station: network, accept, generator.
+    pub delay_s: f64,
+    /// Each model's answers. Their response times already include `delay_s`.
+    pub models: Vec<Modelled>,
+    /// Measured response times in ascending order: all of them, or an evenly thinned sample.
+    pub responses_s: Vec<f64>,
+    /// Shares of the requests and the response time that they stayed within, from the fastest to as far out as the number of
+    /// requests tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tail_s: Vec<(f64, f64)>,
+    /// The service times by the server's own stamps, where it gives them.
+    pub service: Option<ServiceSeen>,
+    /// The mean of the part of them that every request costs whatever it asks, where the server tells it apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fixed_s: Option<f64>,
+    /// How these spread; `None` where there are few, or all are alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<ServiceSpread>,
+    /// Offered rate × mean service time / servers; `None` for a closed population or without stamps.
+    pub utilisation_offered: Option<f64>,
+    /// Set where response times grow while the trials run, so that their mean depends on how long that is.
+    pub growing: Option<Growth>,
+    /// From the first request due to the last answer of a trial, over the trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_time_s: Option<Estimate>,
+    /// The trials' own arrivals and service times replayed through candidate stations, their pairs perhaps thinned; `None`
+    /// where the server told no service times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Candidates>,
+    /// How wide theory expects the intervals of the measured means to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<ExpectedWidth>,
+}
+
+/// One model beside the measurement: a station, answered by formula and by simulation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Modelled {
+    /// The station in Kendall's notation, as it stands in the experiment.
+    pub notation: String,
+    /// What queueing theory says.
+    pub formula: Modelling,
+    /// What the simulator says.
+    pub simulation: Modelling,
+}
+
+/// What one way of modelling gives: an answer, or the reason why there is none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Modelling {
+    /// Its answer.
+    Answer(Box<Answer>),
+    /// Why it has none, as a clause: "utilisation is 1.31, so the queue grows without bound".
+    NoAnswer(String),
+}
+
+impl Modelling {
+    /// The answer, if there is one.
+    pub fn answer(&self) -> Option<&Answer> {
+        match self {
+            Self::Answer(answer) => Some(answer),
+            Self::NoAnswer(_) => None,
+        }
+    }
+}
+
+impl<E: fmt::Display> From<Result<Answer, E>> for Modelling {
+    fn from(result: Result<Answer, E>) -> Self {
+        match result {
+            Ok(answer) => Self::Answer(Box::new(answer)),
+            Err(why) => Self::NoAnswer(why.to_string()),
+        }
+    }
+}
+
+/// The service times that the server stamped.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServiceSeen {
+    /// Their mean.
+    pub mean_s: f64,
+    /// Their squared coefficient of variation: variance / mean².
+    pub scv: f64,
+    /// How many there are.
+    pub n: u64,
+}
+
+/// A histogram of service times, and what laws expect of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServiceSpread {
+    /// The ends of its intervals, ascending; there are two or more.
+    pub edges_s: Vec<f64>,
+    /// The share of the requests in each interval.
+    pub shares: Vec<f64>,
+    /// Each law by its name, and the shares that it expects.
+    pub laws: Vec<(String, Vec<f64>)>,
+}
+
+impl ServiceSpread {
+    /// Whether it has an interval, and a share of each.
+    pub fn is_whole(&self) -> bool {
+        self.edges_s.len() == self.shares.len() + 1 && !self.shares.is_empty()
+    }
+}
+
+/// Response times that grow during a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Growth {
+    /// Mean response time of the requests due in the first half.
+    pub first_half_s: f64,
+    /// Mean response time of the requests due in the second half.
+    pub second_half_s: f64,
+}
+
+/// A formula's line over the first factor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// The model, as in [`Modelled::notation`].
+    pub notation: String,
+    /// The values of the factors after the first, as in [`Point::settings`]; empty with one factor.
+    pub group: Vec<(String, String)>,
+    /// First factor and mean response time, delay included, in ascending order of the factor. It ends where the
+    /// formula has no answer.
+    pub mean_response_s: Vec<(f64, f64)>,
+    /// First factor and mean waiting time, likewise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mean_waiting_s: Vec<(f64, f64)>,
+}
+
+/// Half the width of the 95 % interval that theory expects of a mean of so many requests, at this station, in so many
+/// trials as there were.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExpectedWidth {
+    /// Of the mean response time, in seconds.
+    pub response_s: f64,
+    /// Of the mean waiting time, in seconds, where requests wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_s: Option<f64>,
+    /// The chance that the trials' means spread as little as they did, or less; `None` where the trials are too few or too
+    /// short for theory to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chance: Option<f64>,
+}
+
+impl Point {
+    /// The value of a factor as text; empty if it has none.
+    pub fn setting(&self, factor: &str) -> &str {
+        value_of(&self.settings, factor)
+    }
+
+    /// Whether the mean response is a property of the system rather than of the length of the trials.
+    pub fn is_steady(&self) -> bool {
+        self.growing.is_none() && self.utilisation_offered.is_none_or(|utilisation| utilisation < 1.0)
+    }
+
+    /// Whether a model was simulated as the trials were run: so many requests, from an empty server. Its mean is to be
+    /// compared with theirs whether or not it is steady.
+    pub fn is_simulated_as_run(&self) -> bool {
+        self.models.iter().filter_map(|model| model.simulation.answer()).any(is_of_runs)
+    }
+
+    /// What the model with this notation says here.
+    pub fn model(&self, notation: &str) -> Option<&Modelled> {
+        self.models.iter().find(|model| model.notation == notation)
+    }
+}
+
+/// Whether an answer is of runs from an empty station.
+pub fn is_of_runs(answer: &Answer) -> bool {
+    matches!(answer.by, By::Simulation { runs: Some(_), .. })
+}

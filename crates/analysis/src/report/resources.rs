@@ -1,0 +1,31 @@
+//! What server, generator and machine used in a trial that was watched.
+
+use kendall_probe::{Bottleneck, Profile, Summary};
+use serde::{Deserialize, Serialize};
+
+/// What was seen while a trial ran.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Resources {
+    /// The trial.
+    pub trial: String,
+    /// Its point, if it is in the answers.
+    pub point: Option<usize>,
+    /// What server, generator and machine used.
+    pub summary: Summary,
+    /// What limited the server.
+    pub limit: Option<Bottleneck>,
+    /// The stacks of the server, where they were sampled.
+    pub profile: Option<Profile>,
+}
+
+impl Resources {
+    /// The cores that the server used; 0 where it was not watched.
+    pub fn server_cores(&self) -> f64 {
+        self.summary.server.as_ref().map_or(0.0, |server| server.cpu_cores)
+    }
+
+    /// Of several trials the one in which the server used most.
+    pub fn busiest(all: &[Self]) -> Option<&Self> {
+        all.iter().max_by(|a, b| a.server_cores().total_cmp(&b.server_cores()))
+    }
+}

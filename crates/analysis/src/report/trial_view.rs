@@ -1,0 +1,193 @@
+//! What happened in one trial, counted and thinned for the eye: along time, request by request, by law, by quantile.
+//!
+//! However many requests a trial has, its view is of some ten thousand numbers: intervals keep their least and largest value,
+//! as M4 does (Jugel et al. 2014, "M4: a visualization-oriented time series data aggregation"), and the slowest requests are
+//! always among those shown one by one.
+
+use kendall_record::Outcome;
+
+/// What happened in one trial. Times are in seconds since its start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrialView {
+    /// The trial, as [`crate::report::trial::TrialLine::id`] names it.
+    pub trial: String,
+    /// How many requests were due.
+    pub requests: u64,
+    /// Until the last request had ended.
+    pub length_s: f64,
+    /// Requests due before this are in no answer.
+    pub left_out_s: f64,
+    /// The length of an interval.
+    pub interval_s: f64,
+    /// What passed in each interval, from the start on.
+    pub intervals: Vec<Interval>,
+    /// How many requests due then took how long.
+    pub heat: Heat,
+    /// The slowest requests of all, by when they were due.
+    pub slowest: Vec<Ended>,
+    /// Requests without a right answer; evenly thinned where there are many.
+    pub failed: Vec<Ended>,
+    /// Requests one by one: the whole trial, then details of it.
+    pub windows: Vec<Window>,
+    /// Service times against the law that is closest to them; `None` where the server told none.
+    pub service: Option<AgainstLaw>,
+    /// Gaps between arrivals against the law that was asked for; `None` where no law was.
+    pub gaps: Option<AgainstLaw>,
+    /// How unevenly requests come, by the length of the spans in which they are counted.
+    pub dispersion: Vec<Dispersion>,
+    /// Share and response time: so many requests took no longer. As far as the sample tells, after the warm-up.
+    pub quantiles_s: Vec<(f64, f64)>,
+}
+
+impl TrialView {
+    /// From when to when an interval is.
+    pub fn bounds_s(&self, at: usize) -> (f64, f64) {
+        let end_s =
+            if at + 1 == self.intervals.len() { self.length_s } else { (at + 1) as f64 * self.interval_s };
+        (at as f64 * self.interval_s, end_s)
+    }
+}
+
+/// What passed in one interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Interval {
+    /// How the requests that were due in it ended, in the order of [`Outcome::ALL`].
+    pub due: [u64; Outcome::ALL.len()],
+    /// Requests sent in it.
+    pub sent: u64,
+    /// Answers that were complete in it.
+    pub completed: u64,
+    /// Requests that were due and not over.
+    pub in_flight: Spread,
+    /// Requests that the server had and no worker had taken up; `None` where the server does not tell.
+    pub queued: Option<Spread>,
+    /// Half of the requests due in it took no longer; `None` without any.
+    pub p50_s: Option<f64>,
+    /// 90 % took no longer; `None` for fewer than 10.
+    pub p90_s: Option<f64>,
+    /// 99 % took no longer; `None` for fewer than 100.
+    pub p99_s: Option<f64>,
+    /// The longest.
+    pub longest_s: Option<f64>,
+}
+
+impl Interval {
+    /// All requests that were due in it.
+    pub fn due(&self) -> u64 {
+        self.due.iter().sum()
+    }
+}
+
+/// A number over an interval of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spread {
+    /// The least.
+    pub least: f64,
+    /// The mean over time.
+    pub mean: f64,
+    /// The most.
+    pub most: f64,
+}
+
+/// Counts of requests by when they were due and how long they took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Heat {
+    /// Edges in time, one more than columns.
+    pub due_s: Vec<f64>,
+    /// Edges of response times, one more than rows, at equal ratios.
+    pub response_s: Vec<f64>,
+    /// Row by row from the fastest.
+    pub counts: Vec<u64>,
+}
+
+/// A request by when it was due and how long it was out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ended {
+    /// When it was due.
+    pub due_s: f64,
+    /// From then until it was over.
+    pub out_s: f64,
+    /// How.
+    pub outcome: Outcome,
+}
+
+/// Requests one by one, in the order in which they were due.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    /// What of the trial it is.
+    pub of: WindowOf,
+    /// The requests.
+    pub requests: Vec<Stages>,
+}
+
+/// What of a trial is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowOf {
+    /// All of it, thinned evenly, and so many of the slowest requests.
+    Whole {
+        /// How many of the slowest are shown.
+        slowest: usize,
+    },
+    /// Every request around the slowest one.
+    Slowest,
+    /// Every request around one of median response time.
+    Median,
+}
+
+/// The instants of one request; what is not known is `None`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stages {
+    /// Its number.
+    pub index: u64,
+    /// When it was due.
+    pub due_s: f64,
+    /// When it was sent.
+    pub sent_s: Option<f64>,
+    /// When the server queued it.
+    pub queued_s: Option<f64>,
+    /// When a worker took it up.
+    pub started_s: Option<f64>,
+    /// When the server had its answer.
+    pub finished_s: Option<f64>,
+    /// When it was over.
+    pub ended_s: f64,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+impl Stages {
+    /// From when it was due until it was over.
+    pub fn out_s(&self) -> f64 {
+        self.ended_s - self.due_s
+    }
+}
+
+/// Measured times against a law: where they follow it, each pair is of two equal times.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgainstLaw {
+    /// The law in words: "exponential law with mean 1.08 ms".
+    pub law: String,
+    /// Its squared coefficient of variation.
+    pub law_scv: f64,
+    /// How many were measured.
+    pub n: u64,
+    /// Their squared coefficient of variation.
+    pub scv: f64,
+    /// Quantiles of the law and of the measured times, ascending; thinned, with the extremes.
+    pub pairs_s: Vec<(f64, f64)>,
+    /// At quantiles of the law, in which range 95 % of samples of this size would have theirs.
+    pub expected_s: Vec<(f64, (f64, f64))>,
+}
+
+/// How unevenly requests come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dispersion {
+    /// The length of the spans of time in which they are counted.
+    pub span_s: f64,
+    /// How many such spans there are.
+    pub spans: u64,
+    /// Variance of the counts over their mean: 1 for a Poisson stream, 0 for constant gaps.
+    pub index: f64,
+    /// In which range 95 % of Poisson streams would have it.
+    pub poisson: (f64, f64),
+}

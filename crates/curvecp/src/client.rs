@@ -1,0 +1,209 @@
+//! The client's handshake: Hellos until a server answers with a Cookie, then Initiates until its first Message.
+
+use crate::keys::{BoxKey, nonce};
+use crate::layer::{MessageLayer, Role};
+use crate::nonce::{LongTermNonces, SendCounter};
+use crate::packet::{
+    CookieHeader, HELLO, HelloHeader, INITIATE_BEFORE_MESSAGE, InitiateHeader, MAX_INITIATE_MESSAGE, prefix,
+};
+use crate::session::{Ends, Filled, Session};
+use crate::transmit::TransmitBuffer;
+use crate::{ClientConfig, DomainName, Error, Extension, PublicKey, SecretKey, TAG};
+use rand_core::CryptoRng;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Hellos before a client gives up, and addresses it takes, at most.
+const HELLOS: usize = 8;
+/// How long a client repeats its Initiate before it gives up.
+const INITIATE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A client that waits for a Cookie.
+pub(crate) struct HelloPhase {
+    identity: SecretKey,
+    server: PublicKey,
+    name: DomainName,
+    addresses: Vec<SocketAddr>,
+    theirs: Extension,
+    ours: Extension,
+    capabilities: crate::Capabilities,
+    /// The public and secret short-term key, C' and c'.
+    client: PublicKey,
+    short: SecretKey,
+    /// Of C' and S: seals Hellos, opens Cookies.
+    hello_key: BoxKey,
+    counter: SendCounter,
+    hellos: usize,
+    /// When the last Hello left, and when the next will.
+    last: Duration,
+    next: Duration,
+}
+
+/// A client that waits for the server's first Message: what its Initiates are made of.
+pub(crate) struct InitiatePhase {
+    cookie: [u8; 96],
+    identity: PublicKey,
+    vouch: [u8; 64],
+    name: DomainName,
+    deadline: Duration,
+    /// From Hello to Cookie, where one Hello only went to that address.
+    pub(crate) round_trip: Option<Duration>,
+}
+
+/// What the time asks of a client that waits for a Cookie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HelloDue {
+    Later,
+    Now,
+    /// The last Hello was not answered.
+    Never,
+}
+
+impl HelloPhase {
+    pub(crate) fn new(
+        now: Duration,
+        config: &ClientConfig,
+        ours: Extension,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Self, Error> {
+        let mut addresses = config.addresses.clone();
+        if addresses.is_empty() || addresses.len() > HELLOS {
+            return Err(Error::AddressCount(addresses.len()));
+        }
+        // Fisher and Yates: clients spread over the server's addresses.
+        for i in (1..addresses.len()).rev() {
+            addresses.swap(i, (rng.next_u64() % (i as u64 + 1)) as usize);
+        }
+        let short = SecretKey::generate(rng);
+        Ok(Self {
+            identity: config.identity.clone(),
+            server: config.server,
+            name: config.name.clone(),
+            addresses,
+            theirs: config.server_extension,
+            ours,
+            capabilities: config.capabilities,
+            client: short.public_key(),
+            hello_key: short.box_key(&config.server).ok_or(Error::WeakServerKey)?,
+            short,
+            counter: SendCounter::new(rng),
+            hellos: 0,
+            last: now,
+            next: now,
+        })
+    }
+
+    pub(crate) fn deadline(&self) -> Duration {
+        self.next
+    }
+
+    pub(crate) fn due(&self, now: Duration) -> HelloDue {
+        match self.hellos {
+            _ if now < self.next => HelloDue::Later,
+            HELLOS => HelloDue::Never,
+            _ => HelloDue::Now,
+        }
+    }
+
+    /// The address tried last, the only one from which a Cookie is taken.
+    fn address(&self) -> Option<SocketAddr> {
+        let tried = self.hellos.checked_sub(1)?;
+        Some(self.addresses[tried % self.addresses.len()])
+    }
+
+    /// Sends the next Hello, to the next address; false where the buffer is full.
+    ///
+    /// The k-th waits 1.5^k s and up to as much again, as in the reference.
+    pub(crate) fn fill(
+        &mut self,
+        now: Duration,
+        buffer: &mut TransmitBuffer,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> bool {
+        let Some(packet) = buffer.next_packet() else { return false };
+        let counter = self.counter.next().expect("a counter lasts longer than eight packets");
+        HelloHeader { to: self.theirs, from: self.ours, client: self.client, counter }.write(packet);
+        let sealed = &mut packet[HelloHeader::LENGTH..HELLO];
+        sealed[TAG..].fill(0);
+        sealed[TAG..TAG + self.capabilities.len()].copy_from_slice(&self.capabilities);
+        self.hello_key.seal(&nonce(prefix::HELLO, &counter.to_le_bytes()), sealed);
+        let wait = 1.5_f64.powi(self.hellos as i32);
+        let jitter = (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        self.next = now + Duration::from_secs_f64(wait * (1.0 + jitter));
+        self.last = now;
+        self.hellos += 1;
+        buffer.push(self.address().expect("a Hello was just counted"), HELLO);
+        true
+    }
+
+    /// Takes a Cookie. `None` where it is not authentic, or not from the address that was tried last.
+    pub(crate) fn cookie(
+        &mut self,
+        now: Duration,
+        from: SocketAddr,
+        header: &CookieHeader,
+        sealed: &mut [u8],
+        rng: &mut (impl CryptoRng + ?Sized),
+        nonces: &mut dyn LongTermNonces,
+    ) -> Option<(InitiatePhase, Session)> {
+        if self.address() != Some(from) || (header.to, header.from) != (self.ours, self.theirs) {
+            return None;
+        }
+        let text = self.hello_key.open(&nonce(prefix::COOKIE, &header.nonce), sealed)?;
+        let (server_short, cookie) = text.split_first_chunk()?;
+        let shared = self.short.box_key(&PublicKey(*server_short))?;
+        let unique = nonces.next();
+        let mut vouch = [0; 64];
+        vouch[..16].copy_from_slice(&unique);
+        vouch[16 + TAG..].copy_from_slice(&self.client.0);
+        self.identity.box_key(&self.server)?.seal(&nonce(prefix::VOUCH, &unique), &mut vouch[16..]);
+        let counter = std::mem::replace(&mut self.counter, SendCounter::new(rng));
+        let ends = Ends { role: Role::Client, client: self.client, ours: self.ours, theirs: self.theirs };
+        let session = Session::new(ends, shared, (from, true), counter, rng);
+        let phase = InitiatePhase {
+            cookie: *cookie.first_chunk()?,
+            identity: self.identity.public_key(),
+            vouch,
+            name: self.name.clone(),
+            deadline: now + INITIATE_TIMEOUT,
+            round_trip: (self.hellos <= self.addresses.len()).then(|| now.saturating_sub(self.last)),
+        };
+        Some((phase, session))
+    }
+}
+
+impl InitiatePhase {
+    pub(crate) fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
+    /// Writes Initiates with all that `layer` wants to send: until the server has answered, each message goes in one, so
+    /// that any of them opens the connection.
+    pub(crate) fn fill(
+        &self,
+        now: Duration,
+        layer: &mut MessageLayer,
+        session: &mut Session,
+        buffer: &mut TransmitBuffer,
+    ) -> Filled {
+        const MESSAGE: usize = InitiateHeader::LENGTH + INITIATE_BEFORE_MESSAGE;
+        // The message layer asks for more space than an Initiate has; its answer is within the limit.
+        let mut message = [0; crate::packet::MAX_MESSAGE];
+        loop {
+            let Some(packet) = buffer.next_packet() else { return Filled::Buffer };
+            let Some(length) = layer.poll_transmit(now, MAX_INITIATE_MESSAGE, &mut message) else {
+                return Filled::Everything;
+            };
+            let Some(counter) = session.next_counter() else { return Filled::Counters };
+            let Ends { client, ours: from, theirs: to, .. } = *session.ends();
+            InitiateHeader { to, from, client, cookie: self.cookie, counter }.write(packet);
+            let sealed = &mut packet[InitiateHeader::LENGTH..MESSAGE + length];
+            sealed[TAG..TAG + 32].copy_from_slice(&self.identity.0);
+            sealed[TAG + 32..TAG + 96].copy_from_slice(&self.vouch);
+            sealed[TAG + 96..INITIATE_BEFORE_MESSAGE].copy_from_slice(self.name.as_bytes());
+            sealed[INITIATE_BEFORE_MESSAGE..].copy_from_slice(&message[..length]);
+            session.seal_initiate(counter, sealed);
+            buffer.push(session.address(), MESSAGE + length);
+        }
+    }
+}

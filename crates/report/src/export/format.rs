@@ -1,0 +1,141 @@
+//! What a format of other tools is, and what there is to write.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use kendall_analysis::{Report, TrialLine};
+use kendall_archive::read_trial;
+use kendall_record::{RecordError, RequestRow};
+
+use crate::export::suite::Suite;
+
+/// A format of other tools.
+pub trait Export: fmt::Debug + Send + Sync {
+    /// Its name on the command line: "csv".
+    fn name(&self) -> &'static str;
+
+    /// What is in it, as a clause of the command's help.
+    fn about(&self) -> &'static str;
+
+    /// The usual name of what is written: with its extension, where it is a file.
+    fn file(&self) -> &'static str;
+
+    /// Whether a file is written or a folder of files.
+    fn target(&self) -> Target {
+        Target::File
+    }
+
+    /// Whether there is nothing to write without a trial that counts.
+    fn needs_trials(&self) -> bool {
+        true
+    }
+
+    /// Writes a run to a file, or into a folder that is there.
+    ///
+    /// # Errors
+    /// Fails where a record cannot be read, the file cannot be written, or the format has nothing to say of the run.
+    fn write(&self, run: &Exported<'_>, to: &Path) -> Result<(), ExportError>;
+}
+
+/// What a format is written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// One file.
+    File,
+    /// A folder of files.
+    Folder,
+}
+
+/// A run that is written in other formats: the trials that count, and what was found.
+#[derive(Debug)]
+pub struct Exported<'a> {
+    /// The folder of the run.
+    pub folder: &'a Path,
+    /// The trials that are in its answers.
+    pub trials: Vec<ExportedTrial>,
+    /// Its answers.
+    pub answers: Answers<'a>,
+    /// What was expected of it.
+    pub expected: Suite<'a>,
+}
+
+/// The answers of a run.
+#[derive(Debug)]
+pub enum Answers<'a> {
+    /// Those of an experiment.
+    Experiment(&'a Report),
+    /// Those of a single load, as JSON.
+    Load(String),
+}
+
+/// A trial whose rows are written.
+#[derive(Clone, Debug)]
+pub struct ExportedTrial {
+    /// What it is called.
+    pub name: String,
+    /// Its point, as an index into [`Report::points`]; 0 for a single load.
+    pub point: usize,
+    /// The folder with its rows.
+    pub folder: PathBuf,
+    /// Requests due before this are its warm-up.
+    pub warmup_ns: i64,
+}
+
+impl<'a> Exported<'a> {
+    /// The run of an experiment, of which a report was made.
+    pub fn experiment(folder: &'a Path, report: &'a Report) -> Self {
+        let trial = |line: &TrialLine| {
+            Some(ExportedTrial {
+                name: line.id.clone(),
+                point: line.point?,
+                folder: folder.join("trials").join(&line.id),
+                warmup_ns: line.left_out.map_or(0, |left_out| left_out.until_ns),
+            })
+        };
+        Self {
+            folder,
+            trials: report.trials.iter().filter_map(trial).collect(),
+            answers: Answers::Experiment(report),
+            expected: Suite::of(report),
+        }
+    }
+}
+
+impl ExportedTrial {
+    /// Its rows, read from its folder.
+    ///
+    /// # Errors
+    /// Fails where they cannot be read.
+    pub fn rows(&self) -> Result<Vec<RequestRow>, RecordError> {
+        read_trial(&self.folder)
+    }
+
+    /// Whether a request is in its answer.
+    pub fn counts(&self, row: &RequestRow) -> bool {
+        row.scheduled >= self.warmup_ns
+    }
+}
+
+/// Why a run cannot be written in a format.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum ExportError {
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error("cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: std::io::Error },
+    #[error("the run in {} has no trial that counts, so there is nothing to write", .0.display())]
+    Nothing(PathBuf),
+    #[error(
+        "openmetrics is written of the runs of an experiment, not of a single load; export it in another format"
+    )]
+    NotOfLoads,
+}
+
+impl ExportError {
+    /// That a path cannot be written, for `map_err`.
+    pub(super) fn write(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Write { path, source }
+    }
+}

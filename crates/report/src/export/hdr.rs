@@ -1,0 +1,50 @@
+//! The response times of each trial for the tools of HdrHistogram: by percentile (`.hgrm`), and as a log of histograms (`.hlog`).
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use kendall_archive::hgrm;
+use kendall_record::RequestRow;
+
+use crate::export::format::{Export, ExportError, Exported, ExportedTrial, Target};
+
+/// A folder with two files for each trial.
+#[derive(Debug)]
+pub struct Hdr;
+
+impl Export for Hdr {
+    fn name(&self) -> &'static str {
+        "hdr"
+    }
+
+    fn about(&self) -> &'static str {
+        ".hgrm and .hlog of each trial"
+    }
+
+    fn file(&self) -> &'static str {
+        "hdr"
+    }
+
+    fn target(&self) -> Target {
+        Target::Folder
+    }
+
+    fn write(&self, run: &Exported<'_>, to: &Path) -> Result<(), ExportError> {
+        run.trials.iter().try_for_each(|trial| histograms(trial, to))
+    }
+}
+
+fn histograms(trial: &ExportedTrial, to: &Path) -> Result<(), ExportError> {
+    let rows = trial.rows()?;
+    let counted = rows.iter().filter(|row| trial.counts(row));
+    let percentiles = to.join(format!("{}.hgrm", trial.name));
+    fs::write(&percentiles, hgrm(counted.filter_map(RequestRow::response_ns)))
+        .map_err(ExportError::write(&percentiles))?;
+    let (from, log) = (trial.folder.join("latency.hlog"), to.join(format!("{}.hlog", trial.name)));
+    // A trial that was cut off has none.
+    match fs::copy(&from, &log) {
+        Err(source) if source.kind() != ErrorKind::NotFound => Err(ExportError::write(&log)(source)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,73 @@
+//! What was expected, as JUnit XML, for programs that show the results of tests: a test case an expectation.
+
+use std::fs;
+use std::path::Path;
+
+use chrono::NaiveDateTime;
+use kendall_evidence::expect::{Judged, Verdict};
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
+
+use crate::export::format::{Export, ExportError, Exported};
+use crate::export::suite::Suite;
+
+/// What was expected, as JUnit XML.
+#[derive(Debug)]
+pub struct JUnit;
+
+impl Export for JUnit {
+    fn name(&self) -> &'static str {
+        "junit"
+    }
+
+    fn about(&self) -> &'static str {
+        "what was expected, a test case each"
+    }
+
+    fn file(&self) -> &'static str {
+        "junit.xml"
+    }
+
+    fn needs_trials(&self) -> bool {
+        false
+    }
+
+    fn write(&self, run: &Exported<'_>, to: &Path) -> Result<(), ExportError> {
+        fs::write(to, to_xml(&run.expected)).map_err(ExportError::write(to))
+    }
+}
+
+/// As XML. An expectation that failed is a failure; one that cannot be decided is skipped, with the reason; reasons to
+/// doubt the run are its system-out.
+pub fn to_xml(expected: &Suite<'_>) -> String {
+    let mut suite = TestSuite::new(&expected.name);
+    let started = expected.started_utc.replace(' ', "T");
+    if let Ok(started) = started.trim_end_matches('Z').parse::<NaiveDateTime>() {
+        suite.set_timestamp(started.and_utc());
+    }
+    for (place, judged) in &expected.cases {
+        let class =
+            if place.is_empty() { expected.name.clone() } else { format!("{}.{place}", expected.name) };
+        let mut case = TestCase::new(judged.expected.to_string(), status(judged));
+        case.set_classname(class).set_system_out(judged.to_string());
+        suite.add_test_case(case);
+    }
+    if !expected.doubts.is_empty() {
+        suite.set_system_out(expected.doubts.join("\n") + "\n");
+    }
+    let mut report = quick_junit::Report::new("kendall");
+    report.add_test_suite(suite);
+    report.to_string().expect("text is written to memory")
+}
+
+fn status(judged: &Judged) -> TestCaseStatus {
+    let mut status = match judged.verdict {
+        Verdict::Met => return TestCaseStatus::success(),
+        Verdict::Failed => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        Verdict::Undecided => TestCaseStatus::skipped(),
+    };
+    status.set_message(judged.to_string());
+    if judged.verdict == Verdict::Failed {
+        status.set_type("expectation");
+    }
+    status
+}

@@ -1,0 +1,38 @@
+//! What was expected of a run, as a suite of tests.
+
+use kendall_analysis::Report;
+use kendall_evidence::expect::Judged;
+
+/// What was expected of one run.
+#[derive(Clone, Debug)]
+pub struct Suite<'a> {
+    /// The name of the experiment, or what was loaded.
+    pub name: String,
+    /// When it began, in UTC: "2026-11-21T04:15:00Z", or with a space for the T.
+    pub started_utc: String,
+    /// Where, and what was expected there: one test case each.
+    pub cases: Vec<(String, &'a Judged)>,
+    /// Every reason to doubt the run, as sentences or clauses.
+    pub doubts: Vec<String>,
+}
+
+impl<'a> Suite<'a> {
+    /// What was expected of an experiment.
+    pub fn of(report: &'a Report) -> Self {
+        let place = |settings: &[(String, String)]| -> String {
+            let settings: Vec<String> =
+                settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            settings.join(",")
+        };
+        let cases = report.expected.iter().map(|expected| (place(&expected.settings), &expected.judged));
+        let of_trials = report.trials.iter().flat_map(|trial| {
+            trial.limits.iter().chain(&trial.doubts).map(move |doubt| format!("trial {}: {doubt}", trial.id))
+        });
+        Self {
+            name: report.name.clone(),
+            started_utc: report.started_utc.clone(),
+            cases: cases.collect(),
+            doubts: report.doubts.iter().cloned().chain(of_trials).collect(),
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The drawings of analysed runs, read back.
+
+mod figures;
+mod findings;
+mod formats;
+mod link;
+mod renderings;
+mod replay;
+mod resources;
+#[path = "../sample/mod.rs"]
+mod sample;
+mod trial_views;
