@@ -4,7 +4,6 @@
 use std::fmt;
 
 use kendall_evidence::{ArrivedBy, Candidate, Candidates, Fit, Verdict};
-use kendall_station::Discipline;
 use serde::{Deserialize, Serialize};
 
 use crate::report::Report;
@@ -64,20 +63,7 @@ fn name(candidate: &Candidate) -> String {
     let servers = candidate.servers.get();
     let plural = if servers == 1 { "" } else { "s" };
     let room = candidate.capacity.map_or_else(String::new, |room| format!(" with room for {room}"));
-    format!("{servers} server{plural} {}{room}", order(candidate.discipline))
-}
-
-fn order(discipline: Discipline) -> &'static str {
-    match discipline {
-        Discipline::ProcessorSharing => "sharing",
-        Discipline::Priority => "by priority",
-        Discipline::PreemptivePriority => "by interrupting priority",
-        Discipline::Fifo
-        | Discipline::Lifo
-        | Discipline::ShortestRemaining
-        | Discipline::CMu
-        | Discipline::Gittins => discipline.notation(),
-    }
+    format!("{servers} server{plural} {}{room}", candidate.discipline.in_words())
 }
 
 /// The point whose replay tells most: of those that tell servers and order, the one where the nearest that is not the
@@ -224,7 +210,7 @@ pub fn table(report: &Report) -> Option<(String, Table)> {
             servers.to_string(),
             format!(
                 "{}{}",
-                order(*discipline),
+                discipline.in_words(),
                 capacity.map_or_else(String::new, |room| format!(", room for {room}"))
             ),
             signed(Some(fit.mean_error)),

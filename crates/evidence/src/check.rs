@@ -10,6 +10,7 @@
 
 mod accounts;
 mod arrivals;
+mod grade;
 mod instruments;
 mod law;
 mod loads;
@@ -23,7 +24,6 @@ use std::fmt;
 
 use kendall_station::Station;
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use crate::Trial;
 
@@ -184,9 +184,6 @@ pub enum Hosts {
     Unknown,
 }
 
-/// A p-value below this is not put down to chance. A report makes some hundred tests, so that one in ten is wrong once,
-/// and only if the effect is large as well.
-const CHANCE: f64 = 1e-3;
 /// An effect on the waiting time below this is smaller than what sets models apart in practice.
 const MATTERS: f64 = 0.1;
 
@@ -313,32 +310,5 @@ impl fmt::Display for Verdict {
             Self::CannotTell => "cannot tell",
             Self::Holds => "holds",
         })
-    }
-}
-
-/// Grades by effect and by chance: broken where `effect` is above `limit` and no chance; holding where it is not above and
-/// `n` values are at least the `enough` that would have shown it.
-fn grade(n: usize, enough: usize, p_value: f64, effect: f64, limit: f64) -> Verdict {
-    match effect.abs() > limit {
-        true if p_value < CHANCE => Verdict::Broken,
-        false if n >= enough => Verdict::Holds,
-        _ => Verdict::CannotTell,
-    }
-}
-
-/// The chance of a standard normal value so far from 0 or farther.
-fn two_sided(z: f64) -> f64 {
-    if z.is_nan() { 1.0 } else { (2.0 * Normal::standard().sf(z.abs())).min(1.0) }
-}
-
-/// How far off a prediction is, in words, where the truth is `factor` times what it predicts.
-fn off(factor: f64) -> String {
-    use kendall_stats::number::{percent, significant};
-    match 1.0 / factor {
-        over if !over.is_finite() || over > 100.0 => "far too long".to_owned(),
-        over if over >= 2.0 => format!("{} times too long", significant(over, 2)),
-        over if over > 1.0 => format!("{} too long", percent(over - 1.0)),
-        over if over >= 0.5 => format!("{} too short", percent(1.0 - over)),
-        _ => format!("{} times too short", significant(factor, 2)),
     }
 }

@@ -8,6 +8,7 @@
 
 mod candidate;
 mod forecast;
+mod line;
 mod model;
 mod observation;
 mod population;

@@ -20,6 +20,7 @@ pub mod fit;
 mod measured;
 pub mod peak;
 mod replay;
+mod seconds;
 pub mod streamed;
 pub mod table;
 

@@ -10,6 +10,7 @@ mod drained;
 mod score;
 mod window;
 
+use crate::seconds::seconds;
 use kendall_record::RequestRow;
 use kendall_station::{Answer, By, ClassAnswer, Estimate, QUANTILES, Quantile, Servers, Summary};
 use serde::{Deserialize, Serialize};
@@ -95,11 +96,11 @@ pub fn measured(trials: &[Trial<'_>], servers: Servers, classes: &[RowClass]) ->
     let of_class =
         |class: Option<usize>| move |row: &&RequestRow| class.is_none_or(|class| row.class as usize == class);
     let response = |class| times(&windows, of_class(class), |row| row.response_ns());
-    let waiting = |class| times(&windows, of_class(class), waiting_ns);
+    let waiting = |class| times(&windows, of_class(class), window::waiting_ns);
     let Some(waiting_all) = waiting(None) else { return Err(NotMeasured::NoStamps(Box::new(client))) };
     let weighted = each_in_order(&windows, |row| {
         let weight = classes.get(row.class as usize).map_or(1.0, |class| class.weight);
-        Some(weight * window::seconds(row.response_ns()?))
+        Some(weight * seconds(row.response_ns()?))
     });
     let by_class = |(class, RowClass { name, .. }): (usize, &RowClass)| {
         Some(ClassAnswer {
@@ -149,20 +150,6 @@ fn seen_by_clients(windows: &[Window<'_>]) -> Result<ClientSide, NotMeasured> {
         in_system: rate(windows, |window, from, to| window.in_system(from, to)),
         lost: rate(windows, |window, from, to| window.lost_share(from, to)),
     })
-}
-
-/// The time a request spent at the server and not in service, if the server's stamps tell it.
-fn waiting_ns(row: &RequestRow) -> Option<i64> {
-    let response_ns = row.response_ns()?;
-    let interrupted_ns = match (row.started, row.finished, row.service) {
-        (Some(started), Some(finished), Some(service)) => (finished - started - service).max(0),
-        _ => 0,
-    };
-    match (row.queueing_ns(), row.service) {
-        (Some(queueing_ns), _) => Some(queueing_ns + interrupted_ns),
-        (None, Some(service)) => Some((response_ns - service).max(0)),
-        (None, None) => None,
-    }
 }
 
 /// A measure over time: the mean over the trials, or over one trial's slices for its interval.

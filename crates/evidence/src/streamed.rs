@@ -42,6 +42,7 @@
 //! ```
 
 mod section;
+mod seen;
 mod series;
 mod times;
 mod warmup;
@@ -50,8 +51,8 @@ use kendall_record::{Outcome, RequestRow};
 use kendall_station::Estimate;
 use serde::{Deserialize, Serialize};
 
+pub use seen::{QuantileSeen, TimesSeen};
 pub use series::{Series, SeriesBin};
-pub use times::{QuantileSeen, TimesSeen};
 pub use warmup::{Warmup, WarmupSeen, cut_ns};
 
 use crate::expect::{Figure, Measure};
@@ -354,8 +355,4 @@ fn growth(present: &[f64], width_s: f64) -> Option<Growth> {
         present[present.len() - bins * SLICES..].chunks_exact(bins).map(statistics::mean).collect();
     let trend = trend_of(&slices, bins as f64 * width_s);
     Some(Growth { per_s: trend.growth_per_s, unstable: trend.grows })
-}
-
-fn seconds(ns: i64) -> f64 {
-    ns as f64 / 1e9
 }

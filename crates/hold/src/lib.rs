@@ -16,6 +16,7 @@
 mod client;
 mod holding;
 pub mod protocol;
+mod row;
 mod server;
 mod serving;
 mod session_workload;
@@ -24,6 +25,7 @@ mod workload;
 
 pub use client::{Client, SessionClient};
 pub use kendall_service::{Config, ServiceError};
+pub use row::ROW;
 pub use server::{Dialect, Hold, How, Options, bind};
 pub use serving::serve;
 pub use session_workload::HoldSessionWorkload;

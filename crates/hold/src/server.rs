@@ -8,7 +8,7 @@ use kendall_service::{
     Config, Counter, Decoded, Decoding, Handler, Interrupt, Malformed, Registry, Reply, Server, ServiceError,
     Step, Then, Turn,
 };
-use kendall_station::{Discipline, GittinsTable, Job, Law, Size};
+use kendall_station::{Discipline, GittinsTable, Job, Knows, Law, Size};
 use kendall_stats::random::{Purpose, stream};
 
 use crate::holding::{compute, sleep, sleep_precisely};
@@ -108,10 +108,12 @@ impl Hold {
     /// The system without its sockets.
     pub fn new(options: &Options) -> Self {
         let discipline = options.service.discipline;
-        let expected = match (discipline, &options.law) {
-            (Discipline::Gittins | Discipline::CMu, Law::Exponential { mean_s }) => Size::Memoryless(*mean_s),
-            (Discipline::Gittins | Discipline::CMu, law) => Size::Law(Arc::new(GittinsTable::new(law))),
-            _ => Size::Unknown,
+        let expected = match (discipline.knows(), &options.law) {
+            (Knows::WeightAndMean | Knows::WeightAndLaw, Law::Exponential { mean_s }) => {
+                Size::Memoryless(*mean_s)
+            }
+            (Knows::WeightAndMean | Knows::WeightAndLaw, law) => Size::Law(Arc::new(GittinsTable::new(law))),
+            (Knows::Nothing | Knows::Weight | Knows::Size, _) => Size::Unknown,
         };
         Self {
             law: options.law.clone(),
@@ -131,9 +133,11 @@ impl Hold {
     /// What the discipline may know of the request with this nonce, and for how many nanoseconds it is held.
     pub(crate) fn work(&self, nonce: u64) -> (Job, i64) {
         let hold_s = self.hold_s(nonce);
-        let size = match self.discipline {
-            Discipline::ShortestRemaining => Size::Exactly(hold_s),
-            _ => self.expected.clone(),
+        let size = match self.discipline.knows() {
+            Knows::Size => Size::Exactly(hold_s),
+            Knows::Nothing | Knows::Weight | Knows::WeightAndMean | Knows::WeightAndLaw => {
+                self.expected.clone()
+            }
         };
         (Job { size, ..Job::new() }, (hold_s * NS_PER_S).round() as i64)
     }
@@ -156,11 +160,10 @@ impl Hold {
     /// How long to hold before looking up: to the end, since a more urgent request interrupts, but where requests take turns or
     /// become less urgent as they are served.
     fn stretch_ns(&self, left_ns: i64, units: u64) -> i64 {
-        match self.discipline {
-            Discipline::ProcessorSharing | Discipline::Gittins => {
-                left_ns.min(i64::try_from(units).unwrap_or(i64::MAX))
-            }
-            _ => left_ns,
+        if self.discipline.shares() || self.discipline.knows() == Knows::WeightAndLaw {
+            left_ns.min(i64::try_from(units).unwrap_or(i64::MAX))
+        } else {
+            left_ns
         }
     }
 }

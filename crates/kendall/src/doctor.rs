@@ -12,7 +12,7 @@ use kendall_digest::gpu::{Gpu, Sums};
 use kendall_lab::Offer;
 use kendall_link::{BackEnd, LinkError};
 
-use crate::{print, systems};
+use crate::print;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -43,7 +43,7 @@ pub(crate) fn doctor(options: &Options) -> anyhow::Result<ExitCode> {
 /// What `serve reverse` would search with.
 fn search_engine() -> Offer {
     let available: Vec<_> = Engine::available().map(Engine::name).collect();
-    let (found, advice) = match systems::engine() {
+    let (found, advice) = match kendall_reverse::engine() {
         Ok(engine) => (format!("{engine}, of {}", available.join(", ")), None),
         Err(error) => (format!("none: {error}"), Some("unset the variable, and the fastest is taken".into())),
     };

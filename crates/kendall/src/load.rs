@@ -19,8 +19,9 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use kendall_archive::{Manifest, TrialWriter, read_json, utc_now, write_json};
 use kendall_evidence::expect::{Expectation, Measure};
 use kendall_evidence::streamed::{Stream, Warmup};
-use kendall_lab::{LOAD, Load, Schedule, Seen, Settings, Value};
+use kendall_lab::{LOAD, Load, Schedule, Seen};
 use kendall_load::{Plan, Progress, RunSummary, Workload};
+use kendall_system::{Settings, Value};
 
 pub(crate) use found::Found;
 

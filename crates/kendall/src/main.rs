@@ -134,7 +134,7 @@ fn main() -> ExitCode {
         Command::Textsearch(command) => textsearch::textsearch(command),
         Command::Selfcheck(options) => selfcheck::selfcheck(&options),
         Command::Doctor(options) => doctor::doctor(&options),
-        Command::SearchOne => systems::search_one(),
+        Command::SearchOne => search_one(),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "kendall", &mut io::stdout());
             Ok(ExitCode::SUCCESS)
@@ -144,6 +144,13 @@ fn main() -> ExitCode {
         print::note(&format!("kendall: {}", words(&error)));
         ExitCode::FAILURE
     })
+}
+
+/// Searches for the request on standard input, for a server with a process per request.
+fn search_one() -> anyhow::Result<ExitCode> {
+    let engine = kendall_reverse::engine().map_err(anyhow::Error::msg)?;
+    kendall_reverse::search_one(engine, io::stdin().lock(), io::stdout().lock())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// An error and its causes, without the causes that the error's own words name.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use clap::{Arg, ArgAction, ArgMatches};
-use kendall_lab::{Kind, Parameter, Settings, Value};
+use kendall_system::{Kind, Parameter, Settings, Value};
 
 /// An option for each parameter.
 pub(crate) fn options(parameters: impl IntoIterator<Item = &'static Parameter>) -> impl Iterator<Item = Arg> {

@@ -6,8 +6,9 @@ use std::time::Duration;
 use clap::Args;
 use kendall_evidence::fit::Slo;
 use kendall_evidence::peak::{Aim, Outcome, Probe, Why};
-use kendall_lab::{Event, Kind, Peak, PeakError, PeakPlan, Value, peak as find};
+use kendall_lab::{Event, Peak, PeakError, PeakPlan, peak as find};
 use kendall_stats::number::{significant, time, time_with_interval};
+use kendall_system::{Kind, Value};
 
 use crate::target::{Asked, Target};
 use crate::{INTERRUPTED, print};

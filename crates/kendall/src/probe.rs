@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::{Args, value_parser};
-use kendall_lab::{Kind, Value};
 use kendall_probe::{Children, Config, DEFAULT_HZ, Profile, Role, Target, Watch, bottleneck};
 use kendall_record::clock::now_ns;
 use kendall_report::{flame, resources};
+use kendall_system::{Kind, Value};
 
 use crate::print;
 

@@ -13,12 +13,11 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use kendall_recover::cipher::Cipher;
-use kendall_recover::{Ask, Dialect, Hash, Keys, RequestError, Stage, request};
+use kendall_recover::{Ask, Dialect, Hash, Keys, RequestError, Stage, algorithm, dialect, engine, request};
 use kendall_stats::number;
 
 use crate::print::{note, out};
 use crate::serve::address;
-use crate::systems::{algorithm, dialect, engine};
 
 /// The exit status where the server found nothing, or the files differ.
 const NOT_RECOVERED: u8 = 4;

@@ -7,8 +7,9 @@ use std::thread::available_parallelism;
 
 use anyhow::Context;
 use clap::Args;
-use kendall_lab::{CaseResult, KnownStation, LOAD, Parameter, SeedResult, Selfcheck, Settings, System};
+use kendall_lab::{CaseResult, KnownStation, LOAD, SeedResult, Selfcheck};
 use kendall_stats::number::{percent, significant, time};
+use kendall_system::{Parameter, Settings, System};
 
 use crate::load::ctrl_c;
 use crate::systems::SYSTEMS;
@@ -53,7 +54,7 @@ pub(crate) struct Options {
 }
 
 fn duration(text: &str) -> Result<String, String> {
-    kendall_lab::Kind::Time.read(text).map(|_| text.to_owned())
+    kendall_system::Kind::Time.read(text).map(|_| text.to_owned())
 }
 
 /// A station, how it is served, and the rate at which it is loaded, as a share of what its servers can do.

@@ -8,7 +8,7 @@ use std::thread;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
-use kendall_lab::{Serving, Settings, System};
+use kendall_system::{Serving, Settings, System};
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::options::{loopback, options, settings};

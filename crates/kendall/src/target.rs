@@ -6,7 +6,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 use anyhow::{Context, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use kendall_lab::{Home, Kind, Parameter, Settings, System, URL, Value, nearest};
+use kendall_system::{Home, Kind, Parameter, Settings, System, URL, Value, nearest};
 use url::Url;
 
 use crate::load::quoted;

@@ -28,9 +28,9 @@ use crate::disturbance::Usual;
 use crate::experiment::Combination;
 use crate::lab::{Capacity, Lab, LabError};
 use crate::sequence::counted;
-use crate::system::System;
 use crate::trial::{Measured, TrialResult, row_classes};
 use crate::warmup;
+use kendall_system::System;
 
 pub use observe::{Points, observe};
 

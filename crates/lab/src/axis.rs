@@ -4,7 +4,7 @@ use kendall_analysis::{Factor, FactorKind};
 
 use crate::experiment::{self, Combination, Experiment, Section};
 use crate::lab::{Capacity, Lab};
-use crate::parameter::Value;
+use kendall_system::Value;
 
 /// How the factors' values are written, and in which order the factors stand.
 pub(crate) struct Axis {

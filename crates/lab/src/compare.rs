@@ -13,9 +13,9 @@ use kendall_evidence::streamed::WarmupSeen;
 use serde::Deserialize;
 
 use crate::lab::{Lab, LabError};
-use crate::parameter::nearest;
-use crate::system::System;
 use crate::trial::TrialResult;
+use kendall_system::System;
+use kendall_system::nearest;
 
 /// Files larger than this hold requests and not runs.
 const LARGEST_FILE_BYTES: u64 = 16 << 20;

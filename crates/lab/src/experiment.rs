@@ -11,10 +11,10 @@ use kendall_station::Notation;
 
 use crate::link::{LINK, asked};
 use crate::load::{LOAD, Load};
-use crate::parameter::{Parameter, Value};
 use crate::precision::Precision;
 use crate::probe::Probing;
-use crate::system::{Settings, System};
+use kendall_system::{Parameter, Value};
+use kendall_system::{Settings, System};
 
 /// An experiment file, read and checked.
 #[derive(Clone, Debug)]

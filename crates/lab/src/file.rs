@@ -16,9 +16,9 @@ use toml::de::{DeTable, DeValue};
 
 use crate::experiment::{Calibration, Experiment, Model, Section, Variable};
 use crate::fault::Fault;
-use crate::parameter::{Kind, Parameter, Value, nearest};
 use crate::probe::Probing;
-use crate::system::System;
+use kendall_system::System;
+use kendall_system::{Kind, Parameter, Value, nearest};
 
 /// Combinations above this are refused: such an experiment would not end.
 const MOST_COMBINATIONS: usize = 10_000;

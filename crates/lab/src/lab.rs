@@ -22,13 +22,13 @@ use crate::file::{ExperimentError, read};
 use crate::link::Bed;
 use crate::live::Live;
 use crate::load::{Load, Schedule};
-use crate::parameter::{Kind, Parameter, Value};
 use crate::schedule::{Trial, block, schedule};
 use crate::sequence::Next;
-use crate::system::{Home, System};
 use crate::trial::{Bench, Task, TrialError};
 use crate::unstamped::Unstamped;
 use crate::view::View;
+use kendall_system::{Home, System};
+use kendall_system::{Kind, Parameter, Value};
 
 /// What a trial takes beside its load: the server's start and stop, the record.
 const AROUND: Duration = Duration::from_millis(250);

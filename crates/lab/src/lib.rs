@@ -3,7 +3,7 @@
 //! [`read`] checks an experiment file, [`Lab::run`] tries every combination of its factors in seeded, shuffled order
 //! against a server in a process of its own, and [`analyse`] lays what was measured beside what the models say.
 //!
-//! No system is named here: systems are rows of a table ([`System`]) that the caller hands in.
+//! No system is named here: systems are rows of a table ([`kendall_system::System`]) that the caller hands in.
 
 mod analyse;
 mod axis;
@@ -19,7 +19,6 @@ mod link;
 mod live;
 mod load;
 mod machine;
-mod parameter;
 mod peak;
 mod precision;
 mod probe;
@@ -28,7 +27,6 @@ mod selfcheck;
 mod sequence;
 mod server;
 mod serving;
-mod system;
 mod trial;
 mod unstamped;
 mod view;
@@ -47,13 +45,11 @@ pub use file::{ExperimentError, parse, read};
 pub use lab::{Ended, Lab, LabError, drawn_seed};
 pub use link::{LINK, LinkRecord};
 pub use live::Live;
-pub use load::{LOAD, Load, Schedule, named_law};
+pub use load::{LOAD, Load, Schedule};
 pub use machine::{Offer, inspect};
-pub use parameter::{Kind, Parameter, Value, nearest};
 pub use peak::{Event, LightLoad, Peak, PeakError, PeakPlan, peak};
 pub use precision::Precision;
 pub use probe::{Probing, Seen, Watching};
 pub use selfcheck::{CaseResult, KnownStation, SeedResult, Selfcheck, SelfcheckError};
 pub use server::{LISTENING, ServerError, Usage};
-pub use system::{COMMAND, Home, LoadResult, Serving, Settings, System, URL};
 pub use trial::{Measured, TrialError, TrialResult};

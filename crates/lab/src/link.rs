@@ -9,8 +9,8 @@ use kendall_linkmodel::{Fault, Settings as Hop};
 pub use bed::LinkRecord;
 pub(crate) use bed::{Bed, Crossing};
 
-use crate::parameter::{Kind, Parameter};
-use crate::system::Settings;
+use kendall_system::Settings;
+use kendall_system::{Kind, Parameter};
 
 /// A parameter that is a setting of the model.
 macro_rules! setting {
@@ -141,7 +141,7 @@ pub(crate) fn asked(settings: &Settings) -> Result<Option<Asked>, (&'static str,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameter::Value;
+    use kendall_system::Value;
 
     fn settings(values: &[(&'static str, &str)]) -> Settings {
         let mut settings = Settings::default();

@@ -11,10 +11,10 @@ use kendall_evidence::streamed::Warmup;
 use kendall_load::{Plan, Timing};
 use kendall_station::{Arrivals, Batch, Law, Sessions, Spacing};
 
-use crate::parameter::Value;
-use crate::system::Settings;
+use kendall_system::Settings;
+use kendall_system::Value;
 
-pub use table::{LOAD, named_law};
+pub use table::LOAD;
 use table::{gap_kind, timing};
 
 /// The load of one combination, with its values checked against each other.

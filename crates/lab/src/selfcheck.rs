@@ -36,9 +36,9 @@ use crate::experiment::Combination;
 use crate::load::Load;
 use crate::probe::Probing;
 use crate::schedule::Trial;
-use crate::system::{Settings, System};
 use crate::trial::{Bench, Task, TrialError};
 use kendall_analysis::generator::Trust;
+use kendall_system::{Settings, System};
 
 /// What the replay is told of the servers. No case has so many.
 const TOLD: Servers = Servers::new(3).expect("not zero");

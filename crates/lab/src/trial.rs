@@ -26,10 +26,10 @@ use crate::probe::{Probing, Seen, readings};
 use crate::schedule::Trial;
 use crate::server::{Server, ServerError, Usage};
 use crate::serving::Serving;
-use crate::system::{Home, Settings, System};
 use crate::unstamped::{Unstamped, lone_s};
 use crate::warmup;
 use kendall_analysis::generator::{GeneratorVerdict, judge};
+use kendall_system::{Home, Settings, System};
 
 /// How long the search for the capacity loads the server: at first, and at most where requests are few.
 const CALIBRATE: Duration = Duration::from_secs(2);

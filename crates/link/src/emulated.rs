@@ -8,8 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-
+use crate::back_end::BackEnd;
 use crate::error::LinkError;
 use crate::leftovers::{MARK, end_leftovers, name};
 use crate::namespace::{self, Privilege};
@@ -26,32 +25,6 @@ pub const EMULATE: [&str; 2] = ["link", "emulate"];
 
 /// How long the emulator may take to end by itself.
 const END_WITHIN: Duration = Duration::from_secs(5);
-
-/// A way to bring packets to the model of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BackEnd {
-    /// Pairs of devices, and packet sockets on our end of each.
-    Veth,
-    /// TUN devices.
-    Tun,
-    /// The kernel's own emulator, which knows less than the model.
-    Netem,
-}
-
-impl BackEnd {
-    /// All, the best first.
-    pub const ALL: [Self; 3] = [Self::Veth, Self::Tun, Self::Netem];
-
-    /// Its name on the command line and in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Veth => "veth",
-            Self::Tun => "tun",
-            Self::Netem => "netem",
-        }
-    }
-}
 
 /// A link that is laid. Dropping it ends everything that runs at either end of it.
 #[derive(Debug)]

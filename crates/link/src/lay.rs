@@ -9,7 +9,8 @@ use std::sync::Arc;
 use nix::net::if_::if_nametoindex;
 use nix::unistd::getegid;
 
-use crate::emulated::{BackEnd, CLIENT, SERVER};
+use crate::back_end::BackEnd;
+use crate::emulated::{CLIENT, SERVER};
 use crate::error::LinkError;
 use crate::namespace::{Privilege, current, leave, leave_again, within};
 use crate::netem;

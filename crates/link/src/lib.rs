@@ -3,6 +3,7 @@
 //! The link itself is [`kendall_linkmodel`]: this crate brings packets to it, waits until they are due, and measures
 //! what came of it.
 
+mod back_end;
 pub mod calibrate;
 mod emulated;
 mod emulator;
@@ -27,7 +28,8 @@ pub mod relay;
 mod spool;
 mod tun;
 
-pub use emulated::{BackEnd, CLIENT, EMULATE, EmulatedLink, End, SERVER, probe};
+pub use back_end::BackEnd;
+pub use emulated::{CLIENT, EMULATE, EmulatedLink, End, SERVER, probe};
 pub use emulator::emulate;
 pub use error::LinkError;
 pub use forwarder::Forward;

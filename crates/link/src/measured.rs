@@ -9,7 +9,8 @@ use crate::calibrate::{Calibration, measure, respond};
 use crate::emulated::{CLIENT, EmulatedLink, SERVER};
 use crate::error::LinkError;
 use crate::protocol::Asked;
-use crate::relay::{Relay, Transport};
+use crate::relay::Relay;
+use kendall_linkmodel::Transport;
 
 impl EmulatedLink {
     /// Lets nothing but a measurement cross a link like this, for some seconds. It must not be started, and is not

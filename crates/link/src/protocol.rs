@@ -8,7 +8,7 @@ use kendall_linkmodel::Settings;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::emulated::BackEnd;
+use crate::back_end::BackEnd;
 use crate::error::LinkError;
 use crate::namespace::Privilege;
 use crate::outcome::Outcome;

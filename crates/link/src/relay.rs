@@ -4,9 +4,10 @@
 //! Datagrams fare as packets do, each by itself. A stream is cut into pieces of a segment's size; none of them may be
 //! dropped, so a full queue stops the relay from reading, which the sender feels as a slow receiver, and a loss shows as
 //! what it costs at best: the piece, and all behind it, come a round trip later. What a relay cannot do is in
-//! [`TCP_DIFFERS`] and [`UDP_DIFFERS`], for the record.
+//! [`Transport::differs`], for the record.
 
 mod poller;
+mod seeds;
 mod stream;
 mod tcp;
 mod udp;
@@ -14,46 +15,12 @@ mod udp;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
+use kendall_linkmodel::Transport;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LinkError;
 use crate::outcome::Outcome;
 use crate::protocol::Asked;
-
-/// How a relayed stream differs from one over the link itself.
-pub const TCP_DIFFERS: &str = "handshakes are not delayed; a loss delays the stream by a round trip, but slows down no \
-                               sender; a full queue stops the sender instead of dropping";
-/// How relayed datagrams differ from packets over the link itself.
-pub const UDP_DIFFERS: &str = "datagrams carry no marks of congestion; a damaged one does not arrive, as its checksum \
-                               is wrong";
-
-/// What is relayed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Transport {
-    /// Streams.
-    Tcp,
-    /// Datagrams.
-    Udp,
-}
-
-impl Transport {
-    /// A relay of it, in words for the record.
-    pub fn relay(self) -> &'static str {
-        match self {
-            Self::Tcp => "relay of TCP",
-            Self::Udp => "relay of UDP",
-        }
-    }
-
-    /// How what is relayed differs from what crosses the link itself.
-    pub fn differs(self) -> &'static str {
-        match self {
-            Self::Tcp => TCP_DIFFERS,
-            Self::Udp => UDP_DIFFERS,
-        }
-    }
-}
 
 /// What a relay has done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -117,9 +84,4 @@ impl Relay {
         };
         relayed.map_err(LinkError::step("relay"))
     }
-}
-
-/// The seeds of the two ways of a link.
-fn seeds(seed: u64) -> [u64; 2] {
-    [seed, !seed]
 }

@@ -8,8 +8,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use kendall_link::calibrate::{Calibration, Note, Quantity, Side, measure, respond};
-use kendall_link::relay::{Relay, Relayed, Transport};
+use kendall_link::relay::{Relay, Relayed};
 use kendall_link::{Asked, LinkError};
+use kendall_linkmodel::Transport;
 
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 

@@ -1,9 +1,10 @@
 //! Controlled delay (Nichols, Jacobson, McGregor and Iyengar, RFC 8289): a queue whose packets wait for longer than a
 //! target over a whole interval drops one, and then another, ever sooner, until they no longer do.
 
-use crate::counters::{Cause, Ledger};
+use crate::counters::Ledger;
+use crate::drops::Cause;
+use crate::line::{Line, Waiting};
 use crate::packet::Ecn;
-use crate::queue::{Line, Waiting};
 
 /// What CoDel does to a packet whose ends understand marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

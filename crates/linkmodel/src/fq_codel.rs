@@ -4,9 +4,10 @@
 use std::collections::VecDeque;
 
 use crate::codel::{CoDel, Controller};
-use crate::counters::{Cause, Ledger};
+use crate::counters::Ledger;
+use crate::drops::Cause;
+use crate::line::{Line, Waiting};
 use crate::packet::Packet;
-use crate::queue::{Line, Waiting};
 use kendall_stats::random::mix;
 
 /// How many lines there are (RFC 8290, section 5.2.3: the default of its implementations).

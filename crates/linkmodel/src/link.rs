@@ -1,12 +1,13 @@
 //! One direction of one link: a queue, a sender and a wire, one behind the other.
 
 use crate::counters::{Counters, Ledger};
+use crate::fault::Fault;
 use crate::log::{FlowLog, FlowRow};
 use crate::packet::{Delivery, Packet};
 use crate::queue::Queue;
 use crate::random::{Purpose, derive};
 use crate::rate::Sender;
-use crate::settings::{Fault, Settings};
+use crate::settings::Settings;
 use crate::wire::Wire;
 
 /// The bytes as which a packet counts at least, an IPv4 header: so a bound on bytes is also one on packets.

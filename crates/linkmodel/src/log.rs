@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::counters::Drops;
+use crate::drops::Drops;
 
 /// How many rows wait to be drained at most. A link that carries more flows than that in the time between two drains
 /// books the rest on the flow [`OTHERS`].

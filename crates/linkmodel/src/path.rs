@@ -1,11 +1,12 @@
 //! Links in a row: client – A – B – server, each with its own queue, rate and delay.
 
 use crate::counters::Counters;
+use crate::fault::Fault;
 use crate::link::Link;
 use crate::log::FlowRow;
 use crate::packet::{Delivery, Packet};
 use crate::random::{Purpose, derive};
-use crate::settings::{Fault, Settings};
+use crate::settings::Settings;
 
 /// What a packet has been through on the links behind it.
 #[derive(Clone, Debug)]

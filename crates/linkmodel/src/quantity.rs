@@ -1,6 +1,6 @@
 //! Times, rates, sizes and shares as people write them, read without rounding.
 
-use crate::settings::Fault;
+use crate::fault::Fault;
 
 /// Reads a time: `20ms`, `1.5s`, `100us`, `250µs`, `800ns`, `2min`; `0` needs no unit.
 ///

@@ -1,10 +1,10 @@
 //! Where packets wait for a link that is busy: in one line, in one that CoDel keeps short, or in one for each flow.
 
-use std::collections::VecDeque;
-
 use crate::codel::{CoDel, Controller};
-use crate::counters::{Cause, Ledger};
+use crate::counters::Ledger;
+use crate::drops::Cause;
 use crate::fq_codel::{Flows, FqCoDel};
+use crate::line::{Line, Waiting};
 use crate::packet::Packet;
 
 /// How the queue of a link is managed.
@@ -17,42 +17,6 @@ pub enum Aqm {
     CoDel(CoDel),
     /// A line for each flow, taken in turn, each kept short: RFC 8290.
     FqCoDel(FqCoDel),
-}
-
-/// A packet that waits.
-#[derive(Debug)]
-pub(crate) struct Waiting<T> {
-    pub(crate) since_ns: i64,
-    pub(crate) packet: Packet<T>,
-    pub(crate) marked: bool,
-}
-
-/// Packets in the order in which they came.
-#[derive(Debug)]
-pub(crate) struct Line<T> {
-    packets: VecDeque<Waiting<T>>,
-    bytes: u64,
-}
-
-impl<T> Line<T> {
-    pub(crate) fn new() -> Self {
-        Self { packets: VecDeque::new(), bytes: 0 }
-    }
-
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    pub(crate) fn add(&mut self, now_ns: i64, packet: Packet<T>) {
-        self.bytes += u64::from(packet.bytes);
-        self.packets.push_back(Waiting { since_ns: now_ns, packet, marked: false });
-    }
-
-    pub(crate) fn take(&mut self) -> Option<Waiting<T>> {
-        let head = self.packets.pop_front()?;
-        self.bytes -= u64::from(head.packet.bytes);
-        Some(head)
-    }
 }
 
 /// The queue of a link, of at most so many bytes. The packet that is being sent no longer counts.

@@ -3,17 +3,17 @@
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-use thiserror::Error;
-
 use crate::codel::{CoDel, Warning};
+use crate::fault::Fault;
 use crate::fq_codel::FqCoDel;
+use crate::jitter::{Jitter, Law, Reorder};
 use crate::loss::Loss;
+use crate::names::NAMES;
 use crate::quantity::{
     bits_per_s, bytes, duration_ns, rate_words, share, share_words, size_words, time_words,
 };
 use crate::queue::Aqm;
 use crate::rate::{Piece, Rate};
-use crate::wire::{Jitter, Law, Reorder};
 
 /// One direction of a link, as it is asked for. The default changes nothing: no delay, no limit, no loss.
 ///
@@ -63,21 +63,6 @@ impl Default for Settings {
     }
 }
 
-/// The names of all settings, each with what its value is.
-pub const NAMES: [(&str, &str); 11] = [
-    ("delay", "time from one end to the other: 20ms"),
-    ("jitter", "how much it differs between packets, and by which law: 2ms, 2ms normal, 2ms pareto-normal"),
-    ("rate", "bits per second, or pieces of time that repeat: 10mbit, or 10mbit 2s, 0 500ms"),
-    ("overhead", "bytes that each packet costs on the link beyond its own: 38"),
-    ("queue", "bytes that may wait to be sent: 64k (64 000), 64KiB"),
-    ("aqm", "how the queue is managed: drop-tail, codel, fq-codel; codel target 5ms interval 100ms no-ecn"),
-    ("loss", "share of packets lost: 0.1%, 1% burst 5, or gilbert-elliott 1% 20% 100% 0%"),
-    ("corrupt", "share of packets with a wrong bit: 0.01%"),
-    ("duplicate", "share of packets that arrive twice: 0.1%"),
-    ("reorder", "share of packets that others overtake: 1%, 1% distance 3 within 50ms"),
-    ("wire", "bytes of memory for packets on their way: 64M"),
-];
-
 /// The longest delay and jitter, in ns: an hour.
 const LONGEST_NS: i64 = 3_600_000_000_000;
 /// The most bytes for a queue or for what is on the wire.
@@ -88,94 +73,6 @@ const FASTEST: u64 = 1_000_000_000_000;
 /// The most pieces of a trace of rates, and the longest that one of them may be, in ns: a day.
 const MOST_PIECES: usize = 100_000;
 const LONGEST_PIECE_NS: i64 = 86_400_000_000_000;
-
-/// Settings that cannot be.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Fault {
-    /// Not a time.
-    #[error("\"{text}\" is not a time; write it with its unit, like 20ms, 1.5s or 100us")]
-    NotATime {
-        /// What was written.
-        text: String,
-    },
-    /// Not a rate.
-    #[error("\"{text}\" is not a rate; write it in bits like 10mbit or 1.5gbit, or in bytes like 2MB/s")]
-    NotARate {
-        /// What was written.
-        text: String,
-    },
-    /// Not a size.
-    #[error("\"{text}\" is not a size; write it in bytes like 1500, 64k (64 000), 64KiB or 1M")]
-    NotASize {
-        /// What was written.
-        text: String,
-    },
-    /// Not a share.
-    #[error("\"{text}\" is not a share of the packets; write it like 0.1% or 0.001")]
-    NotAShare {
-        /// What was written.
-        text: String,
-    },
-    /// Not what a setting is written like.
-    #[error("{setting} cannot be \"{text}\"; it is {expected}")]
-    NotAValue {
-        /// Its name.
-        setting: &'static str,
-        /// What was written.
-        text: String,
-        /// What can be written.
-        expected: &'static str,
-    },
-    /// No such setting.
-    #[error("a link has no \"{name}\"; it has {}", names())]
-    NoSuchSetting {
-        /// What was written.
-        name: String,
-    },
-    /// Asked for twice.
-    #[error("{name} is given twice")]
-    Twice {
-        /// Its name.
-        name: String,
-    },
-    /// Out of bounds.
-    #[error("{setting} is out of bounds: it must be {bounds}")]
-    OutOfBounds {
-        /// Its name.
-        setting: &'static str,
-        /// From where to where it may be.
-        bounds: &'static str,
-    },
-    /// More jitter than delay.
-    #[error(
-        "a jitter of {jitter} is more than the delay of {delay}, and no packet arrives before it was sent; ask for \
-         more delay or less jitter"
-    )]
-    MoreJitterThanDelay {
-        /// As asked.
-        jitter: String,
-        /// As asked.
-        delay: String,
-    },
-    /// Not enough memory for the packets on the wire.
-    #[error(
-        "at this rate and delay {needed_bytes} bytes are on the wire, more than the {wire_bytes} that there is memory \
-         for; ask for a larger wire"
-    )]
-    WireTooSmall {
-        /// Rate × delay, in bytes.
-        needed_bytes: u64,
-        /// As asked.
-        wire_bytes: u64,
-    },
-    /// A path without links.
-    #[error("a path needs at least one link")]
-    NoLink,
-}
-
-fn names() -> String {
-    NAMES.map(|(name, _)| name).join(", ")
-}
 
 impl Settings {
     /// Sets one of [`NAMES`].

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::row::Place;
 use crate::summary::{Summary, ThreadUse, Use};
-use crate::watch::THREAD;
+use crate::thread::THREAD;
 
 /// From this share of the time on, a thing limits.
 const LIMITS: f64 = 0.8;

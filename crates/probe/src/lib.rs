@@ -29,6 +29,7 @@ mod sampler;
 mod sockets;
 mod summary;
 mod tally;
+mod thread;
 mod timeline;
 mod watch;
 
@@ -39,5 +40,6 @@ pub use profile::{DEFAULT_HZ, Profile, try_profile};
 pub use row::{Column, Place, Reading, Role, layout};
 pub use sampler::{Children, Target};
 pub use summary::{Connections, Cost, Line, Lock, MachineUse, Places, Summary, ThreadUse, Timeline, Use};
+pub use thread::THREAD;
 pub use timeline::MOST_BINS;
-pub use watch::{Config, THREAD, Watch, Watched};
+pub use watch::{Config, Watch, Watched};

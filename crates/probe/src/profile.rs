@@ -8,6 +8,7 @@ mod program;
 mod stack;
 mod symbol;
 
+use crate::thread::THREAD;
 use std::collections::HashMap;
 use std::fs;
 use std::io;
@@ -115,8 +116,7 @@ impl Profiling {
         let rings = Rings::open(pid, hz)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
-        let thread =
-            Builder::new().name(format!("{}-2", crate::THREAD)).spawn(move || rings.run(&stopped))?;
+        let thread = Builder::new().name(format!("{}-2", THREAD)).spawn(move || rings.run(&stopped))?;
         Ok(Self { stop, thread: Some(thread) })
     }
 

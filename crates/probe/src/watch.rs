@@ -15,9 +15,7 @@ use crate::profile::{Profile, Profiling};
 use crate::row::{Role, layout};
 use crate::sampler::{Sampled, Sampler, Target};
 use crate::summary::Summary;
-
-/// The name of the thread that watches, by which it is told from those of the generator.
-pub const THREAD: &str = "kendall-probe";
+use crate::thread::THREAD;
 
 /// How to watch.
 #[derive(Clone, Debug)]

@@ -347,7 +347,7 @@ impl<T, R: Recipient<A>, A: Clone> Floor<T, R, A> {
             Whereabouts::Waiting(ticket) => ticket,
         };
         // There, a job that is put back goes to the end, and weights do not count.
-        if self.queue.discipline() == Discipline::ProcessorSharing {
+        if self.queue.discipline().shares() {
             return;
         }
         let mut entry = self.queue.remove(ticket).expect("it waits");
@@ -359,7 +359,7 @@ impl<T, R: Recipient<A>, A: Clone> Floor<T, R, A> {
     /// The worker that should look up now because a more urgent flight waits than it serves, as far as is known
     /// before its chunk is done. In processor sharing turns last whole chunks.
     fn outranked(&self) -> Option<usize> {
-        if self.queue.discipline() == Discipline::ProcessorSharing {
+        if self.queue.discipline().shares() {
             return None;
         }
         let mut least: Option<(usize, &Job)> = None;

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use kendall_station::{Class, Discipline, Entry, GittinsTable, Job, Law, Queue, Rank, Size, Station, Ticket};
+use kendall_station::{Class, Entry, GittinsTable, Job, Knows, Law, Queue, Rank, Size, Station, Ticket};
 
 use super::Engine;
 use super::arriving::{Arriving, Customer};
@@ -125,10 +125,12 @@ impl Engine for Floor<'_> {
 /// A job of each class before any service. Only shortest-remaining is told true sizes, at arrival. The indices of a
 /// measured law take some time to tabulate, so this is done once for all runs and all classes of that law.
 pub(super) fn jobs(station: &Station) -> Vec<Job> {
-    let tabulated = |law: &Law| match (station.discipline, law) {
-        (Discipline::Gittins | Discipline::CMu, Law::Exponential { mean_s }) => Size::Memoryless(*mean_s),
-        (Discipline::Gittins | Discipline::CMu, _) => Size::Law(Arc::new(GittinsTable::new(law))),
-        _ => Size::Unknown,
+    let tabulated = |law: &Law| match (station.discipline.knows(), law) {
+        (Knows::WeightAndMean | Knows::WeightAndLaw, Law::Exponential { mean_s }) => {
+            Size::Memoryless(*mean_s)
+        }
+        (Knows::WeightAndMean | Knows::WeightAndLaw, _) => Size::Law(Arc::new(GittinsTable::new(law))),
+        (Knows::Nothing | Knows::Weight | Knows::Size, _) => Size::Unknown,
     };
     let common = tabulated(&station.service);
     if station.classes.is_empty() {
@@ -166,7 +168,7 @@ impl<'a> Floor<'a> {
     /// An empty station; `jobs` are [those](jobs) of the same.
     pub(super) fn new(station: &Station, jobs: &'a [Job], arriving: Arriving<'a>) -> Self {
         let servers = station.servers.get() as usize;
-        let ages = station.discipline == Discipline::Gittins && jobs.iter().any(loses_urgency);
+        let ages = station.discipline.knows() == Knows::WeightAndLaw && jobs.iter().any(loses_urgency);
         Self {
             arriving,
             present: Vec::new(),
@@ -213,7 +215,7 @@ impl<'a> Floor<'a> {
     #[inline]
     fn admit(&mut self, customer: Customer) {
         let mut job = self.jobs[customer.class as usize].clone();
-        if self.queue.discipline() == Discipline::ShortestRemaining {
+        if self.queue.discipline().knows() == Knows::Size {
             job.size = Size::Exactly(customer.service_s);
         }
         let place = self.settle(Present { customer, delayed: self.idle.is_empty(), started_s: f64::NAN });

@@ -15,6 +15,7 @@ mod fifo;
 mod network;
 mod observer;
 mod section;
+mod settling;
 mod sharing;
 mod threads;
 mod trace;
@@ -221,9 +222,9 @@ fn from_empty(
     way.each(&mut sections, |(runs, observer), mut sink| {
         for run in runs {
             let arriving = Arriving::limited(station, derive(seed, Purpose::Trial, run), customers);
-            let mut engine: Box<dyn Engine> = match station.discipline {
-                Discipline::ProcessorSharing => Box::new(sharing::Sharing::new(station, arriving)),
-                _ => Box::new(events::Floor::new(station, jobs, arriving)),
+            let mut engine: Box<dyn Engine> = match station.discipline.shares() {
+                true => Box::new(sharing::Sharing::new(station, arriving)),
+                false => Box::new(events::Floor::new(station, jobs, arriving)),
             };
             let sink: Sink<'_> = match &mut sink {
                 Some(sink) => Some(&mut **sink),
@@ -257,12 +258,13 @@ fn steady(
     let begun = |run: u64| {
         let seed = if runs == 1 { seed } else { derive(seed, Purpose::Trial, run) };
         let arriving = Arriving::new(station, seed);
-        let engine: Box<dyn Engine + '_> = match station.discipline {
-            Discipline::Fifo if open && station.capacity.is_none() && saturated.is_none() => {
-                Box::new(fifo::NextFree::new(station, arriving))
-            }
-            Discipline::ProcessorSharing => Box::new(sharing::Sharing::new(station, arriving)),
-            _ => Box::new(events::Floor::new(station, jobs, arriving)),
+        let is_plain = station.discipline == Discipline::Fifo && open && station.capacity.is_none();
+        let engine: Box<dyn Engine + '_> = if is_plain && saturated.is_none() {
+            Box::new(fifo::NextFree::new(station, arriving))
+        } else if station.discipline.shares() {
+            Box::new(sharing::Sharing::new(station, arriving))
+        } else {
+            Box::new(events::Floor::new(station, jobs, arriving))
         };
         let observer = Observer::of_one_among(station, runs as usize, max_customers / runs, often);
         Run { number: run, engine, observer, ended: false }
@@ -302,7 +304,7 @@ fn runs(station: &Station, max_customers: u64) -> u64 {
     if matches!(station.arrivals, Arrivals::Trace { .. }) {
         return 1;
     }
-    let long = observer::settling_customers(station).saturating_mul(50).max(LONG);
+    let long = settling::settling_customers(station).saturating_mul(50).max(LONG);
     let runs = (max_customers / long).clamp(1, MOST_RUNS);
     1 << runs.ilog2()
 }

@@ -13,6 +13,7 @@ mod hall;
 mod scene;
 mod sharing;
 mod spot;
+mod until;
 mod watch;
 
 use kendall_station::{Network, Station};

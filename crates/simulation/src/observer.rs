@@ -9,23 +9,14 @@ use std::ops::ControlFlow;
 use kendall_station::{Answer, Arrivals, By, ClassAnswer, Estimate, Station};
 
 use super::SimulationError;
-use super::section::{Ledger, Section, Total};
+use super::section::{FINE, Ledger, Section, Total, estimate};
+use super::settling::{first_section, settling_customers, warm_up_bounds};
 use kendall_stats as statistics;
 
 /// Sections of one run are merged when there are so many.
 pub(super) const MOST_SECTIONS: usize = 64;
-/// Batches per section on which the warm-up is judged.
-const FINE: usize = super::section::FINE;
 /// An answer needs so many sections, or it has no interval.
 pub(super) const FEWEST_SECTIONS: usize = 10;
-/// The first look at the precision comes when each section has at least so many customers.
-const FIRST_LOOK: u64 = 512;
-/// A run settles within so many relaxation times of the station.
-const RELAXATIONS: f64 = 20.0;
-/// The warm-up is between so many of them: after the second number less than a hundredth of the empty beginning is left.
-/// MSER alone would cut later if a great excursion happens to lie early, and never if a lull does, so that its cuts would
-/// bias the mean downwards, by 1.5 % in M/M/1 at ρ = 0.9 and 10⁵ customers.
-const WARM_UP_RELAXATIONS: (f64, f64) = (2.0, 5.0);
 /// Where several runs share the work each must be so many times as long: what is left of its beginning does not average
 /// out over the runs, while their interval grows narrower.
 const SHARED: u64 = 5;
@@ -454,64 +445,6 @@ pub(super) fn answer(
         weighted_response_s: Some(estimate(sections, |s| s.weighted_s, |s| s.all.count as f64)),
         classes: classes.collect(),
     })
-}
-
-/// Customers of the first sections: all that there will be, or so few that a look comes early.
-fn first_section(customers: u64, most_sections: usize, early: bool) -> u64 {
-    let mut section_customers = (customers / most_sections as u64).max(1);
-    while early && section_customers >= 2 * FIRST_LOOK {
-        section_customers /= 2;
-    }
-    section_customers
-}
-
-/// How many customers a run needs to forget that it began empty: some relaxation times of the station, each of about
-/// (c_a² + c_s²)/2 · ρ/(1 − √ρ)² customers in M/M/m (Morse 1958; Cohen 1982, chapter III.7) and by the heavy-traffic
-/// scaling elsewhere, and at least those that fill the servers. A station with a limit on its customers relaxes sooner.
-pub(super) fn settling_customers(station: &Station) -> u64 {
-    let servers = f64::from(station.servers.get());
-    let filling = match &station.arrivals {
-        Arrivals::Closed { population, .. } => f64::from(*population),
-        // As many as come while one thinks once.
-        Arrivals::Sessions(sessions) => servers + sessions.rate_per_s() * sessions.think.mean_s(),
-        _ => servers,
-    };
-    (RELAXATIONS * relaxation_customers(station).unwrap_or(0.0).max(filling)) as u64
-}
-
-/// The shortest and the longest warm-up that is believed, in customers. Where the relaxation time is not known, any.
-fn warm_up_bounds(station: &Station) -> (u64, u64) {
-    let filling = f64::from(station.servers.get());
-    relaxation_customers(station).map_or((0, u64::MAX / 2), |relaxation| {
-        let customers = |relaxations: f64| (relaxations * relaxation.max(filling)).ceil() as u64;
-        (customers(WARM_UP_RELAXATIONS.0), customers(WARM_UP_RELAXATIONS.1))
-    })
-}
-
-/// The relaxation time of a station with room for all, in customers; `None` with a limit.
-fn relaxation_customers(station: &Station) -> Option<f64> {
-    let Arrivals::Open { gap } = &station.arrivals else { return None };
-    let rho = station.offered_utilisation().filter(|_| station.capacity.is_none())?.min(1.0 - 1e-9);
-    let variation = (gap.scv() + station.service_overall().scv()) / 2.0;
-    Some(variation.clamp(0.0, 1e6) * rho / (1.0 - rho.sqrt()).powi(2))
-}
-
-/// A ratio of totals, with the interval of the ratios of the sections.
-pub(super) fn estimate(
-    sections: &[&Section],
-    of: impl Fn(&Section) -> f64,
-    among: impl Fn(&Section) -> f64,
-) -> Estimate {
-    let total = |part: &dyn Fn(&Section) -> f64| sections.iter().map(|s| part(s)).sum::<f64>();
-    let value = total(&of) / total(&among);
-    let each: Vec<f64> = sections.iter().map(|s| of(s) / among(s)).filter(|x| x.is_finite()).collect();
-    match statistics::batch_means(&each) {
-        Some(found) => {
-            let (low, high) = found.interval;
-            Estimate { value, interval: Some((value + low - found.mean, value + high - found.mean)) }
-        }
-        None => Estimate::exact(value),
-    }
 }
 
 fn scaled(estimate: Estimate, by: f64) -> Estimate {

@@ -2,7 +2,6 @@
 
 use kendall_station::{Estimate, QUANTILES, Quantile, Summary};
 
-use super::observer::estimate;
 use kendall_stats as statistics;
 use kendall_stats::histogram::{Grid, Histogram};
 
@@ -268,5 +267,23 @@ impl Section {
         let pair = |pair: &[(f64, u64)]| pair.iter().fold((0.0, 0), |sum, x| (sum.0 + x.0, sum.1 + x.1));
         self.batches = self.batches.chunks(2).map(pair).collect();
         self
+    }
+}
+
+/// A ratio of totals, with the interval of the ratios of the sections.
+pub(super) fn estimate(
+    sections: &[&Section],
+    of: impl Fn(&Section) -> f64,
+    among: impl Fn(&Section) -> f64,
+) -> Estimate {
+    let total = |part: &dyn Fn(&Section) -> f64| sections.iter().map(|s| part(s)).sum::<f64>();
+    let value = total(&of) / total(&among);
+    let each: Vec<f64> = sections.iter().map(|s| of(s) / among(s)).filter(|x| x.is_finite()).collect();
+    match statistics::batch_means(&each) {
+        Some(found) => {
+            let (low, high) = found.interval;
+            Estimate { value, interval: Some((value + low - found.mean, value + high - found.mean)) }
+        }
+        None => Estimate::exact(value),
     }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::attendance::Attendance;
+use crate::instants::Instants;
 use crate::law::Law;
-use crate::profile::{Passing, Profile, Spacing};
+use crate::profile::{Profile, Spacing};
 use crate::sessions::Sessions;
-use kendall_stats::random::{Purpose, Rng, stream};
 
 /// When requests come.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -136,23 +136,15 @@ impl Arrivals {
         }
     }
 
-    /// The instants of a stream of gaps, in seconds.
-    pub(crate) fn gaps(gap: &Law, seed: u64) -> Instants<'_> {
-        Instants { source: Source::Law(gap, stream(seed, Purpose::Arrivals, 0)), now_s: 0.0 }
-    }
-
     /// The instants at which requests of an open stream are due, in seconds, ascending; `None` for a closed
     /// population and for sessions. A simulator and a load generator with the same seed see the same instants.
     pub fn instants(&self, seed: u64) -> Option<Instants<'_>> {
-        let source = match self {
-            Self::Open { gap } => return Some(Self::gaps(gap, seed)),
-            Self::Trace { instants_s } => Source::Trace(instants_s.iter()),
-            Self::Varying(profile) => {
-                Source::Varying(profile.passing(), profile.spacing, stream(seed, Purpose::Arrivals, 0))
-            }
-            Self::Closed { .. } | Self::Attended(_) | Self::Sessions(_) => return None,
-        };
-        Some(Instants { source, now_s: 0.0 })
+        match self {
+            Self::Open { gap } => Some(Instants::of_gaps(gap, seed)),
+            Self::Trace { instants_s } => Some(Instants::of_trace(instants_s)),
+            Self::Varying(profile) => Some(Instants::of_profile(profile, seed)),
+            Self::Closed { .. } | Self::Attended(_) | Self::Sessions(_) => None,
+        }
     }
 
     /// The letter in Kendall's notation: that of the gaps, Mt for a Poisson stream of varying rate, Dt for an even one, G
@@ -167,52 +159,6 @@ impl Arrivals {
             Self::Trace { .. } | Self::Sessions(_) => "G".into(),
             Self::Closed { think, .. } | Self::Attended(Attendance { think, .. }) => think.letter(),
         }
-    }
-}
-
-/// The instants of an open stream, in seconds since its start. Endless unless it is a trace, or a profile that ends.
-#[derive(Debug)]
-pub struct Instants<'a> {
-    source: Source<'a>,
-    now_s: f64,
-}
-
-#[derive(Debug)]
-enum Source<'a> {
-    Law(&'a Law, Rng),
-    Trace(std::slice::Iter<'a, f64>),
-    Varying(Passing, Spacing, Rng),
-}
-
-const UNIT_MEAN: Law = Law::Exponential { mean_s: 1.0 };
-
-impl Instants<'_> {
-    /// Writes the next instants, as many as there is room for, and says how many there were: fewer at the end of a
-    /// trace.
-    pub fn fill(&mut self, instants_s: &mut [f64]) -> usize {
-        if let Source::Law(gap, rng) = &mut self.source {
-            gap.fill(rng, instants_s);
-            for instant_s in &mut *instants_s {
-                self.now_s += *instant_s;
-                *instant_s = self.now_s;
-            }
-            return instants_s.len();
-        }
-        instants_s.iter_mut().zip(self).map(|(place, instant_s)| *place = instant_s).count()
-    }
-}
-
-impl Iterator for Instants<'_> {
-    type Item = f64;
-
-    fn next(&mut self) -> Option<f64> {
-        self.now_s = match &mut self.source {
-            Source::Law(gap, rng) => self.now_s + gap.sample(rng),
-            Source::Trace(instants_s) => *instants_s.next()?,
-            Source::Varying(passing, Spacing::Poisson, rng) => passing.next_s(UNIT_MEAN.sample(rng))?,
-            Source::Varying(passing, Spacing::Even, _) => passing.next_s(1.0)?,
-        };
-        Some(self.now_s)
     }
 }
 

@@ -184,7 +184,7 @@ impl Conditions {
     /// # Errors
     /// Fails on impossible laws and probabilities, and on conditions that mean nothing beside the others.
     pub fn validate(&self, discipline: Discipline, capacity: Option<u64>) -> Result<(), ConditionError> {
-        let sharing = discipline == Discipline::ProcessorSharing;
+        let sharing = discipline.shares();
         if let Some(patience) = &self.patience {
             sound("patience", patience)?;
             if sharing {

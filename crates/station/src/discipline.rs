@@ -33,6 +33,55 @@ pub enum Discipline {
     Gittins,
 }
 
+/// What a discipline looks at of a request, beyond when it arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Knows {
+    /// Nothing.
+    Nothing,
+    /// Its weight.
+    Weight,
+    /// Its weight, and the mean of the service time that is expected of it.
+    WeightAndMean,
+    /// Its weight, the law of the service time that is expected of it, and the service it has received: it may lose urgency
+    /// while it is served.
+    WeightAndLaw,
+    /// The service time that it needs.
+    Size,
+}
+
+/// Which formulas hold for a discipline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Formulas {
+    /// Those for the order of arrival, with distributions.
+    InOrder,
+    /// Means of those: the order interrupts nobody and knows no sizes, so the number in the station is the same.
+    Blind,
+    /// Those of shared servers, which do not depend on the law of service.
+    Sharing,
+    /// Those of classes of different weight; without such classes, those for the order of arrival.
+    Classes,
+    /// That of Schrage and Miller (1966).
+    Shortest,
+    /// Those of the order of arrival where all indices are the same, and no other.
+    Index,
+    /// None: only the simulation answers.
+    Unknown,
+}
+
+/// Everything that the rest of kendall asks of a discipline; [`crate::Queue`] has its order.
+struct Properties {
+    name: &'static str,
+    notation: &'static str,
+    /// Other names in common use.
+    aliases: &'static [&'static str],
+    /// How servers serve by it, for sentences: "2 servers sharing".
+    words: &'static str,
+    preempts: bool,
+    shares: bool,
+    knows: Knows,
+    formulas: Formulas,
+}
+
 impl Discipline {
     /// All disciplines, in the order in which they are listed to users.
     pub const ALL: [Self; 8] = [
@@ -46,42 +95,124 @@ impl Discipline {
         Self::Gittins,
     ];
 
-    /// The name on command lines and in experiment files.
-    pub fn name(self) -> &'static str {
+    const fn properties(self) -> Properties {
+        const PLAIN: Properties = Properties {
+            name: "fifo",
+            notation: "FIFO",
+            aliases: &["fcfs"],
+            words: "FIFO",
+            preempts: false,
+            shares: false,
+            knows: Knows::Nothing,
+            formulas: Formulas::InOrder,
+        };
         match self {
-            Self::Fifo => "fifo",
-            Self::Lifo => "lifo",
-            Self::Priority => "priority",
-            Self::PreemptivePriority => "preemptive-priority",
-            Self::ProcessorSharing => "processor-sharing",
-            Self::ShortestRemaining => "shortest-remaining",
-            Self::CMu => "cmu",
-            Self::Gittins => "gittins",
+            Self::Fifo => PLAIN,
+            Self::Lifo => Properties {
+                name: "lifo",
+                notation: "LIFO",
+                aliases: &["lcfs"],
+                words: "LIFO",
+                formulas: Formulas::Blind,
+                ..PLAIN
+            },
+            Self::Priority => Properties {
+                name: "priority",
+                notation: "NPRP",
+                aliases: &["hol", "prio", "np"],
+                words: "by priority",
+                knows: Knows::Weight,
+                formulas: Formulas::Classes,
+                ..PLAIN
+            },
+            Self::PreemptivePriority => Properties {
+                name: "preemptive-priority",
+                notation: "PRP",
+                aliases: &["prio-pr", "pr"],
+                words: "by interrupting priority",
+                preempts: true,
+                knows: Knows::Weight,
+                formulas: Formulas::Classes,
+                ..PLAIN
+            },
+            Self::ProcessorSharing => Properties {
+                name: "processor-sharing",
+                notation: "PS",
+                aliases: &[],
+                words: "sharing",
+                preempts: true,
+                shares: true,
+                formulas: Formulas::Sharing,
+                ..PLAIN
+            },
+            Self::ShortestRemaining => Properties {
+                name: "shortest-remaining",
+                notation: "SRPT",
+                aliases: &["srp"],
+                words: "SRPT",
+                preempts: true,
+                knows: Knows::Size,
+                formulas: Formulas::Shortest,
+                ..PLAIN
+            },
+            Self::CMu => Properties {
+                name: "cmu",
+                notation: "cµ",
+                aliases: &["c-mu"],
+                words: "cµ",
+                knows: Knows::WeightAndMean,
+                formulas: Formulas::Classes,
+                ..PLAIN
+            },
+            Self::Gittins => Properties {
+                name: "gittins",
+                notation: "Gittins",
+                aliases: &[],
+                words: "Gittins",
+                preempts: true,
+                knows: Knows::WeightAndLaw,
+                formulas: Formulas::Index,
+                ..PLAIN
+            },
         }
     }
 
-    /// Whether a request in service may be interrupted for another.
-    pub fn preempts(self) -> bool {
-        match self {
-            Self::Fifo | Self::Lifo | Self::Priority | Self::CMu => false,
-            Self::PreemptivePriority | Self::ProcessorSharing | Self::ShortestRemaining | Self::Gittins => {
-                true
-            }
-        }
+    /// The name on command lines and in experiment files.
+    pub fn name(self) -> &'static str {
+        self.properties().name
     }
 
     /// The name in Kendall's notation, where it stands last.
     pub fn notation(self) -> &'static str {
-        match self {
-            Self::Fifo => "FIFO",
-            Self::Lifo => "LIFO",
-            Self::Priority => "NPRP",
-            Self::PreemptivePriority => "PRP",
-            Self::ProcessorSharing => "PS",
-            Self::ShortestRemaining => "SRPT",
-            Self::CMu => "cµ",
-            Self::Gittins => "Gittins",
-        }
+        self.properties().notation
+    }
+
+    /// How servers serve by it, to stand behind their number: "2 servers sharing".
+    pub fn in_words(self) -> &'static str {
+        self.properties().words
+    }
+
+    /// Whether a request in service may be interrupted for another.
+    #[inline]
+    pub const fn preempts(self) -> bool {
+        self.properties().preempts
+    }
+
+    /// Whether all requests present share the servers, so that none waits for a turn.
+    #[inline]
+    pub const fn shares(self) -> bool {
+        self.properties().shares
+    }
+
+    /// What it looks at of a request.
+    #[inline]
+    pub const fn knows(self) -> Knows {
+        self.properties().knows
+    }
+
+    /// Which formulas hold for it.
+    pub const fn formulas(self) -> Formulas {
+        self.properties().formulas
     }
 }
 
@@ -93,11 +224,14 @@ impl fmt::Display for Discipline {
 
 /// No discipline has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "unknown discipline {0:?}; known are fifo, lifo, priority, preemptive-priority, processor-sharing, \
-     shortest-remaining, cmu and gittins"
-)]
+#[error("unknown discipline {0:?}; known are {known}", known = known())]
 pub struct UnknownDiscipline(pub String);
+
+/// The names of all but the last, and the last.
+fn known() -> String {
+    let [all @ .., last] = Discipline::ALL.map(Discipline::name);
+    format!("{} and {last}", all.join(", "))
+}
 
 impl FromStr for Discipline {
     type Err = UnknownDiscipline;
@@ -105,20 +239,13 @@ impl FromStr for Discipline {
     /// Reads the command-line name, the name in Kendall's notation, or another one in common use.
     fn from_str(text: &str) -> Result<Self, UnknownDiscipline> {
         let name = text.trim().to_lowercase().replace(['µ', 'μ'], "mu").replace(['_', ' '], "-");
-        let found = Self::ALL.into_iter().find(|discipline| {
-            discipline.name() == name || discipline.notation().to_lowercase().replace('µ', "mu") == name
-        });
-        found
-            .or(match name.as_str() {
-                "fcfs" => Some(Self::Fifo),
-                "lcfs" => Some(Self::Lifo),
-                "hol" | "prio" | "np" => Some(Self::Priority),
-                "prio-pr" | "pr" => Some(Self::PreemptivePriority),
-                "srpt" | "srp" => Some(Self::ShortestRemaining),
-                "c-mu" => Some(Self::CMu),
-                _ => None,
-            })
-            .ok_or_else(|| UnknownDiscipline(text.into()))
+        let is_called = |discipline: &Self| {
+            let Properties { name: own, notation, aliases, .. } = discipline.properties();
+            own == name
+                || notation.to_lowercase().replace('µ', "mu") == name
+                || aliases.contains(&name.as_str())
+        };
+        Self::ALL.into_iter().find(is_called).ok_or_else(|| UnknownDiscipline(text.into()))
     }
 }
 

@@ -13,6 +13,7 @@ mod attendance;
 mod conditions;
 mod discipline;
 mod gittins;
+mod instants;
 mod law;
 mod network;
 mod notation;
@@ -22,13 +23,14 @@ mod sessions;
 mod station;
 
 pub use answer::{Answer, By, ClassAnswer, Estimate, QUANTILES, Quantile, Summary};
-pub use arrivals::{Arrivals, Instants, TraceError};
+pub use arrivals::{Arrivals, TraceError};
 pub use attendance::{Attendance, AttendanceError};
 pub use conditions::{
     Batch, Breakdown, Clock, ConditionError, Conditions, Delays, Interrupted, Retry, Setup,
 };
-pub use discipline::{Discipline, UnknownDiscipline};
+pub use discipline::{Discipline, Formulas, Knows, UnknownDiscipline};
 pub use gittins::GittinsTable;
+pub use instants::Instants;
 pub use law::{Law, LawError, Part, ServiceTime};
 pub use network::{Network, NetworkError, Node, Population, RoutedClass, Routes, WhenFull};
 pub use notation::{Kind, Notation, NotationError};

@@ -272,8 +272,23 @@ impl fmt::Display for Notation {
     }
 }
 
+/// Kendall's notation, without the parts at its end that are at their default.
+impl fmt::Display for Station {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let population = match self.arrivals {
+            Arrivals::Closed { population, .. } => Some(population),
+            Arrivals::Attended(ref users) => Some(users.most()),
+            _ => None,
+        };
+        let service = self.service_overall().letter();
+        write!(f, "{}/{service}/{}", self.arrivals.letter(), self.servers)?;
+        let named = Some(self.discipline).filter(|&discipline| discipline != Discipline::Fifo);
+        write_tail(f, self.capacity, population, named)
+    }
+}
+
 /// The parts /K/N/D, each of which stands only where it says something.
-pub(crate) fn write_tail(
+fn write_tail(
     f: &mut fmt::Formatter<'_>,
     capacity: Option<u64>,
     population: Option<u32>,

@@ -9,8 +9,8 @@ use std::collections::BinaryHeap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::arrivals::{Arrivals, Instants};
 use crate::conditions::Batch;
+use crate::instants::Instants;
 use crate::law::Law;
 use kendall_stats::random::{Purpose, Rng, stream};
 
@@ -89,7 +89,7 @@ impl PartialOrd for Instant {
 impl<'a> Crowd<'a> {
     /// Nobody is there yet.
     pub fn new(sessions: &'a Sessions, seed: u64) -> Self {
-        let mut starts = Arrivals::gaps(&sessions.gap, seed);
+        let mut starts = Instants::of_gaps(&sessions.gap, seed);
         Self {
             think: &sessions.think,
             requests: &sessions.requests,
@@ -162,6 +162,7 @@ impl<'a> Crowd<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arrivals::Arrivals;
 
     fn sessions(requests: Batch) -> Sessions {
         let gap = Law::exponential_rate(100.0);

@@ -1,6 +1,5 @@
 //! A station: arrivals, service, servers, room, discipline, and the classes of its requests.
 
-use std::fmt;
 use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +9,6 @@ use crate::attendance::AttendanceError;
 use crate::conditions::{Batch, ConditionError, Conditions};
 use crate::discipline::Discipline;
 use crate::law::{Law, LawError, Part, ServiceTime};
-use crate::notation;
 use crate::profile::ProfileError;
 use crate::sessions::Sessions;
 
@@ -188,21 +186,6 @@ pub(crate) fn validate_arrivals(arrivals: &Arrivals) -> Result<(), StationError>
             requests.validate().map_err(|_| StationError::SessionRequests)?;
             think.validate().map_err(StationError::Arrivals)
         }
-    }
-}
-
-/// Kendall's notation, without the parts at its end that are at their default.
-impl fmt::Display for Station {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let population = match self.arrivals {
-            Arrivals::Closed { population, .. } => Some(population),
-            Arrivals::Attended(ref users) => Some(users.most()),
-            _ => None,
-        };
-        let service = self.service_overall().letter();
-        write!(f, "{}/{service}/{}", self.arrivals.letter(), self.servers)?;
-        let named = Some(self.discipline).filter(|&discipline| discipline != Discipline::Fifo);
-        notation::write_tail(f, self.capacity, population, named)
     }
 }
 

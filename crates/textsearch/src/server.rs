@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use kendall_service::{
     Counter, Decoded, Decoding, Handler, Registry, Reply, Server, ServiceError, Step, Then, Turn,
 };
-use kendall_station::{Discipline, Job, Size};
+use kendall_station::{Job, Knows, Size};
 
 use crate::cache::Origin;
 use crate::error::SearchError;
@@ -157,10 +157,10 @@ impl TextSearch {
             semantics: options.semantics,
             form: options.form,
             deadline: options.deadline,
-            sizes_matter: matches!(
-                discipline,
-                Discipline::ShortestRemaining | Discipline::CMu | Discipline::Gittins
-            ),
+            sizes_matter: match discipline.knows() {
+                Knows::Nothing | Knows::Weight => false,
+                Knows::WeightAndMean | Knows::WeightAndLaw | Knows::Size => true,
+            },
             board,
             _crews: crews,
             kept: Kept::default(),

@@ -7,6 +7,8 @@
 
 mod abandon;
 mod approximate;
+mod choice;
+mod classes;
 mod closed;
 mod constant;
 mod delay;
@@ -19,6 +21,7 @@ mod matrix;
 mod network;
 mod phases;
 mod poisson;
+mod premises;
 mod priority;
 mod quadrature;
 mod renewal;
@@ -26,21 +29,23 @@ mod room;
 mod sessions;
 mod shortest;
 mod single;
+mod sizing;
 mod solution;
 mod tails;
 
 use kendall_station::{
-    Answer, Arrivals, By, Class, ClassAnswer, Discipline, Estimate, Law, Quantile, Servers, Station,
-    StationError, Summary,
+    Answer, By, Class, ClassAnswer, Discipline, Estimate, Servers, Station, StationError, Summary,
 };
 
 pub use approximate::TwoMoments;
+use choice::solve;
+use classes::matters;
 pub use closed::{Engset, engset};
-pub use erlang::{
-    erlang_b, erlang_c, load_for_loss, servers_for_loss, servers_for_p_wait, servers_for_response,
-};
+pub use erlang::{erlang_b, erlang_c};
 pub use forks::{Split, fork_join_response_s, split, split_merge_response_s};
 pub use network::{NetworkFormula, NoNetworkFormula, NodeFormula, closed_network, network_formula};
+use premises::{poisson_rate, stable, summary};
+pub use sizing::{load_for_loss, servers_for_loss, servers_for_p_wait, servers_for_response};
 use solution::Solution;
 use tails::Tails;
 
@@ -153,14 +158,14 @@ pub fn formula(station: &Station) -> Result<Answer, NoFormula> {
     if let Some(condition) = station.conditions.first() {
         return Err(NoFormula::Conditions(condition));
     }
-    if priority::matters(station) {
+    if matters(station) {
         let rate_per_s = poisson_rate(&station.arrivals, "for priorities")?;
         return match station.capacity {
             None => priority::answer(station, rate_per_s),
             Some(_) => Err(NoFormula::Classes),
         };
     }
-    let solution = Solution::of(station)?;
+    let solution = solve(station)?;
     let (response, waiting) = solution.summaries();
     let in_system = solution.throughput_per_s * (solution.waiting_s + solution.service_s);
     let classes = class_answers(station, &solution, &response, &waiting);
@@ -194,7 +199,7 @@ pub fn formula(station: &Station) -> Result<Answer, NoFormula> {
 /// # Errors
 /// As [`formula`], and where only means are known.
 pub fn waiting_survival(station: &Station, t_s: f64) -> Result<f64, NoFormula> {
-    let tails = Solution::of(station)?.tails;
+    let tails = solve(station)?.tails;
     tails.waiting(t_s).ok_or(NoFormula::OnlyMeans)
 }
 
@@ -203,7 +208,7 @@ pub fn waiting_survival(station: &Station, t_s: f64) -> Result<f64, NoFormula> {
 /// # Errors
 /// As [`formula`], and where only means are known.
 pub fn response_survival(station: &Station, t_s: f64) -> Result<f64, NoFormula> {
-    let tails = Solution::of(station)?.tails;
+    let tails = solve(station)?.tails;
     tails.response(t_s).ok_or(NoFormula::OnlyMeans)
 }
 
@@ -212,7 +217,7 @@ pub fn response_survival(station: &Station, t_s: f64) -> Result<f64, NoFormula> 
 /// # Errors
 /// As [`formula`], and where only means are known.
 pub fn quantiles(station: &Station, p: f64) -> Result<(f64, f64), NoFormula> {
-    let (response, waiting) = Solution::of(station)?.tails.quantiles_at(&[p]);
+    let (response, waiting) = solve(station)?.tails.quantiles_at(&[p]);
     match (response.first(), waiting.first()) {
         (Some(response), Some(waiting)) => Ok((response.value_s.value, waiting.value_s.value)),
         _ => Err(NoFormula::OnlyMeans),
@@ -234,7 +239,7 @@ pub fn sharing_response_s(rate_per_s: f64, service_s: f64, size_s: f64) -> Resul
 /// # Errors
 /// As [`formula`]; also for service that is not exponential and for stations of limited room.
 pub fn number_at_least(station: &Station, n: u64) -> Result<f64, NoFormula> {
-    match Solution::of(station)?.tails {
+    match solve(station)?.tails {
         Tails::Many(many) => Ok(many.number_at_least(n)),
         Tails::Means => Err(NoFormula::OnlyMeans),
         _ => Err(NoFormula::NeedsExponential {
@@ -251,54 +256,6 @@ fn of_sessions(by: &By, odd: Option<&str>) -> By {
     By::Formula {
         source: format!("{}; {source}", sessions::SOURCE),
         approximate: (!approximate.is_empty()).then(|| approximate.join("; ")),
-    }
-}
-
-/// The law of the gaps of open arrivals, and the rate.
-fn open_rate(arrivals: &Arrivals) -> Result<(&Law, f64), NoFormula> {
-    match arrivals {
-        Arrivals::Open { gap } => Ok((gap, 1.0 / gap.mean_s())),
-        Arrivals::Trace { .. } => Err(NoFormula::Trace),
-        Arrivals::Varying(_) => Err(NoFormula::Varying),
-        Arrivals::Attended(_) => Err(NoFormula::Attended),
-        Arrivals::Closed { .. } => Err(NoFormula::Closed),
-        Arrivals::Sessions(_) => unreachable!("they are solved as an open stream"),
-    }
-}
-
-fn poisson_rate(arrivals: &Arrivals, why: &'static str) -> Result<f64, NoFormula> {
-    let (gap, rate_per_s) = open_rate(arrivals)?;
-    exponential_mean(gap).map(|_| rate_per_s).ok_or(NoFormula::NeedsPoisson { why })
-}
-
-fn stable(rate_per_s: f64, service_s: f64, servers: Servers) -> Result<(), NoFormula> {
-    let (load, most) = (rate_per_s * service_s, f64::from(servers.get()));
-    if load < most {
-        return Ok(());
-    }
-    Err(NoFormula::Unstable { rho: load / most, growth_per_s: rate_per_s - most / service_s })
-}
-
-/// A law of time that is known exactly, or as well as the formula knows it.
-fn summary(mean_s: f64, variance_s2: Option<f64>, quantiles: Vec<Quantile>) -> Summary {
-    Summary {
-        mean_s: Estimate::exact(mean_s),
-        variance_s2: variance_s2.filter(|variance| variance.is_finite()),
-        quantiles,
-    }
-}
-
-/// The mean of a law that is exponential, by whatever name.
-fn exponential_mean(law: &Law) -> Option<f64> {
-    let all_alike = |mut means: Box<dyn Iterator<Item = Option<f64>> + '_>| {
-        let first = means.next()??;
-        means.all(|mean| mean == Some(first)).then_some(first)
-    };
-    match law {
-        Law::Exponential { mean_s } | Law::Erlang { shape: 1, mean_s } => Some(*mean_s),
-        Law::Hyperexponential { parts } => all_alike(Box::new(parts.iter().map(|part| Some(part.1)))),
-        Law::Mixture { parts } => all_alike(Box::new(parts.iter().map(|part| exponential_mean(&part.of)))),
-        _ => None,
     }
 }
 
@@ -319,11 +276,9 @@ fn class_answers(
             own => {
                 let own_s = own.as_ref().unwrap_or(&station.service).mean_s();
                 let stretch = (solution.waiting_s + solution.service_s) / solution.service_s;
-                match station.discipline {
-                    Discipline::ProcessorSharing => {
-                        (mean_only(own_s * stretch), mean_only(own_s * (stretch - 1.0)))
-                    }
-                    _ => (mean_only(solution.waiting_s + own_s), waiting.clone()),
+                match station.discipline.shares() {
+                    true => (mean_only(own_s * stretch), mean_only(own_s * (stretch - 1.0))),
+                    false => (mean_only(solution.waiting_s + own_s), waiting.clone()),
                 }
             }
         };

@@ -3,8 +3,9 @@
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::Arrivals;
 
-use super::seen::{Seen, seconds, service_s};
+use super::seen::{Seen, service_s};
 use super::{Check, Finding, RunQueue, Setting, Verdict};
+use crate::seconds::seconds;
 use kendall_stats::number::{percent, significant, time};
 use kendall_stats::{mean, variance};
 

@@ -2,8 +2,10 @@
 
 use kendall_station::{Arrivals, Law};
 
-use super::seen::{Seen, scv, seconds};
-use super::{Check, Finding, MATTERS, Verdict, grade, off, two_sided};
+use super::grade::{CHANCE, grade, off, two_sided};
+use super::seen::{Seen, scv};
+use super::{Check, Finding, MATTERS, Verdict};
+use crate::seconds::seconds;
 use kendall_stats::number::{percent, significant};
 use kendall_stats::{
     Tested, autocorrelation, conditional_uniform, conditional_uniform_lewis, dispersion_index, ljung_box,
@@ -99,8 +101,7 @@ fn poisson_tests(seen: &Seen<'_>, gaps_s: &[f64], gap_scv: f64) -> Option<(&'sta
     let found = tests.into_iter().filter_map(|(name, test)| Some((name, test?)));
     let (name, least) = found.min_by(|a, b| a.1.p_value.total_cmp(&b.1.p_value))?;
     let p_value = (3.0 * least.p_value).min(1.0);
-    let variability =
-        counted.filter(|test| test.p_value < super::CHANCE).map_or(gap_scv, |test| test.statistic);
+    let variability = counted.filter(|test| test.p_value < CHANCE).map_or(gap_scv, |test| test.statistic);
     Some((name, Tested { statistic: least.statistic, p_value }, variability))
 }
 

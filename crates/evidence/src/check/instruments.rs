@@ -2,8 +2,9 @@
 
 use kendall_record::RequestRow;
 
-use super::seen::{Seen, seconds, service_s};
+use super::seen::{Seen, service_s};
 use super::{Check, Finding, Hosts, Setting, Verdict};
+use crate::seconds::seconds;
 use kendall_stats::number::{percent, time};
 use kendall_stats::{mean, quantile_rank};
 

@@ -4,8 +4,10 @@ use kendall_record::RequestRow;
 use kendall_station::Arrivals;
 use statrs::distribution::{ChiSquared, ContinuousCDF as _};
 
-use super::seen::{Seen, seconds};
-use super::{Check, Finding, Verdict, grade, two_sided};
+use super::grade::{grade, two_sided};
+use super::seen::Seen;
+use super::{Check, Finding, Verdict};
+use crate::seconds::seconds;
 use kendall_stats::number::{percent, time};
 use kendall_stats::{batch_means, mann_kendall, mean, mser, t_interval};
 

@@ -1,5 +1,6 @@
 //! What the checks look at: the rows after the warm-up, and series made of them.
 
+use crate::seconds::seconds;
 use std::cell::OnceCell;
 
 use kendall_record::RequestRow;
@@ -112,10 +113,6 @@ impl<'a> Seen<'a> {
 pub(super) fn service_s(row: &RequestRow) -> Option<f64> {
     let spanned = || Some(row.finished? - row.started?);
     Some(seconds(row.service.or_else(spanned)?.max(0)))
-}
-
-pub(super) fn seconds(ns: i64) -> f64 {
-    ns as f64 / 1e9
 }
 
 /// Variance over squared mean; `None` for fewer than two values or a mean that is not positive.

@@ -3,8 +3,9 @@
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::Discipline;
 
-use super::seen::{Seen, seconds};
+use super::seen::Seen;
 use super::{Check, Finding, Verdict};
+use crate::seconds::seconds;
 use kendall_stats::mean;
 use kendall_stats::number::percent;
 

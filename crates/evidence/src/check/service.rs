@@ -1,11 +1,13 @@
 //! Is service as the model has it?
 
-use kendall_station::{Discipline, Law};
+use kendall_station::{Knows, Law};
 
 use super::arrivals::independence;
+use super::grade::{grade, off, two_sided};
 use super::law::{closest_law, in_words};
-use super::seen::{Seen, scv, seconds, service_s};
-use super::{Check, Finding, MATTERS, Verdict, grade, off, two_sided};
+use super::seen::{Seen, scv, service_s};
+use super::{Check, Finding, MATTERS, Verdict};
+use crate::seconds::seconds;
 use kendall_stats::number::{percent, significant, time};
 use kendall_stats::{
     anderson_darling_exponential, anderson_darling_modified, cross_correlation, mean, two_samples,
@@ -158,9 +160,9 @@ pub(super) fn apart_from_arrivals(seen: &Seen<'_>) -> Option<Finding> {
 
 /// Does service take longer where it starts with all servers busy than where it starts alone?
 pub(super) fn apart_from_load(seen: &Seen<'_>) -> Option<Finding> {
-    let servers = seen.station.servers.get() as usize;
+    let (servers, discipline) = (seen.station.servers.get() as usize, seen.station.discipline);
     // Interruptions, and orders by size, tie the service time to the load by themselves.
-    if servers < 2 || !matches!(seen.station.discipline, Discipline::Fifo | Discipline::Lifo) {
+    if servers < 2 || discipline.preempts() || discipline.knows() != Knows::Nothing {
         return None;
     }
     let (mut alone_s, mut busy_s) = (Vec::new(), Vec::new());

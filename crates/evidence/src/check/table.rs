@@ -3,13 +3,14 @@
 //! A table has no single requests, so there is nothing to test by chance: its numbers are computed again, from each other.
 //! What differs by more than its printed digits can explain is broken.
 
+mod agreement;
 mod closed;
 mod model;
 mod open;
 
 use kendall_station::Servers;
 
-use super::{Check, Finding, Verdict};
+use super::{Finding, Verdict};
 use crate::table::{Row, Table};
 use kendall_theory::{erlang_b, erlang_c};
 
@@ -150,17 +151,4 @@ impl Exponential {
     fn utilisation(&self) -> f64 {
         self.rate_per_s * self.service_s / f64::from(self.servers.get())
     }
-}
-
-/// How far a number is from what it should be, as a share of that.
-fn apart(found: f64, expected: f64) -> f64 {
-    let share = found / expected - 1.0;
-    if share.is_finite() { share } else { 0.0 }
-}
-
-/// A finding that holds where two numbers are within some part of each other.
-fn agreement(check: Check, effect: f64, within: f64, what: &str, holds: String, broken: String) -> Finding {
-    let (verdict, sentence) =
-        if effect.abs() <= within { (Verdict::Holds, holds) } else { (Verdict::Broken, broken) };
-    Finding::new(check, verdict, sentence).effect(what, effect)
 }

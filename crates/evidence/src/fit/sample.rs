@@ -1,8 +1,8 @@
 //! The numbers that are fitted, and how noisy each is.
 
+use super::line::Line;
 use super::model::Model;
 use super::observation::{Load, Observation};
-use super::service::Line;
 
 /// What was seen at a load.
 #[derive(Clone, Copy, Debug, PartialEq)]

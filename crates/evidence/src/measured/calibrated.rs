@@ -5,12 +5,11 @@
 //! Models", 1978, section 4), and a request has waited for what its response time is above S + D. Single waiting times are
 //! blurred by how much service times vary; their mean is not, as long as few requests are faster than S + D.
 
+use crate::seconds::seconds;
 use kendall_station::{Answer, By, ClassAnswer, Servers};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    NotMeasured, RowClass, Trial, each_in_order, mean, rate, seen_by_clients, times, window, windows,
-};
+use super::{NotMeasured, RowClass, Trial, each_in_order, mean, rate, seen_by_clients, times, windows};
 
 /// What is known of a server beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,7 +44,7 @@ pub fn calibrated(
         |class| times(&windows, of_class(class), |row| row.response_ns().map(|ns| (ns - unloaded_ns).max(0)));
     let weighted = each_in_order(&windows, |row| {
         let weight = classes.get(row.class as usize).map_or(1.0, |class| class.weight);
-        Some(weight * window::seconds(row.response_ns()?))
+        Some(weight * seconds(row.response_ns()?))
     });
     let by_class = |(class, RowClass { name, .. }): (usize, &RowClass)| {
         Some(ClassAnswer {

@@ -2,7 +2,7 @@
 
 use kendall_record::RequestRow;
 
-use super::window::seconds;
+use crate::seconds::seconds;
 use kendall_stats::{self as statistics, LittleCheck};
 
 /// Slices of a trial: the number present, or whatever else has no interval of its own, is averaged in each.

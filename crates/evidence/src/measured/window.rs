@@ -1,5 +1,6 @@
 //! The part of a trial after its warm-up, and what can be read off any slice of it.
 
+use crate::seconds::seconds;
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::Servers;
 
@@ -21,6 +22,20 @@ pub(super) struct Window<'a> {
 /// Whether a request may have been served, but nobody waited for it to the end.
 pub(crate) fn is_censored(row: &RequestRow) -> bool {
     matches!(row.outcome, Outcome::TimedOut | Outcome::Unanswered)
+}
+
+/// The time a request spent at the server and not in service, if the server's stamps tell it.
+pub(super) fn waiting_ns(row: &RequestRow) -> Option<i64> {
+    let response_ns = row.response_ns()?;
+    let interrupted_ns = match (row.started, row.finished, row.service) {
+        (Some(started), Some(finished), Some(service)) => (finished - started - service).max(0),
+        _ => 0,
+    };
+    match (row.queueing_ns(), row.service) {
+        (Some(queueing_ns), _) => Some(queueing_ns + interrupted_ns),
+        (None, Some(service)) => Some((response_ns - service).max(0)),
+        (None, None) => None,
+    }
 }
 
 impl<'a> Window<'a> {
@@ -112,7 +127,7 @@ impl<'a> Window<'a> {
                     let ended = self.finished.partition_point(|&at| at <= queued);
                     begun.saturating_sub(ended) >= servers.get() as usize
                 }
-                None => match super::waiting_ns(row) {
+                None => match waiting_ns(row) {
                     Some(waiting_ns) => waiting_ns > 0,
                     None => continue,
                 },
@@ -145,8 +160,4 @@ impl Window<'_> {
 /// How much of the time from one instant to another, or without end, lies in a slice; in nanoseconds.
 fn overlap(start_ns: i64, end_ns: Option<i64>, from_ns: i64, to_ns: i64) -> f64 {
     (end_ns.unwrap_or(i64::MAX).min(to_ns) - start_ns.max(from_ns)).max(0) as f64
-}
-
-pub(super) fn seconds(ns: i64) -> f64 {
-    ns as f64 / 1e9
 }

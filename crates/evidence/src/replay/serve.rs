@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use kendall_station::{Discipline, Entry, GittinsTable, Job, Law, Queue, Size, Ticket};
+use kendall_station::{Entry, GittinsTable, Job, Knows, Law, Queue, Size, Ticket};
 
 use super::Rules;
 
@@ -25,10 +25,7 @@ pub(super) struct Visit {
 
 /// When each request leaves, given in order of arrival; `None` for those that find the station full.
 pub(super) fn departures(visits: &[Visit], rules: &Rules<'_>) -> Vec<Option<f64>> {
-    match rules.discipline {
-        Discipline::ProcessorSharing => shared(visits, rules),
-        _ => queued(visits, rules),
-    }
+    if rules.discipline.shares() { shared(visits, rules) } else { queued(visits, rules) }
 }
 
 /// A key that orders instants as their values do: they are never negative.
@@ -114,7 +111,7 @@ fn queued(visits: &[Visit], rules: &Rules<'_>) -> Vec<Option<f64>> {
         floor.now_s = visit.arrival_s;
         if floor.present < room {
             let mut job = jobs[visit.class].clone();
-            if rules.discipline == Discipline::ShortestRemaining {
+            if rules.discipline.knows() == Knows::Size {
                 job.size = Size::Exactly(visit.service_s);
             }
             floor.admit(job, place);
@@ -128,9 +125,9 @@ fn queued(visits: &[Visit], rules: &Rules<'_>) -> Vec<Option<f64>> {
 fn jobs(visits: &[Visit], rules: &Rules<'_>) -> Vec<Job> {
     let classes = visits.iter().map(|visit| visit.class + 1).max().unwrap_or(0);
     let job = |class| {
-        let size = match rules.discipline {
-            Discipline::CMu | Discipline::Gittins => size(visits, class),
-            _ => Size::Unknown,
+        let size = match rules.discipline.knows() {
+            Knows::WeightAndMean | Knows::WeightAndLaw => size(visits, class),
+            Knows::Nothing | Knows::Weight | Knows::Size => Size::Unknown,
         };
         Job { weight: rules.weight(class), size, attained: 0.0 }
     };
@@ -239,7 +236,7 @@ impl Floor<'_> {
 
     /// Another first one waiting may change when a request in service is overtaken, which only Gittins minds.
     fn look_ahead(&mut self) {
-        if self.queue.discipline() != Discipline::Gittins || self.queue.head() == self.head {
+        if self.queue.discipline().knows() != Knows::WeightAndLaw || self.queue.head() == self.head {
             return;
         }
         self.head = self.queue.head();

@@ -2,9 +2,9 @@
 
 use kendall_record::{Outcome, RequestRow};
 
-use super::seconds;
 use super::times::Times;
 use crate::measured::{Tally, is_censored};
+use crate::seconds::seconds;
 
 /// No more sections than this at once. Two of them become one, so there are at least half as many in a long run; half of
 /// those may be a warm-up, which leaves more than enough for batch means.

@@ -3,7 +3,7 @@
 use kendall_record::{Outcome, RequestRow};
 use serde::{Deserialize, Serialize};
 
-use super::seconds;
+use crate::seconds::seconds;
 use kendall_stats::histogram::{Grid, Histogram};
 
 /// No more bins than this.

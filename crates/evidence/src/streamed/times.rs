@@ -1,12 +1,6 @@
-//! One kind of time of the requests of a section, and what the sections say of it together.
+//! One kind of time of the requests of a section.
 
-use kendall_station::{Estimate, Quantile, Summary};
-use serde::{Deserialize, Serialize};
-
-use super::QUANTILES;
-use super::section::Section;
 use kendall_stats::histogram::{Grid, Histogram};
-use kendall_stats::{BatchMeans, batch_means, minimum_samples, quantile_rank, quantile_ranks};
 
 /// Times below this are told as zero, in seconds.
 const LEAST_S: f64 = 1e-7;
@@ -14,18 +8,18 @@ const LEAST_S: f64 = 1e-7;
 /// One kind of time: of requests that were seen to their end, and the least that the others took.
 #[derive(Clone, Debug)]
 pub(super) struct Times {
-    known: Sums,
+    pub(super) known: Sums,
     /// Of requests that were given up: their time is longer than this.
     bounds: Option<Box<Sums>>,
 }
 
 #[derive(Clone, Debug)]
-struct Sums {
-    count: u64,
-    sum_s: f64,
-    squares_s2: f64,
-    longest_s: f64,
-    histogram: Histogram,
+pub(super) struct Sums {
+    pub(super) count: u64,
+    pub(super) sum_s: f64,
+    pub(super) squares_s2: f64,
+    pub(super) longest_s: f64,
+    pub(super) histogram: Histogram,
 }
 
 impl Sums {
@@ -76,222 +70,30 @@ impl Times {
         }
     }
 
-    fn censored(&self) -> u64 {
+    pub(super) fn censored(&self) -> u64 {
         self.bounds.as_ref().map_or(0, |bounds| bounds.count)
     }
 
-    fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.known.count + self.censored()
     }
 
     /// The time with this rank, no time counted as longer than it was for certain.
-    fn bound_s(&self, rank: u64) -> Option<f64> {
+    pub(super) fn bound_s(&self, rank: u64) -> Option<f64> {
         let mut least = self.known.histogram.clone();
         self.bounds.iter().for_each(|bounds| least.absorb(&bounds.histogram));
         least.at_rank_s(rank)
     }
 
-    fn mean_s(&self) -> Option<f64> {
+    pub(super) fn mean_s(&self) -> Option<f64> {
         let sum_s = self.known.sum_s + self.bounds.as_ref().map_or(0.0, |bounds| bounds.sum_s);
         (self.count() > 0).then(|| sum_s / self.count() as f64)
     }
 
     /// The shares of the requests whose time is known to be no longer than each of these, which ascend.
-    fn shares_to(&self, times_s: &[f64]) -> Option<Vec<f64>> {
+    pub(super) fn shares_to(&self, times_s: &[f64]) -> Option<Vec<f64>> {
         let n = self.count() as f64;
         let shares = self.known.histogram.counts_to(times_s).into_iter().map(|count| count as f64 / n);
         (n > 0.0).then(|| shares.collect())
     }
-}
-
-/// What is known of one kind of time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TimesSeen {
-    /// The requests that have such a time.
-    pub requests: u64,
-    /// Of these, the requests that were given up before their time was known. They count as no shorter than when they were
-    /// given up.
-    pub censored: u64,
-    /// The mean, in seconds: a lower bound where some are censored.
-    pub mean_s: Estimate,
-    /// Whether the mean's interval is too narrow, because its batches are still correlated.
-    pub correlated: bool,
-    /// The variance of the known times, in square seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub variance_s2: Option<f64>,
-    /// The longest that is known, in seconds.
-    pub longest_s: f64,
-    /// Every quantile that was asked for, those included that the requests do not suffice for.
-    pub quantiles: Vec<QuantileSeen>,
-    /// Shares and the times that they stay below, in seconds, for a drawing: finer and finer towards 1.
-    pub curve: Vec<(f64, f64)>,
-}
-
-/// One quantile, or how many requests it needs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct QuantileSeen {
-    /// The share.
-    pub p: f64,
-    /// The time that this share of the requests stays below or at, in seconds. `None` for too few requests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value_s: Option<f64>,
-    /// Its 95 % interval, in seconds. `None` for too few requests, and where it has no upper end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interval_s: Option<(f64, f64)>,
-    /// The value is a lower bound, because so large a share of the requests is censored.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub at_least: bool,
-    /// How many requests the value needs, or its interval, where it is not there for want of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub needs: Option<u64>,
-}
-
-impl TimesSeen {
-    /// `None` where no request has such a time. `sections` are in the order of their requests, and the last may be shorter.
-    pub(super) fn of(sections: &[&Section], times: fn(&Section) -> &Times) -> Option<Self> {
-        let mut all = Times::new();
-        sections.iter().for_each(|section| all.absorb(times(section)));
-        let value = all.mean_s()?;
-        let whole: Vec<&Times> = whole(sections).map(times).collect();
-        let means: Vec<f64> = whole.iter().filter_map(|times| times.mean_s()).collect();
-        let found = batch_means(&means);
-        let known = &all.known;
-        let variance_s2 = (known.count > 1).then(|| {
-            let mean = known.sum_s / known.count as f64;
-            ((known.squares_s2 / known.count as f64 - mean * mean) * known.count as f64
-                / (known.count as f64 - 1.0))
-                .max(0.0)
-        });
-        Some(Self {
-            requests: all.count(),
-            censored: all.censored(),
-            mean_s: Estimate { value, interval: found.map(|found| around(value, &found)) },
-            correlated: found.is_some_and(|found| found.correlated),
-            variance_s2,
-            longest_s: known.longest_s,
-            quantiles: quantiles(&all, &whole, &QUANTILES),
-            curve: curve(&all),
-        })
-    }
-
-    /// One quantile alone, of a kind of time.
-    pub(super) fn one(sections: &[&Section], times: fn(&Section) -> &Times, p: f64) -> (u64, QuantileSeen) {
-        let mut all = Times::new();
-        sections.iter().for_each(|section| all.absorb(times(section)));
-        let whole: Vec<&Times> = whole(sections).map(times).collect();
-        (all.count(), quantiles(&all, &whole, &[p]).remove(0))
-    }
-
-    /// The mean alone, and the number of requests behind it.
-    pub(super) fn mean_alone(
-        sections: &[&Section],
-        times: fn(&Section) -> &Times,
-    ) -> Option<(u64, Estimate)> {
-        let weighted = |section: &&Section| {
-            let times = times(section);
-            Some((times.mean_s()? * times.count() as f64, times.count()))
-        };
-        let (sum_s, count) =
-            sections.iter().filter_map(weighted).fold((0.0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
-        let means: Vec<f64> = whole(sections).filter_map(|section| times(section).mean_s()).collect();
-        let value = sum_s / count as f64;
-        let interval = batch_means(&means).map(|found| around(value, &found));
-        (count > 0).then_some((count, Estimate { value, interval }))
-    }
-
-    /// The quantile with this share, if it was asked for.
-    pub fn quantile(&self, p: f64) -> Option<&QuantileSeen> {
-        self.quantiles.iter().find(|quantile| (quantile.p - p).abs() < 1e-12)
-    }
-
-    /// Whether the mean is a lower bound only.
-    pub fn mean_is_bound(&self) -> bool {
-        self.censored > 0
-    }
-
-    /// What every way of answering says of a time: quantiles that are lower bounds are left out.
-    pub fn summary(&self) -> Summary {
-        let known = |quantile: &&QuantileSeen| !quantile.at_least;
-        let told = |quantile: &QuantileSeen| {
-            let value_s = Estimate { value: quantile.value_s?, interval: quantile.interval_s };
-            Some(Quantile { p: quantile.p, value_s })
-        };
-        Summary {
-            mean_s: self.mean_s,
-            variance_s2: self.variance_s2,
-            quantiles: self.quantiles.iter().filter(known).filter_map(told).collect(),
-        }
-    }
-}
-
-/// The sections without the last, if that is not full and there are others enough.
-fn whole<'a>(sections: &'a [&'a Section]) -> impl Iterator<Item = &'a Section> {
-    let fullest = sections.iter().map(|section| section.rows()).max().unwrap_or(0);
-    let partial = sections.last().is_some_and(|last| 10 * last.rows() < 9 * fullest);
-    let count = sections.len() - usize::from(partial && sections.len() > 10);
-    sections[..count].iter().copied()
-}
-
-/// The interval of batch means, moved to the mean over all.
-fn around(value: f64, found: &BatchMeans) -> (f64, f64) {
-    // No time is negative.
-    ((value + found.interval.0 - found.mean).max(0.0), value + found.interval.1 - found.mean)
-}
-
-/// Quantiles with their intervals, each the wider of two: that of order statistics, which is exact for independent
-/// requests (David and Nagaraja 2003, section 7.1), and that of the share of requests below the quantile, whose batch means
-/// over the sections allow for dependence (indirect estimation, Heidelberger and Lewis 1984): its ends are read off the
-/// distribution. So where requests hang together, as they do in a queue, the interval is as much wider as that costs.
-///
-/// `wanted` ascends.
-fn quantiles(all: &Times, sections: &[&Times], wanted: &[f64]) -> Vec<QuantileSeen> {
-    let n = all.count();
-    let at = |p: f64| all.known.histogram.at_rank_s(quantile_rank(n, p));
-    // Those that are known come first.
-    let known_s: Vec<f64> = wanted.iter().map_while(|&p| at(p)).collect();
-    let shares: Vec<Vec<f64>> = sections.iter().filter_map(|section| section.shares_to(&known_s)).collect();
-    let quantile = |(i, &p): (usize, &f64)| {
-        let nothing = QuantileSeen { p, value_s: None, interval_s: None, at_least: false, needs: None };
-        match (quantile_ranks(n, p), known_s.get(i)) {
-            (None, _) => QuantileSeen { needs: Some(minimum_samples(p)), ..nothing },
-            (Some(_), None) => {
-                QuantileSeen { value_s: all.bound_s(quantile_rank(n, p)), at_least: true, ..nothing }
-            }
-            (Some(ranks), Some(&value_s)) => {
-                let of_sections: Vec<f64> = shares.iter().map(|shares| shares[i]).collect();
-                let (interval_s, needs) = interval(all, p, ranks, &of_sections);
-                QuantileSeen { value_s: Some(value_s), interval_s, needs, ..nothing }
-            }
-        }
-    };
-    wanted.iter().enumerate().map(quantile).collect()
-}
-
-/// The interval of a quantile, or how many requests it needs: by the ranks of independent requests, and by the shares below
-/// it of the sections.
-fn interval(
-    all: &Times,
-    p: f64,
-    (low, high): (u64, u64),
-    shares: &[f64],
-) -> (Option<(f64, f64)>, Option<u64>) {
-    let n = all.count();
-    let (below, above) = batch_means(shares)
-        .map_or((0.0, 0.0), |found| (found.mean - found.interval.0, found.interval.1 - found.mean));
-    let low = low.min(((p - above) * n as f64).floor().max(1.0) as u64);
-    let high = high.max(((p + below) * n as f64).ceil() as u64);
-    let end = |rank: u64| all.known.histogram.at_rank_s(rank);
-    // Its upper end lies above all that was measured: with so many more requests it would not.
-    let needs = (high > n).then(|| (n as f64 * (below / (1.0 - p)).powi(2) * 1.05).ceil() as u64);
-    (end(low).zip(end(high)), needs)
-}
-
-/// The times at shares that go to 1 in eight steps for each tenth, as far as there are requests and they are known.
-fn curve(all: &Times) -> Vec<(f64, f64)> {
-    const STEPS: i32 = 8;
-    let n = all.count();
-    let shares = (0..).map(|step| 1.0 - 10f64.powf(-f64::from(step) / f64::from(STEPS)));
-    let shares = shares.take_while(|p| (1.0 - p) * n as f64 >= 1.0);
-    let point = |p: f64| Some((p, all.known.histogram.at_rank_s(quantile_rank(n, p))?));
-    shares.map_while(point).collect()
 }

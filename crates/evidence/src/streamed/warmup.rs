@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::seconds;
 use super::series::Bins;
+use crate::seconds::seconds;
 use kendall_stats::mser;
 
 /// Values to a batch, by Spratt (1998).

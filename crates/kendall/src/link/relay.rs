@@ -8,7 +8,8 @@ use clap::Args;
 use kendall_archive::write_json;
 use kendall_lab::LISTENING;
 use kendall_link::Asked;
-use kendall_link::relay::{Relay, Relayed, Transport};
+use kendall_link::relay::{Relay, Relayed};
+use kendall_linkmodel::Transport;
 use serde::Serialize;
 
 use super::settings::LinkOptions;

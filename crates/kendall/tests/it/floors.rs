@@ -1,6 +1,8 @@
 //! The house has floors, and arrows point down: a crate uses only crates on floors below its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -41,4 +43,41 @@ fn no_arrow_points_up() {
             assert!(*below < own, "{name} (floor {own}) uses {dependency} (floor {below})");
         }
     }
+}
+
+/// The most lines of a file, and of a crate's own sources, tests and benchmarks in folders of their own apart.
+const FILE_LINES: usize = 500;
+const CRATE_LINES: usize = 15_000;
+
+/// Files that are still longer. The list may only shrink.
+const LONGER: [&str; 3] = ["lab/src/lab.rs", "kendall/tests/it/page.rs", "kendall/tests/it/whole_run.rs"];
+
+/// The Rust files below a folder, and how many lines each has.
+fn files(folder: &Path) -> Vec<(PathBuf, usize)> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            files.extend(self::files(&entry));
+        } else if entry.extension().is_some_and(|extension| extension == "rs") {
+            let lines = fs::read_to_string(&entry).unwrap().lines().count();
+            files.push((entry, lines));
+        }
+    }
+    files
+}
+
+#[test]
+fn no_crate_and_no_file_is_too_long_to_read() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for folder in fs::read_dir(&crates).unwrap().map(|entry| entry.unwrap().path()) {
+        let lines: usize = files(&folder.join("src")).iter().map(|(_, lines)| lines).sum();
+        assert!(lines <= CRATE_LINES, "{} has {lines} lines; split it", folder.display());
+    }
+    let long: BTreeSet<PathBuf> = files(&crates)
+        .into_iter()
+        .filter(|(_, lines)| *lines > FILE_LINES)
+        .map(|(file, _)| file.strip_prefix(&crates).unwrap().to_owned())
+        .collect();
+    let known: BTreeSet<PathBuf> = LONGER.iter().map(PathBuf::from).collect();
+    assert_eq!(long, known, "split the new ones, and remove from LONGER those that are short by now");
 }

@@ -8,7 +8,7 @@ use kendall_station::{Arrivals, By, Law};
 use super::{Measurement, Sample};
 use crate::axis::Axis;
 use crate::lab::{Lab, LabError};
-use crate::system::System;
+use kendall_system::System;
 
 /// The points of a run that differ in their load only.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,8 @@
 //! An experiment as a file again.
 
 use super::{Experiment, Level, Model, Published, PublishedRow, Section};
-use crate::parameter::Value;
 use crate::probe::Probing;
+use kendall_system::Value;
 
 impl Experiment {
     /// The experiment as a file again, with every default written out.

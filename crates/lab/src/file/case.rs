@@ -8,8 +8,8 @@ use toml::de::DeValue;
 use super::{Reader, in_order, value_in};
 use crate::experiment::{CASE, Case, Combination, Section, Variable};
 use crate::fault::Fault;
-use crate::parameter::Value;
-use crate::system::System;
+use kendall_system::System;
+use kendall_system::Value;
 
 impl Reader<'_> {
     pub(super) fn cases(
@@ -70,7 +70,7 @@ impl Reader<'_> {
         system: &'static System,
         item: &Spanned<DeValue<'_>>,
         variables: &[Variable],
-    ) -> Result<Vec<(Section, &'static crate::parameter::Parameter, Value)>, Fault> {
+    ) -> Result<Vec<(Section, &'static kendall_system::Parameter, Value)>, Fault> {
         let name = format!("{CASE}.{}", section.name());
         let mut values = Vec::new();
         for (key, place, value) in in_order(self.table(&name, item)?) {

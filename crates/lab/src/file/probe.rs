@@ -5,8 +5,8 @@ use toml::de::DeValue;
 
 use super::{Reader, in_order};
 use crate::fault::Fault;
-use crate::parameter::{Kind, Value};
 use crate::probe::Probing;
+use kendall_system::{Kind, Value};
 
 const KEYS: [&str; 2] = ["every", "profile"];
 /// Readings that are closer together cost more than they tell.

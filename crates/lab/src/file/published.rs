@@ -7,7 +7,7 @@ use toml::de::DeValue;
 use super::{Reader, in_order, value_in};
 use crate::experiment::{CASE, Experiment, Level, Published, PublishedRow};
 use crate::fault::Fault;
-use crate::parameter::{Kind, Value, nearest};
+use kendall_system::{Kind, Value, nearest};
 
 /// The keys of a table of published figures.
 const KEYS: [&str; 6] = ["source", "measure", "class", "unit", "baseline", "rows"];

@@ -11,8 +11,8 @@ use super::{Reader, in_order};
 use crate::disturbance;
 use crate::experiment::{ExpectedAt, Experiment};
 use crate::fault::Fault;
-use crate::parameter::{Kind, Value};
 use crate::precision::Precision;
+use kendall_system::{Kind, Value};
 
 /// The repeats of an experiment that asks for no precision.
 const REPEATS: u32 = 3;

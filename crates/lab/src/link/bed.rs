@@ -13,9 +13,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kendall_link::calibrate::Calibration;
-use kendall_link::relay::Transport;
 use kendall_link::{Asked, BackEnd, EmulatedLink, End, LinkError, Outcome, SERVER, measure_relay};
 use kendall_linkmodel::Settings as Hop;
+use kendall_linkmodel::Transport;
 use kendall_load::Progress;
 use kendall_record::RecordError;
 use kendall_stats::random::{Purpose, derive};
@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use super::relay::{TrialRelay, check};
 use super::{RELAY, back_end};
-use crate::system::Settings;
 use crate::trial::{Bench, Task, TrialError, TrialResult};
+use kendall_system::Settings;
 
 /// What every flow did on the link, in a trial's folder.
 const TABLE: &str = "link.parquet";

@@ -6,9 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use kendall_archive::read_json;
-use kendall_link::relay::{Relay, Relayed, Transport};
+use kendall_link::relay::{Relay, Relayed};
 use kendall_link::{Asked, LinkError, Outcome};
 use kendall_linkmodel::Settings;
+use kendall_linkmodel::Transport;
 use serde::Deserialize;
 
 use crate::server::{Server, ServerError};

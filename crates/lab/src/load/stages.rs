@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use kendall_station::{Attendance, Between, Law, Profile, Spacing};
 
-use crate::parameter::read_time;
+use kendall_system::read_time;
 
 /// The most stages, so that an experiment file stays a thing to read.
 const MOST: usize = 1000;

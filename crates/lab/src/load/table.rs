@@ -4,7 +4,7 @@ use kendall_load::Timing;
 use kendall_station::{Kind as LawKind, Law, Spacing};
 
 use super::stages;
-use crate::parameter::{Kind, Parameter};
+use kendall_system::{Kind, Parameter, law_kind};
 
 /// The warm-up that is found and not set.
 const AUTO: &str = "auto";
@@ -150,21 +150,6 @@ pub const LOAD: &[Parameter] = &[
     },
 ];
 
-/// A law by its name in files and options, with the mean and, where its kind has room for one, the squared coefficient of
-/// variation that are given.
-///
-/// # Errors
-/// Says in words what is wrong, to stand after the name of the parameter.
-pub fn named_law(name: &str, mean_s: f64, scv: Option<f64>) -> Result<Law, String> {
-    let kind = law_kind(name).ok_or_else(|| {
-        format!(
-            "must be exponential, constant, erlang-2 (any number of stages), hyperexponential, uniform, log-normal or \
-             pareto, not {name:?}"
-        )
-    })?;
-    kind.law(mean_s, scv.filter(|_| kind.takes_scv())).map_err(|error| error.to_string())
-}
-
 /// The kind of law that a name of arrivals stands for.
 pub(super) fn gap_kind(name: &str) -> Result<LawKind, String> {
     let named = if name == "poisson" { Some(LawKind::Exponential) } else { law_kind(name) };
@@ -173,21 +158,6 @@ pub(super) fn gap_kind(name: &str) -> Result<LawKind, String> {
             "must be poisson, constant, erlang-2 (any number of stages), hyperexponential, uniform, \
              log-normal, pareto, trace, closed or sessions, not {name:?}"
         )
-    })
-}
-
-fn law_kind(name: &str) -> Option<LawKind> {
-    Some(match name {
-        "exponential" => LawKind::Exponential,
-        "constant" => LawKind::Constant,
-        "hyperexponential" => LawKind::Hyperexponential,
-        "uniform" => LawKind::Uniform,
-        "log-normal" => LawKind::LogNormal,
-        "pareto" => LawKind::Pareto,
-        _ => match name.strip_prefix("erlang-")?.parse().ok()? {
-            stages @ 1..=10_000 => LawKind::Erlang(stages),
-            _ => return None,
-        },
     })
 }
 

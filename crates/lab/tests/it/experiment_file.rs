@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kendall_lab::{Experiment, Home, Kind, Parameter, Probing, Settings, System, Value, parse};
-use kendall_link::relay::Transport;
+use kendall_lab::{Experiment, Probing, parse};
+use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Servers};
+use kendall_system::{Home, Kind, Parameter, Settings, System, Value};
 
 static SYSTEMS: [System; 1] = [System {
     name: "search",

@@ -13,9 +13,10 @@ use kendall_record::clock::now_ns;
 use rustix::event::epoll::EventFlags;
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 
+use super::Relayed;
 use super::poller::Poller;
+use super::seeds::seeds;
 use super::stream::{Connection, Piece};
-use super::{Relayed, seeds};
 use crate::error::LinkError;
 use crate::lateness::Lateness;
 use crate::outcome::{Outcome, Way};

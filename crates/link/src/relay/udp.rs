@@ -9,8 +9,9 @@ use kendall_linkmodel::{Ecn, Packet, Path};
 use kendall_record::clock::now_ns;
 use rustix::event::epoll::EventFlags;
 
+use super::Relayed;
 use super::poller::Poller;
-use super::{Relayed, seeds};
+use super::seeds::seeds;
 use crate::calibrate::HEADER_BYTES;
 use crate::error::LinkError;
 use crate::lateness::Lateness;

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use kendall_station::{Batch, Discipline, Instants};
+use kendall_station::{Batch, Instants};
 use kendall_stats::random::{Purpose, Rng, derive, stream, unit};
 
 use super::hall::{Hall, Outcome};
@@ -426,7 +426,7 @@ impl<'a, 'w, 's> Floor<'a, 'w, 's> {
         let customer = *self.scene.of(who);
         let Some(sink) = &mut self.sink else { return };
         let node = &self.layout.spots[customer.node as usize].station;
-        let named = fate == Fate::Served && node.discipline != Discipline::ProcessorSharing;
+        let named = fate == Fate::Served && !node.discipline.shares();
         let service_s =
             if fate == Fate::Served { customer.served_s } else { customer.served_s + customer.service_s };
         sink(&Traced {

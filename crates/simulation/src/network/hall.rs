@@ -4,12 +4,13 @@ mod standing;
 
 use std::collections::VecDeque;
 
-use kendall_station::{Clock, Discipline, Entry, Queue, Size, Ticket};
+use kendall_station::{Clock, Entry, Knows, Queue, Size, Ticket};
 use kendall_stats::random::{Purpose, Rng, stream};
 
 use super::scene::{Event, Scene};
 use super::sharing::Sharing;
 use super::spot::Spot;
+use super::until::Until;
 use crate::events;
 use crate::observer::Departure;
 
@@ -20,16 +21,6 @@ pub(super) enum Outcome {
     /// A breakdown has driven a customer out of the node.
     Broken(u32),
     Nothing,
-}
-
-/// What a server in service comes to first.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Until {
-    Done,
-    /// After so much service it may be overtaken.
-    Overtaken(f64),
-    /// The server breaks down.
-    Broken,
 }
 
 struct Running {
@@ -109,7 +100,7 @@ impl<'a> Hall<'a> {
             queue: events::queue(&spot.station),
             servers,
             ready: if power == Power::On { (0..count).rev().collect() } else { Vec::new() },
-            sharing: (spot.station.discipline == Discipline::ProcessorSharing).then(Sharing::new),
+            sharing: spot.station.discipline.shares().then(Sharing::new),
             streams: Streams {
                 patience: stream(seed, Purpose::Patience, u64::from(index)),
                 breakdown,
@@ -182,7 +173,7 @@ impl<'a> Hall<'a> {
             return;
         }
         let mut job = self.spot.jobs[customer.class as usize].clone();
-        if self.spot.station.discipline == Discipline::ShortestRemaining {
+        if self.spot.station.discipline.knows() == Knows::Size {
             job.size = Size::Exactly(customer.service_s);
         }
         if let Some(server) = self.take_ready() {

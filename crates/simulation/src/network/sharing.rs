@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::hall::Until;
+use super::until::Until;
 use crate::Instant;
 
 pub(super) struct Sharing {

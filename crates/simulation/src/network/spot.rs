@@ -1,7 +1,7 @@
 //! A network as the event loop needs it: by numbers instead of names.
 
 use kendall_station::{
-    Arrivals, Batch, Breakdown, Class, Clock, Conditions, Discipline, Interrupted, Job, Law, Network, Node,
+    Arrivals, Batch, Breakdown, Class, Clock, Conditions, Interrupted, Job, Knows, Law, Network, Node,
     Population, Routes, Servers, Station, WhenFull,
 };
 
@@ -76,7 +76,7 @@ impl Spot {
             arrivals: node.arrivals.clone(),
             room: node.capacity.unwrap_or(u64::MAX),
             blocks: node.when_full == WhenFull::Block,
-            ages: node.discipline == Discipline::Gittins && jobs.iter().any(events::loses_urgency),
+            ages: node.discipline.knows() == Knows::WeightAndLaw && jobs.iter().any(events::loses_urgency),
             jobs,
             ways: (0..classes).map(|class| ways(network, network.routes(class), &node.name)).collect(),
             services: (0..classes).map(|class| own(class).unwrap_or_else(|| node.service.clone())).collect(),

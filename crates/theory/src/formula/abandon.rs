@@ -1,8 +1,9 @@
 //! M/M/m+M, also called Erlang A: requests that wait give up after an exponential time (Palm 1957).
 
-use kendall_station::{Answer, By, Conditions, Discipline, Estimate, Servers, Station};
+use kendall_station::{Answer, By, Conditions, Estimate, Formulas, Servers, Station};
 
-use super::{NoFormula, exponential_mean, poisson_rate, summary};
+use super::NoFormula;
+use super::premises::{exponential_mean, poisson_rate, summary};
 
 /// Lengths of the queue that are added up at most.
 const MOST: usize = 10_000_000;
@@ -12,7 +13,7 @@ pub(super) fn patience_s(station: &Station) -> Option<f64> {
     let patience_s = exponential_mean(station.conditions.patience.as_ref()?)?;
     let rest = Conditions { patience: None, ..station.conditions.clone() };
     let plain = rest.first().is_none() && station.capacity.is_none() && station.classes.is_empty();
-    (plain && station.discipline == Discipline::Fifo).then_some(patience_s)
+    (plain && station.discipline.formulas() == Formulas::InOrder).then_some(patience_s)
 }
 
 /// M/M/m where a request that waits gives up after an exponential time of mean `patience_s`, unless its service has

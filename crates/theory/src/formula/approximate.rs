@@ -3,8 +3,9 @@
 
 use kendall_station::{Servers, Station};
 
+use super::NoFormula;
 use super::erlang::erlang_c;
-use super::{NoFormula, open_rate};
+use super::premises::open_rate;
 
 /// What the approximations know of an open station with unlimited room: rates, and squared coefficients of variation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,7 +30,7 @@ impl TwoMoments {
         gap_scv: f64,
         service_scv: f64,
     ) -> Result<Self, NoFormula> {
-        super::stable(rate_per_s, service_s, servers)?;
+        super::premises::stable(rate_per_s, service_s, servers)?;
         Ok(Self { rate_per_s, service_s, servers, gap_scv, service_scv })
     }
 

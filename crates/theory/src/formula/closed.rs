@@ -6,11 +6,12 @@
 
 use kendall_station::{Estimate, Law, Quantile, Servers, Station};
 
+use super::NoFormula;
+use super::classes::matters;
 use super::poisson::Window;
-use super::priority;
+use super::premises::exponential_mean;
 use super::solution::{Order, Solution, order};
 use super::tails::Tails;
-use super::{NoFormula, exponential_mean};
 
 /// The most users, and the most room, whose states are added up one by one.
 const MOST: u64 = 10_000_000;
@@ -26,7 +27,7 @@ pub(super) fn solve(station: &Station, population: u32, think: &Law) -> Result<S
         return Err(NoFormula::Users { population });
     }
     let waits = room > u64::from(servers);
-    if waits && priority::matters(station) {
+    if waits && matters(station) {
         return Err(NoFormula::Classes);
     }
     if waits && order == Order::Shortest {

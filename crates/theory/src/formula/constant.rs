@@ -2,10 +2,10 @@
 //! length is a compound Poisson sum by Spitzer's identity, and the tail of the waiting time follows from it as Franx
 //! found (Operations Research Letters 29, 2001): all terms are positive.
 
-use super::Solution;
 use super::grid::dot;
 use super::poisson::{Sides, ln_chance, short_of_log, stirling};
 use super::quadrature::places;
+use super::solution::Solution;
 use super::tails::Tails;
 
 /// Walks of fewer services than this are added up one by one, longer ones integrated.

@@ -1,8 +1,5 @@
-//! Erlang's two formulas (1917) and their inverses.
+//! Erlang's two formulas (1917).
 
-use kendall_station::Servers;
-
-use super::many::Many;
 use super::poisson::{Sides, ln_chance, smaller_side};
 
 /// Erlang B: the share of requests lost where `load` = λ·E\[S\] is offered to `servers` servers without a queue.
@@ -27,57 +24,6 @@ pub fn erlang_c(servers: u32, load: f64) -> f64 {
     servers * blocked / (servers - load + load * blocked)
 }
 
-/// The fewest servers with which at most the share `target` of the requests of an M/M/m station waits. `load` is
-/// λ·E\[S\]. `None` if that is beyond the largest number of servers a station may have.
-pub fn servers_for_p_wait(load: f64, target: f64) -> Option<Servers> {
-    let mut blocked = 1.0;
-    for servers in 1..=u32::MAX {
-        let m = f64::from(servers);
-        blocked = load * blocked / (m + load * blocked);
-        if load < m && m * blocked / (m - load + load * blocked) <= target {
-            return Servers::new(servers);
-        }
-    }
-    None
-}
-
-/// The fewest servers with which the quantile `p` of the response time of an M/M/m station is at most `target_s`.
-/// `None` if no number of servers does it, because service alone takes longer.
-pub fn servers_for_response(rate_per_s: f64, service_s: f64, p: f64, target_s: f64) -> Option<Servers> {
-    if libm::exp(-target_s / service_s) > 1.0 - p {
-        return None;
-    }
-    let first = (rate_per_s * service_s).floor() as u32 + 1;
-    let enough = |servers: u32| Many::new(rate_per_s, service_s, servers).delay.response(target_s) <= 1.0 - p;
-    (first..=u32::MAX).find(|&servers| enough(servers)).and_then(Servers::new)
-}
-
-/// The fewest servers without a queue that lose at most the share `target` of the requests. `load` is λ·E\[S\]. `None`
-/// if that is beyond the largest number of servers a station may have.
-pub fn servers_for_loss(load: f64, target: f64) -> Option<Servers> {
-    let mut blocked = 1.0;
-    for servers in 1..=u32::MAX {
-        blocked = load * blocked / (f64::from(servers) + load * blocked);
-        if blocked <= target {
-            return Servers::new(servers);
-        }
-    }
-    None
-}
-
-/// The load λ·E\[S\] of which so many servers without a queue lose the share `target`, which lies between 0 and 1.
-pub fn load_for_loss(servers: Servers, target: f64) -> f64 {
-    let (mut low, mut high) = (0.0, f64::from(servers.get()));
-    while erlang_b(servers.get(), high) < target && high < f64::MAX / 2.0 {
-        high *= 2.0;
-    }
-    while high - low > 1e-14 * high {
-        let middle = f64::midpoint(low, high);
-        if erlang_b(servers.get(), middle) < target { low = middle } else { high = middle }
-    }
-    f64::midpoint(low, high)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,26 +40,6 @@ mod tests {
             let few = erlang_b(1000, load);
             let next = load * few / (1001.0 + load * few);
             assert!((erlang_b(1001, load) / next - 1.0).abs() < 1e-11, "{load}");
-        }
-    }
-
-    #[test]
-    fn the_inverse_is_the_first_that_meets_the_target() {
-        for (load, target) in [(0.3, 0.5), (5.0, 0.01), (100.0, 0.2)] {
-            let servers = servers_for_p_wait(load, target).unwrap().get();
-            assert!(erlang_c(servers, load) <= target);
-            assert!(f64::from(servers - 1) <= load || erlang_c(servers - 1, load) > target);
-        }
-        assert_eq!(servers_for_response(1.0, 1.0, 0.95, 2.0), None);
-    }
-
-    #[test]
-    fn the_inverses_of_loss_meet() {
-        for (servers, target) in [(1u32, 0.5), (10, 0.01), (300, 1e-4)] {
-            let load = load_for_loss(Servers::new(servers).unwrap(), target);
-            assert!((erlang_b(servers, load) / target - 1.0).abs() < 1e-10);
-            assert_eq!(servers_for_loss(load * (1.0 - 1e-9), target).unwrap().get(), servers);
-            assert_eq!(servers_for_loss(load * (1.0 + 1e-9), target).unwrap().get(), servers + 1);
         }
     }
 }

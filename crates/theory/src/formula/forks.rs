@@ -3,7 +3,8 @@
 
 use kendall_station::{Answer, Arrivals, Servers, Station};
 
-use super::{NoFormula, formula, open_rate, stable};
+use super::premises::{open_rate, stable};
+use super::{NoFormula, formula};
 
 /// Two ways to use the servers of a station whose requests can be divided.
 #[derive(Clone, Debug, PartialEq)]

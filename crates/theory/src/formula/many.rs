@@ -1,8 +1,8 @@
 //! M/M/m with unlimited room.
 
-use super::Solution;
 use super::delay::Delay;
 use super::erlang::erlang_c;
+use super::solution::Solution;
 use super::tails::Tails;
 
 /// The waiting and response times of M/M/m, in order of arrival.

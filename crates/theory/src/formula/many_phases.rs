@@ -6,9 +6,9 @@ use std::collections::HashMap;
 
 use kendall_station::Law;
 
-use super::Solution;
 use super::matrix::{Diagonal, Factors, Matrix, inner};
 use super::phases::{Chain, Stages};
+use super::solution::Solution;
 use super::tails::Tails;
 
 /// Beyond this many states of m busy servers an approximation answers; so many take about a millisecond.

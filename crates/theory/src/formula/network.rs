@@ -5,12 +5,11 @@
 //! 1957; Baskett, Chandy, Muntz and Palacios 1975); those of a closed one are solved together by what each costs a
 //! customer (Gordon and Newell 1967). Elsewhere the same decomposition is an approximation, and is labelled.
 
-use kendall_station::{
-    Arrivals, By, Class, Discipline, Law, Network, NetworkError, Node, RoutedClass, Station,
-};
+use kendall_station::{Arrivals, By, Class, Knows, Law, Network, NetworkError, Node, RoutedClass, Station};
 use serde::Serialize;
 
-use super::{NoFormula, exponential_mean, formula};
+use super::premises::exponential_mean;
+use super::{NoFormula, formula};
 use crate::closed::{ClosedAnswer, ClosedError, ClosedNetwork, ClosedStation, ClosedStationAnswer};
 
 /// What theory says of a network: means, without intervals.
@@ -250,10 +249,10 @@ fn is_of_product_form(node: &Node, station: &Station) -> bool {
         Some(Arrivals::Open { gap }) => exponential(gap),
         Some(_) => false,
     };
-    let blind = matches!(node.discipline, Discipline::Fifo | Discipline::Lifo)
-        || (station.classes.is_empty() && node.discipline != Discipline::ShortestRemaining);
+    let blind = node.discipline.knows() == Knows::Nothing
+        || (station.classes.is_empty() && node.discipline.knows() != Knows::Size);
     let memoryless = exponential(&station.service_overall());
-    poisson && (node.discipline == Discipline::ProcessorSharing || memoryless && blind)
+    poisson && (node.discipline.shares() || memoryless && blind)
 }
 
 #[cfg(test)]

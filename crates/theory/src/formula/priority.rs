@@ -7,9 +7,12 @@ use kendall_station::{
     Answer, By, Class, ClassAnswer, Discipline, Estimate, Law, Part, QUANTILES, Quantile, Station, Summary,
 };
 
+use super::NoFormula;
+use super::choice::solve;
+use super::classes::{law_of, urgency};
 use super::delay::Delay;
 use super::erlang::erlang_c;
-use super::{NoFormula, Solution, exponential_mean, summary};
+use super::premises::{exponential_mean, summary};
 
 /// Classes that wait for each other in order of arrival, and what is offered by them.
 struct Rank<'a> {
@@ -42,27 +45,6 @@ struct Waits {
 impl Waits {
     fn mean(mean_s: f64) -> Self {
         Self { mean_s, per_service: 0.0, variance_s2: None, quantiles: Vec::new(), response: None }
-    }
-}
-
-/// Whether a discipline that knows classes has any to tell apart.
-pub(super) fn matters(station: &Station) -> bool {
-    let order = |class: &Class| urgency(station, class);
-    let differ = |pair: &[Class]| order(&pair[0]).total_cmp(&order(&pair[1])).is_ne();
-    let knows =
-        matches!(station.discipline, Discipline::Priority | Discipline::PreemptivePriority | Discipline::CMu);
-    knows && station.classes.windows(2).any(differ)
-}
-
-fn law_of<'a>(station: &'a Station, class: &'a Class) -> &'a Law {
-    class.service.as_ref().unwrap_or(&station.service)
-}
-
-/// The larger goes first.
-fn urgency(station: &Station, class: &Class) -> f64 {
-    match station.discipline {
-        Discipline::CMu => class.weight / law_of(station, class).mean_s(),
-        _ => class.weight,
     }
 }
 
@@ -162,7 +144,7 @@ impl Method<'_> {
             classes: Vec::new(),
             ..self.station.clone()
         };
-        Ok(Solution::of(&alone)?.summaries())
+        Ok(solve(&alone)?.summaries())
     }
 
     /// M/M/m with the same service in all classes.
@@ -254,7 +236,7 @@ impl Method<'_> {
             service: service.clone(),
             ..self.station.clone()
         };
-        let plain = Solution::of(&plain)?;
+        let plain = solve(&plain)?;
         let fast_s =
             rate_per_s * service.moment(2) / (m * m) / (2.0 * (1.0 - plain.service_s * rate_per_s / m));
         let factor = plain.waiting_s / fast_s;

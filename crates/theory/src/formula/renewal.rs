@@ -3,9 +3,9 @@
 
 use kendall_station::Law;
 
-use super::Solution;
 use super::delay::Delay;
 use super::quadrature::{nodes, places};
+use super::solution::Solution;
 use super::tails::Tails;
 
 /// Beyond so many operations an approximation answers.

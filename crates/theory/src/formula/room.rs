@@ -2,9 +2,9 @@
 
 use kendall_station::Law;
 
-use super::Solution;
 use super::erlang::erlang_b;
 use super::poisson::{Sides, Window, ln_chance};
+use super::solution::Solution;
 use super::tails::Tails;
 
 /// The largest room that is answered.

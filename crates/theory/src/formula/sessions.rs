@@ -6,9 +6,9 @@
 //! the long run (Lavenberg and Reiser 1980; Sevcik and Mitrani 1981). The law of thinking does not matter, nor that of the
 //! number of requests, which is a matter of classes that a session passes through.
 
-use kendall_station::{Arrivals, Discipline, Sessions, Station};
+use kendall_station::{Arrivals, Knows, Sessions, Station};
 
-use super::exponential_mean;
+use super::premises::exponential_mean;
 
 pub(super) const SOURCE: &str = "open network with feedback through thinking, of product form (Jackson 1963; Baskett, Chandy, Muntz \
      and Palacios 1975)";
@@ -25,15 +25,15 @@ pub(super) fn as_open(station: &Station) -> Option<(Station, Option<&'static str
 fn odd(station: &Station, sessions: &Sessions) -> Option<&'static str> {
     let memoryless = exponential_mean(&station.service_overall()).is_some();
     // An order that looks at sizes or classes.
-    let blind = matches!(station.discipline, Discipline::Fifo | Discipline::Lifo)
-        || (station.classes.is_empty() && station.discipline != Discipline::ShortestRemaining);
+    let blind = station.discipline.knows() == Knows::Nothing
+        || (station.classes.is_empty() && station.discipline.knows() != Knows::Size);
     if exponential_mean(&sessions.gap).is_none() {
         Some("requests of the sessions taken as a Poisson stream, though sessions do not begin as one")
     } else if station.capacity.is_some() {
         Some(
             "requests of the sessions taken as a Poisson stream, though those turned away come back after thinking",
         )
-    } else if station.discipline == Discipline::ProcessorSharing || memoryless && blind {
+    } else if station.discipline.shares() || memoryless && blind {
         None
     } else {
         Some(

@@ -4,8 +4,8 @@
 
 use kendall_station::Law;
 
-use super::Solution;
 use super::quadrature::{integral, places};
+use super::solution::Solution;
 use super::tails::Tails;
 
 /// Panels per doubling of the size.

@@ -3,9 +3,9 @@
 
 use kendall_station::Law;
 
-use super::Solution;
 use super::grid::Grid;
 use super::phases;
+use super::solution::Solution;
 use super::tails::Tails;
 
 /// Means, variances and tails of M/G/1 in order of arrival. The variance of the service time is finite, and it is not

@@ -7,7 +7,7 @@
 //! more request on top of n (a martingale argument; Whitt 1992, "Asymptotic formulas for Markov processes with applications
 //! to simulation", has it for f alone). Each dₙ is added up from the side on which all terms are positive.
 
-use kendall_station::{Arrivals, Discipline, Law, Station};
+use kendall_station::{Arrivals, Discipline, Knows, Law, Station};
 
 use super::{Basis, Moments, Spread};
 use crate::erlang_c;
@@ -81,7 +81,7 @@ impl Chain {
     fn of(station: &Station) -> Option<Self> {
         let Law::Exponential { mean_s } = station.service else { return None };
         // Sizes that are not known change nothing, for what is left of an exponential one is as long as at first.
-        let told = station.discipline == Discipline::ShortestRemaining;
+        let told = station.discipline.knows() == Knows::Size;
         if told
             || !station.conditions.are_none()
             || station.classes.iter().any(|class| class.service.is_some())

@@ -5,7 +5,7 @@
 //! x and cancels against the mean. So the covariances of a waiting time with all later ones add up to
 //! λ·Cov(W, (W + S)²)/(2(1 − ρ)), and the moments of W are Takács's (1962). For M/M/1 this is Daley's formula (1968).
 
-use kendall_station::{Arrivals, Discipline, Law, Servers, Station};
+use kendall_station::{Arrivals, Knows, Law, Servers, Station};
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use super::{Basis, Moments, Spread};
@@ -14,7 +14,8 @@ use super::{Basis, Moments, Spread};
 /// the number in the station nor, so, the sum of all times.
 pub(super) fn spread(station: &Station) -> Option<Spread> {
     let Arrivals::Open { gap: Law::Exponential { mean_s: gap_s } } = station.arrivals else { return None };
-    let blind = matches!(station.discipline, Discipline::Fifo | Discipline::Lifo | Discipline::Priority);
+    let order = station.discipline;
+    let blind = !order.preempts() && matches!(order.knows(), Knows::Nothing | Knows::Weight);
     let alike = station.classes.iter().all(|class| class.service.is_none());
     if !blind
         || !alike

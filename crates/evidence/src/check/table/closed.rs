@@ -1,6 +1,7 @@
 //! Closed populations: N = X(R + Z) in each row, and rows that are one under two labels.
 
-use super::{COMPUTED, DIGITS, Known, agreement, apart};
+use super::agreement::{agreement, apart};
+use super::{COMPUTED, DIGITS, Known};
 use crate::check::{Check, Finding, Verdict};
 use kendall_stats::number::{significant, time};
 

@@ -2,8 +2,10 @@
 
 use kendall_station::Servers;
 
-use super::{COMPUTED, DIGITS, Known, agreement, apart};
-use crate::check::{Check, Finding, Verdict, off};
+use super::agreement::{agreement, apart};
+use super::{COMPUTED, DIGITS, Known};
+use crate::check::grade::off;
+use crate::check::{Check, Finding, Verdict};
 use kendall_stats::number::{list, percent, significant, time};
 
 /// Above this utilisation the time to reach a steady mean grows as 1/(1 − ρ)².

@@ -1,6 +1,7 @@
 //! Open streams: rates, totals, room.
 
-use super::{COMPUTED, Known, agreement, apart};
+use super::agreement::{agreement, apart};
+use super::{COMPUTED, Known};
 use crate::check::{Check, Finding, Verdict};
 use kendall_stats::number::{percent, significant, time};
 

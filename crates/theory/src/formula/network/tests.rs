@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use kendall_station::{Population, Routes, Servers};
+use kendall_station::{Discipline, Population, Routes, Servers};
 
 use super::*;
 

@@ -1,23 +1,20 @@
-//! Hash reversal, as `kendall serve`, URLs and experiment files know it.
+//! Hash reversal as a row of the table of systems.
 
 use std::env;
-use std::io;
 use std::num::NonZeroUsize;
-use std::process::ExitCode;
 use std::str::FromStr;
 use std::thread;
 use std::time::Instant;
 
+use crate::{Config, Execution, Memory, Options, Parameters, ReverseWorkload, Sharing, UnknownName};
 use kendall_digest::Engine;
 use kendall_digest::gpu::Device;
-use kendall_lab::{Home, Kind, Parameter, Serving, Settings, System};
-use kendall_link::relay::Transport;
-use kendall_reverse::{
-    Config, Execution, Memory, Options, Parameters, ReverseWorkload, Sharing, UnknownName,
-};
+use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Servers};
+use kendall_system::{Home, Kind, Parameter, Serving, Settings, System};
 
-pub(super) const REVERSE: System = System {
+/// The row of this system.
+pub const ROW: System = System {
     name: "reverse",
     about: "finds the 64-bit integer behind a SHA-256 digest, by search within a range",
     default_port: 5003,
@@ -150,22 +147,18 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving)
         max_processes: count("max-processes"),
         ..Options::new(listen, engine()?)
     };
-    kendall_reverse::serve(options, ready).map_err(|error| error.to_string())
+    crate::serve(options, ready).map_err(|error| error.to_string())
 }
 
 /// The engine that the environment asks for, or the fastest.
-pub(crate) fn engine() -> Result<Engine, String> {
+///
+/// # Errors
+/// Says in words why there is none of the name that the environment asks for.
+pub fn engine() -> Result<Engine, String> {
     let forced = env::var(Engine::VARIABLE).ok();
     let begun = Instant::now();
     Engine::choose(forced.as_deref(), || begun.elapsed())
         .map_err(|error| format!("{}: {error}", Engine::VARIABLE))
-}
-
-/// Searches for the request on standard input, for a server with a process per request.
-pub(crate) fn search_one() -> anyhow::Result<ExitCode> {
-    let engine = engine().map_err(anyhow::Error::msg)?;
-    kendall_reverse::search_one(engine, io::stdin().lock(), io::stdout().lock())?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// A word that its kind has checked.

@@ -1,22 +1,23 @@
-//! Any HTTP server, as URLs, experiment files and `kendall serve` know it.
+//! Any HTTP server as a row of the table of systems.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use kendall_http::{HttpWorkload, Options, Statuses, Sum, Text, Trust, Version, Written};
-use kendall_lab::{COMMAND, Home, Kind, Parameter, Serving, Settings, System, URL};
-use kendall_link::relay::Transport;
+use crate::{HttpWorkload, Options, Statuses, Sum, Text, Trust, Version, Written};
+use kendall_linkmodel::Transport;
 use kendall_load::Reuse;
 use kendall_station::{Discipline, Servers};
+use kendall_system::{COMMAND, Home, Kind, Parameter, Serving, Settings, System, URL};
 
-pub(super) const HTTP: System = System {
+/// The row of this system.
+pub const ROW: System = System {
     name: "http",
     about: "any HTTP server, which a command starts or which runs already",
     default_port: 8080,
     home: Home::Anywhere {
         schemes: &["http", "https"],
-        address: |url| kendall_http::address(url).map_err(|error| error.to_string()),
+        address: |url| crate::address(url).map_err(|error| error.to_string()),
     },
     server: &[
         Parameter {
@@ -198,7 +199,7 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving)
     }
     let command =
         server.word(COMMAND).ok_or("say what to start: --command 'python3 -m http.server {port}'")?;
-    kendall_http::host(command, listen, ready).map_err(|error| error.to_string())
+    crate::host(command, listen, ready).map_err(|error| error.to_string())
 }
 
 fn header(line: &str) -> Result<(String, String), String> {

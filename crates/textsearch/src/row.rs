@@ -1,4 +1,4 @@
-//! Text search, as `kendall serve`, URLs and experiment files know it.
+//! Text search as a row of the table of systems.
 
 use std::env;
 use std::num::NonZeroUsize;
@@ -6,22 +6,23 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::thread::available_parallelism;
 
-use kendall_lab::{Home, Kind, Parameter, Serving, Settings, System};
-use kendall_link::relay::Transport;
-use kendall_load::Reuse;
-use kendall_station::{Discipline, Servers};
-use kendall_textsearch::protocol::Dialect;
-use kendall_textsearch::workload::{MOST_PATTERNS, Mix, Parameters, Requests, TextSearchWorkload, Wrapping};
-use kendall_textsearch::{
+use crate::protocol::Dialect;
+use crate::workload::{MOST_PATTERNS, Mix, Parameters, Requests, TextSearchWorkload, Wrapping};
+use crate::{
     Alphabet, Backtracking, Config, Form, Generate, Layout, Matching, OpenOptions, Options, Semantics, Size,
     synthetic,
 };
+use kendall_linkmodel::Transport;
+use kendall_load::Reuse;
+use kendall_station::{Discipline, Knows, Servers};
+use kendall_system::{Home, Kind, Parameter, Serving, Settings, System};
 
 const MB: u64 = 1_000_000;
 /// More types than this are no types.
 const MOST_TYPES: u64 = 10_000;
 
-pub(super) const TEXTSEARCH: System = System {
+/// The row of this system.
+pub const ROW: System = System {
     name: "textsearch",
     about: "answers regular expressions over a file of typed sentences",
     default_port: 5056,
@@ -29,7 +30,7 @@ pub(super) const TEXTSEARCH: System = System {
     server: &[
         Parameter {
             name: "data",
-            help: "file of lines type@@@sentence; read again on SIGHUP",
+            help: "file of lines typekendall_lab@sentence; read again on SIGHUP",
             kind: Kind::File,
             default: None,
         },
@@ -103,7 +104,7 @@ pub(super) const TEXTSEARCH: System = System {
         },
         Parameter {
             name: "answer",
-            help: "what is sent of a row: row (type@@@sentence) or sentence",
+            help: "what is sent of a row: row (typekendall_lab@sentence) or sentence",
             kind: Kind::Word(check::<Form>),
             default: Some("row"),
         },
@@ -271,11 +272,11 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving)
         answer_bytes: (server.whole("answer-memory").expect(IS_SET) * MB) as usize,
         ..usual
     };
-    kendall_textsearch::serve(&options, ready).map_err(|error| error.to_string())
+    crate::serve(&options, ready).map_err(|error| error.to_string())
 }
 
-/// What becomes of patterns that automata cannot do, where so many steps are allowed, or none.
-pub(crate) fn backtracking(steps: Option<u32>) -> Backtracking {
+/// How patterns that automata cannot do are treated, where this many steps are allowed, or none.
+pub fn backtracking(steps: Option<u32>) -> Backtracking {
     steps.map_or(Backtracking::Refuse, |steps| Backtracking::Within { steps })
 }
 
@@ -334,7 +335,7 @@ fn check<T: FromStr<Err = String>>(name: &str) -> Result<(), String> {
 
 fn check_discipline(name: &str) -> Result<(), String> {
     match name.parse::<Discipline>() {
-        Ok(Discipline::Priority | Discipline::PreemptivePriority) => Err(format!(
+        Ok(discipline) if discipline.knows() == Knows::Weight => Err(format!(
             "must not be {name}: requests have no priority; shortest-remaining serves those first whose search is short"
         )),
         Ok(_) => Ok(()),

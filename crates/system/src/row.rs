@@ -1,15 +1,14 @@
-//! A system as the laboratory sees it: a row of a table, with what it takes to serve it and to load it.
+//! The row of a system: what it takes to serve it and to load it.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
-use kendall_link::relay::Transport;
+use kendall_linkmodel::Transport;
 use kendall_load::Workload;
 use kendall_station::{Discipline, Servers};
 
-use crate::parameter::{Kind, Parameter, Value};
+use crate::parameter::Parameter;
+use crate::settings::Settings;
 
 /// A workload, or in words why the settings make none.
 pub type LoadResult = Result<Box<dyn Workload>, String>;
@@ -70,11 +69,10 @@ impl System {
     }
 
     /// Where its server runs already; `None` where it is to be started.
-    pub(crate) fn running(
-        &self,
-        server: &Settings,
-        workload: &Settings,
-    ) -> Result<Option<SocketAddr>, String> {
+    ///
+    /// # Errors
+    /// Says in words why the settings name no address.
+    pub fn running(&self, server: &Settings, workload: &Settings) -> Result<Option<SocketAddr>, String> {
         match self.home {
             Home::Anywhere { address, .. } if server.get(COMMAND).is_none() => {
                 let url = workload
@@ -98,83 +96,4 @@ pub struct Serving {
     pub stamps: Option<PathBuf>,
     /// To be called with the address once connections are accepted.
     pub ready: fn(SocketAddr),
-}
-
-/// The values of some parameters, by name. Readers state the type that the parameter's kind guarantees.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Settings(BTreeMap<&'static str, Value>);
-
-impl Settings {
-    /// The defaults of the given parameters.
-    pub fn defaults(parameters: &[Parameter]) -> Self {
-        let value = |parameter: &Parameter| {
-            let default = parameter.default?;
-            Some((parameter.name, parameter.kind.read(default).expect("a default is a valid value")))
-        };
-        Self(parameters.iter().filter_map(value).collect())
-    }
-
-    /// Sets one value.
-    pub fn set(&mut self, name: &'static str, value: Value) {
-        self.0.insert(name, value);
-    }
-
-    /// One value, if it is set.
-    pub fn get(&self, name: &str) -> Option<&Value> {
-        self.0.get(name)
-    }
-
-    /// All values that are set, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
-        self.0.iter().map(|(name, value)| (*name, value))
-    }
-
-    /// The same, with files relative to a folder.
-    #[must_use]
-    pub fn rooted(&self, parameters: &[Parameter], folder: &Path) -> Self {
-        let rooted = |(name, value): (&&'static str, &Value)| {
-            let is_file =
-                |parameter: &Parameter| parameter.name == *name && matches!(parameter.kind, Kind::File);
-            let value = match value {
-                Value::Word(file) if parameters.iter().any(is_file) => {
-                    Value::Word(folder.join(file).to_string_lossy().into_owned())
-                }
-                other => other.clone(),
-            };
-            (*name, value)
-        };
-        Self(self.0.iter().map(rooted).collect())
-    }
-
-    /// A whole number, if it is set.
-    pub fn whole(&self, name: &str) -> Option<u64> {
-        match self.get(name)? {
-            Value::Whole(value) => Some(*value),
-            other => unreachable!("{name} is a whole number, not {other:?}"),
-        }
-    }
-
-    /// A number, if it is set.
-    pub fn number(&self, name: &str) -> Option<f64> {
-        match self.get(name)? {
-            Value::Number(value) => Some(*value),
-            other => unreachable!("{name} is a number, not {other:?}"),
-        }
-    }
-
-    /// A time, if it is set.
-    pub fn time(&self, name: &str) -> Option<Duration> {
-        match self.get(name)? {
-            Value::Time(value) => Some(*value),
-            other => unreachable!("{name} is a time, not {other:?}"),
-        }
-    }
-
-    /// A word, if it is set.
-    pub fn word(&self, name: &str) -> Option<&str> {
-        match self.get(name)? {
-            Value::Word(value) => Some(value),
-            other => unreachable!("{name} is a word, not {other:?}"),
-        }
-    }
 }

@@ -1,22 +1,24 @@
-//! File recovery, as `kendall serve`, URLs and experiment files know it.
+//! File recovery as a row of the table of systems.
 
+use std::env;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
 
-use kendall_lab::{Home, Kind, LoadResult, Parameter, Serving, Settings, System};
-use kendall_link::relay::Transport;
-use kendall_recover::search::Space;
-use kendall_recover::{
+use crate::search::Space;
+use crate::{
     Algorithm, Config, Dialect, FinderOptions, Options, Parameters, RecoverWorkload, SpoolOptions, Strategy,
     Words,
 };
+use kendall_digest::Engine;
+use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Servers};
+use kendall_system::{Home, Kind, LoadResult, Parameter, Serving, Settings, System};
 
-use super::engine;
-
-pub(super) const RECOVER: System = System {
+/// The row of this system.
+pub const ROW: System = System {
     name: "recover",
     about: "finds the password of a file from its digest, and hands the file back decrypted",
     default_port: 3333,
@@ -220,7 +222,11 @@ fn words(settings: &Settings) -> Result<Arc<Words>, String> {
     Ok(Arc::new(words))
 }
 
-pub(crate) fn dialect(name: &str) -> Result<Dialect, String> {
+/// The dialect of this name.
+///
+/// # Errors
+/// Says in words which there are.
+pub fn dialect(name: &str) -> Result<Dialect, String> {
     let known = Dialect::ALL.into_iter().find(|dialect| dialect.name() == name);
     known.ok_or_else(|| format!("must be course or with-id, not {name:?}"))
 }
@@ -229,7 +235,11 @@ fn check_dialect(name: &str) -> Result<(), String> {
     dialect(name).map(drop)
 }
 
-pub(crate) fn algorithm(name: &str) -> Result<Algorithm, String> {
+/// The digest of this name.
+///
+/// # Errors
+/// Says in words which there are.
+pub fn algorithm(name: &str) -> Result<Algorithm, String> {
     let known = Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name);
     known.ok_or_else(|| format!("must be sha1, sha256 or md5, not {name:?}"))
 }
@@ -269,5 +279,16 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving)
         most_file_bytes: mib("most-file"),
         trace: server.word("trace").map(PathBuf::from),
     };
-    kendall_recover::serve(options, ready).map_err(|error| error.to_string())
+    crate::serve(options, ready).map_err(|error| error.to_string())
+}
+
+/// The engine that the environment asks for, or the fastest.
+///
+/// # Errors
+/// Says in words why there is none of the name that the environment asks for.
+pub fn engine() -> Result<Engine, String> {
+    let forced = env::var(Engine::VARIABLE).ok();
+    let begun = Instant::now();
+    Engine::choose(forced.as_deref(), || begun.elapsed())
+        .map_err(|error| format!("{}: {error}", Engine::VARIABLE))
 }

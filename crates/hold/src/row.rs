@@ -1,14 +1,15 @@
-//! The synthetic server, as `kendall serve`, URLs and experiment files know it.
+//! The synthetic server as a row of the table of systems.
 
 use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 
-use kendall_hold::{Config, Dialect, HoldSessionWorkload, HoldWorkload, How, Options};
-use kendall_lab::{Home, Kind, LoadResult, Parameter, Serving, Settings, System, named_law};
-use kendall_link::relay::Transport;
+use crate::{Config, Dialect, HoldSessionWorkload, HoldWorkload, How, Options};
+use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Law, Servers};
+use kendall_system::{Home, Kind, LoadResult, Parameter, Serving, Settings, System, named_law};
 
-pub(super) const HOLD: System = System {
+/// The row of this system.
+pub const ROW: System = System {
     name: "hold",
     about: "holds each request for a time drawn from a law: a station A/S/c/K whose every part is known",
     default_port: 5010,
@@ -145,5 +146,5 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving)
         how: if server.word("busy") == Some("on") { How::Computing } else { How::Sleeping },
         dialect: if server.word("sessions") == Some("on") { Dialect::Sessions } else { Dialect::Requests },
     };
-    kendall_hold::serve(options, ready).map_err(|error| error.to_string())
+    crate::serve(options, ready).map_err(|error| error.to_string())
 }

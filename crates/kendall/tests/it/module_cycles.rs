@@ -27,9 +27,16 @@ struct File {
     imports: Vec<(String, Vec<String>)>,
     /// The paths that its code names, as written; a path may be one name.
     named: HashSet<Vec<String>>,
+    /// The paths of which it imports everything.
+    globs: Vec<Vec<String>>,
+    /// The names that it defines.
+    defined: HashSet<String>,
     /// The modules that it declares, tests apart.
     children: Vec<String>,
 }
+
+/// The words before a name that is defined.
+const DEFINERS: [&str; 8] = ["fn", "struct", "enum", "trait", "type", "const", "static", "union"];
 
 /// Whether an attribute's tokens are `cfg(…test…)`.
 fn is_for_tests(attribute: &TokenStream) -> bool {
@@ -94,7 +101,14 @@ impl File {
                     self.children.push(tokens[at + 1].to_string());
                     at += 2;
                 }
+                // A visibility, such as pub(crate), is no use of a module.
+                TokenTree::Ident(ident) if ident == "pub" => {
+                    at += usize::from(matches!(tokens.get(at + 1), Some(TokenTree::Group(_))));
+                }
                 TokenTree::Ident(_) => {
+                    if at > 0 && DEFINERS.contains(&tokens[at - 1].to_string().as_str()) {
+                        self.defined.insert(tokens[at].to_string());
+                    }
                     let is_member = at > 0 && is_punct(&tokens[at - 1], '.');
                     let (path, length) = path_at(&tokens[at..]);
                     if !is_member {
@@ -125,6 +139,9 @@ impl File {
                     }
                     TokenTree::Ident(ident) if ident == "self" && !path.is_empty() => {}
                     TokenTree::Ident(ident) => path.push(ident.to_string()),
+                    TokenTree::Punct(punct) if punct.as_char() == '*' => {
+                        self.globs.push(std::mem::take(&mut path));
+                    }
                     TokenTree::Punct(_) | TokenTree::Literal(_) => {}
                 }
             }
@@ -188,10 +205,6 @@ impl Modules {
     fn definer(&self, from: &ModulePath, path: &[String], depth: u8) -> Option<ModulePath> {
         let mut at = from.clone();
         let mut rest = path;
-        // Not a path but a visibility: pub(crate), pub(super).
-        if path.iter().all(|name| ["crate", "self", "super", "in"].contains(&name.as_str())) {
-            return None;
-        }
         while let [first, others @ ..] = rest {
             match first.as_str() {
                 "crate" => at.clear(),
@@ -210,15 +223,30 @@ impl Modules {
             }
             let imported =
                 file.imports.iter().find(|(alias, path)| alias == name && path.as_slice() != [name.clone()]);
-            return match imported {
-                Some((_, target)) if depth < 9 => {
-                    let whole = [target.as_slice(), &rest[index + 1..]].concat();
-                    self.definer(&at, &whole, depth + 1)
-                }
-                _ => (is_anchored || index > 0).then_some(at),
-            };
+            if let Some((_, target)) = imported
+                && depth < 9
+            {
+                let whole = [target.as_slice(), &rest[index + 1..]].concat();
+                return self.definer(&at, &whole, depth + 1);
+            }
+            let is_local = is_anchored || index > 0 || file.defined.contains(name);
+            return if is_local { Some(at) } else { self.by_glob(&at, &rest[index..], depth) };
         }
         Some(at)
+    }
+
+    /// As [`Self::definer`], of a path whose first name comes with everything of another module.
+    fn by_glob(&self, from: &ModulePath, path: &[String], depth: u8) -> Option<ModulePath> {
+        let has = |module: &ModulePath| {
+            let File { defined, imports, children, .. } = &self.0[module];
+            defined.contains(&path[0])
+                || children.contains(&path[0])
+                || imports.iter().any(|(name, _)| *name == path[0])
+        };
+        let sources = self.0[from].globs.iter().filter_map(|glob| self.definer(from, glob, depth + 1));
+        let source = sources.into_iter().find(|source| depth < 9 && source != from && has(source))?;
+        let whole = [&["crate".to_owned()], source.as_slice(), path].concat();
+        self.definer(from, &whole, depth + 1)
     }
 
     /// The other modules that each module uses.
@@ -355,5 +383,5 @@ fn a_knot_is_found_and_a_re_export_is_none() {
     let parent = ("lib.rs", "mod low; pub struct Known; pub fn go() { low::run() } pub fn back() {}");
     let types = ("low.rs", "pub(super) fn run() { let _ = super::Known; }");
     assert!(knots(&[parent, types]).is_empty());
-    assert_eq!(knots(&[parent, ("low.rs", "use super::*; fn f() { crate::back() }")]), ["low calls back"]);
+    assert_eq!(knots(&[parent, ("low.rs", "use super::*; fn f() { back() }")]), ["low calls back"]);
 }

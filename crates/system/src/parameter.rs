@@ -104,7 +104,10 @@ impl Kind {
 }
 
 /// Reads "250ms", "1.5s", "2m" or "1h".
-pub(crate) fn read_time(text: &str) -> Result<Duration, String> {
+///
+/// # Errors
+/// Says in words what is wrong, to stand after the parameter's name.
+pub fn read_time(text: &str) -> Result<Duration, String> {
     let refuse = || format!("must be a time such as \"250ms\", \"1.5s\" or \"2m\", not {text:?}");
     let unit_at = text.find(|c: char| c.is_alphabetic() || c == 'µ').ok_or_else(refuse)?;
     let (number, unit) = text.split_at(unit_at);

@@ -1,0 +1,36 @@
+//! What an effect and its chance say together, and how far a prediction is off in words.
+
+use statrs::distribution::{ContinuousCDF as _, Normal};
+
+use super::Verdict;
+
+/// A p-value below this is not put down to chance. A report makes some hundred tests, so that one in ten is wrong once,
+/// and only if the effect is large as well.
+pub(super) const CHANCE: f64 = 1e-3;
+
+/// Grades by effect and by chance: broken where `effect` is above `limit` and no chance; holding where it is not above and
+/// `n` values are at least the `enough` that would have shown it.
+pub(super) fn grade(n: usize, enough: usize, p_value: f64, effect: f64, limit: f64) -> Verdict {
+    match effect.abs() > limit {
+        true if p_value < CHANCE => Verdict::Broken,
+        false if n >= enough => Verdict::Holds,
+        _ => Verdict::CannotTell,
+    }
+}
+
+/// The chance of a standard normal value so far from 0 or farther.
+pub(super) fn two_sided(z: f64) -> f64 {
+    if z.is_nan() { 1.0 } else { (2.0 * Normal::standard().sf(z.abs())).min(1.0) }
+}
+
+/// How far off a prediction is, in words, where the truth is `factor` times what it predicts.
+pub(super) fn off(factor: f64) -> String {
+    use kendall_stats::number::{percent, significant};
+    match 1.0 / factor {
+        over if !over.is_finite() || over > 100.0 => "far too long".to_owned(),
+        over if over >= 2.0 => format!("{} times too long", significant(over, 2)),
+        over if over > 1.0 => format!("{} too long", percent(over - 1.0)),
+        over if over >= 0.5 => format!("{} too short", percent(1.0 - over)),
+        _ => format!("{} times too short", significant(factor, 2)),
+    }
+}

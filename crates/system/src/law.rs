@@ -1,0 +1,34 @@
+//! Laws by the names that files and options give them.
+
+use kendall_station::{Kind as LawKind, Law};
+
+/// A law by its name in files and options, with the mean and, where its kind has room for one, the squared coefficient of
+/// variation that are given.
+///
+/// # Errors
+/// Says in words what is wrong, to stand after the name of the parameter.
+pub fn named_law(name: &str, mean_s: f64, scv: Option<f64>) -> Result<Law, String> {
+    let kind = law_kind(name).ok_or_else(|| {
+        format!(
+            "must be exponential, constant, erlang-2 (any number of stages), hyperexponential, uniform, log-normal or \
+             pareto, not {name:?}"
+        )
+    })?;
+    kind.law(mean_s, scv.filter(|_| kind.takes_scv())).map_err(|error| error.to_string())
+}
+
+/// The kind of law that a name stands for.
+pub fn law_kind(name: &str) -> Option<LawKind> {
+    Some(match name {
+        "exponential" => LawKind::Exponential,
+        "constant" => LawKind::Constant,
+        "hyperexponential" => LawKind::Hyperexponential,
+        "uniform" => LawKind::Uniform,
+        "log-normal" => LawKind::LogNormal,
+        "pareto" => LawKind::Pareto,
+        _ => match name.strip_prefix("erlang-")?.parse().ok()? {
+            stages @ 1..=10_000 => LawKind::Erlang(stages),
+            _ => return None,
+        },
+    })
+}

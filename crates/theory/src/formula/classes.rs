@@ -1,0 +1,23 @@
+//! Which classes a discipline tells apart, and which goes first.
+
+use kendall_station::{Class, Formulas, Knows, Law, Station};
+
+/// Whether a discipline that knows classes has any to tell apart.
+pub(super) fn matters(station: &Station) -> bool {
+    let order = |class: &Class| urgency(station, class);
+    let differ = |pair: &[Class]| order(&pair[0]).total_cmp(&order(&pair[1])).is_ne();
+    let knows = station.discipline.formulas() == Formulas::Classes;
+    knows && station.classes.windows(2).any(differ)
+}
+
+pub(super) fn law_of<'a>(station: &'a Station, class: &'a Class) -> &'a Law {
+    class.service.as_ref().unwrap_or(&station.service)
+}
+
+/// The larger goes first.
+pub(super) fn urgency(station: &Station, class: &Class) -> f64 {
+    match station.discipline.knows() {
+        Knows::WeightAndMean => class.weight / law_of(station, class).mean_s(),
+        Knows::Nothing | Knows::Weight | Knows::WeightAndLaw | Knows::Size => class.weight,
+    }
+}
