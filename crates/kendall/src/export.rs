@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use kendall_lab::TrialResult;
 use kendall_lab::export::{self, Format, Source};
 use kendall_report::Report;
 use kendall_report::junit::Suite;
 
-use crate::load::{self, Found};
 use crate::print;
 use crate::systems::SYSTEMS;
 
@@ -52,7 +52,7 @@ pub(crate) fn export(options: &Options) -> anyhow::Result<ExitCode> {
     let to = |format: Format| options.out.as_ref().map(|folder| folder.join(format.file()));
     let wanted: Vec<Export> =
         options.format.iter().map(|&format| Export { format, to: to(format) }).collect();
-    match load::recorded(&options.results)? {
+    match TrialResult::of_load(&options.results)? {
         Some(found) => of_load(&options.results, &found, &wanted)?,
         None => of_run(&options.results, &kendall_lab::analyse(&options.results, SYSTEMS)?, &wanted)?,
     }
@@ -69,9 +69,9 @@ pub(crate) fn of_run(folder: &Path, report: &Report, wanted: &[Export]) -> anyho
 }
 
 /// Writes a recorded load.
-pub(crate) fn of_load(folder: &Path, found: &Found, wanted: &[Export]) -> anyhow::Result<()> {
+pub(crate) fn of_load(folder: &Path, result: &TrialResult, wanted: &[Export]) -> anyhow::Result<()> {
     let name = folder.file_name().map_or_else(|| "load".into(), |name| name.to_string_lossy().into_owned());
-    let trial = Source { name, folder: folder.into(), warmup_ns: found.warmup_ns() };
+    let trial = Source { name, folder: folder.into(), warmup_ns: result.left_out_ns().unwrap_or_default() };
     for Export { format, to } in wanted {
         if *format == Format::OpenMetrics {
             bail!(
@@ -80,7 +80,7 @@ pub(crate) fn of_load(folder: &Path, found: &Found, wanted: &[Export]) -> anyhow
         }
         let written = export::place(folder, *format, to.as_deref())?;
         match format {
-            Format::Json => kendall_archive::write_json(&written, found)?,
+            Format::Json => kendall_archive::write_json(&written, result)?,
             _ => export::requests(std::slice::from_ref(&trial), *format, &written)?,
         }
         print::note(&format!("Exported {format}: {}", written.display()));

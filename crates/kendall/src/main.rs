@@ -7,6 +7,7 @@ mod export;
 mod figure;
 mod figures;
 mod fit;
+mod interrupt;
 mod link;
 mod load;
 mod open;
@@ -141,22 +142,9 @@ fn main() -> ExitCode {
         }
     };
     result.unwrap_or_else(|error| {
-        print::note(&format!("kendall: {}", words(&error)));
+        print::note(&format!("kendall: {}", print::words(&error)));
         ExitCode::FAILURE
     })
-}
-
-/// An error and its causes, without the causes that the error's own words name.
-fn words(error: &anyhow::Error) -> String {
-    let mut words = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if words.is_empty() {
-            words = cause;
-        } else if !words.contains(&cause) {
-            words += &format!(": {cause}");
-        }
-    }
-    words
 }
 
 #[cfg(test)]

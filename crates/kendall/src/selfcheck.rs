@@ -10,7 +10,7 @@ use clap::Args;
 use kendall_lab::{CaseResult, KnownStation, LOAD, Parameter, SeedResult, Selfcheck, Settings, System};
 use kendall_stats::number::{percent, significant, time};
 
-use crate::load::ctrl_c;
+use crate::interrupt::ctrl_c;
 use crate::systems::SYSTEMS;
 use crate::{INTERRUPTED, print};
 

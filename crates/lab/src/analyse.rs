@@ -28,7 +28,7 @@ use crate::model::{Observed, Order, Precision, stop, thinned};
 use crate::replay;
 use crate::sequence::counted;
 use crate::system::System;
-use crate::trial::{Measured, TrialResult, row_classes};
+use crate::trial_result::{Measured, TrialResult, row_classes};
 use crate::warmup;
 
 pub use observe::{Points, observe};

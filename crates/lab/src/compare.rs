@@ -15,7 +15,7 @@ use serde::Deserialize;
 use crate::lab::{Lab, LabError};
 use crate::parameter::nearest;
 use crate::system::System;
-use crate::trial::TrialResult;
+use crate::trial_result::TrialResult;
 
 /// Files larger than this hold requests and not runs.
 const LARGEST_FILE_BYTES: u64 = 16 << 20;

@@ -26,7 +26,8 @@ use crate::parameter::{Kind, Parameter, Value};
 use crate::schedule::{Trial, block, schedule};
 use crate::sequence::Next;
 use crate::system::{Home, System};
-use crate::trial::{Bench, Task, TrialError};
+use crate::trial::{Bench, Task};
+use crate::trial_error::TrialError;
 use crate::unstamped::Unstamped;
 use crate::view::View;
 

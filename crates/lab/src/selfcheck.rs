@@ -38,7 +38,8 @@ use crate::model::thinned;
 use crate::probe::Probing;
 use crate::schedule::Trial;
 use crate::system::{Settings, System};
-use crate::trial::{Bench, Task, TrialError};
+use crate::trial::{Bench, Task};
+use crate::trial_error::TrialError;
 
 /// What the replay is told of the servers. No case has so many.
 const TOLD: Servers = Servers::new(3).expect("not zero");

@@ -10,7 +10,7 @@ use crate::disturbance::Usual;
 use crate::lab::Lab;
 use crate::precision::{Reached, reached};
 use crate::schedule::Trial;
-use crate::trial::TrialResult;
+use crate::trial_result::TrialResult;
 
 /// A trial is tried again no more often than this.
 const MOST_ATTEMPTS: u32 = 2;

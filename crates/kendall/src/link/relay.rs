@@ -70,7 +70,7 @@ pub(crate) fn relay(options: &Options) -> anyhow::Result<ExitCode> {
     let asked = Asked { up: vec![up], down: vec![down] };
     let seed = options.seed.unwrap_or_else(kendall_lab::drawn_seed);
     let relay = Relay::bind(transport, options.listen, options.to, &asked, seed)?;
-    let stop = crate::load::ctrl_c()?;
+    let stop = crate::interrupt::ctrl_c()?;
     if options.until_stdin_ends {
         stop_when_stdin_ends();
     }

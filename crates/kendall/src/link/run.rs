@@ -119,7 +119,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let mut link = lay(options)?;
     // From here on there may be threads; those that stay outside of the link are begun before this one enters it.
     link.join()?;
-    let cancel = crate::load::ctrl_c()?;
+    let cancel = crate::interrupt::ctrl_c()?;
     let forwards: Vec<_> = options.forward.iter().map(|&(port, to)| (port, Forward::to(to))).collect();
     link.client().enter()?;
     let measured = options.measure.then(|| link.measure(&asked, !seed)).transpose()?;
