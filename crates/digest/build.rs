@@ -1,4 +1,4 @@
-//! Writes the vector kernels for x86-64: the formulas of the library, recorded, scheduled and printed.
+//! Writes the kernel of AVX-512: the formulas of the library, recorded, scheduled and printed.
 
 use std::path::Path;
 use std::{env, fs};
@@ -14,7 +14,6 @@ mod sha256 {
     pub(crate) mod formula;
 }
 
-use generator::isa::Isa;
 use sha256::assembly;
 
 fn main() -> std::io::Result<()> {
@@ -27,8 +26,5 @@ fn main() -> std::io::Result<()> {
         return Ok(());
     }
     let folder = env::var_os("OUT_DIR").expect("cargo names the folder");
-    for (isa, name) in [(Isa::Avx2, "sha256_avx2.s"), (Isa::Avx512, "sha256_avx512.s")] {
-        fs::write(Path::new(&folder).join(name), assembly::kernel(isa, &assembly::tuning(isa)))?;
-    }
-    Ok(())
+    fs::write(Path::new(&folder).join("sha256_avx512.s"), assembly::kernel(&assembly::tuning()))
 }

@@ -5,7 +5,7 @@
 
 use std::arch::aarch64::{uint32x4_t, vceqq_u32, vdupq_n_u32, vmaxvq_u32, vorrq_u32};
 
-use crate::sha256::{GROUP, Sweep};
+use crate::sha256::sweep::{GROUP, Sweep};
 
 pub(crate) mod neon;
 pub(crate) mod sha2;
@@ -13,7 +13,7 @@ pub(crate) mod sha2;
 /// How many candidates' words a vector holds.
 const LANES: u32 = 4;
 
-/// What [`Kernel`](crate::sha256::Kernel) asks for. `residues` computes them for as many candidates in a row as
+/// What [`Kernel`](crate::sha256::sweep::Kernel) asks for. `residues` computes them for as many candidates in a row as
 /// there are lanes in `N` vectors, from the first message word of the first of them: the others' are
 /// [`STEP`] more each.
 #[inline]

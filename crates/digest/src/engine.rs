@@ -52,6 +52,15 @@ impl Engine {
         }
     }
 
+    /// The vectors of a processor that has this engine, for digests with which its SHA extensions are no help.
+    pub(crate) fn vectors(self) -> Self {
+        match self {
+            Self::ShaNi if Self::Avx2.is_available() => Self::Avx2,
+            Self::ArmSha2 => Self::Neon,
+            engine => engine,
+        }
+    }
+
     /// Its name, also in `KENDALL_DIGEST`.
     pub fn name(self) -> &'static str {
         match self {

@@ -15,6 +15,7 @@ pub(crate) trait Lane: Copy {
     fn plus(self, other: Self) -> Self;
 
     /// The sum with a word that is the same for all candidates, modulo 2³².
+    #[inline(always)]
     fn plus_word(self, word: Self::Word) -> Self {
         self.plus(Self::splat(word))
     }

@@ -23,6 +23,7 @@ mod lane;
 pub mod password;
 pub mod pbkdf2;
 pub mod sha256;
+mod vector;
 
 pub use choice::NoChoice;
 pub use engine::{Engine, UnknownEngine};

@@ -23,24 +23,21 @@ use ::sha1::{Digest as _, Sha1};
 use crate::engine::Engine;
 use crate::interrupt::Interrupt;
 pub use crate::sha256::{Outcome, TargetCount};
+#[cfg(target_arch = "aarch64")]
+use crate::vector::neon;
+#[cfg(target_arch = "x86_64")]
+use crate::vector::{avx2, avx512};
 
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod avx2;
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod avx512;
 pub(crate) mod compress;
 mod formula;
 mod marks;
 mod mask;
 mod md5;
-#[cfg(target_arch = "aarch64")]
-pub(crate) mod neon;
 mod search;
 pub(crate) mod sha1;
 mod sha256;
 #[cfg(target_arch = "x86_64")]
 mod sha256_ni;
-pub(crate) mod vector;
 
 use formula::Block;
 pub use marks::{Marks, sha1_mark};
@@ -156,15 +153,6 @@ pub fn scan(
     Search::new(engine, targets, mask).scan(range, interrupt)
 }
 
-/// The vectors that a processor has whose SHA extensions are no help.
-fn vectors_of(engine: Engine) -> Engine {
-    match engine {
-        Engine::ShaNi if Engine::Avx2.is_available() => Engine::Avx2,
-        Engine::ArmSha2 => Engine::Neon,
-        engine => engine,
-    }
-}
-
 /// A search among the candidates of a mask.
 pub struct Search {
     targets: Targets,
@@ -178,7 +166,7 @@ impl Search {
     pub fn new(engine: Engine, targets: &Targets, mask: &Mask) -> Self {
         // How many streams are fastest was measured: with more, registers are stored in between, and that is slow
         // at times.
-        let kernel = match (&targets.0, vectors_of(engine)) {
+        let kernel = match (&targets.0, engine.vectors()) {
             #[cfg(target_arch = "x86_64")]
             (Digests::Sha256(digests), _) if engine == Engine::ShaNi => {
                 Box::new(sha256_ni::Interleaved::new(mask, digests))

@@ -10,19 +10,18 @@
 //! assert_eq!(blocks, [b"test", b"abc".as_slice()].map(|one| pbkdf2::derive(Engine::Portable, &[one], b" ", 2)[0]));
 //! ```
 
-use ::sha1::{Digest as _, Sha1};
-
 use crate::engine::Engine;
-use crate::password::vector::Vector;
+use crate::vector::Vector;
 
+mod chain;
 mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod sha_ni;
 
+use chain::{BLOCK_BYTES, Chain, State};
+
 /// A block of a derived key.
 pub type Block = [u8; BLOCK_BYTES];
-
-const BLOCK_BYTES: usize = 20;
 
 /// The first block of the key that is derived from each password.
 ///
@@ -57,40 +56,6 @@ pub fn most_lanes() -> usize {
     lanes(engine_for(usize::MAX))
 }
 
-/// The state of SHA-1, and so a digest, as words.
-type State = [u32; 5];
-
-/// What the rounds of one derivation start from.
-#[derive(Clone, Copy)]
-struct Chain {
-    /// The states after the two keys of HMAC, each a block long.
-    inner: State,
-    outer: State,
-    /// The digest of the first round.
-    first: State,
-}
-
-impl Chain {
-    fn new(password: &[u8], salt: &[u8]) -> Self {
-        let mut key = [0; 64];
-        if password.len() > key.len() {
-            key[..BLOCK_BYTES].copy_from_slice(&Sha1::digest(password));
-        } else {
-            key[..password.len()].copy_from_slice(password);
-        }
-        let [inner_key, outer_key] = [0x36, 0x5c].map(|pad| key.map(|byte| byte ^ pad));
-        let inner = Sha1::new().chain_update(inner_key).chain_update(salt).chain_update(1u32.to_be_bytes());
-        let first = Sha1::new().chain_update(outer_key).chain_update(inner.finalize()).finalize();
-        let [inner, outer] = [inner_key, outer_key].map(|key| lanes::after_block(&key));
-        Self { inner, outer, first: to_words(&first.into()) }
-    }
-}
-
-fn to_words(bytes: &Block) -> State {
-    let (words, _) = bytes.as_chunks();
-    std::array::from_fn(|i| u32::from_be_bytes(words[i]))
-}
-
 fn to_bytes(words: State) -> Block {
     let mut bytes = [0; BLOCK_BYTES];
     bytes.as_chunks_mut().0.iter_mut().zip(words).for_each(|(bytes, word)| *bytes = word.to_be_bytes());
@@ -112,11 +77,11 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Engine::ShaNi => Self { lanes: sha_ni::LANES, run: sha_ni::run },
             #[cfg(target_arch = "x86_64")]
-            Engine::Avx2 => Self::vectors::<crate::password::avx2::Avx2, 1>(),
+            Engine::Avx2 => Self::vectors::<crate::vector::avx2::Avx2, 1>(),
             #[cfg(target_arch = "x86_64")]
-            Engine::Avx512 => Self::vectors::<crate::password::avx512::Avx512, 1>(),
+            Engine::Avx512 => Self::vectors::<crate::vector::avx512::Avx512, 1>(),
             #[cfg(target_arch = "aarch64")]
-            Engine::Neon | Engine::ArmSha2 => Self::vectors::<crate::password::neon::Neon, 1>(),
+            Engine::Neon | Engine::ArmSha2 => Self::vectors::<crate::vector::neon::Neon, 1>(),
             _ => Self::vectors::<u32, 1>(),
         }
     }

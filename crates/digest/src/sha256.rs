@@ -8,17 +8,23 @@ use sha2::{Digest as _, Sha256};
 use crate::arm;
 use crate::engine::Engine;
 use crate::interrupt::Interrupt;
+#[cfg(target_arch = "x86_64")]
+use crate::vector::avx2::Avx2;
 
 #[cfg(test)]
 mod assembly;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 pub(crate) mod formula;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod sha_ni;
+pub(crate) mod sweep;
 #[cfg(target_arch = "x86_64")]
-mod x86;
+mod vectors;
 
 use formula::{Block, wanted};
+use sweep::{GROUP, Kernel, Sweep};
 
 /// A SHA-256 digest.
 pub type Digest = [u8; 32];
@@ -27,9 +33,6 @@ pub type Digest = [u8; 32];
 pub fn digest(value: u64) -> Digest {
     Sha256::digest(value.to_le_bytes()).into()
 }
-
-/// The candidates that kernels test between two looks at anything else. Lanes differ in the low bits.
-pub(crate) const GROUP: u32 = 16;
 
 /// Digests to look for, all in one pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,23 +111,6 @@ impl Outcome {
     }
 }
 
-/// A piece of work for a kernel: whole groups of candidates that share their upper 32 bits.
-pub(crate) struct Sweep<'a> {
-    pub(crate) block: &'a Block<u32>,
-    /// The lower 32 bits of the first candidate, a multiple of [`GROUP`].
-    pub(crate) from: u32,
-    /// How many groups; at least one.
-    pub(crate) groups: u32,
-    /// What [`formula::residue`] is for each target; at least one.
-    pub(crate) wanted: &'a [u32],
-    pub(crate) interrupt: &'a Interrupt,
-}
-
-/// Tests groups of candidates in order. Returns how many it has tested in full without a match: it stops before
-/// a group with a candidate that matches, and before any group once it sees the interrupt raised. That a
-/// candidate matches does not mean that it is found: some other one in 2³² does for each target.
-pub(crate) type Kernel = fn(&Sweep<'_>) -> u32;
-
 /// The kernel of an engine.
 pub(crate) fn kernel(engine: Engine) -> Kernel {
     match engine {
@@ -137,9 +123,9 @@ pub(crate) fn kernel(engine: Engine) -> Kernel {
         #[cfg(target_arch = "x86_64")]
         Engine::ShaNi => sha_ni::sweep,
         #[cfg(target_arch = "x86_64")]
-        Engine::Avx2 => x86::avx2,
+        Engine::Avx2 => vectors::sweep::<Avx2>,
         #[cfg(target_arch = "x86_64")]
-        Engine::Avx512 => x86::avx512,
+        Engine::Avx512 => avx512::sweep,
         _ => portable::sweep,
     }
 }
@@ -151,6 +137,7 @@ pub fn least_cycles(engine: Engine) -> Option<f64> {
     match engine {
         // 28 times two rounds.
         Engine::ShaNi => Some(28.0 * 2.0),
+        // A rotation takes three operations, and so does a choice.
         Engine::Avx2 => Some(2564.0 / 4.0 / 8.0),
         Engine::Avx512 => Some(1259.0 / 4.0 / 16.0),
         _ => None,

@@ -7,7 +7,7 @@ use crate::codel::{CoDel, Controller};
 use crate::counters::{Cause, Ledger};
 use crate::packet::Packet;
 use crate::queue::{Line, Waiting};
-use crate::random::mix;
+use kendall_stats::random::mix;
 
 /// How many lines there are (RFC 8290, section 5.2.3: the default of its implementations).
 pub const LINES: usize = 1024;

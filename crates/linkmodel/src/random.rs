@@ -1,9 +1,8 @@
-//! Where chance comes from: one stream for each thing that can befall a packet, so that asking for duplicates does not
-//! change which packets are lost.
+//! Random numbers of a link: one stream for each condition of a packet, so that duplication does not change which packets
+//! are lost.
 
+use kendall_stats::random::{self, Rng};
 use rand::RngExt as _;
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::SeedableRng as _;
 
 /// What a stream decides.
 #[derive(Clone, Copy, Debug)]
@@ -24,14 +23,14 @@ pub(crate) enum Purpose {
     Hop = 7,
 }
 
-/// A stream of random numbers: Xoshiro256++ (Blackman and Vigna, 2021), the same on every platform.
+/// A stream of random numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Stream(Xoshiro256PlusPlus);
+pub(crate) struct Stream(Rng);
 
 impl Stream {
     /// Opens the stream of a purpose.
     pub(crate) fn new(seed: u64, purpose: Purpose) -> Self {
-        Self(Xoshiro256PlusPlus::seed_from_u64(derive(seed, purpose, 0)))
+        Self(random::seeded(derive(seed, purpose, 0)))
     }
 
     /// True with the given probability. Draws nothing where chance decides nothing.
@@ -41,7 +40,7 @@ impl Stream {
 
     /// A number from 0 up to, but not including, 1.
     pub(crate) fn unit(&mut self) -> f64 {
-        self.0.random()
+        random::unit(&mut self.0)
     }
 
     /// A whole number below the given one, which is not 0.
@@ -58,13 +57,5 @@ impl Stream {
 
 /// A seed for something within a seeded whole, as far from its neighbours as any two seeds are.
 pub(crate) fn derive(seed: u64, purpose: Purpose, index: u64) -> u64 {
-    mix(mix(mix(seed) ^ purpose as u64) ^ index)
-}
-
-/// The finalizer of SplitMix64 (Steele, Lea and Flood, 2014): each input bit moves half of the output bits.
-pub(crate) fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    random::derive_numbered(seed, purpose as u64, index)
 }

@@ -48,12 +48,22 @@ pub enum Purpose {
 
 /// Opens stream `index` of the given purpose.
 pub fn stream(seed: u64, purpose: Purpose, index: u64) -> Rng {
-    Rng::seed_from_u64(derive(seed, purpose, index))
+    seeded(derive(seed, purpose, index))
 }
 
 /// A seed for another experiment, trial or replication, as far from its neighbours as any two seeds are.
 pub fn derive(seed: u64, purpose: Purpose, index: u64) -> u64 {
-    mix(mix(mix(seed) ^ purpose as u64) ^ index)
+    derive_numbered(seed, purpose as u64, index)
+}
+
+/// [`derive`] for a crate that numbers purposes of its own. Equal numbers give equal seeds.
+pub fn derive_numbered(seed: u64, purpose: u64, index: u64) -> u64 {
+    mix(mix(mix(seed) ^ purpose) ^ index)
+}
+
+/// The generator that starts from this seed.
+pub fn seeded(seed: u64) -> Rng {
+    Rng::seed_from_u64(seed)
 }
 
 /// A number drawn uniformly from 0 up to, but not including, 1.
@@ -70,7 +80,7 @@ pub fn exponential(rng: &mut Rng) -> f64 {
 
 /// The finalizer of SplitMix64 (Steele, Lea and Flood, 2014): a bijection in which each input bit moves half of
 /// the output bits.
-fn mix(value: u64) -> u64 {
+pub fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

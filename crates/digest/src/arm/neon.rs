@@ -8,10 +8,10 @@ use std::array;
 
 use super::{LANES, STEP, vector};
 use crate::lane::Lane;
-use crate::sha256::Sweep;
 use crate::sha256::formula::residue;
+use crate::sha256::sweep::Sweep;
 
-/// See [`Kernel`](crate::sha256::Kernel).
+/// See [`Kernel`](crate::sha256::sweep::Kernel).
 pub(crate) fn sweep(sweep: &Sweep<'_>) -> u32 {
     // SAFETY: NEON is part of 64-bit Arm.
     unsafe { sweep_lanes(sweep) }

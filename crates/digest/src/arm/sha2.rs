@@ -11,10 +11,10 @@ use std::arch::is_aarch64_feature_detected;
 use std::array;
 
 use super::{LANES, STEP, vector};
-use crate::sha256::Sweep;
 use crate::sha256::formula::{Block, END_BIT, INITIAL, K, LENGTH};
+use crate::sha256::sweep::Sweep;
 
-/// See [`Kernel`](crate::sha256::Kernel).
+/// See [`Kernel`](crate::sha256::sweep::Kernel).
 ///
 /// # Panics
 /// Panics where the processor has no such extension.

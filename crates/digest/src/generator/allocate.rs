@@ -1,7 +1,6 @@
 //! Registers for a turn's operations: whoever is needed last gives way (Belady), into a slot of the frame.
 
 use super::graph::{Graph, Op, Source, Value};
-use super::isa::Isa;
 use super::stages::Staged;
 
 /// A vector register, by number.
@@ -47,29 +46,33 @@ enum Home {
     Slot(usize),
 }
 
+/// The vector registers of AVX-512.
+pub(crate) const REGISTERS: usize = 32;
+/// A value that is used again within this many operations is better loaded once than read from memory twice.
+const KEEP_WITHIN: usize = 40;
 /// How often the homes of carried values are moved to where the turn has left them.
 const ROUNDS: usize = 12;
 
 /// Assigns registers to operations in this order.
-pub(crate) fn allocate(staged: &Staged, order: &[Value], isa: Isa) -> Turn {
+pub(crate) fn allocate(staged: &Staged, order: &[Value]) -> Turn {
     let uses = Uses::new(staged, order);
     let carried: Vec<Value> = staged.graph.values().filter(|value| uses.is_carried[value.0]).collect();
     let mut homes: Vec<(Value, Home)> = carried.into_iter().zip((0..).map(Home::Slot)).collect();
     let mut best: Option<Turn> = None;
     for _ in 0..ROUNDS {
-        let (turn, left) = Allocator::run(staged, order, isa, &uses, &homes);
+        let (turn, left) = Allocator::run(staged, order, &uses, &homes);
         if best.as_ref().is_none_or(|best| turn.instructions.len() < best.instructions.len()) {
             best = Some(turn);
         }
-        homes = settle(&homes, &left, isa);
+        homes = settle(&homes, &left);
     }
     best.expect("there is at least one round")
 }
 
 /// Homes in the registers where the values were left, as far as there are such; the last two registers stay
 /// free at the turn's end.
-fn settle(homes: &[(Value, Home)], left: &[Option<Register>], isa: Isa) -> Vec<(Value, Home)> {
-    let usable = isa.registers() - 2;
+fn settle(homes: &[(Value, Home)], left: &[Option<Register>]) -> Vec<(Value, Home)> {
+    let usable = REGISTERS - 2;
     let mut free: Vec<Register> = (0..usable).filter(|r| !left.contains(&Some(*r))).collect();
     let mut slots = 0..;
     let place = |(&(value, _), left): (&(Value, Home), &Option<Register>)| {
@@ -133,7 +136,6 @@ struct Whereabouts {
 
 struct Allocator<'a> {
     graph: &'a Graph,
-    isa: Isa,
     uses: &'a Uses,
     homes: &'a [(Value, Home)],
     held: Vec<Option<Value>>,
@@ -148,16 +150,14 @@ impl<'a> Allocator<'a> {
     fn run(
         staged: &'a Staged,
         order: &[Value],
-        isa: Isa,
         uses: &'a Uses,
         homes: &'a [(Value, Home)],
     ) -> (Turn, Vec<Option<Register>>) {
         let mut allocator = Self {
             graph: &staged.graph,
-            isa,
             uses,
             homes,
-            held: vec![None; isa.registers()],
+            held: vec![None; REGISTERS],
             whereabouts: vec![Whereabouts::default(); staged.graph.nodes.len()],
             free_slots: Vec::new(),
             slots: 0,
@@ -190,7 +190,7 @@ impl<'a> Allocator<'a> {
     fn compute(&mut self, value: Value, place: usize) {
         let op = self.graph.op(value);
         let arguments = self.graph.arguments(value);
-        let folded = self.fold(op, arguments, place);
+        let folded = self.fold(arguments, place);
         for &argument in arguments {
             if Some(argument) != folded && self.whereabouts[argument.0].register.is_none() {
                 self.load(argument, place, arguments);
@@ -223,7 +223,7 @@ impl<'a> Allocator<'a> {
             self.instructions.push(Instruction::Move { to: target, from: from[0] });
             return;
         }
-        if self.isa.overwrites_an_operand(op) && !from.contains(&target) {
+        if op.overwrites_an_operand() && !from.contains(&target) {
             // A copy is what is overwritten.
             let operand = from.iter_mut().find(|place| matches!(place, Place::Register(_)));
             let original = std::mem::replace(operand.expect("at most one is folded"), target);
@@ -233,13 +233,10 @@ impl<'a> Allocator<'a> {
     }
 
     /// The argument, if any, that the instruction reads from memory by itself: the one whose next use is farthest.
-    fn fold(&self, op: Op, arguments: &[Value], place: usize) -> Option<Value> {
+    fn fold(&self, arguments: &[Value], place: usize) -> Option<Value> {
         let next = |value: Value| self.uses.next(value, place).unwrap_or(usize::MAX);
         let in_memory = |value: &Value| self.whereabouts[value.0].register.is_none();
-        let folds = |value: &Value| {
-            self.isa.folds(op, self.place(*value))
-                && (self.graph.is_read(*value) || next(*value) - place > self.isa.keep_within())
-        };
+        let folds = |value: &Value| self.graph.is_read(*value) || next(*value) - place > KEEP_WITHIN;
         arguments.iter().copied().filter(in_memory).filter(folds).max_by_key(|&value| next(value))
     }
 
@@ -275,8 +272,7 @@ impl<'a> Allocator<'a> {
             Home::Register(register) if of == value && self.held[register].is_none() => Some(register),
             _ => None,
         });
-        let preferred =
-            if self.isa.overwrites_an_operand(op) { inherited.or(home) } else { home.or(inherited) };
+        let preferred = if op.overwrites_an_operand() { inherited.or(home) } else { home.or(inherited) };
         preferred.unwrap_or_else(|| self.vacate(place, locked))
     }
 
@@ -288,7 +284,7 @@ impl<'a> Allocator<'a> {
         let distance = |value: Value| {
             let next = self.uses.next(value, place).unwrap_or(usize::MAX / 2);
             let costs_a_store = !self.graph.is_read(value) && !self.whereabouts[value.0].stored;
-            if costs_a_store { next } else { next + self.isa.keep_within() }
+            if costs_a_store { next } else { next + KEEP_WITHIN }
         };
         let (register, value) = self
             .held
@@ -330,7 +326,7 @@ impl<'a> Allocator<'a> {
 
     /// Brings carried values to their homes, and the result into the last register, which is returned.
     fn bring_home(&mut self, result: Value) -> Register {
-        let (last, spare) = (self.isa.registers() - 1, self.isa.registers() - 2);
+        let (last, spare) = (REGISTERS - 1, REGISTERS - 2);
         let mut moves = Vec::new();
         let mut loads = Vec::new();
         let to_registers = self.homes.iter().filter_map(|&(value, home)| match home {

@@ -35,10 +35,6 @@ pub(crate) enum Op {
     Add,
     RotateRight(u32),
     ShiftRight(u32),
-    ShiftLeft(u32),
-    Xor,
-    And,
-    Or,
     Xor3,
     Choose,
     Majority,
@@ -54,10 +50,6 @@ impl Op {
             Self::Add => x[0].wrapping_add(x[1]),
             Self::RotateRight(n) => x[0].rotate_right(n),
             Self::ShiftRight(n) => x[0] >> n,
-            Self::ShiftLeft(n) => x[0] << n,
-            Self::Xor => x[0] ^ x[1],
-            Self::And => x[0] & x[1],
-            Self::Or => x[0] | x[1],
             Self::Xor3 => u32::xor3(x[0], x[1], x[2]),
             Self::Choose => x[0].choose(x[1], x[2]),
             Self::Majority => u32::majority(x[0], x[1], x[2]),
@@ -66,11 +58,16 @@ impl Op {
 
     /// Whether it needs one of the units that shift.
     pub(crate) fn shifts(self) -> bool {
-        matches!(self, Self::RotateRight(_) | Self::ShiftRight(_) | Self::ShiftLeft(_))
+        matches!(self, Self::RotateRight(_) | Self::ShiftRight(_))
+    }
+
+    /// Whether the result takes the place of one of the operands.
+    pub(crate) fn overwrites_an_operand(self) -> bool {
+        matches!(self, Self::Xor3 | Self::Choose | Self::Majority)
     }
 
     fn commutes(self) -> bool {
-        matches!(self, Self::Add | Self::Xor | Self::And | Self::Or | Self::Xor3 | Self::Majority)
+        matches!(self, Self::Add | Self::Xor3 | Self::Majority)
     }
 }
 
@@ -124,8 +121,8 @@ impl Graph {
         })
     }
 
-    /// The same graph with each step expressed by `step`, without those that nothing needs.
-    pub(crate) fn rewritten(&self, step: impl Fn(&mut Self, Op, Vec<Value>) -> Value) -> Self {
+    /// The same graph without the steps that the last one does not need.
+    fn trimmed(&self) -> Self {
         let mut needed = vec![false; self.nodes.len()];
         *needed.last_mut().expect("a formula has a result") = true;
         for index in (0..needed.len()).rev() {
@@ -137,8 +134,7 @@ impl Graph {
         let mut new = vec![None; self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate().filter(|(index, _)| needed[*index]) {
             let arguments = node.arguments.iter().map(|argument| new[argument.0].expect("it comes before"));
-            let arguments = arguments.collect();
-            new[index] = Some(step(&mut graph, node.op, arguments));
+            new[index] = Some(graph.add(node.op, arguments.collect()));
         }
         graph
     }
@@ -158,7 +154,7 @@ pub(crate) fn record(formula: impl FnOnce() -> Symbol) -> Graph {
     let Symbol(result) = formula();
     let mut graph = RECORDING.take();
     graph.nodes.truncate(result.0 + 1);
-    graph.rewritten(Graph::add)
+    graph.trimmed()
 }
 
 impl Symbol {

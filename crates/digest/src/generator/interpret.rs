@@ -1,8 +1,7 @@
 //! Runs what the generator has written, one candidate wide, to compare it with the formula.
 
-use super::allocate::{Instruction, Place, Turn};
+use super::allocate::{Instruction, Place, REGISTERS, Turn};
 use super::graph::Source;
-use super::isa::Isa;
 
 /// The vector registers and the frame, as the turns of a loop leave them to each other. Nothing can be read that
 /// was not written.
@@ -13,10 +12,10 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// All that a turn may find before the first one: any numbers, of no meaning.
-    pub(crate) fn new(isa: Isa, turn: &Turn) -> Self {
+    pub(crate) fn new(turn: &Turn) -> Self {
         let garbage = |i: usize| Some((i as u32).wrapping_mul(0x9e37_79b9));
         Self {
-            registers: (0..isa.registers()).map(garbage).collect(),
+            registers: (0..REGISTERS).map(garbage).collect(),
             slots: (100..100 + turn.slots).map(garbage).collect(),
         }
     }

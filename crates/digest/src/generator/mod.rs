@@ -1,4 +1,4 @@
-//! Writes vector kernels in machine code, from the same formulas that the portable kernels run.
+//! Writes vector kernels of AVX-512 in machine code, from the same formulas that the portable kernels run.
 //!
 //! A formula written over [`Lane`](crate::lane::Lane) is recorded as a [`Graph`](graph::Graph) by running it over
 //! [`Symbol`](graph::Symbol)s. One evaluation is a long chain of operations that wait for each other, so a loop
@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! let graph = record(|| my_formula(Symbol::read(…)));      // any formula over Lane
-//! let turn = turn(&graph, Isa::Avx512, &Tuning { … });
+//! let turn = turn(graph, &Tuning { … });
 //! ```
 //!
 //! The caller wraps the printed turn in a loop; `sha256/assembly.rs` is the example. In turn `i` (from 0) the first
@@ -16,7 +16,7 @@
 //! `turn.result` is that of vector `i - cuts`; in the first turns it is of no vector at all. Between turns that
 //! register and the one before it are the caller's, who also owns the general registers and the mask registers
 //! throughout, and the first [`OWN_BYTES`](print::OWN_BYTES) at the stack pointer. All other vector registers, and
-//! the rest of the [frame](isa::Isa::frame_bytes), carry values from one turn to the next.
+//! the rest of the [frame](print::frame_bytes), carry values from one turn to the next.
 //!
 //! This module is no part of the library: the build script runs it, and tests interpret what it writes.
 
@@ -24,14 +24,12 @@ pub(crate) mod allocate;
 pub(crate) mod graph;
 #[cfg(test)]
 pub(crate) mod interpret;
-pub(crate) mod isa;
 pub(crate) mod print;
 mod schedule;
 mod stages;
 
 use allocate::Turn;
 use graph::Graph;
-use isa::Isa;
 use stages::Staged;
 
 /// What is found best by measuring.
@@ -44,8 +42,8 @@ pub(crate) struct Tuning {
 }
 
 /// One turn of the loop that evaluates the formula, for the caller to wrap.
-pub(crate) fn turn(graph: &Graph, isa: Isa, tuning: &Tuning) -> Turn {
-    let staged = Staged::new(isa.lower(graph), &tuning.cuts);
+pub(crate) fn turn(graph: Graph, tuning: &Tuning) -> Turn {
+    let staged = Staged::new(graph, &tuning.cuts);
     let order = schedule::schedule(&staged, tuning.window);
-    allocate::allocate(&staged, &order, isa)
+    allocate::allocate(&staged, &order)
 }

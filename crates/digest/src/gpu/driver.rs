@@ -11,10 +11,10 @@ use std::time::Duration;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
 
+use super::error::{GpuAbsent, GpuError};
 use super::launch::{BLOCK_THREADS, Launch, Report, UNTOUCHED, WIDTHS, Words};
 use super::ptx::{self, Sums};
 use super::scan::{Card, SLOTS, Slot};
-use super::{GpuAbsent, GpuError};
 
 /// Candidates in a launch for each multiprocessor: 2 ms at 17 G/s on a card with 132 of them.
 const BATCH: u32 = 1 << 18;

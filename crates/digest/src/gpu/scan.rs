@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::GpuError;
+use super::error::GpuError;
 use super::launch::{Launch, MOST_CANDIDATES, Report, WIDTHS};
 use crate::interrupt::Interrupt;
 use crate::sha256::formula::Block;

@@ -1,8 +1,8 @@
 //! SHA-1 of whole blocks that have nothing in common (FIPS 180-4, section 6.1.2), one in each lane.
 
 use super::sha1::{INITIAL, k};
-use super::vector::{Streams, Vector};
 use crate::lane::Lane;
+use crate::vector::{Streams, Vector};
 
 /// The five words of a state, in each lane.
 pub(crate) type State<V, const N: usize> = [Streams<V, N>; 5];

@@ -1,6 +1,6 @@
 //! What a digest is to the search: formulas over any vectors.
 
-use super::vector::{Streams, Vector};
+use crate::vector::{Streams, Vector};
 
 /// The one block of a message, as words.
 pub(crate) type Block = [u32; 16];

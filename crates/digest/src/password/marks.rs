@@ -5,8 +5,11 @@ use std::ops::Range;
 use super::mask::Mask;
 use super::search::{Marking, marking};
 use super::sha1;
-use super::vectors_of;
 use crate::engine::Engine;
+#[cfg(target_arch = "aarch64")]
+use crate::vector::neon;
+#[cfg(target_arch = "x86_64")]
+use crate::vector::{avx2, avx512};
 
 /// The mark of a SHA-1 digest: a word that follows from it, and is the first that a search knows of it.
 pub fn sha1_mark(digest: &[u8; 20]) -> u32 {
@@ -22,13 +25,13 @@ pub struct Marks {
 impl Marks {
     /// Those of SHA-1.
     pub fn sha1(engine: Engine, mask: &Mask) -> Self {
-        let kernel = match vectors_of(engine) {
+        let kernel = match engine.vectors() {
             #[cfg(target_arch = "x86_64")]
-            Engine::Avx2 => marking::<super::avx2::Avx2, sha1::Sha1, 2>(mask),
+            Engine::Avx2 => marking::<avx2::Avx2, sha1::Sha1, 2>(mask),
             #[cfg(target_arch = "x86_64")]
-            Engine::Avx512 => marking::<super::avx512::Avx512, sha1::Sha1, 4>(mask),
+            Engine::Avx512 => marking::<avx512::Avx512, sha1::Sha1, 4>(mask),
             #[cfg(target_arch = "aarch64")]
-            Engine::Neon => marking::<super::neon::Neon, sha1::Sha1, 4>(mask),
+            Engine::Neon => marking::<neon::Neon, sha1::Sha1, 4>(mask),
             _ => marking::<u32, sha1::Sha1, 1>(mask),
         };
         Self { mask: mask.clone(), kernel }

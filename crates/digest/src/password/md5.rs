@@ -7,8 +7,8 @@
 //! A `q` is what the step of that number makes.
 
 use super::formula::{Block, Formula, Order};
-use super::vector::{Streams, Vector};
 use crate::lane::Lane;
+use crate::vector::{Streams, Vector};
 
 /// An MD5 digest.
 pub(crate) type Digest = [u8; 16];

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 
 use super::formula::{Block, Formula, Marked, Order};
 use super::mask::{Mask, ROW_CANDIDATES};
-use super::vector::{MOST_LANES, Task, Vector};
 use crate::interrupt::Interrupt;
+use crate::vector::{MOST_LANES, Task, Vector};
 
 /// What a row may cost besides its vectors, in vectors: for choosing how long to make rows.
 const ROW_COST: f64 = 1.0;

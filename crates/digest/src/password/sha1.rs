@@ -11,8 +11,8 @@
 //! With several targets that would have to be done for each, so there they meet after 76.
 
 use super::formula::{Block, Formula, Marked, Order};
-use super::vector::{MOST_LANES, Streams, Vector};
 use crate::lane::Lane;
+use crate::vector::{MOST_LANES, Streams, Vector};
 
 /// A SHA-1 digest.
 pub(crate) type Digest = [u8; 20];

@@ -4,9 +4,9 @@
 use std::array::from_fn;
 
 use super::formula::{self, Formula, Order};
-use super::vector::{Streams, Vector};
 use crate::sha256::Digest;
 use crate::sha256::formula::{Block, residue_of, wanted};
+use crate::vector::{Streams, Vector};
 
 /// The targets: for each, what the residue of its candidate is.
 pub(crate) struct Sha256(Vec<u32>);

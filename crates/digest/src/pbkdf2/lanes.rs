@@ -2,16 +2,9 @@
 
 use std::marker::PhantomData;
 
-use super::{BLOCK_BYTES, Chain, State};
-use crate::password::compress::{self, compress, initial};
-use crate::password::vector::{MOST_LANES, Streams, Task, Vector};
-
-/// The state of SHA-1 after one block.
-pub(super) fn after_block(block: &[u8; 64]) -> State {
-    let (words, _) = block.as_chunks();
-    let words = std::array::from_fn(|i| Streams([u32::from_be_bytes(words[i])]));
-    compress(&initial::<u32, 1>(), words).map(|word| word.0[0])
-}
+use super::chain::{BLOCK_BYTES, Chain, State};
+use crate::password::compress::{self, compress};
+use crate::vector::{MOST_LANES, Streams, Task, Vector};
 
 /// Chains that are run together; the last is repeated where lanes are left over.
 pub(super) struct Chains<'a, V, const N: usize> {

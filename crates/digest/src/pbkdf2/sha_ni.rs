@@ -9,7 +9,7 @@ use std::arch::x86_64::{
     _mm_sha1nexte_epu32, _mm_sha1rnds4_epu32, _mm_xor_si128,
 };
 
-use super::{BLOCK_BYTES, Chain, State};
+use super::chain::{BLOCK_BYTES, Chain, State};
 use crate::engine::Engine;
 
 /// The most chains that are interleaved.

@@ -1,15 +1,14 @@
-//! The vector kernels for x86-64, as text for the assembler. Used by the build script.
+//! The kernel of AVX-512, as text for the assembler. The build script writes it.
 //!
-//! A kernel is a function of the System V calling convention, `(block, wanted, wanted_end, interrupt, from,
-//! groups) -> groups`, with the meaning of [`super::Kernel`]. It looks at the interrupt before each turn, which
-//! costs nothing.
+//! It is a function of the System V calling convention, `(block, wanted, wanted_end, interrupt, from, groups) ->
+//! groups`, with the meaning of `Kernel` in `sweep.rs`. A vector is a group. It reads the interrupt before each
+//! turn, which costs nothing.
 
 use std::mem::{offset_of, size_of};
 
 use super::formula::{Block, residue};
-use crate::generator::allocate::Register;
 use crate::generator::graph::{Address, Graph, Source, Symbol, record};
-use crate::generator::isa::Isa;
+use crate::generator::print::{VECTOR_BYTES, frame_bytes, print};
 use crate::generator::{Tuning, turn};
 use crate::lane::Lane;
 
@@ -34,17 +33,14 @@ pub(crate) fn graph() -> Graph {
 }
 
 /// The cuts and the window that were fastest on Zen 5.
-pub(crate) fn tuning(isa: Isa) -> Tuning {
-    match isa {
-        Isa::Avx512 => Tuning { cuts: vec![0.37, 0.70], window: 40 },
-        Isa::Avx2 => Tuning { cuts: vec![0.4], window: 20 },
-    }
+pub(crate) fn tuning() -> Tuning {
+    Tuning { cuts: vec![0.37, 0.70], window: 40 }
 }
 
 /// The whole kernel.
-pub(crate) fn kernel(isa: Isa, tuning: &Tuning) -> String {
-    let turn = turn(&graph(), isa, tuning);
-    let lanes = isa.vector_bytes() / size_of::<u32>();
+pub(crate) fn kernel(tuning: &Tuning) -> String {
+    let turn = turn(graph(), tuning);
+    let lanes = VECTOR_BYTES / size_of::<u32>();
     // The place of a candidate in its vector is the top byte of its first word.
     let places: String = (0..lanes).map(|lane| format!("    .long {}\n", lane << 24)).collect();
     format!(
@@ -56,7 +52,6 @@ pub(crate) fn kernel(isa: Isa, tuning: &Tuning) -> String {
     mov r11d, r8d
     bswap r11d
     mov dword ptr [rsp], r11d
-    imul r9d, r9d, {vectors_a_group}
     # The vector whose result a turn has. The first turns have none.
     mov r10d, -{fill}
     .p2align 6
@@ -72,7 +67,8 @@ pub(crate) fn kernel(isa: Isa, tuning: &Tuning) -> String {
     # The result against each wanted word.
     mov r11, rsi
 3:
-{compare}
+    vpcmpeqd k1, zmm{result}, dword ptr [r11]{{1to16}}
+    kortestw k1, k1
     jne 6f
 4:
     add r11, 4
@@ -85,7 +81,6 @@ pub(crate) fn kernel(isa: Isa, tuning: &Tuning) -> String {
     xor eax, eax
     test r10d, r10d
     cmovns eax, r10d
-    shr eax, {log_vectors_a_group}
     mov rsp, rbp
     pop rbp
     vzeroupper
@@ -98,30 +93,12 @@ pub(crate) fn kernel(isa: Isa, tuning: &Tuning) -> String {
     .p2align 6
 9:
 {places}",
-        frame = isa.frame_bytes(&turn),
-        align = isa.vector_bytes(),
+        frame = frame_bytes(&turn),
+        align = VECTOR_BYTES,
         fill = tuning.cuts.len(),
-        body = isa.print(&turn),
-        compare = compare(isa, turn.result),
-        vectors_a_group = 16 / lanes,
-        log_vectors_a_group = (16 / lanes).ilog2(),
+        body = print(&turn),
+        result = turn.result,
     )
-}
-
-/// Clears the zero flag if a word of the result is the one at `r11`.
-fn compare(isa: Isa, result: Register) -> String {
-    let [result, spare] = [result, result - 1].map(|register| isa.register(register));
-    match isa {
-        Isa::Avx512 => format!(
-            "    vpcmpeqd k1, {result}, dword ptr [r11]{{1to16}}
-    kortestw k1, k1"
-        ),
-        Isa::Avx2 => format!(
-            "    vpbroadcastd {spare}, dword ptr [r11]
-    vpcmpeqd {spare}, {spare}, {result}
-    vptest {spare}, {spare}"
-        ),
-    }
 }
 
 #[cfg(test)]
@@ -133,12 +110,12 @@ mod tests {
     use crate::generator::interpret::Machine;
 
     /// Compares what a turn computes, vector by vector, with the portable formula.
-    fn check(isa: Isa, tuning: &Tuning, upper: u32, lower: u32) {
-        let turn = turn(&graph(), isa, tuning);
+    fn check(tuning: &Tuning, upper: u32, lower: u32) {
+        let turn = turn(graph(), tuning);
         let block = Block::new(upper);
         let fill = tuning.cuts.len();
         let first = |turn: usize| lower.wrapping_add(turn as u32).swap_bytes();
-        let mut machine = Machine::new(isa, &turn);
+        let mut machine = Machine::new(&turn);
         for index in 0..fill + 4 {
             let result = machine.run(&turn, |source| match source {
                 LANES => 0,
@@ -147,7 +124,7 @@ mod tests {
                 Source::Vector(_) => unreachable!("there is one vector in memory"),
             });
             if index >= fill {
-                assert_eq!(result, residue(&block, first(index - fill)), "{isa:?} {tuning:?}, turn {index}");
+                assert_eq!(result, residue(&block, first(index - fill)), "{tuning:?}, turn {index}");
             }
         }
     }
@@ -160,45 +137,37 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_in_use_compute_the_formula() {
-        for isa in [Isa::Avx2, Isa::Avx512] {
-            check(isa, &tuning(isa), 0x89ab_cdef, 0x0123_4567);
-        }
+    fn the_kernel_in_use_computes_the_formula() {
+        check(&tuning(), 0x89ab_cdef, 0x0123_4567);
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
         fn any_stages_and_any_order_compute_the_formula(
-            wide: bool,
             mut cuts in prop::collection::vec(0.05..0.95, 0..5),
             window in 1usize..200,
             upper: u32,
             lower: u32,
         ) {
             cuts.sort_by(f64::total_cmp);
-            let isa = if wide { Isa::Avx512 } else { Isa::Avx2 };
-            check(isa, &Tuning { cuts, window }, upper, lower);
+            check(&Tuning { cuts, window }, upper, lower);
         }
     }
 
     #[test]
-    fn the_bounds_are_those_of_the_operations() {
-        for (isa, engine) in [(Isa::Avx2, Engine::Avx2), (Isa::Avx512, Engine::Avx512)] {
-            let operations = isa.lower(&graph()).operations() + 1;
-            let lanes = isa.vector_bytes() / size_of::<u32>();
-            let cycles = operations as f64 / 4.0 / lanes as f64;
-            assert_eq!(super::super::least_cycles(engine), Some(cycles), "{operations} operations");
-        }
+    fn the_bound_is_that_of_the_operations() {
+        // The comparison is one more.
+        let operations = graph().operations() + 1;
+        let cycles = operations as f64 / 4.0 / (VECTOR_BYTES / size_of::<u32>()) as f64;
+        assert_eq!(crate::sha256::least_cycles(Engine::Avx512), Some(cycles), "{operations} operations");
     }
 
     #[test]
-    fn a_kernel_is_one_loop_that_fits_the_instruction_cache() {
-        for isa in [Isa::Avx2, Isa::Avx512] {
-            let text = kernel(isa, &tuning(isa));
-            // An instruction takes 7 bytes or less on average.
-            assert!(text.lines().count() * 7 < 28 << 10, "{} lines", text.lines().count());
-            assert_eq!(text.matches("jl 2b").count(), 1);
-        }
+    fn the_kernel_is_one_loop_that_fits_the_instruction_cache() {
+        let text = kernel(&tuning());
+        // An instruction takes 7 bytes or less on average.
+        assert!(text.lines().count() * 7 < 28 << 10, "{} lines", text.lines().count());
+        assert_eq!(text.matches("jl 2b").count(), 1);
     }
 }

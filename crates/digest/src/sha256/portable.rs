@@ -1,9 +1,9 @@
 //! The kernel that runs everywhere, one candidate at a time, and the truth that the others are held against.
 
 use super::formula::residue;
-use super::{GROUP, Sweep};
+use super::sweep::{GROUP, Sweep};
 
-/// See [`super::Kernel`].
+/// See [`Kernel`](super::sweep::Kernel).
 pub(crate) fn sweep(sweep: &Sweep<'_>) -> u32 {
     let matches = |low: u32| sweep.wanted.contains(&residue(sweep.block, low.swap_bytes()));
     let group = |index: u32| sweep.from + index * GROUP;

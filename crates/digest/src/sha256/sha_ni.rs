@@ -14,13 +14,13 @@ use std::arch::x86_64::{
 };
 
 use super::formula::{Block, END_BIT, INITIAL, K, LENGTH};
-use super::{GROUP, Sweep};
+use super::sweep::{GROUP, Sweep};
 use crate::engine::Engine;
 
 /// Candidates that are computed at the same time.
 pub(crate) const STREAMS: usize = 6;
 
-/// See [`super::Kernel`].
+/// See [`Kernel`](super::sweep::Kernel).
 ///
 /// # Panics
 /// Panics on a processor without the SHA extensions.

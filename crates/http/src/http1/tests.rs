@@ -28,8 +28,8 @@ fn fed(dialog: &mut Http1, bytes: &[u8], cuts: &[usize]) -> Ended {
     for end in ends.filter(|&end| end <= bytes.len()) {
         to = end.max(to);
         match dialog.read(&bytes[from..to]) {
-            Reading::More { used } => from += used,
-            Reading::Done { used, outcome, reuse } => {
+            AnswerRead::More { used } => from += used,
+            AnswerRead::Done { used, outcome, reuse } => {
                 return Ended::Read { used: from + used, outcome, reuse };
             }
         }
@@ -145,7 +145,7 @@ fn an_answer_nobody_asked_for_is_wrong_and_what_follows_an_answer_is_left() {
     let twice = answer.repeat(2);
     assert_eq!(whole(twice.as_bytes()), kept(answer));
     let mut dialog = dialog("GET", None);
-    assert!(matches!(dialog.read(answer.as_bytes()), Reading::Done { outcome: Outcome::Wrong, .. }));
+    assert!(matches!(dialog.read(answer.as_bytes()), AnswerRead::Done { outcome: Outcome::Wrong, .. }));
 }
 
 #[test]

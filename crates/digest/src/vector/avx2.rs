@@ -9,7 +9,7 @@ use std::arch::x86_64::{
     _mm256_storeu_si256, _mm256_sub_epi32, _mm256_xor_si256,
 };
 
-use super::vector::{Task, Vector};
+use super::{Task, Vector};
 use crate::engine::Engine;
 use crate::lane::Lane;
 

@@ -1,6 +1,13 @@
-//! What the kernels of passwords need of an instruction set, and several vectors computed side by side.
+//! What kernels need of an instruction set, and several vectors computed side by side.
 
 use crate::lane::Lane;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx512;
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod neon;
 
 /// The most candidates that any vector has words of.
 pub(crate) const MOST_LANES: usize = 16;
@@ -78,7 +85,20 @@ impl Vector for u32 {
     }
 }
 
-/// `N` vectors on which the same is done in turn, so that none has to wait for its own last result. Each has
+/// Does the same for each of `N` streams. No loop: kernels would have thousands of them, and the compiler would spend
+/// most of its time on unrolling them.
+macro_rules! each {
+    ($i:ident in $n:ident $body:block) => { each!($i in $n $body 0 1 2 3 4 5) };
+    ($i:ident in $n:ident $body:block $($stream:literal)*) => {
+        const { assert!($n <= 6) };
+        $(if $stream < $n {
+            let $i = $stream;
+            $body
+        })*
+    };
+}
+
+/// `N` vectors, up to 6, on which the same is done in turn, so that none has to wait for its own last result. Each has
 /// constants of its own.
 #[derive(Clone, Copy)]
 pub(crate) struct Streams<V, const N: usize>(pub(crate) [V; N]);
@@ -98,17 +118,17 @@ impl<V: Vector, const N: usize> Streams<V, N> {
 
     #[inline(always)]
     pub(crate) fn xor(mut self, other: Self) -> Self {
-        for i in 0..N {
+        each!(i in N {
             self.0[i] = self.0[i].xor(other.0[i]);
-        }
+        });
         self
     }
 
     #[inline(always)]
     pub(crate) fn minus(mut self, other: Self) -> Self {
-        for i in 0..N {
+        each!(i in N {
             self.0[i] = self.0[i].minus(other.0[i]);
-        }
+        });
         self
     }
 
@@ -116,9 +136,9 @@ impl<V: Vector, const N: usize> Streams<V, N> {
     #[inline(always)]
     pub(crate) fn any_equal(self, other: Self) -> bool {
         let mut equal = 0;
-        for i in 0..N {
+        each!(i in N {
             equal |= self.0[i].equal(other.0[i]);
-        }
+        });
         equal != 0
     }
 }
@@ -129,57 +149,57 @@ impl<V: Vector, const N: usize> Lane for Streams<V, N> {
     #[inline(always)]
     fn splat(words: [u32; N]) -> Self {
         let mut streams = [V::splat(0); N];
-        for i in 0..N {
+        each!(i in N {
             streams[i] = V::splat(words[i]);
-        }
+        });
         Self(streams)
     }
 
     #[inline(always)]
     fn plus(mut self, other: Self) -> Self {
-        for i in 0..N {
+        each!(i in N {
             self.0[i] = self.0[i].plus(other.0[i]).in_order();
-        }
+        });
         self
     }
 
     #[inline(always)]
     fn rotate_right<const R: u32>(mut self) -> Self {
-        for i in 0..N {
+        each!(i in N {
             self.0[i] = self.0[i].rotate_right::<R>();
-        }
+        });
         self
     }
 
     #[inline(always)]
     fn shift_right<const R: u32>(mut self) -> Self {
-        for i in 0..N {
+        each!(i in N {
             self.0[i] = self.0[i].shift_right::<R>();
-        }
+        });
         self
     }
 
     #[inline(always)]
     fn xor3(mut a: Self, b: Self, c: Self) -> Self {
-        for i in 0..N {
+        each!(i in N {
             a.0[i] = V::xor3(a.0[i], b.0[i], c.0[i]);
-        }
+        });
         a
     }
 
     #[inline(always)]
     fn choose(mut self, yes: Self, no: Self) -> Self {
-        for i in 0..N {
+        each!(i in N {
             self.0[i] = self.0[i].choose(yes.0[i], no.0[i]);
-        }
+        });
         self
     }
 
     #[inline(always)]
     fn majority(mut a: Self, b: Self, c: Self) -> Self {
-        for i in 0..N {
+        each!(i in N {
             a.0[i] = V::majority(a.0[i], b.0[i], c.0[i]);
-        }
+        });
         a
     }
 }

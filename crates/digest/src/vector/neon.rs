@@ -5,7 +5,7 @@
 use std::arch::aarch64::{uint32x4_t, vceqq_u32, veorq_u32, vld1q_u32, vmaxvq_u32, vst1q_u32, vsubq_u32};
 use std::arch::asm;
 
-use super::vector::{Task, Vector};
+use super::{Task, Vector};
 
 /// Four candidates.
 pub(crate) type Neon = uint32x4_t;

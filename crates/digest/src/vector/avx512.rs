@@ -9,7 +9,7 @@ use std::arch::x86_64::{
     _mm512_xor_si512,
 };
 
-use super::vector::{Task, Vector};
+use super::{Task, Vector};
 use crate::engine::Engine;
 use crate::lane::Lane;
 
