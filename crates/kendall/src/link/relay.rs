@@ -6,15 +6,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 use kendall_archive::write_json;
-use kendall_lab::LISTENING;
+use kendall_lab::{LISTENING, LinkRun, RelayRecord, stop_when_stdin_ends};
 use kendall_link::Asked;
 use kendall_link::relay::{Relay, Relayed, Transport};
-use serde::Serialize;
 
 use super::settings::LinkOptions;
-use super::summary::{Did, summary};
+use super::summary::summary;
 use crate::print;
-use crate::serve::stop_when_stdin_ends;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -51,19 +49,6 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     addresses.next().ok_or_else(|| "the host has no address".into())
 }
 
-/// What a relay leaves on disk.
-#[derive(Serialize)]
-struct Kept<'a> {
-    /// How the link was emulated, and how that differs from a link.
-    link: &'a str,
-    seed: u64,
-    /// The link that was asked for, from client to server.
-    up: String,
-    /// And back.
-    down: String,
-    relayed: &'a Relayed,
-}
-
 pub(crate) fn relay(options: &Options) -> anyhow::Result<ExitCode> {
     let transport = if options.udp { Transport::Udp } else { Transport::Tcp };
     let LinkOptions { up, down } = options.link.clone();
@@ -79,9 +64,9 @@ pub(crate) fn relay(options: &Options) -> anyhow::Result<ExitCode> {
     let link = format!("{} ({})", transport.relay(), transport.differs());
     if let Some(file) = &options.record {
         let [up, down] = [&asked.up, &asked.down].map(|hops| hops[0].to_string());
-        write_json(file, &Kept { link: &link, seed, up, down, relayed: &relayed })?;
+        write_json(file, &RelayRecord { link: &link, seed, up, down, relayed: &relayed })?;
     }
-    let did = Did { link, seed, asked: (&asked).into(), measured: None, outcome: relayed.link };
+    let did = LinkRun { link, seed, asked: (&asked).into(), measured: None, outcome: relayed.link };
     print::note(&summary(&did));
     let Relayed { clients, turned_away, sent_again, .. } = relayed;
     let mut counts = vec![format!("{clients} client{}", if clients == 1 { "" } else { "s" })];

@@ -13,6 +13,7 @@ mod link;
 mod link_relay;
 mod load;
 mod load_probe;
+mod module_cycles;
 mod networks;
 mod page;
 mod peak;
