@@ -20,7 +20,7 @@ use crate::fault::Fault;
 use crate::parameter::{Kind, Parameter, Value, nearest};
 use crate::probe::Probing;
 use crate::system::System;
-use items::{Item, in_order, value_in};
+use items::{in_order, value_in};
 
 /// Combinations above this are refused: such an experiment would not end.
 const MOST_COMBINATIONS: usize = 10_000;
