@@ -172,7 +172,11 @@ impl Modules {
                 let beside = folder.join(format!("{child}.rs"));
                 let within = folder.join(child).join("mod.rs");
                 let source = if beside.exists() { beside } else { within };
-                waiting.push(([path.as_slice(), &[child.clone()]].concat(), source, folder.join(child)));
+                waiting.push((
+                    [path.as_slice(), std::slice::from_ref(child)].concat(),
+                    source,
+                    folder.join(child),
+                ));
             }
             modules.insert(path, file);
         }
@@ -254,7 +258,7 @@ impl Modules {
                     knots.insert(format!(
                         "{} calls {}",
                         module.join("::"),
-                        [parent.as_slice(), &[function.clone()]].concat().join("::")
+                        [parent.as_slice(), std::slice::from_ref(function)].concat().join("::")
                     ));
                 }
             }
@@ -292,7 +296,7 @@ fn shortest_cycle(uses: &Uses, start: &ModulePath) -> Option<Vec<ModulePath>> {
                 return Some(way);
             }
             if reached.insert(next.clone()) {
-                ways.push_back([way.as_slice(), &[next.clone()]].concat());
+                ways.push_back([way.as_slice(), std::slice::from_ref(next)].concat());
             }
         }
     }
