@@ -8,12 +8,12 @@ use std::sync::LazyLock;
 use anyhow::Context;
 use clap::Args;
 use kendall_analysis::Report;
+use kendall_lab::TrialResult;
 use kendall_report::export::format::{Answers, Export as Format, Exported, ExportedTrial};
 use kendall_report::export::junit::to_xml;
 use kendall_report::export::suite::Suite;
 use kendall_report::export::{self, named};
 
-use crate::load::{self, Found};
 use crate::print;
 use crate::systems::SYSTEMS;
 
@@ -57,7 +57,7 @@ pub(crate) fn export(options: &Options) -> anyhow::Result<ExitCode> {
     let to = |format: &dyn Format| options.out.as_ref().map(|folder| folder.join(format.file()));
     let wanted: Vec<Export> =
         options.format.iter().map(|&format| Export { format, to: to(format) }).collect();
-    match load::recorded(&options.results)? {
+    match TrialResult::of_load(&options.results)? {
         Some(found) => of_load(&options.results, &found, &wanted)?,
         None => of_run(&options.results, &kendall_lab::analyse(&options.results, SYSTEMS)?, &wanted)?,
     }
@@ -70,14 +70,15 @@ pub(crate) fn of_run(folder: &Path, report: &Report, wanted: &[Export]) -> anyho
 }
 
 /// Writes a recorded load.
-pub(crate) fn of_load(folder: &Path, found: &Found, wanted: &[Export]) -> anyhow::Result<()> {
+pub(crate) fn of_load(folder: &Path, result: &TrialResult, suite: Suite, wanted: &[Export]) -> anyhow::Result<()> {
     if wanted.is_empty() {
         return Ok(());
     }
     let name = folder.file_name().map_or_else(|| "load".into(), |name| name.to_string_lossy().into_owned());
-    let trial = ExportedTrial { name, point: 0, folder: folder.into(), warmup_ns: found.warmup_ns() };
-    let answers = Answers::Load(serde_json::to_string_pretty(found)?);
-    write(&Exported { folder, trials: vec![trial], answers, expected: found.suite() }, wanted)
+    let warmup_ns = result.left_out_ns().unwrap_or_default();
+    let trial = ExportedTrial { name, point: 0, folder: folder.into(), warmup_ns };
+    let answers = Answers::Load(serde_json::to_string_pretty(result)?);
+    write(&Exported { folder, trials: vec![trial], answers, expected: suite }, wanted)
 }
 
 fn write(run: &Exported<'_>, wanted: &[Export]) -> anyhow::Result<()> {

@@ -1,10 +1,7 @@
 //! `kendall load`.
 
-mod collect;
-mod found;
 mod show;
 mod told;
-mod view;
 mod watched;
 
 use std::env;
@@ -16,26 +13,23 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use kendall_archive::{Manifest, TrialWriter, read_json, utc_now, write_json};
-use kendall_evidence::expect::{Expectation, Measure};
-use kendall_evidence::streamed::{Stream, Warmup};
-use kendall_lab::{LOAD, Load, Schedule, Seen};
-use kendall_load::{Plan, Progress, RunSummary, Workload};
+use kendall_evidence::expect::{self, Expectation, Measure};
+use kendall_lab::load_view::{self, Goal};
+use kendall_lab::{LOAD, Load, LoadTrial, Schedule, TrialPrecision, TrialResult};
+use kendall_load::Progress;
+use kendall_record::Outcome;
+use kendall_report::export::suite::Suite;
 use kendall_system::{Settings, Value};
 
-pub(crate) use found::Found;
-
-use crate::export::Export;
+use crate::export::{self, Export};
+use crate::interrupt::ctrl_c;
 use crate::options::{options, settings};
+use crate::print::{Form, quoted};
 use crate::push::PushOptions;
-use crate::report::Form;
 use crate::target::{Asked, Target};
-use crate::{INTERRUPTED, export, print};
-use collect::{Collected, Wanted, collect};
-use found::{PrecisionFound, SCHEMA};
+use crate::{INTERRUPTED, NOT_AS_EXPECTED, print};
 use told::Told;
-use view::Goal;
-use watched::{ProbeOptions, Watched};
+use watched::ProbeOptions;
 
 /// How long a run lasts that is to end once it is precise enough, if nothing else says.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -142,7 +136,7 @@ impl FromArgMatches for LoadOptions {
 
 pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
     let target = Target::read(&options.target, &options.asked)?;
-    let process = options.probe.process(target.address)?;
+    let server = options.probe.process(target.address)?;
     let mut settings = options.load.0.clone();
     let endless = settings.get("duration").is_none() && settings.get("requests").is_none();
     if options.precision.is_some() && endless {
@@ -157,115 +151,47 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
     let seed = options.seed.unwrap_or_else(kendall_lab::drawn_seed);
     let workload =
         (target.system.load)(target.address, &target.workload, seed).map_err(anyhow::Error::msg)?;
-    let plan = load.plan(capacity_per_s, seed);
     if let Some(folder) = options.record.as_deref().filter(|folder| folder.exists()) {
         bail!("{} is there already; name a new folder for the record", folder.display());
     }
-    let started_utc = utc_now();
     let cancel = ctrl_c()?;
-    let (run, collected, watched) = options.run(&plan, &*workload, load.warmup, process, &cancel)?;
-    let (seen, score) = options.answer(collected, &run, &*workload)?;
-    let mut found = Found {
-        schema: SCHEMA,
-        target: options.target.clone(),
+    let trial = LoadTrial {
+        target: &options.target,
+        again: &options.again(&settings, seed),
+        workload: &*workload,
+        load: &load,
+        capacity_per_s,
         seed,
-        started_utc,
-        again: options.again(&settings, seed),
-        offered_per_s: plan.arrivals.rate_per_s(),
-        verdict: kendall_analysis::generator::judge(&run, &plan.arrivals),
-        precision: seen.precision,
-        expectations: Vec::new(),
-        seen: None,
-        nothing_seen: None,
-        resources: None,
-        score,
-        run,
+        precision: options.precision.map(|relative| TrialPrecision { relative, of: options.precision_of }),
+        expected: &options.expect,
+        server,
+        probing: options.probe.probing(server),
+        record: options.record.as_deref(),
     };
-    match seen.clients {
-        Ok(seen) => {
-            let judge = |expected: &Expectation| expected.judge(seen.figure(expected.measure));
-            found.expectations = options.expect.iter().map(judge).collect();
-            found.seen = Some(seen);
-        }
-        Err(why) => found.nothing_seen = Some(why),
-    }
-    found.resources = process.zip(watched).map(|(process, watched)| {
-        let response_s = found.seen.as_ref().map(|seen| seen.response.mean_s.value);
-        Watched::new(process, watched, &found.run, &found.verdict, response_s)
-    });
+    let result = options.run(&trial, &cancel)?;
     if let Some(folder) = &options.record {
-        Manifest { ended_utc: Some(utc_now()), ..Manifest::here(&options.target, seed) }.write(folder)?;
-        found.resources = found.resources.map(|watched| watched.keep(folder)).transpose()?;
-        write_json(&folder.join("answer.json"), &found)?;
-        found.resources = found.resources.map(|watched| watched.kept(folder));
-        write_page(&found, folder)?;
-        export::of_load(folder, &found, &options.export)?;
+        write_page(&result, folder)?;
+        export::of_load(folder, &result, &options.export)?;
     }
     if let Some(file) = &options.junit {
-        export::junit(file, &found.suite())?;
+        export::junit(file, &suite(&result))?;
     }
-    show(&found, Form::of(options.json))?;
-    Ok(found.status(cancel.load(Ordering::Relaxed)))
-}
-
-/// What the clients saw of a run, and how precise that is.
-struct Answered {
-    clients: Result<kendall_evidence::streamed::Streamed, String>,
-    precision: Option<PrecisionFound>,
+    show(&result, Form::of(options.json))?;
+    Ok(status(&result, cancel.load(Ordering::Relaxed)))
 }
 
 impl Options {
-    fn run(
-        &self,
-        plan: &Plan,
-        workload: &dyn Workload,
-        warmup: Warmup,
-        process: Option<u32>,
-        cancel: &AtomicBool,
-    ) -> anyhow::Result<(RunSummary, Collected, Option<Seen>)> {
-        let writer = self.record.as_deref().map(TrialWriter::create).transpose()?;
-        let watching = self.probe.watch(process, self.record.as_deref())?;
-        let wanted = self.precision.map(|relative| Wanted { relative, of: self.precision_of });
+    /// Makes the load, shows it meanwhile, and reports it to other tools.
+    fn run(&self, trial: &LoadTrial<'_>, cancel: &AtomicBool) -> anyhow::Result<TrialResult> {
         let progress = Arc::new(Progress::default());
-        let goal = Goal { requests: plan.requests, duration: plan.duration };
-        let told = Told::start(&self.push, &self.target, goal, plan, process, &progress)?;
-        let work = || {
-            let rows = |rows| collect(Stream::new(warmup), writer, wanted, &progress, rows);
-            kendall_load::run(plan, workload, &progress, cancel, rows)
-        };
-        let recent = || told.as_ref().map_or_else(|| view::laid_out(&progress), Told::recent);
-        let ran = if self.quiet || self.json { work() } else { view::watch(goal, &progress, recent, work) };
+        let goal = Goal { requests: trial.load.requests, duration: trial.load.duration };
+        let told = Told::start(&self.push, trial, goal, &progress)?;
+        let work = || trial.run(&progress, cancel);
+        let recent = || told.as_ref().map_or_else(|| load_view::recent(&progress), Told::recent);
+        let ran =
+            if self.quiet || self.json { work() } else { load_view::watch(goal, &progress, recent, work) };
         told.into_iter().for_each(Told::end);
-        let (run, collected) = ran?;
-        let collected = collected?;
-        let watched = watching.end(run.start_ns)?;
-        Ok((run, collected, watched))
-    }
-
-    /// Completes the record, and makes the answer.
-    fn answer(
-        &self,
-        collected: Collected,
-        run: &RunSummary,
-        workload: &dyn Workload,
-    ) -> anyhow::Result<(Answered, Option<kendall_evidence::Score>)> {
-        let Collected { mut stream, writer } = collected;
-        if let Some(writer) = writer {
-            writer.finish_without_stamps(run.start_ns)?;
-        }
-        stream.end((run.wall_s * 1e9) as i64);
-        let classes = workload.classes();
-        let score = stream.score(classes.iter().map(|class| (class.name.as_str(), class.weight)));
-        let precision = self.precision.map(|wanted| {
-            let found = stream.precision(self.precision_of);
-            PrecisionFound {
-                wanted,
-                of: self.precision_of,
-                reached: found.map(|found| found.relative),
-                missing: found.map(|found| found.missing(wanted)),
-            }
-        });
-        Ok((Answered { clients: stream.seen().map_err(|why| why.to_string()), precision }, score))
+        Ok(ran?)
     }
 
     /// The command that makes the same run again.
@@ -281,38 +207,49 @@ impl Options {
     }
 }
 
-/// Prints what a load run found.
-pub(crate) fn show(found: &Found, form: Form) -> anyhow::Result<()> {
-    match form {
-        Form::Table => print::out(&(show::lines(found).join("\n") + "\n")),
-        Form::Json => print::json(found),
+/// What was expected of a load.
+fn suite(result: &TrialResult) -> Suite<'_> {
+    let (limits, doubts) = (result.verdict.limits.iter(), result.verdict.doubts.iter());
+    let limits = limits.map(|limit| format!("the generator limited it: {limit}"));
+    Suite {
+        name: result.target.clone().unwrap_or_default(),
+        started_utc: result.started_utc.clone().unwrap_or_default(),
+        cases: result.expectations.iter().map(|judged| (String::new(), judged)).collect(),
+        doubts: limits.chain(doubts.map(ToString::to_string)).collect(),
     }
 }
 
-/// What a load run found, if that is what a folder is the record of.
-pub(crate) fn recorded(folder: &Path) -> anyhow::Result<Option<Found>> {
-    let holds = |file: &str| folder.join(file).exists();
-    let is_load = holds("manifest.json") && holds("answer.json") && !holds("experiment.toml");
-    if !is_load {
-        return Ok(None);
+/// The status to exit with.
+fn status(result: &TrialResult, interrupted: bool) -> ExitCode {
+    let failed = Expectation::overall(&result.expectations) == expect::Verdict::Failed;
+    match (interrupted, result.run.count(Outcome::Answered)) {
+        (true, _) => ExitCode::from(INTERRUPTED),
+        (false, 0) => ExitCode::FAILURE,
+        (false, _) if failed => ExitCode::from(NOT_AS_EXPECTED),
+        (false, _) => ExitCode::SUCCESS,
     }
-    let mut found: Found = read_json(&folder.join("answer.json"))?;
-    found.resources = found.resources.map(|watched| watched.kept(folder));
-    Ok(Some(found))
+}
+
+/// Prints what a load found.
+pub(crate) fn show(result: &TrialResult, form: Form) -> anyhow::Result<()> {
+    match form {
+        Form::Table => print::out(&(show::lines(result).join("\n") + "\n")),
+        Form::Json => print::json(result),
+    }
 }
 
 /// Writes the page of a recorded load.
-pub(crate) fn write_page(found: &Found, folder: &Path) -> anyhow::Result<PathBuf> {
+pub(crate) fn write_page(result: &TrialResult, folder: &Path) -> anyhow::Result<PathBuf> {
     let page = folder.join("report.html");
-    std::fs::write(&page, kendall_report::load_page(&show::page(found)))
+    std::fs::write(&page, kendall_report::load_page(&show::page(result)))
         .with_context(|| format!("cannot write {}", page.display()))?;
     print::note(&format!("Report: {}", page.display()));
     Ok(page)
 }
 
 /// The figures of a recorded load.
-pub(crate) fn figures(found: &Found) -> Vec<kendall_report::figure::Named> {
-    kendall_report::load_figures(&show::page(found))
+pub(crate) fn figures(result: &TrialResult) -> Vec<kendall_report::figure::Named> {
+    kendall_report::load_figures(&show::page(result))
 }
 
 /// The command without what is no parameter of a load.
@@ -322,23 +259,6 @@ fn again(target: &str, asked: &Asked, settings: &Settings) -> String {
     let options: String =
         given.map(|(name, value)| format!(" --{name} {}", quoted(&value.to_string()))).collect();
     format!("kendall load {}{}{options}", quoted(target), asked.written())
-}
-
-/// A word as a shell takes it whole.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:/%+=@".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
-}
-
-/// A flag that Ctrl-C sets; pressed twice, it ends the program at once.
-pub(crate) fn ctrl_c() -> anyhow::Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED.into(), flag.clone())
-            .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
-            .context("cannot listen for Ctrl-C")?;
-    }
-    Ok(flag)
 }
 
 #[cfg(test)]
@@ -359,6 +279,5 @@ mod tests {
             "kendall load 'reverse://[::1]:5003?start=1&difficulty=10' \
              --arrivals constant --gap 600ms --requests 100"
         );
-        assert_eq!(quoted("it's"), r"'it'\''s'");
     }
 }

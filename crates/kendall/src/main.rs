@@ -7,6 +7,7 @@ mod export;
 mod figure;
 mod figures;
 mod fit;
+mod interrupt;
 mod link;
 mod load;
 mod open;
@@ -141,7 +142,7 @@ fn main() -> ExitCode {
         }
     };
     result.unwrap_or_else(|error| {
-        print::note(&format!("kendall: {}", words(&error)));
+        print::note(&format!("kendall: {}", print::words(&error)));
         ExitCode::FAILURE
     })
 }
@@ -151,19 +152,6 @@ fn search_one() -> anyhow::Result<ExitCode> {
     let engine = kendall_reverse::engine().map_err(anyhow::Error::msg)?;
     kendall_reverse::search_one(engine, io::stdin().lock(), io::stdout().lock())?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// An error and its causes, without the causes that the error's own words name.
-fn words(error: &anyhow::Error) -> String {
-    let mut words = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if words.is_empty() {
-            words = cause;
-        } else if !words.contains(&cause) {
-            words += &format!(": {cause}");
-        }
-    }
-    words
 }
 
 #[cfg(test)]

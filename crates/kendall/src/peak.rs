@@ -77,7 +77,7 @@ pub(crate) fn peak(options: &Options) -> anyhow::Result<ExitCode> {
         seed: options.seed.unwrap_or_else(kendall_lab::drawn_seed),
     };
     let workload = |seed: u64| (target.system.load)(target.address, &target.workload, seed);
-    let cancel = crate::load::ctrl_c()?;
+    let cancel = crate::interrupt::ctrl_c()?;
     let mut tell = |event: &Event<'_>| {
         if let (false, Some(line)) = (options.json, line(event, plan.aim.slo)) {
             print::note(&line);

@@ -98,3 +98,45 @@ pub(crate) fn by(by: &By) -> String {
         By::Measurement { requests, trials } => format!("{requests} requests in {trials} trials"),
     }
 }
+
+/// A word as a shell takes it whole.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:/%+=@".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+/// How a report is printed.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    Table,
+    Json,
+}
+
+impl Form {
+    pub(crate) fn of(json: bool) -> Self {
+        if json { Self::Json } else { Self::Table }
+    }
+}
+
+/// An error and its causes, without the causes that the error's own words name.
+pub(crate) fn words(error: &anyhow::Error) -> String {
+    let mut words = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if words.is_empty() {
+            words = cause;
+        } else if !words.contains(&cause) {
+            words += &format!(": {cause}");
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_quoted_word_survives_a_shell() {
+        assert_eq!((quoted("p99").as_str(), quoted("it's").as_str()), ("p99", r"'it'\''s'"));
+    }
+}

@@ -71,7 +71,7 @@ pub(crate) fn probe(options: &Options) -> anyhow::Result<ExitCode> {
     let table = options.record.as_ref().map(|folder| folder.join("resources.parquet"));
     let config = Config { every: options.every, record: table.as_deref(), profile_hz: options.profile };
     let target = Target { role: Role::Server, pid: options.pid, children: Children::Watched };
-    let cancel = crate::load::ctrl_c()?;
+    let cancel = crate::interrupt::ctrl_c()?;
     let (began, origin_ns) = (Instant::now(), now_ns());
     let watch = Watch::start(&config, &[target])?;
     let is_over = || options.length.is_some_and(|length| began.elapsed() >= length);

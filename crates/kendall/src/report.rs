@@ -7,8 +7,10 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::Args;
 use kendall_analysis::{Report, TrialView};
+use kendall_lab::TrialResult;
 use kendall_report::trial_view;
 
+use crate::print::Form;
 use crate::systems::SYSTEMS;
 use crate::{figures, load, print};
 
@@ -31,22 +33,9 @@ pub(crate) struct Options {
     figures: Option<PathBuf>,
 }
 
-/// How a report is printed.
-#[derive(Clone, Copy)]
-pub(crate) enum Form {
-    Table,
-    Json,
-}
-
-impl Form {
-    pub(crate) fn of(json: bool) -> Self {
-        if json { Self::Json } else { Self::Table }
-    }
-}
-
 pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
     let form = Form::of(options.json);
-    match load::recorded(&options.results)? {
+    match TrialResult::of_load(&options.results)? {
         Some(found) => {
             load::show(&found, form)?;
             load::write_page(&found, &options.results)?;
@@ -102,7 +91,7 @@ pub(crate) fn show(folder: &Path, form: Form, trials: &[String]) -> anyhow::Resu
 
 /// Analyses a run, or a load that was recorded, and writes its page.
 pub(crate) fn write(folder: &Path) -> anyhow::Result<()> {
-    match load::recorded(folder)? {
+    match TrialResult::of_load(folder)? {
         Some(found) => load::write_page(&found, folder).map(drop),
         None => write_page(folder, &kendall_lab::analyse(folder, SYSTEMS)?).map(drop),
     }

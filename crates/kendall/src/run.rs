@@ -84,7 +84,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     print::note(&format!("Results go to {}", lab.folder().display()));
     // Before the run moves to the end of a link.
     let mut beside = options.web.then(|| Beside::start(&program, lab.folder())).transpose()?;
-    let cancel = crate::load::ctrl_c()?;
+    let cancel = crate::interrupt::ctrl_c()?;
     let pushing = options.push.of_run(&lab)?;
     let ended = lab.run(&program, &cancel);
     pushing.end();
@@ -96,7 +96,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(INTERRUPTED));
         }
     }
-    let (page, report) = report::show(lab.folder(), report::Form::of(options.json), &[])?;
+    let (page, report) = report::show(lab.folder(), print::Form::of(options.json), &[])?;
     export::of_run(lab.folder(), &report, &options.export)?;
     if let Some(file) = &options.junit {
         export::junit(file, &Suite::of(&report))?;

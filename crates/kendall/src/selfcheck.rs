@@ -11,7 +11,7 @@ use kendall_lab::{CaseResult, KnownStation, LOAD, SeedResult, Selfcheck};
 use kendall_stats::number::{percent, significant, time};
 use kendall_system::{Parameter, Settings, System};
 
-use crate::load::ctrl_c;
+use crate::interrupt::ctrl_c;
 use crate::systems::SYSTEMS;
 use crate::{INTERRUPTED, print};
 

@@ -4,12 +4,10 @@ use std::io::{self, Write};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::thread;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use kendall_system::{Serving, Settings, System};
-use rustix::process::{Signal, getpid, kill_process};
 
 use crate::options::{loopback, options, settings};
 use crate::systems::SYSTEMS;
@@ -81,7 +79,7 @@ impl FromArgMatches for Served {
 pub(crate) fn serve(served: Served) -> anyhow::Result<ExitCode> {
     let Served { system, settings, common } = served;
     if common.until_stdin_ends {
-        stop_when_stdin_ends();
+        kendall_lab::stop_when_stdin_ends();
     }
     let serving = Serving {
         listen: common.listen.unwrap_or_else(|| loopback(system.default_port)),
@@ -91,15 +89,6 @@ pub(crate) fn serve(served: Served) -> anyhow::Result<ExitCode> {
     };
     (system.serve)(&settings, serving).map_err(anyhow::Error::msg)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Asks this process to stop once its standard input has ended.
-pub(crate) fn stop_when_stdin_ends() {
-    thread::spawn(|| {
-        // Ends at end of file, and as well where it cannot be read.
-        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
-        let _ = kill_process(getpid(), Signal::TERM);
-    });
 }
 
 /// Says where the server listens; the laboratory waits for this line.

@@ -9,8 +9,8 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use kendall_system::{Home, Kind, Parameter, Settings, System, URL, Value, nearest};
 use url::Url;
 
-use crate::load::quoted;
 use crate::options::{given, options};
+use crate::print::quoted;
 use crate::systems::SYSTEMS;
 
 /// A server to load, and what to ask it.

@@ -136,14 +136,7 @@ fn query(ask: &Ask) -> anyhow::Result<ExitCode> {
     let database = Arc::new(Database::open(&ask.file, &options)?);
     let begun = Instant::now();
     let search = Arc::new(database.search(&query));
-    let printed = thread::scope(|scope| {
-        for _ in 1..options.threads {
-            scope.spawn(|| search.run());
-        }
-        let printed = print_rows(ask, &search);
-        search.cancel();
-        printed
-    });
+    let printed = search.run_beside(options.threads.saturating_sub(1), || print_rows(ask, &search));
     match printed {
         // Whoever closed the pipe has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(ExitCode::SUCCESS),

@@ -54,8 +54,8 @@ pub(crate) fn web(options: &Options) -> anyhow::Result<ExitCode> {
         listen: options.listen,
         token: options.token.clone(),
         program,
-        write_report: Box::new(|folder| report::write(folder).map_err(|error| crate::words(&error))),
-        compare: Box::new(|runs| compared(runs).map_err(|error| crate::words(&error))),
+        write_report: Box::new(|folder| report::write(folder).map_err(|error| crate::print::words(&error))),
+        compare: Box::new(|runs| compared(runs).map_err(|error| crate::print::words(&error))),
     })?;
     let url = options.run.as_ref().and_then(|folder| server.run_url(folder)).unwrap_or_else(|| server.url());
     print::out(&format!("{WATCH_AT}{url}\n"))?;

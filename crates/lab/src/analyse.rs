@@ -28,7 +28,7 @@ use crate::disturbance::Usual;
 use crate::experiment::Combination;
 use crate::lab::{Capacity, Lab, LabError};
 use crate::sequence::counted;
-use crate::trial::{Measured, TrialResult, row_classes};
+use crate::trial_result::{Measured, TrialResult, row_classes};
 use crate::warmup;
 use kendall_system::System;
 

@@ -13,7 +13,7 @@ use kendall_evidence::streamed::WarmupSeen;
 use serde::Deserialize;
 
 use crate::lab::{Lab, LabError};
-use crate::trial::TrialResult;
+use crate::trial_result::TrialResult;
 use kendall_system::System;
 use kendall_system::nearest;
 

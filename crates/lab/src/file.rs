@@ -2,6 +2,7 @@
 //! files are faults that name the line, and the nearest valid key.
 
 mod case;
+mod items;
 mod link;
 mod probe;
 mod published;
@@ -17,8 +18,8 @@ use toml::de::{DeTable, DeValue};
 use crate::experiment::{Calibration, Experiment, Model, Section, Variable};
 use crate::fault::Fault;
 use crate::probe::Probing;
-use kendall_system::System;
-use kendall_system::{Kind, Parameter, Value, nearest};
+use items::{in_order, value_in};
+use kendall_system::{Kind, Parameter, System, Value, nearest};
 
 /// Combinations above this are refused: such an experiment would not end.
 const MOST_COMBINATIONS: usize = 10_000;
@@ -67,8 +68,6 @@ struct Reader<'a> {
     text: &'a str,
     systems: &'static [System],
 }
-
-type Item<'a> = (&'a str, Range<usize>, &'a Spanned<DeValue<'a>>);
 
 impl Reader<'_> {
     fn experiment(&self, top: &DeTable<'_>, stem: &str, folder: PathBuf) -> Result<Experiment, Fault> {
@@ -347,20 +346,6 @@ impl Reader<'_> {
     fn fault(&self, place: Range<usize>, message: impl Into<String>) -> Fault {
         Fault::at(self.file, self.text, place, message)
     }
-}
-
-/// Where the value of a key in a table stands.
-fn value_in(table: &Spanned<DeValue<'_>>, key: &str) -> Option<Range<usize>> {
-    let items = in_order(table.get_ref().as_table()?);
-    items.into_iter().find(|item| item.0 == key).map(|item| item.2.span())
-}
-
-/// The items of a table in the order in which they stand in the file.
-fn in_order<'t>(table: &'t DeTable<'_>) -> Vec<Item<'t>> {
-    let mut items: Vec<Item<'t>> =
-        table.iter().map(|(key, value)| (key.get_ref().as_ref(), key.span(), value)).collect();
-    items.sort_by_key(|item| item.1.start);
-    items
 }
 
 /// The name of a TOML type with its article.

@@ -17,7 +17,7 @@ use kendall_load::Progress;
 use kendall_record::Outcome;
 
 use crate::server::{cpu_with_children_s, own_cpu_s};
-use crate::trial::{Measured, TrialResult};
+use crate::trial_result::{Measured, TrialResult};
 
 /// How often the file is replaced.
 const EVERY: Duration = Duration::from_millis(500);

@@ -11,7 +11,7 @@ use kendall_evidence::Trial;
 use kendall_evidence::expect::{Expectation, Measure, Side};
 use kendall_evidence::fit::SloMeasure;
 use kendall_evidence::peak::{Aim, Ask, Curve, Found, Probe, Sighting, requests_needed, search};
-use kendall_load::{LoadError, Plan, Progress, RowBatches, RunSummary, Workload, run};
+use kendall_load::{Plan, Progress, RunSummary, Workload};
 use kendall_record::RequestRow;
 use kendall_station::{Arrivals, Law};
 use kendall_stats::median;
@@ -19,8 +19,12 @@ use kendall_stats::random::{Purpose, derive};
 use kendall_theory::scalability::{Peak as UslPeak, Point, fit_usl};
 use serde::Serialize;
 
-use crate::hopeless;
-use kendall_analysis::generator::judge;
+use crate::collect::RowSinks;
+use crate::loading::{Loaded, Loading};
+use crate::probe::Probing;
+use crate::stop::StopRule;
+use crate::trial_error::TrialError;
+use kendall_analysis::generator::GeneratorVerdict;
 
 /// How long each closed population loads the system.
 const LIGHT: Duration = Duration::from_secs(1);
@@ -48,7 +52,7 @@ const LIGHT_SHARE: f64 = 0.05;
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum PeakError {
     #[error(transparent)]
-    Load(#[from] LoadError),
+    Trial(#[from] TrialError),
     #[error("the workload cannot be made: {0}")]
     Workload(String),
     #[error(
@@ -173,6 +177,13 @@ impl LightLoad {
     }
 }
 
+/// What one load of the system left.
+struct ProbeLoad {
+    rows: Vec<RequestRow>,
+    run: RunSummary,
+    verdict: GeneratorVerdict,
+}
+
 struct Driver<'a> {
     workload: &'a dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
     plan: &'a PeakPlan,
@@ -189,7 +200,7 @@ impl Driver<'_> {
         duration: Duration,
         warmup: Duration,
         expected: &[Expectation],
-    ) -> Result<(Vec<RequestRow>, RunSummary), PeakError> {
+    ) -> Result<ProbeLoad, PeakError> {
         self.runs += 1;
         let seed = derive(self.plan.seed, Purpose::Trial, self.runs);
         let workload = (self.workload)(seed).map_err(PeakError::Workload)?;
@@ -198,21 +209,26 @@ impl Driver<'_> {
             timeout: self.plan.timeout,
             ..Plan::lasting(arrivals, duration, seed)
         };
-        let hopeless = AtomicBool::new(false);
-        let mut watch = hopeless::Watch::new(expected, warmup, duration, &hopeless);
-        let collect =
-            |rows: RowBatches| rows.flatten().inspect(|row| watch.see(row)).collect::<Vec<RequestRow>>();
-        let progress = Progress::default();
-        let (summary, rows) = hopeless::either(self.cancel, &hopeless, |stop| {
-            run(&plan, &*workload, &progress, stop, collect)
-        })?;
-        if self.cancel.load(Ordering::Relaxed) { Err(PeakError::Interrupted) } else { Ok((rows, summary)) }
+        let loading = Loading {
+            workload: &*workload,
+            plan: &plan,
+            stop: StopRule { precision: None, expected, warmup, length: duration },
+            probing: Probing::OFF,
+            server: None,
+            folder: None,
+        };
+        let sinks = RowSinks { kept: Some(Vec::new()), ..RowSinks::default() };
+        let Loaded { run, verdict, sinks, .. } = loading.run(sinks, &Progress::default(), self.cancel)?;
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(PeakError::Interrupted);
+        }
+        Ok(ProbeLoad { rows: sinks.kept.unwrap_or_default(), run, verdict })
     }
 
     /// So many users without think time: the response times in seconds, and the requests per second after the first fifth.
     fn users(&mut self, users: u32, duration: Duration) -> Result<(Vec<f64>, f64), PeakError> {
         let arrivals = Arrivals::Closed { population: users, think: Law::Constant { mean_s: 0.0 } };
-        let (rows, _) = self.run(arrivals, duration, Duration::ZERO, &[])?;
+        let ProbeLoad { rows, .. } = self.run(arrivals, duration, Duration::ZERO, &[])?;
         let end_ns = duration.as_nanos() as i64;
         let counted = end_ns / 5..end_ns;
         let ended = |row: &&RequestRow| row.completed.is_some_and(|at| counted.contains(&at));
@@ -281,10 +297,9 @@ impl Driver<'_> {
         }
         let warmup = length.mul_f64(WARMUP);
         let arrivals = Arrivals::poisson(ask.rate_per_s);
-        let (rows, summary) = self.run(arrivals.clone(), length, warmup, &expected)?;
+        let ProbeLoad { rows, run, verdict } = self.run(arrivals, length, warmup, &expected)?;
         let sighting = Sighting::of(&Trial { rows: &rows, warmup_ns: warmup.as_nanos() as i64 }, slo);
-        let verdict = judge(&summary, &arrivals);
-        match verdict.decided(summary.lag.p99_ns as f64 / 1e9, &sighting, &self.plan.aim) {
+        match verdict.decided(run.lag.p99_ns as f64 / 1e9, &sighting, &self.plan.aim) {
             Some(why) => Err(PeakError::Generator { rate_per_s: ask.rate_per_s, why }),
             None => Ok(sighting),
         }

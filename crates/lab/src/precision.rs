@@ -5,7 +5,7 @@ use std::time::Duration;
 use kendall_evidence::expect::Measure;
 use kendall_stats::t_interval;
 
-use crate::trial::TrialResult;
+use crate::trial_result::TrialResult;
 
 /// What is asked of the intervals.
 #[derive(Clone, Debug, PartialEq)]

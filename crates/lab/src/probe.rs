@@ -55,12 +55,13 @@ impl Probing {
     /// Fails where the server is not there, or the readings cannot be written.
     pub fn watch(&self, server: Option<u32>, folder: Option<&Path>) -> Result<Watching, ProbeError> {
         let Some(every) = self.every else { return Ok(Watching(None)) };
+        let process = server;
         let record = folder.map(|folder| folder.join(TABLE));
         let config = Config { every, record: record.as_deref(), profile_hz: self.profile_hz };
         let server = server.map(|pid| Target { role: Role::Server, pid, children: Children::Watched });
         let own = Target { role: Role::Generator, pid: std::process::id(), children: Children::Left };
         let targets: Vec<Target> = server.into_iter().chain([own]).collect();
-        Watch::start(&config, &targets).map(|watch| Watching(Some(watch)))
+        Watch::start(&config, &targets).map(|watch| Watching(Some((watch, process))))
     }
 }
 
@@ -71,7 +72,7 @@ pub(crate) fn readings(folder: &Path) -> Result<Series, RecordError> {
 
 /// A watch over a run, if it is watched.
 #[derive(Debug)]
-pub struct Watching(Option<Watch>);
+pub struct Watching(Option<(Watch, Option<u32>)>);
 
 impl Watching {
     /// Ends it. `origin_ns` is the start of the run, from which its readings count.
@@ -79,17 +80,23 @@ impl Watching {
     /// # Errors
     /// Fails where the readings cannot be written.
     pub fn end(self, origin_ns: i64) -> Result<Option<Seen>, ProbeError> {
-        let Some(watch) = self.0 else { return Ok(None) };
+        let Some((watch, process)) = self.0 else { return Ok(None) };
         let watched = watch.end(origin_ns)?;
-        Ok(Some(Seen { summary: watched.summary, profile: watched.profile }))
+        Ok(Some(Seen { process, summary: watched.summary, limit: None, profile: watched.profile }))
     }
 }
 
 /// What was seen of the resources in a run, as its `answer.json` has it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Seen {
+    /// The process that was taken for the server, if one was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<u32>,
     /// What server, generator and machine used.
     pub summary: Summary,
+    /// What limited the server, where that is judged with the trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Bottleneck>,
     /// Stacks, if they were sampled; in a record they are beside it, and here is how they were.
     pub profile: Option<Profile>,
 }
@@ -116,9 +123,15 @@ impl Seen {
         self
     }
 
+    /// The same, with what limited the server.
+    #[must_use]
+    pub(crate) fn limited_by(self, limit: Option<Bottleneck>) -> Self {
+        Self { limit, ..self }
+    }
+
     /// What limited the server in a run with this verdict on its generator and this mean response time, in s, if any request
     /// was answered.
-    pub fn limit(
+    pub(crate) fn limit(
         &self,
         run: &RunSummary,
         verdict: &GeneratorVerdict,
@@ -140,7 +153,7 @@ impl Seen {
         folder: &Path,
         limit: Option<Bottleneck>,
     ) -> Resources {
-        let Self { summary, profile } = self.clone().kept(folder);
+        let Self { summary, profile, .. } = self.clone().kept(folder);
         Resources { trial: trial.into(), point, summary, limit, profile }
     }
 }

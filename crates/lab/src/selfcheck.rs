@@ -36,7 +36,8 @@ use crate::experiment::Combination;
 use crate::load::Load;
 use crate::probe::Probing;
 use crate::schedule::Trial;
-use crate::trial::{Bench, Task, TrialError};
+use crate::trial::{Bench, Task};
+use crate::trial_error::TrialError;
 use kendall_analysis::generator::Trust;
 use kendall_system::{Settings, System};
 

@@ -10,7 +10,7 @@ use crate::disturbance::Usual;
 use crate::lab::Lab;
 use crate::precision::{Reached, reached};
 use crate::schedule::Trial;
-use crate::trial::TrialResult;
+use crate::trial_result::{ANSWER, TrialResult};
 
 /// A trial is tried again no more often than this.
 const MOST_ATTEMPTS: u32 = 2;
@@ -58,8 +58,8 @@ impl Lab {
 
     /// Every attempt that is done.
     fn done(&self) -> Result<Vec<(Trial, TrialResult)>, RecordError> {
-        let done = self.begun().filter(|(folder, _)| folder.join("answer.json").exists());
-        done.map(|(folder, trial)| Ok((trial, read_json(&folder.join("answer.json"))?))).collect()
+        let done = self.begun().filter(|(folder, _)| folder.join(ANSWER).exists());
+        done.map(|(folder, trial)| Ok((trial, read_json(&folder.join(ANSWER))?))).collect()
     }
 
     /// What disturbance is usual, by the first attempts that are done.

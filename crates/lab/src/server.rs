@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpid, kill_process};
 use serde::{Deserialize, Serialize};
 
 /// A server that for so long neither says where it listens nor computes anything has failed.
@@ -22,6 +22,16 @@ const START_AT_MOST: Duration = Duration::from_secs(600);
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 /// What a server prints, first of all, on standard output; its address follows.
 pub const LISTENING: &str = "listening on ";
+
+/// Asks this process, which is a server of the laboratory's, to stop once its standard input has ended: then whatever started it
+/// has ended, too.
+pub fn stop_when_stdin_ends() {
+    thread::spawn(|| {
+        // Ends at end of file, and as well where it cannot be read.
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        let _ = kill_process(getpid(), Signal::TERM);
+    });
+}
 
 /// Why a server under test cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -6,29 +6,29 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kendall_analysis::LeftOut;
-use kendall_archive::TrialWriter;
-use kendall_evidence::streamed::Warmup;
-use kendall_link::{Asked, LinkError};
-use kendall_load::{LoadError, Plan, Progress, RequestClass, RowBatches, RunSummary, run};
-use kendall_probe::ProbeError;
-use kendall_record::{RecordError, RequestRow, stamps};
-use kendall_station::{Answer, Arrivals, Law};
-use serde::{Deserialize, Serialize};
 
-use crate::disturbance::{Disturbance, Look};
+use kendall_archive::TrialWriter;
+use kendall_link::Asked;
+use kendall_load::{Plan, Progress, RowBatches, run};
+use kendall_record::{RecordError, RequestRow, stamps};
+use kendall_station::{Arrivals, Law};
+
+use crate::collect::RowSinks;
+use crate::disturbance::Look;
 use crate::experiment::Combination;
-use crate::hopeless;
-use crate::link::{Bed, Crossing, LinkRecord};
+use crate::link::{Bed, Crossing};
 use crate::live::Live;
 use crate::load::{Load, Schedule};
-use crate::probe::{Probing, Seen, readings};
+use crate::loading::{Loaded, Loading};
+use crate::probe::{Probing, readings};
 use crate::schedule::Trial;
-use crate::server::{Server, ServerError, Usage};
+use crate::server::{Server, Usage};
 use crate::serving::Serving;
+use crate::stop::StopRule;
+use crate::trial_error::TrialError;
+use crate::trial_result::{Measured, SCHEMA, TrialResult, row_classes};
 use crate::unstamped::{Unstamped, lone_s};
 use crate::warmup;
-use kendall_analysis::generator::{GeneratorVerdict, judge};
 use kendall_system::{Home, Settings, System};
 
 /// How long the search for the capacity loads the server: at first, and at most where requests are few.
@@ -37,105 +37,6 @@ const CALIBRATE_AT_MOST: Duration = Duration::from_secs(32);
 /// So many answers tell the capacity to about 2 %, for service times that vary like exponential ones or less. At 95 %
 /// of it, an error of 2 % moves the mean waiting time by 40 %.
 const ENOUGH: u64 = 2000;
-
-/// Why a trial could not be made.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "each variant's message says what it is")]
-pub enum TrialError {
-    #[error(transparent)]
-    Server(#[from] ServerError),
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    #[error(transparent)]
-    Record(#[from] RecordError),
-    #[error("the trial cannot be watched: {0}; [probe] every = \"off\" does without")]
-    Probe(#[from] ProbeError),
-    #[error(transparent)]
-    Link(#[from] LinkError),
-    #[error("the relay that is the link: {0}")]
-    Relay(Box<ServerError>),
-    #[error("the workload of {system} cannot be made: {why}")]
-    Workload { system: &'static str, why: String },
-    #[error("the server answered nothing in {seconds} s under full load, so its capacity cannot be found")]
-    NoCapacity { seconds: f64 },
-    #[error("the server answered not one lone request rightly, so its service time cannot be found")]
-    NothingAlone,
-    #[error("the server cannot be found: {0}")]
-    Nowhere(String),
-}
-
-/// What a trial leaves as `answer.json`, beside its rows.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct TrialResult {
-    /// Its number in the order of running.
-    pub number: usize,
-    /// Its combination, as an index in the order of the experiment file.
-    pub combination: usize,
-    /// The factors' values.
-    pub levels: Vec<(String, String)>,
-    /// Which repeat of its combination it is, from 0.
-    pub repeat: u32,
-    /// The seed of its requests and arrivals.
-    pub seed: u64,
-    /// Its requests' classes.
-    pub classes: Vec<RequestClass>,
-    /// The rate it was to be loaded at; `None` for a closed population.
-    pub offered_per_s: Option<f64>,
-    /// What the generator says.
-    pub run: RunSummary,
-    /// Who limited it: the server, or the generator.
-    #[serde(default)]
-    pub verdict: GeneratorVerdict,
-    /// What the server used while it was loaded; unknown of one that ran already.
-    pub server: Option<Usage>,
-    /// The emulated link that it crossed, if it did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub link: Option<LinkRecord>,
-    /// What was measured, or why that makes no answer.
-    pub measured: Measured,
-    /// What the clients alone saw, whatever the server told.
-    #[serde(default)]
-    pub clients: Option<kendall_evidence::ClientSide>,
-    /// Whether the number of requests in the station grew through the trial: then it is unstable at this rate.
-    #[serde(default)]
-    pub grows: bool,
-    /// What its answer leaves out at the front; not told in records of older versions, where it is as the load says.
-    #[serde(default)]
-    pub left_out: Option<LeftOut>,
-    /// Where MSER-5 ends the warm-up, in seconds since the start; `None` where there is not enough data to tell.
-    #[serde(default)]
-    pub warmup_suggested_s: Option<f64>,
-    /// What else the machine did meanwhile, where it tells.
-    #[serde(default)]
-    pub disturbance: Option<Disturbance>,
-    /// Why the trial was stopped early: it could no longer meet what is expected of it.
-    #[serde(default)]
-    pub hopeless: Option<String>,
-    /// What server, generator and machine used, if it was watched.
-    #[serde(default)]
-    pub resources: Option<Seen>,
-}
-
-impl TrialResult {
-    /// Requests that were due before this are not in its answer, in nanoseconds since its start.
-    pub(crate) fn warmup_ns(&self, load: &Load) -> i64 {
-        match (self.left_out, load.warmup) {
-            (Some(left_out), _) => left_out.until_ns,
-            (None, Warmup::Until(until_ns)) => until_ns,
-            (None, Warmup::Auto) => 0,
-        }
-    }
-}
-
-/// What was measured in a trial.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Measured {
-    /// The answer, its intervals by batch means.
-    Answer(Box<Answer>),
-    /// Why there is none.
-    NoAnswer(String),
-}
 
 /// What one trial is to do.
 pub(crate) struct Task<'a> {
@@ -284,7 +185,7 @@ impl Bench<'_> {
         cancel: &AtomicBool,
     ) -> Result<TrialResult, TrialError> {
         let &Task { trial, combination, load, link, capacity_per_s, unstamped, folder, probing, .. } = task;
-        let mut writer = TrialWriter::create(folder)?;
+        let writer = TrialWriter::create(folder)?;
         let mut server = self.serve(combination, folder, link.and(self.bed))?;
         let reached = match crossing {
             Some(crossing) => crossing.reach(server.address())?,
@@ -301,25 +202,25 @@ impl Bench<'_> {
         let look = server.pid().and_then(|_| Look::now());
         let known = capacity_per_s.is_some() || !matches!(load.schedule, Schedule::Share(..));
         let length = if known { load.expected(capacity_per_s) } else { Duration::ZERO };
-        let hopeless = AtomicBool::new(false);
-        let longest_warmup = warmup::at_most(load.warmup, length);
-        let mut watch = hopeless::Watch::new(&task.expected, longest_warmup, length, &hopeless);
-        let watching = probing.watch(server.pid(), Some(folder))?;
-        let record = |rows: RowBatches| {
-            for row in rows.flatten() {
-                watch.see(&row);
-                if let Err(error) = writer.append(&row) {
-                    hopeless.store(true, Ordering::Relaxed);
-                    return Err(error);
-                }
-            }
-            Ok((writer, watch))
+        let stop = StopRule {
+            precision: None,
+            expected: &task.expected,
+            warmup: warmup::at_most(load.warmup, length),
+            length,
         };
-        let (run, recorded) =
-            hopeless::either(cancel, &hopeless, |stop| run(&plan, &*workload, progress, stop, record))?;
-        let (writer, watch) = recorded?;
+        let loading = Loading {
+            workload: &*workload,
+            plan: &plan,
+            stop,
+            probing,
+            server: server.pid(),
+            folder: Some(folder),
+        };
+        let sinks = RowSinks { writer: Some(writer), ..RowSinks::default() };
+        let Loaded { run, verdict, sinks, hopeless, resources } = loading.run(sinks, progress, cancel)?;
+        let writer = sinks.writer.expect("it was handed in");
         let disturbance = look.zip(Look::now()).and_then(|(before, after)| after.since(&before));
-        let resources = watching.end(run.start_ns)?.map(|seen| seen.keep(folder)).transpose()?;
+        let resources = resources.map(|seen| seen.keep(folder)).transpose()?;
         let after = server.usage()?;
         let stamped = match (&server, self.system.home) {
             (Serving::Started(_, path), Home::Here) => Some(path.clone()),
@@ -351,6 +252,10 @@ impl Bench<'_> {
             Err(why) => Measured::NoAnswer(why.to_string()),
         };
         Ok(TrialResult {
+            schema: SCHEMA,
+            target: None,
+            started_utc: None,
+            again: None,
             number: trial.number,
             combination: trial.combination,
             levels: combination
@@ -362,7 +267,7 @@ impl Bench<'_> {
             seed: trial.seed,
             classes,
             offered_per_s,
-            verdict: judge(&run, &plan.arrivals),
+            verdict,
             run,
             server: before
                 .zip(after)
@@ -374,15 +279,13 @@ impl Bench<'_> {
             left_out: Some(left_out),
             warmup_suggested_s: suggested_ns.map(|cut_ns| cut_ns as f64 / 1e9),
             disturbance,
-            hopeless: watch.why(),
+            hopeless,
             resources,
+            seen: None,
+            nothing_seen: None,
+            expectations: Vec::new(),
+            precision: None,
+            score: None,
         })
     }
-}
-
-/// The classes as the rows name them.
-pub(crate) fn row_classes(classes: &[RequestClass]) -> Vec<kendall_evidence::RowClass> {
-    let class =
-        |class: &RequestClass| kendall_evidence::RowClass { name: class.name.clone(), weight: class.weight };
-    classes.iter().map(class).collect()
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::trial::TrialError;
+use crate::trial_error::TrialError;
 
 /// Lone requests end after so many or so long.
 const LONE: u64 = 2_000;

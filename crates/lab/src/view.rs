@@ -14,7 +14,7 @@ use kendall_load::Progress;
 
 use crate::live::Live;
 use crate::schedule::Trial;
-use crate::trial::{Measured, TrialResult};
+use crate::trial_result::{Measured, TrialResult};
 
 /// What the user sees while it runs: a bar with the time left on a terminal, a line a trial elsewhere.
 pub(crate) struct View {

@@ -13,7 +13,7 @@ use kendall_evidence::streamed::{Stream, Warmup, cut_ns};
 use kendall_record::RequestRow;
 use kendall_stats::median;
 
-use crate::trial::TrialResult;
+use crate::trial_result::TrialResult;
 
 /// A suggestion that exceeds what was left out by less than this share of the trial is noise.
 const LONGER: f64 = 0.05;

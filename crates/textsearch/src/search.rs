@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::database::Database;
@@ -87,6 +88,15 @@ pub enum Progress {
     More,
     /// All parts are taken. Other threads may still be at theirs.
     AllTaken,
+}
+
+/// Ends a search when it is dropped.
+struct CancelledOnDrop<'a>(&'a Search);
+
+impl Drop for CancelledOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
 }
 
 impl Search {
@@ -192,6 +202,19 @@ impl Search {
     pub fn run(&self) -> Result<(), &SearchError> {
         while self.advance(Duration::MAX) == Progress::More {}
         self.failure().map_or(Ok(()), Err)
+    }
+
+    /// Does something, such as giving out the rows, while this number of further threads search; what they have not done by its end
+    /// is given up.
+    pub fn run_beside<T>(&self, threads: usize, work: impl FnOnce() -> T) -> T {
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| self.run());
+            }
+            // Also where the work panics: the scope waits for its threads.
+            let _cancelled = CancelledOnDrop(self);
+            work()
+        })
     }
 
     /// Ends the search: the threads that work on it stop within some tens of sentences, and no more parts are given out.

@@ -6,16 +6,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 use kendall_archive::write_json;
-use kendall_lab::LISTENING;
+use kendall_lab::{LISTENING, LinkRun, RelayRecord, stop_when_stdin_ends};
 use kendall_link::Asked;
 use kendall_link::relay::{Relay, Relayed};
 use kendall_linkmodel::Transport;
-use serde::Serialize;
 
 use super::settings::LinkOptions;
-use super::summary::{Did, summary};
+use super::summary::summary;
 use crate::print;
-use crate::serve::stop_when_stdin_ends;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -52,26 +50,13 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     addresses.next().ok_or_else(|| "the host has no address".into())
 }
 
-/// What a relay leaves on disk.
-#[derive(Serialize)]
-struct Kept<'a> {
-    /// How the link was emulated, and how that differs from a link.
-    link: &'a str,
-    seed: u64,
-    /// The link that was asked for, from client to server.
-    up: String,
-    /// And back.
-    down: String,
-    relayed: &'a Relayed,
-}
-
 pub(crate) fn relay(options: &Options) -> anyhow::Result<ExitCode> {
     let transport = if options.udp { Transport::Udp } else { Transport::Tcp };
     let LinkOptions { up, down } = options.link.clone();
     let asked = Asked { up: vec![up], down: vec![down] };
     let seed = options.seed.unwrap_or_else(kendall_lab::drawn_seed);
     let relay = Relay::bind(transport, options.listen, options.to, &asked, seed)?;
-    let stop = crate::load::ctrl_c()?;
+    let stop = crate::interrupt::ctrl_c()?;
     if options.until_stdin_ends {
         stop_when_stdin_ends();
     }
@@ -80,9 +65,9 @@ pub(crate) fn relay(options: &Options) -> anyhow::Result<ExitCode> {
     let link = format!("{} ({})", transport.relay(), transport.differs());
     if let Some(file) = &options.record {
         let [up, down] = [&asked.up, &asked.down].map(|hops| hops[0].to_string());
-        write_json(file, &Kept { link: &link, seed, up, down, relayed: &relayed })?;
+        write_json(file, &RelayRecord { link: &link, seed, up, down, relayed: &relayed })?;
     }
-    let did = Did { link, seed, asked: (&asked).into(), measured: None, outcome: relayed.link };
+    let did = LinkRun { link, seed, asked: (&asked).into(), measured: None, outcome: relayed.link };
     print::note(&summary(&did));
     let Relayed { clients, turned_away, sent_again, .. } = relayed;
     let mut counts = vec![format!("{clients} client{}", if clients == 1 { "" } else { "s" })];

@@ -10,14 +10,14 @@ use std::str::FromStr;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use kendall_archive::write_json;
+use kendall_lab::{LinkRun, LinkRunRecord};
 use kendall_link::{Asked, BackEnd, EmulatedLink, Forward, Hop, SERVER};
 use kendall_linkmodel::Settings;
 use kendall_record::clock::now_ns;
-use serde::Serialize;
 
 use super::process::{attend, serve};
 use super::settings::LinkOptions;
-use super::summary::{Did, summary};
+use super::summary::summary;
 use crate::{options::loopback, print};
 
 #[derive(Args)]
@@ -101,14 +101,6 @@ fn forward(text: &str) -> Result<(u16, SocketAddr), String> {
     Ok((read(port).ok_or_else(refuse)?, to.ok_or_else(refuse)?))
 }
 
-/// What a run over a link leaves as `link.json`.
-#[derive(Serialize)]
-struct Kept<'a> {
-    command: &'a [String],
-    #[serde(flatten)]
-    did: &'a Did,
-}
-
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let asked = asked(options)?;
     if let Some(folder) = &options.record {
@@ -119,7 +111,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let mut link = lay(options)?;
     // From here on there may be threads; those that stay outside of the link are begun before this one enters it.
     link.join()?;
-    let cancel = crate::load::ctrl_c()?;
+    let cancel = crate::interrupt::ctrl_c()?;
     let forwards: Vec<_> = options.forward.iter().map(|&(port, to)| (port, Forward::to(to))).collect();
     link.client().enter()?;
     let measured = options.measure.then(|| link.measure(&asked, !seed)).transpose()?;
@@ -140,9 +132,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let described = link.described();
     // Whatever the command has left behind ends before the summary, so that nothing is printed after that.
     drop(link);
-    let did = Did { link: described, seed, asked: (&asked).into(), measured, outcome };
+    let did = LinkRun { link: described, seed, asked: (&asked).into(), measured, outcome };
     if let Some(folder) = &options.record {
-        write_json(&folder.join("link.json"), &Kept { command: &options.command, did: &did })?;
+        write_json(&folder.join("link.json"), &LinkRunRecord { command: &options.command, run: &did })?;
     }
     if !options.quiet {
         print::note(&summary(&did));

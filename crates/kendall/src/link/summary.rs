@@ -1,41 +1,13 @@
-//! What a link was asked to be, what was measured of it, and what it did: as data, and in a few lines.
+//! What a link was asked to be, what was measured of it, and what it did, in a few lines.
 
+use kendall_lab::LinkRun;
 use kendall_link::calibrate::{Calibration, Measured, Quantity, Side};
-use kendall_link::{Asked, LatenessSummary, Outcome, Way};
-use kendall_linkmodel::Settings;
+use kendall_link::{LatenessSummary, Way};
 use kendall_stats::number;
-use serde::Serialize;
-
-/// What a link was asked to be and what it did.
-#[derive(Serialize)]
-pub(crate) struct Did {
-    /// How it was emulated.
-    pub(crate) link: String,
-    pub(crate) seed: u64,
-    #[serde(flatten)]
-    pub(crate) asked: Hops,
-    /// What was measured of it before it was used.
-    pub(crate) measured: Option<Calibration>,
-    pub(crate) outcome: Outcome,
-}
-
-/// The hops as asked for, each way in the order in which packets cross them.
-#[derive(Serialize)]
-pub(crate) struct Hops {
-    up: Vec<String>,
-    down: Vec<String>,
-}
-
-impl From<&Asked> for Hops {
-    fn from(asked: &Asked) -> Self {
-        let written = |way: &[Settings]| way.iter().map(ToString::to_string).collect();
-        Self { up: written(&asked.up), down: written(&asked.down) }
-    }
-}
 
 /// What a link was asked to be and what it did, in words.
-pub(crate) fn summary(did: &Did) -> String {
-    let Did { link, seed, asked, measured, outcome } = did;
+pub(crate) fn summary(did: &LinkRun) -> String {
+    let LinkRun { link, seed, asked, measured, outcome } = did;
     let mut lines = vec![format!("link: {link}, seed {seed}")];
     let ways = [("up", Side::Up, &asked.up, &outcome.up), ("down", Side::Down, &asked.down, &outcome.down)];
     for (name, side, asked, way) in ways {

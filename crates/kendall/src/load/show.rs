@@ -6,13 +6,12 @@ use kendall_analysis::Table;
 use kendall_analysis::generator::Check;
 use kendall_evidence::streamed::{QuantileSeen, Streamed, TimesSeen};
 use kendall_evidence::{ClassScore, Score};
+use kendall_lab::{Check, PrecisionReached, Seen, TrialResult};
 use kendall_record::Outcome;
 use kendall_report::LoadPage;
 use kendall_station::Estimate;
 use kendall_stats::number::{NONE, percent, significant, time, time_with_interval};
 
-use super::found::{Found, PrecisionFound};
-use super::watched::Watched;
 use crate::print;
 
 /// The quantiles that are shown.
@@ -21,8 +20,9 @@ const SHOWN: [f64; 6] = [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999];
 const FAR: u64 = 10;
 
 /// All lines of it.
-pub(super) fn lines(found: &Found) -> Vec<String> {
-    let mut lines = vec![found.verdict.headline(), format!("{}, {}", found.target, found.started_utc)];
+pub(super) fn lines(found: &TrialResult) -> Vec<String> {
+    let mut lines =
+        vec![found.verdict.headline(), format!("{}, {}", said(&found.target), said(&found.started_utc))];
     lines.extend(sentences(found));
     lines.push(String::new());
     if let Some(seen) = &found.seen {
@@ -36,17 +36,17 @@ pub(super) fn lines(found: &Found) -> Vec<String> {
     lines.extend(aligned(&checks(found), [28, 5, 50]));
     lines.push(String::new());
     if let Some(watched) = &found.resources {
-        lines.extend(watched.text().lines().map(str::to_owned));
+        lines.extend(watched_text(watched).lines().map(str::to_owned));
         lines.push(String::new());
     }
     lines.extend(asked(found));
     lines.extend(without_answer(found).iter().map(|doubt| format!("Doubt: {doubt}")));
-    lines.push(format!("The same again: {}", found.again));
+    lines.push(format!("The same again: {}", said(&found.again)));
     lines
 }
 
 /// The same for a page.
-pub(super) fn page(found: &Found) -> LoadPage<'_> {
+pub(super) fn page(found: &TrialResult) -> LoadPage<'_> {
     let mut rates = found.seen.iter().flat_map(|seen| rates(found, seen)).collect::<Vec<_>>();
     if let Some(score) = &found.score {
         rates.push(("right answers".into(), print::percent(score.right)));
@@ -58,8 +58,8 @@ pub(super) fn page(found: &Found) -> LoadPage<'_> {
     doubts.extend(without_answer(found));
     doubts.extend(found.seen.iter().flat_map(hanging_together));
     LoadPage {
-        target: found.target.clone(),
-        started_utc: found.started_utc.clone(),
+        target: said(&found.target).into(),
+        started_utc: said(&found.started_utc).into(),
         headline: found.verdict.headline(),
         sentences,
         doubts,
@@ -67,13 +67,32 @@ pub(super) fn page(found: &Found) -> LoadPage<'_> {
         rates,
         checks: checks(found),
         seen: found.seen.as_ref(),
-        watched: found.resources.as_ref().map(Watched::shown),
-        command: found.again.clone(),
+        watched: found.resources.as_ref().map(shown),
+        command: said(&found.again).into(),
     }
 }
 
+/// What the record of a load always has.
+fn said(text: &Option<String>) -> &str {
+    text.as_deref().unwrap_or_default()
+}
+
+/// What was seen of a server that was watched, for a page.
+fn shown(seen: &Seen) -> resources::Watched<'_> {
+    let Seen { summary, limit, profile, .. } = seen;
+    resources::Watched { summary, limit: limit.as_ref(), profile: profile.as_ref() }
+}
+
+/// The same for a terminal.
+fn watched_text(seen: &Seen) -> String {
+    let profile = seen.profile.as_ref().map_or_else(String::new, resources::profile_text);
+    let process =
+        seen.process.map_or_else(String::new, |process| format!("Process {process} while it was loaded\n"));
+    format!("{process}{}{profile}", resources::text(&seen.summary, seen.limit.as_ref()))
+}
+
 /// How many requests, how they ended, and whether the rate is more than the system bears.
-fn sentences(found: &Found) -> Vec<String> {
+fn sentences(found: &TrialResult) -> Vec<String> {
     let run = &found.run;
     let offered =
         found.offered_per_s.map_or_else(String::new, |rate| format!(", offered {}/s", significant(rate, 4)));
@@ -84,12 +103,13 @@ fn sentences(found: &Found) -> Vec<String> {
     ];
     lines.extend(run.refused_because.iter().map(|why| format!("The first that was refused: {why}")));
     lines.extend(found.seen.iter().flat_map(unstable));
+    lines.extend(found.hopeless.iter().map(|why| format!("Stopped early: {why}.")));
     lines.extend(found.nothing_seen.iter().map(|why| format!("No response time: {why}.")));
     lines
 }
 
 /// What was asked of precision and of the system, and how it came out.
-fn asked(found: &Found) -> Vec<String> {
+fn asked(found: &TrialResult) -> Vec<String> {
     let expected = found.expectations.iter().map(|judged| format!("Expected {judged}"));
     found.precision.iter().map(precision).chain(expected).collect()
 }
@@ -166,7 +186,7 @@ fn row(name: &str, value: impl AsRef<str>) -> String {
     format!("{name:<24} {}", value.as_ref())
 }
 
-fn rates(found: &Found, seen: &Streamed) -> Vec<(String, String)> {
+fn rates(found: &TrialResult, seen: &Streamed) -> Vec<(String, String)> {
     let of = |estimate: Option<Estimate>, digits| {
         estimate.map_or_else(
             || NONE.to_owned(),
@@ -203,7 +223,7 @@ fn rates(found: &Found, seen: &Streamed) -> Vec<(String, String)> {
 }
 
 /// What the generator was asked, and what was found.
-fn checks(found: &Found) -> Table {
+fn checks(found: &TrialResult) -> Table {
     let row = |check: &Check| {
         let held = match check.held {
             Some(true) => "ok",
@@ -216,8 +236,8 @@ fn checks(found: &Found) -> Table {
     Table { head, rows: found.verdict.checks.iter().map(row).collect() }
 }
 
-fn precision(found: &PrecisionFound) -> String {
-    let PrecisionFound { wanted, of, reached, missing } = found;
+fn precision(found: &PrecisionReached) -> String {
+    let PrecisionReached { wanted, of, reached, missing } = found;
     match (reached, missing) {
         (Some(reached), Some(0)) => {
             format!("Precision of the {of}: ± {} of ± {} asked for", percent(*reached), percent(*wanted))
@@ -238,7 +258,7 @@ fn two_digits(count: u64) -> u64 {
     (count + unit / 2) / unit * unit
 }
 
-fn without_answer(found: &Found) -> Vec<String> {
+fn without_answer(found: &TrialResult) -> Vec<String> {
     let run = &found.run;
     let (answered, wrong) = (run.count(Outcome::Answered), run.count(Outcome::Wrong));
     let missing = run.sent - answered - wrong;

@@ -1,17 +1,12 @@
-//! Watching the server of a load, if it is on this machine.
+//! The options to watch the server of a load, if it is on this machine.
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::str::FromStr;
 
 use clap::Args;
-use kendall_analysis::generator::GeneratorVerdict;
-use kendall_lab::{Probing, Seen, Watching};
-use kendall_load::RunSummary;
-use kendall_probe::{Bottleneck, Profile, Summary, listener};
-use kendall_report::resources;
-use serde::{Deserialize, Serialize};
+use kendall_lab::Probing;
+use kendall_probe::listener;
 
 #[derive(Args)]
 pub(super) struct ProbeOptions {
@@ -70,66 +65,12 @@ impl ProbeOptions {
         }
     }
 
-    /// Begins to watch it, and this process, which sends; keeps every reading in the folder of the record, if there is one.
-    pub(super) fn watch(&self, process: Option<u32>, record: Option<&Path>) -> anyhow::Result<Watching> {
-        let probing = match process {
+    /// How a process is watched, if one is.
+    pub(super) fn probing(&self, process: Option<u32>) -> Probing {
+        match process {
             None => Probing::OFF,
             Some(_) if self.profile => Probing::default().with_profile(),
             Some(_) => Probing::default(),
-        };
-        Ok(probing.watch(process, record)?)
-    }
-}
-
-/// What the server, the generator and the machine used during a load.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Watched {
-    /// The process that was taken for the server.
-    pub(crate) process: u32,
-    pub(crate) summary: Summary,
-    /// What limited the server.
-    pub(crate) limit: Option<Bottleneck>,
-    /// The stacks, if they were sampled; in a record they are beside this.
-    pub(crate) profile: Option<Profile>,
-}
-
-impl Watched {
-    pub(super) fn new(
-        process: u32,
-        seen: Seen,
-        run: &RunSummary,
-        verdict: &GeneratorVerdict,
-        response_s: Option<f64>,
-    ) -> Self {
-        let limit = seen.limit(run, verdict, response_s);
-        Self { process, summary: seen.summary, limit, profile: seen.profile }
-    }
-
-    /// The same as the record has it: with its stacks in a file of the folder.
-    pub(super) fn keep(self, folder: &Path) -> anyhow::Result<Self> {
-        let Seen { summary, profile } = Seen { summary: self.summary, profile: self.profile }.keep(folder)?;
-        Ok(Self { summary, profile, ..self })
-    }
-
-    /// The same as it was seen, from the record.
-    pub(super) fn kept(self, folder: &Path) -> Self {
-        let Seen { summary, profile } = Seen { summary: self.summary, profile: self.profile }.kept(folder);
-        Self { summary, profile, ..self }
-    }
-
-    /// What was seen, for a page.
-    pub(super) fn shown(&self) -> resources::Watched<'_> {
-        let Self { summary, limit, profile, .. } = self;
-        resources::Watched { summary, limit: limit.as_ref(), profile: profile.as_ref() }
-    }
-
-    /// What was seen, for a terminal.
-    pub(super) fn text(&self) -> String {
-        let profile = self.profile.as_ref().map_or_else(String::new, resources::profile_text);
-        format!(
-            "Process {} while it was loaded\n{}{profile}",
-            self.process,
-            resources::text(&self.summary, self.limit.as_ref())
-        )
+        }
     }
 }

@@ -261,8 +261,8 @@ fn every_record_is_as_its_published_schema_says() {
         .expect("kendall starts");
     assert!(output.status.success(), "{}", words(&output));
     holds("manifest", &json(&load.join("manifest.json")), "the manifest of a load");
-    holds("load", &json(&load.join("answer.json")), "a recorded load");
-    holds("load", &serde_json::from_slice(&output.stdout).expect("JSON"), "what a load prints");
+    holds("answer", &json(&load.join("answer.json")), "a recorded load");
+    holds("answer", &serde_json::from_slice(&output.stdout).expect("JSON"), "what a load prints");
     let rows = fs::read_to_string(load.join("export/requests.csv")).expect("it was written").lines().count()
         as u64
         - 1;

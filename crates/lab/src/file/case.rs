@@ -5,7 +5,8 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::{Reader, in_order, value_in};
+use super::Reader;
+use super::items::{in_order, value_in};
 use crate::experiment::{CASE, Case, Combination, Section, Variable};
 use crate::fault::Fault;
 use kendall_system::System;

@@ -3,7 +3,8 @@
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::{Reader, value_in};
+use super::Reader;
+use super::items::value_in;
 use crate::experiment::{Experiment, Section};
 use crate::fault::Fault;
 

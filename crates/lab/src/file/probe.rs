@@ -3,7 +3,8 @@
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::{Reader, in_order};
+use super::Reader;
+use super::items::in_order;
 use crate::fault::Fault;
 use crate::probe::Probing;
 use kendall_system::{Kind, Value};

@@ -4,7 +4,8 @@ use kendall_analysis::Measure;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::{Reader, in_order, value_in};
+use super::Reader;
+use super::items::{in_order, value_in};
 use crate::experiment::{CASE, Experiment, Level, Published, PublishedRow};
 use crate::fault::Fault;
 use kendall_system::{Kind, Value, nearest};

@@ -7,7 +7,8 @@ use kendall_station::QUANTILES;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::{Reader, in_order};
+use super::Reader;
+use super::items::in_order;
 use crate::disturbance;
 use crate::experiment::{ExpectedAt, Experiment};
 use crate::fault::Fault;

@@ -6,24 +6,19 @@
 //! the machine, and a relay stands between clients and server.
 
 use std::fmt;
-use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kendall_link::calibrate::Calibration;
 use kendall_link::{Asked, BackEnd, EmulatedLink, End, LinkError, Outcome, SERVER, measure_relay};
 use kendall_linkmodel::Settings as Hop;
 use kendall_linkmodel::Transport;
-use kendall_load::Progress;
-use kendall_record::RecordError;
-use kendall_stats::random::{Purpose, derive};
 use serde::{Deserialize, Serialize};
 
 use super::relay::{TrialRelay, check};
 use super::{RELAY, back_end};
-use crate::trial::{Bench, Task, TrialError, TrialResult};
+use crate::trial_error::TrialError;
 use kendall_system::Settings;
 
 /// What every flow did on the link, in a trial's folder.
@@ -182,39 +177,6 @@ impl Way {
 /// Whoever failed with it in hand has left it as it was: each call on it is whole.
 fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Bench<'_> {
-    /// Runs one trial over its link, or else over a loopback, and writes its record, but for `answer.json`.
-    pub(crate) fn trial(
-        &self,
-        task: &Task<'_>,
-        progress: &Progress,
-        cancel: &AtomicBool,
-    ) -> Result<TrialResult, TrialError> {
-        let (Some(bed), Some(asked)) = (self.bed, task.link) else {
-            return self.off_link(|| self.trial_as_it_is(task, None, progress, cancel));
-        };
-        fs::create_dir_all(task.folder)
-            .map_err(|source| RecordError::Write { path: task.folder.into(), source })?;
-        // Chance on the link is none of the requests'.
-        let seed = derive(task.trial.seed, Purpose::Trial, 0);
-        let measures = task.combination.link.word("measure") != Some("off");
-        let measured = measures.then(|| bed.measured(asked, !seed)).transpose()?;
-        let transport = (self.system.transport)(&task.combination.workload);
-        let mut crossing = bed.cross(asked, transport, seed, task.folder)?;
-        let mut result = self.trial_as_it_is(task, Some(&mut crossing), progress, cancel)?;
-        result.link = Some(crossing.finish(measured, result.run.start_ns)?);
-        Ok(result)
-    }
-
-    /// Does something where client and server meet without a link.
-    pub(crate) fn off_link<T>(&self, what: impl FnOnce() -> Result<T, TrialError>) -> Result<T, TrialError> {
-        match self.bed {
-            Some(bed) => bed.at_server(what)?,
-            None => what(),
-        }
-    }
 }
 
 /// A trial that is crossing the link. Dropping it lets nothing pass any more.

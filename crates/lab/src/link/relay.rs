@@ -13,7 +13,7 @@ use kendall_linkmodel::Transport;
 use serde::Deserialize;
 
 use crate::server::{Server, ServerError};
-use crate::trial::TrialError;
+use crate::trial_error::TrialError;
 
 /// What the relay did and what it printed, in a trial's folder.
 const RECORD: &str = "relay.json";

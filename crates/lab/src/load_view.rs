@@ -6,7 +6,7 @@
 //! the generator never waits for it.
 
 use std::collections::VecDeque;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,8 +15,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kendall_load::Progress;
 use kendall_record::Outcome;
 use kendall_stats::number::{NONE, percent, significant, time};
-
-use crate::print;
 
 /// How often it is drawn.
 const DRAW_EVERY: Duration = Duration::from_millis(100);
@@ -32,16 +30,18 @@ const RIGHT: usize = 14;
 
 /// When a run is to end.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Goal {
-    pub(super) requests: Option<u64>,
-    pub(super) duration: Option<Duration>,
+pub struct Goal {
+    /// After this many requests.
+    pub requests: Option<u64>,
+    /// After this time.
+    pub duration: Option<Duration>,
 }
 
 /// Shows a run while `work` makes it; `recent` tells the quantiles of the last requests.
-pub(super) fn watch<T>(
+pub fn watch<T>(
     goal: Goal,
     progress: &Progress,
-    recent: impl Fn() -> Option<Quantiles> + Send,
+    recent: impl Fn() -> Option<RecentQuantiles> + Send,
     work: impl FnOnce() -> T,
 ) -> T {
     let over = AtomicBool::new(false);
@@ -67,7 +67,7 @@ impl Drop for Over<'_> {
     }
 }
 
-fn show(goal: Goal, progress: &Progress, recent: impl Fn() -> Option<Quantiles>, over: &AtomicBool) {
+fn show(goal: Goal, progress: &Progress, recent: impl Fn() -> Option<RecentQuantiles>, over: &AtomicBool) {
     let mut seen = History::new(goal, Instant::now());
     let terminal = io::stderr().is_terminal().then(|| {
         let style = ProgressStyle::with_template("{msg}").expect("the template is valid");
@@ -85,7 +85,8 @@ fn show(goal: Goal, progress: &Progress, recent: impl Fn() -> Option<Quantiles>,
             }
             None if now - seen.start >= line_at => {
                 line_at += LINE_EVERY;
-                print::note(&seen.line(now));
+                // If standard error is closed, there is no reader for it.
+                drop(writeln!(io::stderr(), "{}", seen.line(now)));
             }
             None => {}
         }
@@ -125,16 +126,18 @@ impl Counts {
 
 /// The quantiles of some response times, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Quantiles {
-    pub(super) p50_s: f64,
-    pub(super) p99_s: f64,
+pub struct RecentQuantiles {
+    /// The median.
+    pub p50_s: f64,
+    /// The 99th percentile.
+    pub p99_s: f64,
 }
 
 /// Those of the requests that were answered since the last call.
-pub(super) fn laid_out(progress: &Progress) -> Option<Quantiles> {
+pub fn recent(progress: &Progress) -> Option<RecentQuantiles> {
     let responses = progress.take_responses().filter(|responses| !responses.is_empty())?;
     let at = |p| responses.value_at_quantile(p) as f64 / 1e9;
-    Some(Quantiles { p50_s: at(0.5), p99_s: at(0.99) })
+    Some(RecentQuantiles { p50_s: at(0.5), p99_s: at(0.99) })
 }
 
 /// What was seen in one span.
@@ -142,7 +145,7 @@ pub(super) fn laid_out(progress: &Progress) -> Option<Quantiles> {
 struct Span {
     sent_per_s: f64,
     in_flight: f64,
-    quantiles: Option<Quantiles>,
+    quantiles: Option<RecentQuantiles>,
     errors: u64,
 }
 
@@ -163,7 +166,7 @@ impl History {
         Self { goal, start, since: start, before: none, now: none, spans: VecDeque::new() }
     }
 
-    fn look(&mut self, counts: &Counts, now: Instant, quantiles: impl FnOnce() -> Option<Quantiles>) {
+    fn look(&mut self, counts: &Counts, now: Instant, quantiles: impl FnOnce() -> Option<RecentQuantiles>) {
         self.now = *counts;
         let passed = now - self.since;
         if passed < SPAN {
@@ -200,7 +203,7 @@ impl History {
             let last = values.iter().rev().find_map(|value| *value).map_or_else(|| NONE.to_owned(), text);
             format!("{name:<LEFT$}{} {last}", bars(&values))
         };
-        let quantile = |of: fn(&Quantiles) -> f64| move |span: &Span| span.quantiles.as_ref().map(of);
+        let quantile = |of: fn(&RecentQuantiles) -> f64| move |span: &Span| span.quantiles.as_ref().map(of);
         let rate = |value: f64| format!("{}/s", significant(value, 3));
         let mut lines = vec![
             self.counted(),
@@ -240,7 +243,7 @@ impl History {
         let mut line = format!("{:>5} s: {}", (now - self.start).as_secs(), self.counted());
         if let Some(span) = self.spans.back() {
             line += &format!(", {}/s", significant(span.sent_per_s, 3));
-            if let Some(Quantiles { p50_s, p99_s }) = span.quantiles {
+            if let Some(RecentQuantiles { p50_s, p99_s }) = span.quantiles {
                 line += &format!(", p50 {}, p99 {}", time(p50_s), time(p99_s));
             }
         }
@@ -292,7 +295,7 @@ mod tests {
         let start = Instant::now();
         let mut history = History::new(goal, start);
         for span in 1..=spans {
-            let quantiles = Quantiles { p50_s: 0.001 * span as f64, p99_s: 0.005 * span as f64 };
+            let quantiles = RecentQuantiles { p50_s: 0.001 * span as f64, p99_s: 0.005 * span as f64 };
             let now = start + SPAN * span as u32;
             history.look(&counts(500 * span, 500 * span - 10, 3, 2), now, || Some(quantiles));
         }

@@ -1,0 +1,261 @@
+//! A run as it goes on: what must be known beforehand, then trial after trial, until nothing is left to try.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use kendall_archive::live::LiveState;
+use kendall_archive::{Manifest, utc_now, write_json};
+use kendall_load::Progress;
+use kendall_record::RecordError;
+use kendall_stats::random::{Purpose, derive};
+
+use crate::lab::{Beforehand, Capacity, Ended, Lab, LabError, settings};
+use crate::link::Bed;
+use crate::live::Live;
+use crate::load::Schedule;
+use kendall_system::Value;
+use crate::schedule::Trial;
+use crate::sequence::Next;
+use kendall_system::Home;
+use crate::trial::{Bench, Task};
+use crate::trial_error::TrialError;
+use crate::trial_result::ANSWER;
+use crate::view::View;
+
+/// What a trial takes beside its load: the server's start and stop, the record.
+const AROUND: Duration = Duration::from_millis(250);
+/// What finding the capacity takes.
+const CALIBRATION: Duration = Duration::from_millis(2300);
+
+impl Lab {
+    /// Runs every trial that is not done, then more blocks while intervals are too wide, and again what was disturbed.
+    /// `program` is what serves the system; setting `cancel` stops at once; the trial at hand is then not done.
+    ///
+    /// # Errors
+    /// Fails where a server or the record fails; what is done is kept.
+    pub fn run(&mut self, program: &Path, cancel: &AtomicBool) -> Result<Ended, LabError> {
+        let _alone = self.alone()?;
+        // Before there is a second thread.
+        let bed = self.lay(program)?;
+        let mut view = View::new(Live::start(self.folder.clone(), self.trials_done()));
+        let ended = self.run_on(program, bed.as_ref(), &view, cancel);
+        view.live.end(match &ended {
+            Ok(Ended::Complete) => LiveState::Done,
+            Ok(Ended::Interrupted) => LiveState::Interrupted,
+            Err(why) => LiveState::Failed(why.to_string()),
+        });
+        ended
+    }
+
+    /// Runs what is not done, until nothing is left.
+    fn run_on(
+        &mut self,
+        program: &Path,
+        bed: Option<&Bed>,
+        view: &View,
+        cancel: &AtomicBool,
+    ) -> Result<Ended, LabError> {
+        let (system, files) = (self.experiment.system, self.experiment.folder.clone());
+        let bench = Bench { program, system, bed, files: &files };
+        let began = Instant::now();
+        if let Some(relay) = bed.filter(|bed| bed.is_relay()) {
+            view.line(&format!("The link is a {}.", relay.described()));
+        }
+        let mut left: Vec<Trial> = self.trials.iter().filter(|trial| !self.is_done(trial)).copied().collect();
+        loop {
+            if self.run_all(bench, &left, view, cancel)? == Ended::Interrupted {
+                return Ok(Ended::Interrupted);
+            }
+            left = match self.next(began.elapsed())? {
+                Next::Block { wide } => {
+                    let points = if wide == 1 { "point is" } else { "points are" };
+                    view.line(&format!("{wide} {points} not as precise as asked; another block"));
+                    let block = self.next_block();
+                    self.trials.extend(&block);
+                    block
+                }
+                Next::Again(trials) => {
+                    let them = if trials.len() == 1 { "trial was" } else { "trials were" };
+                    view.line(&format!("{} {them} disturbed by other load; once more", trials.len()));
+                    trials
+                }
+                Next::Nothing => break,
+            };
+        }
+        let mut manifest = Manifest::read(&self.folder)?;
+        manifest.ended_utc = Some(utc_now());
+        manifest.write(&self.folder)?;
+        Ok(Ended::Complete)
+    }
+
+    /// Runs these trials.
+    fn run_all(
+        &self,
+        bench: Bench<'_>,
+        left: &[Trial],
+        view: &View,
+        cancel: &AtomicBool,
+    ) -> Result<Ended, LabError> {
+        let capacities = self.calibrate(bench, left, view, cancel)?;
+        let unstamped = self.look_beforehand(bench, left, &capacities, view, cancel)?;
+        let expected = left.iter().map(|trial| self.expected(trial, &capacities));
+        view.plan(self.trials.len(), left.len(), expected.fold(Duration::ZERO, Duration::saturating_add));
+        for trial in left {
+            if cancel.load(Ordering::Relaxed) {
+                return Ok(Ended::Interrupted);
+            }
+            let folder = self.trial_folder(trial);
+            let combination = &self.combinations[trial.combination];
+            let capacity_per_s = self.capacity_of(combination, &capacities);
+            // What an interrupted trial left behind.
+            drop(fs::remove_dir_all(&folder));
+            let progress = Arc::new(Progress::default());
+            let load = self.load(trial.combination);
+            let aims = self.experiment.expected.iter().filter(|aim| aim.holds_for(combination));
+            let expected = aims.map(|aim| aim.expectation).collect();
+            let link = self.links[trial.combination].as_ref();
+            let probing = self.experiment.probing;
+            let unstamped = self.beforehand(combination, &unstamped);
+            let folder = folder.as_path();
+            let live = Some(&view.live);
+            let task = Task {
+                trial,
+                combination,
+                load,
+                link,
+                capacity_per_s,
+                unstamped,
+                folder,
+                expected,
+                probing,
+                live,
+            };
+            let takes = self.expected(trial, &capacities);
+            let result = view.watch(trial, &name(&combination.levels), takes, &progress, || {
+                bench.trial(&task, &progress, cancel)
+            });
+            let result = result.map_err(|source| self.failed(folder, source))?;
+            if cancel.load(Ordering::Relaxed) {
+                return Ok(Ended::Interrupted);
+            }
+            write_json(&folder.join(ANSWER), &result)?;
+            view.done(&result, folder, takes);
+        }
+        Ok(Ended::Complete)
+    }
+
+    /// Lays the link that its trials cross, if any does, and moves this process to the client's end of it.
+    fn lay(&self, program: &Path) -> Result<Option<Bed>, LabError> {
+        if !self.crosses_link() {
+            return Ok(None);
+        }
+        let combinations = self.combinations.iter().zip(&self.links);
+        let transport = self.experiment.system.transport;
+        let asked = combinations.filter_map(|(of, link)| Some((transport(&of.workload), link.as_ref()?)));
+        let bed = Bed::lay(program, &self.combinations[0].link, &asked.collect::<Vec<_>>())?;
+        let mut manifest = Manifest::read(&self.folder)?;
+        manifest.link = bed.described();
+        manifest.write(&self.folder)?;
+        Ok(Some(bed))
+    }
+
+    /// Holds the run's folder for this process, until the file is closed.
+    fn alone(&self) -> Result<File, LabError> {
+        let path = self.folder.join(".lock");
+        let file = File::create(&path).map_err(|source| RecordError::Write { path, source })?;
+        file.try_lock().map_err(|_| LabError::Busy(self.folder.clone()))?;
+        Ok(file)
+    }
+
+    /// Finds the capacity for each way of serving and asking whose rate is a share of it, once a run.
+    fn calibrate(
+        &self,
+        bench: Bench<'_>,
+        left: &[Trial],
+        view: &View,
+        cancel: &AtomicBool,
+    ) -> Result<Vec<Capacity>, LabError> {
+        let file = self.folder.join("calibration.json");
+        let mut capacities = self.capacities()?;
+        for trial in left {
+            let combination = &self.combinations[trial.combination];
+            let asks = matches!(self.load(trial.combination).schedule, Schedule::Share(..));
+            if !asks || self.capacity_of(combination, &capacities).is_some() || cancel.load(Ordering::Relaxed)
+            {
+                continue;
+            }
+            view.say("finding what the machine can do …");
+            let folder = self.folder.join(format!("calibration-{}", capacities.len() + 1));
+            let seed = derive(self.experiment.seed.unwrap_or_default(), Purpose::Trial, u64::MAX);
+            let calibrated = self.calibrated(combination);
+            let found = bench.off_link(|| bench.capacity_per_s(calibrated, &folder, seed, cancel));
+            if cancel.load(Ordering::Relaxed) {
+                break;
+            }
+            let capacity_per_s = found.map_err(|source| self.failed(&folder, source))?;
+            drop(fs::remove_dir_all(&folder));
+            view.line(&format!("The machine can do {capacity_per_s:.0} requests per second; that is 100 %."));
+            capacities.push(Capacity { settings: settings(calibrated), capacity_per_s });
+            write_json(&file, &capacities)?;
+        }
+        Ok(capacities)
+    }
+
+    /// Finds out what can be found out of a server that stamps nothing, once a run for each way of serving and asking.
+    fn look_beforehand(
+        &self,
+        bench: Bench<'_>,
+        left: &[Trial],
+        capacities: &[Capacity],
+        view: &View,
+        cancel: &AtomicBool,
+    ) -> Result<Vec<Beforehand>, LabError> {
+        let mut known = self.known_beforehand()?;
+        if let Home::Here = self.experiment.system.home {
+            return Ok(known);
+        }
+        for trial in left {
+            let combination = &self.combinations[trial.combination];
+            if self.beforehand(combination, &known).is_some() || cancel.load(Ordering::Relaxed) {
+                continue;
+            }
+            view.say("finding out how long a lone request takes …");
+            let folder = self.folder.join(format!("beforehand-{}", known.len() + 1));
+            let seed = derive(self.experiment.seed.unwrap_or_default(), Purpose::Trial, u64::MAX - 1);
+            // Of this combination itself: that of another is what 100 % is, and not what this one can do.
+            let own = capacities.iter().find(|capacity| capacity.settings == settings(combination));
+            let full_per_s =
+                combination.load.number("capacity").or_else(|| own.map(|capacity| capacity.capacity_per_s));
+            let found = bench.unstamped(combination, full_per_s, &folder, seed, cancel);
+            if cancel.load(Ordering::Relaxed) {
+                break;
+            }
+            let found = found.map_err(|source| self.failed(&folder, source))?;
+            drop(fs::remove_dir_all(&folder));
+            known.push(Beforehand { settings: settings(combination), found });
+            write_json(&self.folder.join("beforehand.json"), &known)?;
+        }
+        Ok(known)
+    }
+
+    fn expected(&self, trial: &Trial, capacities: &[Capacity]) -> Duration {
+        let combination = &self.combinations[trial.combination];
+        let load = self.load(trial.combination);
+        let capacity = self.capacity_of(combination, capacities);
+        let known = capacity.is_some() || !matches!(load.schedule, Schedule::Share(..));
+        let sending = if known { load.expected(capacity) } else { load.duration.unwrap_or(CALIBRATION) };
+        sending.saturating_add(AROUND)
+    }
+
+    fn failed(&self, folder: &Path, source: TrialError) -> LabError {
+        let trial = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        LabError::Trial { trial, folder: self.folder.clone(), source }
+    }
+}
+
+fn name(levels: &[(&'static str, Value)]) -> String {
+    levels.iter().map(|(name, value)| format!(" {name}={value}")).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,153 @@
+//! A load of its own: a trial of a server that is there already, outside of any experiment. `kendall load` is one of these.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use kendall_archive::{Manifest, TrialWriter, utc_now, write_json};
+use kendall_evidence::expect::Expectation;
+use kendall_evidence::streamed::Stream;
+use kendall_load::{Progress, Workload};
+
+use crate::collect::RowSinks;
+use crate::load::Load;
+use crate::loading::{Loaded, Loading};
+use crate::probe::Probing;
+use crate::stop::{StopRule, TrialPrecision};
+use crate::trial_error::TrialError;
+use crate::trial_result::{ANSWER, Measured, PrecisionReached, SCHEMA, TrialResult};
+use crate::warmup;
+
+/// What is loaded, how, and what is asked of it.
+#[derive(Clone, Copy)]
+pub struct LoadTrial<'a> {
+    /// What is loaded, as a URL.
+    pub target: &'a str,
+    /// The command that makes the same load again.
+    pub again: &'a str,
+    /// The requests.
+    pub workload: &'a dyn Workload,
+    /// When they are sent.
+    pub load: &'a Load,
+    /// What a rate of 100 % stands for, in requests per second.
+    pub capacity_per_s: Option<f64>,
+    /// The seed of requests and arrivals.
+    pub seed: u64,
+    /// How precise it is to be; it ends once it is.
+    pub precision: Option<TrialPrecision>,
+    /// What is expected of it; it ends early where that can no longer be met.
+    pub expected: &'a [Expectation],
+    /// The process of the server, if it is on this machine and is to be watched.
+    pub server: Option<u32>,
+    /// How it is watched.
+    pub probing: Probing,
+    /// The new folder in which the record is kept, if one is.
+    pub record: Option<&'a Path>,
+}
+
+impl LoadTrial<'_> {
+    /// Makes the load, and writes its record.
+    ///
+    /// # Errors
+    /// Fails where the generator or the watching cannot be set up, or the record not be written.
+    pub fn run(&self, progress: &Progress, cancel: &AtomicBool) -> Result<TrialResult, TrialError> {
+        let started_utc = utc_now();
+        let plan = self.load.plan(self.capacity_per_s, self.seed);
+        let length = self.load.expected(self.capacity_per_s);
+        let stop = StopRule {
+            precision: self.precision,
+            expected: self.expected,
+            warmup: warmup::at_most(self.load.warmup, length),
+            length,
+        };
+        let sinks = RowSinks {
+            writer: self.record.map(TrialWriter::create).transpose()?,
+            stream: Some(Stream::new(self.load.warmup)),
+            kept: None,
+        };
+        let loading = Loading {
+            workload: self.workload,
+            plan: &plan,
+            stop,
+            probing: self.probing,
+            server: self.server,
+            folder: self.record,
+        };
+        let loaded = loading.run(sinks, progress, cancel)?;
+        self.result(loaded, started_utc, plan.arrivals.rate_per_s())
+    }
+
+    /// Completes the record, and makes the answer.
+    fn result(
+        &self,
+        loaded: Loaded,
+        started_utc: String,
+        offered_per_s: Option<f64>,
+    ) -> Result<TrialResult, TrialError> {
+        let Loaded { run, verdict, sinks, hopeless, resources } = loaded;
+        if let Some(writer) = sinks.writer {
+            writer.finish_without_stamps(run.start_ns)?;
+        }
+        let mut stream = sinks.stream.expect("it was handed in");
+        stream.end((run.wall_s * 1e9) as i64);
+        let classes = self.workload.classes();
+        let score = stream.score(classes.iter().map(|class| (class.name.as_str(), class.weight)));
+        let precision = self.precision.map(|wanted| reached(&stream, wanted));
+        let (seen, nothing_seen) = match stream.seen() {
+            Ok(seen) => (Some(seen), None),
+            Err(why) => (None, Some(why.to_string())),
+        };
+        let judge = |expected: &Expectation| Some(expected.judge(seen.as_ref()?.figure(expected.measure)));
+        let expectations = self.expected.iter().filter_map(judge).collect();
+        let response_s = seen.as_ref().map(|seen| seen.response.mean_s.value);
+        let limit = resources.as_ref().and_then(|seen| seen.limit(&run, &verdict, response_s));
+        let mut result = TrialResult {
+            schema: SCHEMA,
+            target: Some(self.target.into()),
+            started_utc: Some(started_utc),
+            again: Some(self.again.into()),
+            number: 1,
+            combination: 0,
+            levels: Vec::new(),
+            repeat: 0,
+            seed: self.seed,
+            classes,
+            offered_per_s,
+            run,
+            verdict,
+            server: None,
+            link: None,
+            measured: Measured::default(),
+            clients: None,
+            grows: seen.as_ref().and_then(|seen| seen.growth).is_some_and(|growth| growth.unstable),
+            left_out: None,
+            warmup_suggested_s: seen.as_ref().and_then(|seen| seen.warmup.suggested_s),
+            disturbance: None,
+            hopeless,
+            resources: resources.map(|seen| seen.limited_by(limit)),
+            seen,
+            nothing_seen,
+            expectations,
+            precision,
+            score,
+        };
+        if let Some(folder) = self.record {
+            Manifest { ended_utc: Some(utc_now()), ..Manifest::here(self.target, self.seed) }
+                .write(folder)?;
+            result.resources = result.resources.map(|seen| seen.keep(folder)).transpose()?;
+            write_json(&folder.join(ANSWER), &result)?;
+            result.resources = result.resources.map(|seen| seen.kept(folder));
+        }
+        Ok(result)
+    }
+}
+
+/// How precise a trial was in the end.
+fn reached(stream: &Stream, wanted: TrialPrecision) -> PrecisionReached {
+    let found = stream.precision(wanted.of);
+    PrecisionReached {
+        wanted: wanted.relative,
+        of: wanted.of,
+        reached: found.map(|found| found.relative),
+        missing: found.map(|found| found.missing(wanted.relative)),
+    }
+}

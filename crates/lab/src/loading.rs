@@ -1,0 +1,70 @@
+//! The one way in which a server is loaded and measured: a trial of an experiment, a load of its own and a probe of a search
+//! for a peak are each one of these.
+//!
+//! The calling thread sends. A thread of its own takes the rows in batches, and others watch the resources. Starting a server,
+//! laying a link and reading stamps are not done here, but around it.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use kendall_load::{Plan, Progress, RowBatches, RunSummary, Workload, run};
+
+use crate::collect::{RowSinks, collect};
+use kendall_analysis::generator::{GeneratorVerdict, judge};
+use crate::hopeless;
+use crate::probe::{Probing, Seen};
+use crate::stop::StopRule;
+use crate::trial_error::TrialError;
+
+/// What is sent, when it ends, and who is watched.
+pub(crate) struct Loading<'a> {
+    pub(crate) workload: &'a dyn Workload,
+    pub(crate) plan: &'a Plan,
+    pub(crate) stop: StopRule<'a>,
+    pub(crate) probing: Probing,
+    /// The process of the server, where it is known.
+    pub(crate) server: Option<u32>,
+    /// The folder of the record, if one is kept.
+    pub(crate) folder: Option<&'a Path>,
+}
+
+/// What a load left.
+pub(crate) struct Loaded {
+    /// The generator's account of itself.
+    pub(crate) run: RunSummary,
+    /// And the verdict on it.
+    pub(crate) verdict: GeneratorVerdict,
+    /// The sinks, with every row in them.
+    pub(crate) sinks: RowSinks,
+    /// Why it was stopped as hopeless, if it was.
+    pub(crate) hopeless: Option<String>,
+    /// What was used meanwhile, if it was watched.
+    pub(crate) resources: Option<Seen>,
+}
+
+impl Loading<'_> {
+    /// Sends the requests of the plan; setting `cancel` stops at once.
+    ///
+    /// # Errors
+    /// Fails where the generator or the watching cannot be set up, or the record not be written.
+    pub(crate) fn run(
+        &self,
+        sinks: RowSinks,
+        progress: &Progress,
+        cancel: &AtomicBool,
+    ) -> Result<Loaded, TrialError> {
+        let stop = AtomicBool::new(false);
+        let watch = self.stop.watch(progress, &stop);
+        let watching = self.probing.watch(self.server, self.folder)?;
+        let rows = |batches: RowBatches| {
+            // What cannot be recorded need not be sent.
+            collect(sinks, watch, batches).inspect_err(|_| stop.store(true, Ordering::Relaxed))
+        };
+        let (run, collected) =
+            hopeless::either(cancel, &stop, |stop| run(self.plan, self.workload, progress, stop, rows))?;
+        let (sinks, hopeless) = collected?;
+        let resources = watching.end(run.start_ns)?;
+        let verdict = judge(&run, &self.plan.arrivals);
+        Ok(Loaded { run, verdict, sinks, hopeless, resources })
+    }
+}
