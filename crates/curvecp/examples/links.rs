@@ -11,6 +11,11 @@ use simulation::measure::{Measured, bulk};
 fn main() {
     let links = [
         ("10 Mbit/s, 20 ms, 100 ms deep", 10.0, "delay=10ms queue=125k"),
+        (
+            "10 Mbit/s, 20 ms, 120 ms deep, which holds the reference's 128 blocks",
+            10.0,
+            "delay=10ms queue=150k",
+        ),
         ("100 Mbit/s, 20 ms, 100 ms deep", 100.0, "delay=10ms queue=1250k"),
         ("10 Mbit/s, 20 ms, 1 % lost", 10.0, "delay=10ms queue=125k loss=1%"),
         ("100 Mbit/s, 20 ms, 1 % lost", 100.0, "delay=10ms queue=1250k loss=1%"),

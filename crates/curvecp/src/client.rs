@@ -34,6 +34,8 @@ pub(crate) struct HelloPhase {
     hello_key: BoxKey,
     counter: SendCounter,
     hellos: usize,
+    /// When the last Hello left, and when the next will.
+    last: Duration,
     next: Duration,
 }
 
@@ -44,6 +46,8 @@ pub(crate) struct InitiatePhase {
     vouch: [u8; 64],
     name: DomainName,
     deadline: Duration,
+    /// From Hello to Cookie, where one Hello only went to that address.
+    pub(crate) round_trip: Option<Duration>,
 }
 
 /// What the time asks of a client that waits for a Cookie.
@@ -84,6 +88,7 @@ impl HelloPhase {
             short,
             counter: SendCounter::new(rng),
             hellos: 0,
+            last: now,
             next: now,
         })
     }
@@ -125,6 +130,7 @@ impl HelloPhase {
         let wait = 1.5_f64.powi(self.hellos as i32);
         let jitter = (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
         self.next = now + Duration::from_secs_f64(wait * (1.0 + jitter));
+        self.last = now;
         self.hellos += 1;
         buffer.push(self.address().expect("a Hello was just counted"), HELLO);
         true
@@ -160,6 +166,7 @@ impl HelloPhase {
             vouch,
             name: self.name.clone(),
             deadline: now + INITIATE_TIMEOUT,
+            round_trip: (self.hellos <= self.addresses.len()).then(|| now.saturating_sub(self.last)),
         };
         Some((phase, session))
     }

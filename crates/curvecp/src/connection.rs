@@ -107,6 +107,9 @@ impl Connection {
         if let Stage::Hello(phase) = &mut self.stage
             && let Some((phase, session)) = phase.cookie(now, from, header, sealed, rng, nonces)
         {
+            if let Some(round_trip) = phase.round_trip {
+                self.layer.assume_rtt(round_trip);
+            }
             self.stage = Stage::Initiate(Box::new(phase), Box::new(session));
         }
     }

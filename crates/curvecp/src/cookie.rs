@@ -1,8 +1,8 @@
 //! Cookies: how a server keeps the state of a handshake at the client, and how it knows a replayed one.
 //!
 //! The 96 bytes are opaque to clients, so their content is this server's choice: 16 bytes of nonce and a secret box of
-//! the server's short-term secret key, the address that asked, and the capabilities that the client announced. The key of
-//! the box is derived from the minute key *and* C', so a cookie opens only for the short-term key that it was made for.
+//! the server's short-term secret key, the address that asked, the capabilities that the client announced, and the
+//! milliseconds at which it asked. The key of the box is derived from the minute key *and* C', so a cookie opens only for the short-term key that it was made for.
 //!
 //! Minute keys change every 60 s and the previous one stays valid, so a cookie lives for one to two minutes. Each minute
 //! also has the set of the C' that opened connections in it, which lives as long as the key: an Initiate is accepted once.
@@ -44,6 +44,13 @@ pub(crate) struct CookieContents {
     pub(crate) secret: SecretKey,
     pub(crate) address: SocketAddr,
     pub(crate) capabilities: Capabilities,
+    /// When the cookie was made, in milliseconds modulo 2^16.
+    pub(crate) made_ms: u16,
+}
+
+/// An instant as cookies carry it.
+pub(crate) fn milliseconds(now: Duration) -> u16 {
+    now.as_millis() as u16
 }
 
 impl CookieJar {
@@ -79,6 +86,7 @@ impl CookieJar {
         text[32..48].copy_from_slice(&ipv6(contents.address).octets());
         text[48..50].copy_from_slice(&contents.address.port().to_le_bytes());
         text[50..62].copy_from_slice(&contents.capabilities);
+        text[62..].copy_from_slice(&contents.made_ms.to_le_bytes());
         cookie[..16].copy_from_slice(&unique);
         self.current.box_key(client).seal(&nonce(prefix::MINUTE, &unique), &mut cookie[16..]);
         cookie
@@ -133,6 +141,7 @@ impl Minute {
             secret: SecretKey::from_bytes(*secret),
             address: SocketAddr::new(Ipv6Addr::from(*ip).to_canonical(), u16::from_le_bytes(*port)),
             capabilities: *rest.first_chunk().expect("the text has 64 bytes"),
+            made_ms: u16::from_le_bytes(*rest.last_chunk().expect("the text has 64 bytes")),
         })
     }
 }
@@ -164,7 +173,12 @@ mod tests {
 
     fn contents(address: &str) -> CookieContents {
         let address = address.parse().unwrap();
-        CookieContents { secret: SecretKey::from_bytes([8; 32]), address, capabilities: *b"twelve bytes" }
+        CookieContents {
+            secret: SecretKey::from_bytes([8; 32]),
+            address,
+            capabilities: *b"twelve bytes",
+            made_ms: 54_321,
+        }
     }
 
     fn minutes(minutes: u64) -> Duration {

@@ -110,8 +110,8 @@ impl Endpoint {
         }
         server.jar.rotate(now, &mut *self.rng);
         let bytes = InitiateHeader::LENGTH + sealed.len();
-        let Accepted { shared, identity, capabilities, validated, message } =
-            server.initiate(from, header, sealed)?;
+        let Accepted { shared, identity, capabilities, validated, round_trip, message } =
+            server.initiate(now, from, header, sealed)?;
         let config = server.config.message.clone();
         if self.by_client.len() >= server.config.max_connections {
             let silent_since = now.checked_sub(server.config.evictable_after)?;
@@ -125,6 +125,7 @@ impl Endpoint {
         let mut session = Session::new(ends, shared, (from, validated), counter, &mut *self.rng);
         session.accept(from, header.counter, bytes, message);
         let mut layer = MessageLayer::new(config, Role::Server, self.rng.next_u64(), now);
+        layer.assume_rtt(round_trip);
         layer.handle(now, message);
         let stage = Stage::Open(Box::new(session));
         let id = self.slots.insert(Connection::new(now, ConnectionName::Key(header.client), layer, stage));

@@ -20,7 +20,7 @@ impl Random {
 
     /// A number below a bound; 0 for a bound of 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        (u128::from(self.next()) * u128::from(bound) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
     /// A number in `[0, 1)`.

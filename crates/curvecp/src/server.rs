@@ -1,14 +1,17 @@
 //! How a server admits clients: it answers Hellos without keeping anything, and lets one Initiate per cookie through.
 
-use crate::cookie::{Capabilities, CookieContents, CookieJar, same_address};
+use crate::cookie::{Capabilities, CookieContents, CookieJar, milliseconds, same_address};
 use crate::keys::{BoxKey, nonce};
 use crate::limit::HelloLimiter;
 use crate::nonce::LongTermNonces;
 use crate::packet::{COOKIE, CookieHeader, HelloHeader, InitiateHeader, prefix};
-use crate::{PublicKey, SecretKey, ServerConfig, TAG};
+use crate::{GRANULARITY, PublicKey, SecretKey, ServerConfig, TAG};
 use rand_core::CryptoRng;
 use std::net::SocketAddr;
 use std::time::Duration;
+
+/// A handshake that takes longer says nothing of the path.
+const MAX_ROUND_TRIP: Duration = Duration::from_secs(1);
 
 /// The server role of an endpoint, without its connections.
 #[derive(Debug)]
@@ -28,6 +31,8 @@ pub(crate) struct Accepted<'a> {
     pub(crate) capabilities: Capabilities,
     /// Whether the Initiate came from the address that the cookie was sent to.
     pub(crate) validated: bool,
+    /// From Cookie to Initiate.
+    pub(crate) round_trip: Duration,
     pub(crate) message: &'a mut [u8],
 }
 
@@ -60,7 +65,7 @@ impl Acceptor {
         CookieHeader { to: header.from, from: header.to, nonce: unique }.write(&mut packet);
         let sealed = &mut packet[CookieHeader::LENGTH..];
         sealed[TAG..TAG + 32].copy_from_slice(&secret.public_key().0);
-        let contents = CookieContents { secret, address: from, capabilities };
+        let contents = CookieContents { secret, address: from, capabilities, made_ms: milliseconds(now) };
         sealed[TAG + 32..].copy_from_slice(&self.jar.make(unique, &header.client, &contents));
         hello_key.seal(&nonce(prefix::COOKIE, &unique), sealed);
         Some(packet)
@@ -71,6 +76,7 @@ impl Acceptor {
     /// The cheap checks come first: a Diffie-Hellman exchange is spent only on a cookie that this server made.
     pub(crate) fn initiate<'a>(
         &mut self,
+        now: Duration,
         from: SocketAddr,
         header: &InitiateHeader,
         sealed: &'a mut [u8],
@@ -78,7 +84,7 @@ impl Acceptor {
         if self.jar.is_used(&header.client) {
             return None;
         }
-        let CookieContents { secret, address, capabilities } =
+        let CookieContents { secret, address, capabilities, made_ms } =
             self.jar.open(&header.cookie, &header.client)?;
         let shared = secret.box_key(&header.client)?;
         let text = shared.open(&nonce(prefix::INITIATE, &header.counter.to_le_bytes()), sealed)?;
@@ -98,6 +104,9 @@ impl Acceptor {
             return None;
         }
         let validated = same_address(address, from);
-        Some(Accepted { shared, identity, capabilities, validated, message })
+        let round_trip = Duration::from_millis(milliseconds(now).wrapping_sub(made_ms).into());
+        // A lost Initiate makes the time longer, whole milliseconds may make it zero.
+        let round_trip = round_trip.clamp(GRANULARITY, MAX_ROUND_TRIP);
+        Some(Accepted { shared, identity, capabilities, validated, round_trip, message })
     }
 }

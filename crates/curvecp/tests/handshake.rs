@@ -152,7 +152,19 @@ fn lost_hellos_cookies_and_initiates_are_repeated() {
 }
 
 #[test]
-fn connections_of_one_client_socket_are_told_apart_by_their_extensions() {
+fn both_sides_take_their_first_round_trip_from_the_handshake() {
+    let mut net = Net::new(server_config(), 1);
+    let client = net.nodes[CLIENT].endpoint.connect(Duration::ZERO, client_config()).unwrap();
+    // The Initiate has arrived, no Message has come back yet.
+    net.run(DELAY * 3);
+    let server = net.new_connections()[0];
+    for (node, id) in [(CLIENT, client), (SERVER, server)] {
+        assert_eq!(net.nodes[node].endpoint.layer(id).unwrap().stats().smoothed_rtt, 2 * DELAY);
+    }
+}
+
+#[test]
+fn connections_of_one_client_socket_are_distinguished_by_their_extensions() {
     let mut net = Net::new(server_config(), 1);
     let ids: Vec<_> = (0..20)
         .map(|_| net.nodes[CLIENT].endpoint.connect(Duration::ZERO, client_config()).unwrap())

@@ -1,8 +1,10 @@
-//! The client's side of a connection.
+//! The client's side of a connection, and of a session.
 
-use kendall_load::{AnswerRead, Dialog, Request, Reuse};
+use bytes::Bytes;
+use kendall_load::{AnswerRead, Dialog, Opening, OpeningReply, Request, Reuse, Session, SessionRead};
 use kendall_record::Outcome;
 
+use crate::protocol::session::{self, Fate};
 use crate::protocol::{ANSWER_BYTES, Answer, decode_answer, decode_request};
 
 /// One connection of a client, which carries one request after the other.
@@ -27,6 +29,42 @@ impl Dialog for Client {
     }
 }
 
+/// The client's side of a user's session, which takes the answers to requests of any user.
+#[derive(Debug)]
+pub struct SessionClient {
+    user: u32,
+}
+
+impl SessionClient {
+    /// The session of the user with this number.
+    pub fn new(user: u32) -> Self {
+        Self { user }
+    }
+}
+
+impl Session for SessionClient {
+    fn opening(&mut self) -> Opening {
+        let bytes = Bytes::copy_from_slice(&session::encode_opening(u64::from(self.user)));
+        Opening { bytes, reply: OpeningReply::None }
+    }
+
+    fn read(&mut self, bytes: &[u8]) -> SessionRead {
+        let Some(&answer) = bytes.first_chunk::<{ session::ANSWER_BYTES }>() else {
+            return SessionRead::More;
+        };
+        let session::Answer { nonce, fate } = session::decode_answer(answer);
+        let own = u64::from(self.user);
+        let outcome = match fate {
+            Fate::Held { .. } => Outcome::Answered,
+            // Both come to the requester: the answer did not reach its user, or there was none.
+            Fate::Unreached { from } if from == own => Outcome::Refused,
+            Fate::Unreached { .. } => Outcome::Wrong,
+            Fate::Refused => Outcome::Refused,
+        };
+        SessionRead::Answer { used: session::ANSWER_BYTES, key: nonce, outcome }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,5 +83,22 @@ mod tests {
         assert_eq!(said(&REFUSED), done(Outcome::Refused, Reuse::Keep));
         assert_eq!(said(&encode_answer(8)), done(Outcome::Wrong, Reuse::Close));
         assert_eq!(said(&encode_answer(7)[..7]), AnswerRead::More { used: 0 });
+    }
+
+    #[test]
+    fn an_answer_on_a_session_has_the_outcome_of_its_fate() {
+        let mut client = SessionClient::new(7);
+        let mut read = |fate| client.read(&session::encode_answer(session::Answer { nonce: 3, fate }));
+        for (fate, outcome) in [
+            (Fate::Held { from: 7 }, Outcome::Answered),
+            (Fate::Held { from: 8 }, Outcome::Answered),
+            (Fate::Unreached { from: 7 }, Outcome::Refused),
+            (Fate::Unreached { from: 8 }, Outcome::Wrong),
+            (Fate::Refused, Outcome::Refused),
+        ] {
+            assert_eq!(read(fate), SessionRead::Answer { used: 16, key: 3, outcome });
+        }
+        assert_eq!(client.read(&[0; 15]), SessionRead::More);
+        assert_eq!(*client.opening().bytes, session::encode_opening(7));
     }
 }

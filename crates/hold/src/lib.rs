@@ -8,15 +8,24 @@
 //! The hold time of a request is a pure function of the server's seed and the request's number, so the same requests are
 //! held for the same times in any order of service.
 //!
-//! [`serve`] runs the server, [`HoldWorkload`] loads one.
+//! With [`Dialect::Sessions`], users hold lasting connections, and an answer arrives on the session of the user that the
+//! request names.
+//!
+//! [`serve`] runs the server; [`HoldWorkload`] loads one, and [`HoldSessionWorkload`] one with sessions.
 
 mod client;
 mod holding;
 pub mod protocol;
 mod server;
+mod serving;
+mod session_workload;
+mod sessions;
 mod workload;
 
-pub use client::Client;
+pub use client::{Client, SessionClient};
 pub use kendall_service::{Config, ServiceError};
-pub use server::{Hold, How, Options, bind, serve};
+pub use server::{Dialect, Hold, How, Options, bind};
+pub use serving::serve;
+pub use session_workload::HoldSessionWorkload;
+pub use sessions::{HoldSessions, bind_sessions};
 pub use workload::HoldWorkload;

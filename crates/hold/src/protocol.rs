@@ -3,6 +3,8 @@
 //! A connection carries one request after the other. The nonce 0 is no request; as an answer it says that the server had no
 //! room and turned the request away.
 
+pub mod session;
+
 /// The length of a request.
 pub const REQUEST_BYTES: usize = 8;
 /// The length of an answer.

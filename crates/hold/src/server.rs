@@ -1,27 +1,27 @@
 //! The server: each request keeps a worker for the time that its nonce and the server's seed draw.
 
 use std::cell::Cell;
-use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use kendall_service::{
-    Config, Counter, Decoded, Handler, Malformed, Registry, Reply, Server, ServiceError, Step, Then,
+    Config, Counter, Decoded, Decoding, Handler, Interrupt, Malformed, Registry, Reply, Server, ServiceError,
+    Step, Then, Turn,
 };
 use kendall_station::{Discipline, GittinsTable, Job, Law, Size};
 use kendall_stats::random::{Purpose, stream};
-use rustix::process::setpriority_process;
 
-use crate::holding::{Bell, sleep_precisely};
-use crate::protocol::{NoRequest, REFUSED, REQUEST_BYTES, decode_request, encode_answer};
+use crate::holding::{compute, sleep, sleep_precisely};
+use crate::protocol::{ANSWER_BYTES, NoRequest, REFUSED, REQUEST_BYTES, decode_request, encode_answer};
 
 const NS_PER_S: f64 = 1e9;
+/// A worker's first chunk: a millisecond.
+const FIRST_CHUNK_NS: u64 = 1_000_000;
 /// Nobody is held longer than a day, whatever the law's tail.
 const LONGEST_S: f64 = 86_400.0;
 /// How long a client may have a connection open and ask nothing. It is the generator's pool that decides which of its
 /// connections rest.
-const REST: Duration = Duration::from_secs(3600);
+pub(crate) const REST: Duration = Duration::from_secs(3600);
 
 /// How a worker holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +32,17 @@ pub enum How {
     /// It keeps a processor busy for the drawn time, as a server that computes does. With more workers than processors, or
     /// others who want them, it takes longer.
     Computing,
+}
+
+/// What clients of a synthetic server speak.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// A request at a time, answered on its own connection: [`crate::protocol`].
+    #[default]
+    Requests,
+    /// Users hold sessions, and answers arrive on the session of the user that the request names:
+    /// [`crate::protocol::session`].
+    Sessions,
 }
 
 /// What a synthetic server is told at its start.
@@ -45,30 +56,21 @@ pub struct Options {
     pub seed: u64,
     /// How workers hold.
     pub how: How,
+    /// What clients speak.
+    pub dialect: Dialect,
 }
 
-/// Opens the server's sockets.
+/// Opens the sockets of a server of requests.
 ///
 /// # Errors
-/// Fails if an address is taken, the file of stamps cannot be written or there are no descriptors left.
+/// Fails if an address is taken or the file of stamps cannot be written.
 pub fn bind(options: Options) -> Result<Server<Hold>, ServiceError> {
-    let service = Config { patience: REST, request_deadline: REST, ..options.service.clone() };
-    let hold = Hold::new(&options).map_err(|source| ServiceError::Start { what: "workers", source })?;
-    Server::bind(service, hold)
+    Server::bind(config(&options), Hold::new(&options))
 }
 
-/// Serves until SIGINT or SIGTERM. Calls `ready` with the address once connections are accepted. Where that is permitted,
-/// sleeping workers come before others of this machine: they ask for the processor for a moment, and what makes them wait
-/// for it is no part of the law.
-///
-/// # Errors
-/// As [`bind`], and if the stamps cannot be written.
-pub fn serve(options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), ServiceError> {
-    if options.how == How::Sleeping {
-        // Refused without CAP_SYS_NICE; the overshoot that this leaves is in the stamps. The threads to come inherit it.
-        let _ = setpriority_process(None, -20);
-    }
-    bind(options)?.run_until_signalled(ready)
+/// What the runtime is told.
+pub(crate) fn config(options: &Options) -> Config {
+    Config { patience: REST, request_deadline: REST, ..options.service.clone() }
 }
 
 /// The synthetic server as the runtime sees it. The unit of work is a nanosecond; sizes are in seconds.
@@ -80,7 +82,6 @@ pub struct Hold {
     discipline: Discipline,
     /// What the orders that look at expected sizes are told of every request.
     expected: Size,
-    bells: Vec<Bell>,
     /// By how much holds were longer than drawn, in nanoseconds, over all.
     overshoot_ns: Counter,
 }
@@ -92,6 +93,12 @@ pub struct Task {
     left_ns: i64,
 }
 
+/// What came of a turn.
+pub(crate) enum Held {
+    All,
+    Part { attained: f64 },
+}
+
 thread_local! {
     /// Whether this worker's sleeps are precise already.
     static PRECISE: Cell<bool> = const { Cell::new(false) };
@@ -99,25 +106,21 @@ thread_local! {
 
 impl Hold {
     /// The system without its sockets.
-    ///
-    /// # Errors
-    /// Fails where there are no descriptors left.
-    pub fn new(options: &Options) -> io::Result<Self> {
+    pub fn new(options: &Options) -> Self {
         let discipline = options.service.discipline;
         let expected = match (discipline, &options.law) {
             (Discipline::Gittins | Discipline::CMu, Law::Exponential { mean_s }) => Size::Memoryless(*mean_s),
             (Discipline::Gittins | Discipline::CMu, law) => Size::Law(Arc::new(GittinsTable::new(law))),
             _ => Size::Unknown,
         };
-        Ok(Self {
+        Self {
             law: options.law.clone(),
             seed: options.seed,
             how: options.how,
             discipline,
             expected,
-            bells: (0..options.service.workers.get()).map(|_| Bell::new()).collect::<io::Result<_>>()?,
             overshoot_ns: Counter::default(),
-        })
+        }
     }
 
     /// How long the request with this nonce is held, in seconds: a pure function of the seed and the nonce.
@@ -125,15 +128,32 @@ impl Hold {
         self.law.sample(&mut stream(self.seed, Purpose::Service, nonce)).min(LONGEST_S)
     }
 
-    fn job(&self, hold_s: f64) -> Job {
+    /// What the discipline may know of the request with this nonce, and for how many nanoseconds it is held.
+    pub(crate) fn work(&self, nonce: u64) -> (Job, i64) {
+        let hold_s = self.hold_s(nonce);
         let size = match self.discipline {
             Discipline::ShortestRemaining => Size::Exactly(hold_s),
             _ => self.expected.clone(),
         };
-        Job { size, ..Job::new() }
+        (Job { size, ..Job::new() }, (hold_s * NS_PER_S).round() as i64)
     }
 
-    /// How long to hold before looking up: to the end, since who is more urgent rings, but where requests take turns or
+    /// Holds a worker for the rest of a request, or a part of it.
+    pub(crate) fn hold(&self, left_ns: &mut i64, units: u64, interrupt: &Interrupt) -> Held {
+        if !PRECISE.replace(true) {
+            sleep_precisely();
+        }
+        let stretch_ns = self.stretch_ns(*left_ns, units);
+        let held_ns = match self.how {
+            How::Sleeping => sleep(stretch_ns, interrupt),
+            How::Computing => compute(stretch_ns, interrupt),
+        };
+        self.overshoot_ns.inc_by((held_ns - stretch_ns).max(0).cast_unsigned());
+        *left_ns -= held_ns;
+        if *left_ns <= 0 { Held::All } else { Held::Part { attained: held_ns as f64 / NS_PER_S } }
+    }
+
+    /// How long to hold before looking up: to the end, since a more urgent request interrupts, but where requests take turns or
     /// become less urgent as they are served.
     fn stretch_ns(&self, left_ns: i64, units: u64) -> i64 {
         match self.discipline {
@@ -147,56 +167,39 @@ impl Hold {
 
 impl Handler for Hold {
     type Task = Task;
+    type Answer = [u8; ANSWER_BYTES];
 
     fn max_request_bytes(&self) -> usize {
         REQUEST_BYTES
     }
 
-    fn decode(&self, bytes: &[u8]) -> Result<Option<Decoded<Task>>, Malformed> {
+    fn decode(&self, bytes: &[u8]) -> Decoding<Self> {
         let nonce = match decode_request(bytes) {
             Ok(nonce) => nonce,
             Err(NoRequest::Incomplete) => return Ok(None),
             Err(NoRequest::Zero) => return Err(Malformed),
         };
-        let hold_s = self.hold_s(nonce);
-        let task = Task { nonce, left_ns: (hold_s * NS_PER_S).round() as i64 };
-        Ok(Some(Decoded::Work {
-            used_bytes: REQUEST_BYTES,
-            job: self.job(hold_s),
-            task,
-            key: None,
-            body: None,
-        }))
+        let (job, left_ns) = self.work(nonce);
+        Ok(Some(Decoded::work(REQUEST_BYTES, job, Task { nonce, left_ns })))
     }
 
     fn first_chunk(&self) -> u64 {
-        Duration::from_millis(1).as_nanos() as u64
+        FIRST_CHUNK_NS
     }
 
-    fn advance(&self, worker: usize, task: &mut Task, units: u64) -> Step {
-        if !PRECISE.replace(true) {
-            sleep_precisely();
+    fn advance(&self, task: &mut Task, turn: &mut Turn<Self::Answer>) -> Step<Self::Answer> {
+        match self.hold(&mut task.left_ns, turn.units(), turn.interrupt()) {
+            Held::All => Step::Done(encode_answer(task.nonce)),
+            Held::Part { attained } => Step::Continue { attained },
         }
-        let (bell, stretch_ns) = (&self.bells[worker], self.stretch_ns(task.left_ns, units));
-        let held_ns = match self.how {
-            How::Sleeping => bell.sleep(stretch_ns),
-            How::Computing => bell.compute(stretch_ns),
-        };
-        self.overshoot_ns.inc_by((held_ns - stretch_ns).max(0).cast_unsigned());
-        task.left_ns -= held_ns;
-        if task.left_ns <= 0 {
-            let bytes = encode_answer(task.nonce).to_vec();
-            return Step::Done(Reply::new(bytes, Then::Keep));
-        }
-        Step::Continue { attained: held_ns as f64 / NS_PER_S }
     }
 
-    fn interrupt(&self, worker: usize) {
-        self.bells[worker].ring();
+    fn encode(&self, answer: Self::Answer) -> Reply {
+        Reply::new(answer.to_vec(), Then::Keep)
     }
 
-    fn refusal(&self) -> Reply {
-        Reply::new(REFUSED.to_vec(), Then::Keep)
+    fn refusal(&self) -> Self::Answer {
+        REFUSED
     }
 
     fn register(&self, registry: &mut Registry) {

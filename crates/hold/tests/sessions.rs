@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use kendall_evidence::{Trial, measured};
-use kendall_hold::{Config, HoldWorkload, How, Options, bind};
+use kendall_hold::{Config, Dialect, HoldWorkload, How, Options, bind};
 use kendall_load::{Plan, Progress, RowBatches, run};
 use kendall_record::{Outcome, RequestRow, stamps};
 use kendall_simulation::{StopRule, simulate};
@@ -24,7 +24,8 @@ fn the_share_that_waits_is_what_theory_and_simulation_say() {
     let usual = Config::new("127.0.0.1:0".parse().unwrap());
     let service = Config { workers: NonZeroUsize::new(2).unwrap(), stamps: Some(path.clone()), ..usual };
     let law = Law::Exponential { mean_s: 0.0025 };
-    let server = bind(Options { service, law, seed: 3, how: How::Sleeping }).unwrap();
+    let server =
+        bind(Options { service, law, seed: 3, how: How::Sleeping, dialect: Dialect::Requests }).unwrap();
     let (address, handle) = (server.local_addr(), server.handle());
     let serving = thread::spawn(move || server.run());
     let sessions = Sessions {

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use kendall_hold::protocol::{REFUSED, encode_request};
-use kendall_hold::{Config, Hold, HoldWorkload, How, Options, ServiceError, bind};
+use kendall_hold::{Config, Dialect, Hold, HoldWorkload, How, Options, ServiceError, bind};
 use kendall_load::{Plan, Progress, RowBatches, run};
 use kendall_record::{Outcome, RequestRow};
 use kendall_service::Handle;
@@ -62,7 +62,7 @@ fn options(workers: usize, room: usize, law: Law) -> Options {
     let workers = NonZeroUsize::new(workers).unwrap();
     let service =
         Config { workers, max_waiting: room - workers.get(), grace: Duration::from_millis(10), ..usual };
-    Options { service, law, seed: 7, how: How::Sleeping }
+    Options { service, law, seed: 7, how: How::Sleeping, dialect: Dialect::Requests }
 }
 
 fn answer(mut stream: &TcpStream) -> [u8; 8] {
@@ -88,7 +88,7 @@ fn there_is_room_for_so_many_and_no_more_and_who_is_refused_may_ask_again() {
 #[test]
 fn a_hold_is_a_function_of_seed_and_nonce() {
     let law = Law::Exponential { mean_s: 1.0 };
-    let hold = |seed| Hold::new(&Options { seed, ..options(1, 1, law.clone()) }).unwrap();
+    let hold = |seed| Hold::new(&Options { seed, ..options(1, 1, law.clone()) });
     let (one, same, other) = (hold(1), hold(1), hold(2));
     assert!((1..100).all(|nonce| one.hold_s(nonce) == same.hold_s(nonce)));
     assert!((1..100).all(|nonce| one.hold_s(nonce) != other.hold_s(nonce)));
@@ -130,7 +130,7 @@ fn a_shorter_request_interrupts_a_longer_one() {
         service: Config { discipline: Discipline::ShortestRemaining, ..options.service },
         ..options
     };
-    let hold = Hold::new(&options(1, 1, law.clone())).unwrap();
+    let hold = Hold::new(&options(1, 1, law.clone()));
     let by_hold = |wanted: fn(f64) -> bool| (1..).find(|&nonce| wanted(hold.hold_s(nonce))).unwrap();
     let (long, short) = (by_hold(|s| (4.0..8.0).contains(&s)), by_hold(|s| s < 0.01));
     let server = Running::new(order(options(1, 10, law)));

@@ -16,8 +16,8 @@ use kendall_record::clock::now_ns;
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Endpoint};
 
+use crate::error::HttpError;
 use crate::expect::{Expect, Seen};
-use crate::options::HttpError;
 use crate::streams::{Failed, Line};
 
 const LONGEST_HEAD_BYTES: u64 = 64 * 1024;

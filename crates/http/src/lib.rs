@@ -5,6 +5,7 @@
 //! futures. Servers of HTTP are nobody's here: they stamp nothing, so all times are the client's.
 
 mod chunked;
+mod error;
 mod expect;
 mod host;
 mod http1;
@@ -19,9 +20,10 @@ mod tls;
 mod workload;
 mod written;
 
+pub use error::HttpError;
 pub use expect::{Expect, Statuses, Sum, Text};
 pub use host::{HostError, host};
-pub use options::{HttpError, Options, Trust, Version};
+pub use options::{Options, Trust, Version};
 pub use origin::address;
 pub use workload::HttpWorkload;
 pub use written::Written;

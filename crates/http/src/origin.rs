@@ -4,7 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 use url::Url;
 
-use crate::options::HttpError;
+use crate::error::HttpError;
 
 /// Whom requests go to.
 #[derive(Clone, Debug, PartialEq, Eq)]

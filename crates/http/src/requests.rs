@@ -10,8 +10,9 @@ use kendall_load::Reuse;
 use kendall_stats::random::{Purpose, stream, unit};
 use url::Url;
 
+use crate::error::HttpError;
 use crate::expect::Expect;
-use crate::options::{HttpError, Options};
+use crate::options::Options;
 use crate::origin::{Origin, Scheme};
 use crate::pattern::{Filler, Pattern, unescaped};
 use crate::written::{Written, read_file};

@@ -9,7 +9,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-use crate::options::{HttpError, Trust, Version};
+use crate::error::HttpError;
+use crate::options::{Trust, Version};
 
 /// How a client of this version of HTTP speaks TLS to servers that it trusts.
 pub(crate) fn config(trust: &Trust, version: Version) -> Result<ClientConfig, HttpError> {

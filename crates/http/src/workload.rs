@@ -7,10 +7,11 @@ use bytes::Bytes;
 use kendall_load::{Dialog, Dialogs, Request, RequestClass, Route, Transport, Wire, Workload};
 use rustls::pki_types::ServerName;
 
+use crate::error::HttpError;
 use crate::http1::Http1;
 use crate::http2::{self, Http2};
 use crate::http3::{self, Http3};
-use crate::options::{HttpError, Options, Version};
+use crate::options::{Options, Version};
 use crate::origin::Scheme;
 use crate::requests::Requests;
 use crate::streams::Streams;

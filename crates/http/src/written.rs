@@ -9,8 +9,8 @@ use std::path::Path;
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
+use crate::error::HttpError;
 use crate::expect::Expect;
-use crate::options::HttpError;
 
 /// The most requests in a file.
 const MOST_REQUESTS: usize = 10_000;

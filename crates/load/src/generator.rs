@@ -7,8 +7,10 @@ use std::thread;
 
 use kendall_record::clock::now_ns;
 
+use crate::dialog::Transport;
 use crate::ledger::Ledger;
 use crate::plan::{Plan, Timing};
+use crate::poll::{Exchanges, Lines, SessionLines};
 use crate::privileges::{Privileges, ThreadAccount};
 use crate::progress::Progress;
 use crate::rows::{self, RowBatches, RowSink};
@@ -24,6 +26,8 @@ pub enum LoadError {
     Setup(#[source] io::Error),
     #[error("at least one connection must be allowed")]
     NoConnection,
+    #[error("sessions need a stream; use TCP or TLS and not UDP")]
+    SessionsOverDatagrams,
 }
 
 /// Runs a plan against a workload on the calling thread, which should have a core to itself.
@@ -66,12 +70,15 @@ fn send(
     let privileges = Privileges::take(plan);
     match workload.route() {
         Route::Bytes(wire, dialogs) => {
-            let mut ledger = Ledger::new(plan, workload, sink, progress);
-            let before = ThreadAccount::now();
-            let stamped_by =
-                poll::drive(&mut ledger, &wire, dialogs, plan, cancel).map_err(LoadError::Setup)?;
-            let timing = if plan.is_fixed_in_advance() { plan.timing } else { Timing::Sleep };
-            Ok(close(ledger, &before, &privileges, timing, stamped_by))
+            let ledger = Ledger::new(plan, workload, sink, progress);
+            let lines = Exchanges::new(&wire, dialogs);
+            send_over_sockets(ledger, lines, plan, cancel, &privileges)
+        }
+        Route::Sessions(_, Transport::Udp, _) => Err(LoadError::SessionsOverDatagrams),
+        Route::Sessions(to, transport, sessions) => {
+            let ledger = Ledger::over_sessions(plan, workload, sink, progress);
+            let lines = SessionLines::new(to, transport, sessions);
+            send_over_sockets(ledger, lines, plan, cancel, &privileges)
         }
         Route::Tasks(connect) => {
             let mut ledger = Ledger::new(plan, workload, sink, progress);
@@ -80,6 +87,19 @@ fn send(
             Ok(close(ledger, &before, &privileges, Timing::Sleep, StampedBy::Generator))
         }
     }
+}
+
+fn send_over_sockets<'a>(
+    mut ledger: Ledger<'a, poll::Key>,
+    lines: impl Lines,
+    plan: &'a Plan,
+    cancel: &AtomicBool,
+    privileges: &Privileges,
+) -> Result<RunSummary, LoadError> {
+    let before = ThreadAccount::now();
+    let stamped_by = poll::drive(&mut ledger, lines, plan, cancel).map_err(LoadError::Setup)?;
+    let timing = if plan.is_fixed_in_advance() { plan.timing } else { Timing::Sleep };
+    Ok(close(ledger, &before, privileges, timing, stamped_by))
 }
 
 /// Closes the ledger of a run, with what the thread used since `before`.

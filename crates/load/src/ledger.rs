@@ -42,9 +42,7 @@ pub(crate) struct Ledger<'a, C> {
     prepared: Option<Request>,
     /// Requests that are due and for which every allowed connection is taken.
     waiting: VecDeque<Due>,
-    idle: Vec<C>,
-    /// Connections that are open or being opened, idle ones included.
-    open: u32,
+    connections: Connections<C>,
     in_flight: u64,
     /// When it was first asked how long to wait for what is still out.
     over_ns: Option<i64>,
@@ -52,6 +50,18 @@ pub(crate) struct Ledger<'a, C> {
     ended_ns: i64,
     tally: Tally,
     recent: Recent,
+}
+
+/// What requests are sent on.
+enum Connections<C> {
+    /// Connections that carry one request at a time; further requests wait for one.
+    Exclusive {
+        idle: Vec<C>,
+        /// Connections that are open or being opened, idle ones included.
+        open: u32,
+    },
+    /// Users' sessions, which carry any number of requests and are the driver's.
+    Sessions,
 }
 
 /// A request to be begun.
@@ -122,14 +132,23 @@ impl<'a, C> Ledger<'a, C> {
             start_ns: 0,
             prepared: Some(workload.request(0)),
             waiting: VecDeque::new(),
-            idle: Vec::new(),
-            open: 0,
+            connections: Connections::Exclusive { idle: Vec::new(), open: 0 },
             in_flight: 0,
             over_ns: None,
             ended_ns: 0,
             tally: Tally::new(plan.seed),
             recent: Recent::new(),
         }
+    }
+
+    /// The ledger of a run over users' sessions.
+    pub(crate) fn over_sessions(
+        plan: &'a Plan,
+        workload: &'a dyn Workload,
+        sink: RowSink,
+        progress: &'a Progress,
+    ) -> Self {
+        Self { connections: Connections::Sessions, ..Self::new(plan, workload, sink, progress) }
     }
 
     /// The run starts: every instant of the schedule counts from here.
@@ -202,14 +221,20 @@ impl<'a, C> Ledger<'a, C> {
 
     /// Whether a request can have a connection now.
     fn has_room(&self) -> bool {
-        !self.idle.is_empty() || self.open < self.plan.connections
+        match &self.connections {
+            Connections::Exclusive { idle, open } => !idle.is_empty() || *open < self.plan.connections,
+            Connections::Sessions => self.in_flight < WAITING_AT_MOST as u64,
+        }
     }
 
     fn begin(&mut self, due: Due, request: Request, start: Start) -> OutgoingRequest<C> {
-        let on = self.idle.pop();
-        if on.is_none() {
-            self.open += 1;
-            self.tally.connections_opened += 1;
+        let mut on = None;
+        if let Connections::Exclusive { idle, open } = &mut self.connections {
+            on = idle.pop();
+            if on.is_none() {
+                *open += 1;
+                self.tally.connections_opened += 1;
+            }
         }
         self.change_in_flight(1);
         OutgoingRequest { due, request, start, on }
@@ -254,9 +279,11 @@ impl<'a, C> Ledger<'a, C> {
     pub(crate) fn end(&mut self, ended: EndedRequest, connection: Option<C>, now_ns: i64) {
         self.change_in_flight(-1);
         self.ended_ns = now_ns;
-        match connection {
-            Some(connection) => self.idle.push(connection),
-            None => self.open -= 1,
+        if let Connections::Exclusive { idle, open } = &mut self.connections {
+            match connection {
+                Some(connection) => idle.push(connection),
+                None => *open -= 1,
+            }
         }
         if ended.failure == Failure::Ours {
             self.tally.own_failures += 1;
@@ -269,11 +296,18 @@ impl<'a, C> Ledger<'a, C> {
         self.tally.refused_because.get_or_insert_with(|| error.to_string());
     }
 
+    /// The session of a user is being opened.
+    pub(crate) fn opened(&mut self) {
+        self.tally.connections_opened += 1;
+    }
+
     /// An idle connection was closed by the server.
     pub(crate) fn lost(&mut self, is_it: impl Fn(&C) -> bool) {
-        if let Some(place) = self.idle.iter().position(is_it) {
-            self.idle.swap_remove(place);
-            self.open -= 1;
+        if let Connections::Exclusive { idle, open } = &mut self.connections
+            && let Some(place) = idle.iter().position(is_it)
+        {
+            idle.swap_remove(place);
+            *open -= 1;
         }
     }
 
@@ -343,3 +377,6 @@ impl<'a, C> Ledger<'a, C> {
         self.sink.push(row);
     }
 }
+
+#[cfg(test)]
+mod virtual_time;

@@ -1,8 +1,11 @@
 //! What to send, and the route it takes: the one trait to write for a system to be loaded.
 
+use std::net::SocketAddr;
+
 use crate::connection::Connect;
-use crate::dialog::{Dialogs, Wire};
+use crate::dialog::{Dialogs, Transport, Wire};
 use crate::request::{Request, RequestClass};
+use crate::session::Sessions;
 
 /// The requests of a client, and the way to a server that answers them. The one trait to write for a new system.
 pub trait Workload: Send + Sync {
@@ -23,6 +26,8 @@ pub enum Route<'a> {
     /// As bytes over sockets that the generator owns; what they mean, a [`Dialog`](crate::Dialog) says. The most
     /// precise way, and by far the cheapest.
     Bytes(Wire, &'a dyn Dialogs),
+    /// Over the sessions of users, on sockets that the generator owns.
+    Sessions(SocketAddr, Transport, &'a dyn Sessions),
     /// Over connections that bring their own futures, for protocols whose libraries want a runtime.
     Tasks(&'a dyn Connect),
 }

@@ -109,7 +109,8 @@ fn decode(record: &[u8]) -> Stamp {
 }
 
 /// Gives each row the stamps of the same request: those of the same port that were queued while the client had
-/// it out. `start_ns` is the trial's start, to which the rows' instants are relative.
+/// it out, in the order in which the client sent them, as a session carries several at a time. `start_ns` is the trial's
+/// start, to which the rows' instants are relative.
 pub fn join(rows: &mut [RequestRow], stamps: &[Stamp], start_ns: i64) {
     let mut by_port: HashMap<u16, Vec<&Stamp>> = HashMap::new();
     for stamp in stamps {
@@ -118,13 +119,19 @@ pub fn join(rows: &mut [RequestRow], stamps: &[Stamp], start_ns: i64) {
     for stamps in by_port.values_mut() {
         stamps.sort_by_key(|stamp| stamp.queued);
     }
-    for row in rows {
+    let mut in_order: Vec<&mut RequestRow> = rows.iter_mut().filter(|row| row.sent.is_some()).collect();
+    in_order.sort_by_key(|row| (row.sent, row.index));
+    // The first stamp of each port that no row has yet.
+    let mut next_of_port: HashMap<u16, usize> = HashMap::new();
+    for row in in_order {
         let (Some(sent), Some(of_port)) = (row.sent, by_port.get(&row.port)) else { continue };
-        let next = of_port.partition_point(|stamp| stamp.queued - start_ns < sent);
-        let Some(stamp) = of_port.get(next) else { continue };
+        let next = next_of_port.entry(row.port).or_default();
+        *next += of_port[*next..].partition_point(|stamp| stamp.queued - start_ns < sent);
+        let Some(stamp) = of_port.get(*next) else { continue };
         if row.completed.is_some_and(|completed| stamp.queued - start_ns > completed) {
             continue;
         }
+        *next += 1;
         row.queued = Some(stamp.queued - start_ns);
         if stamp.service == TURNED_AWAY {
             continue;
@@ -200,5 +207,16 @@ mod tests {
         let mut refused = [row(7, Some(140), Some(190))];
         join(&mut refused, &[Stamp { service: TURNED_AWAY, ..stamp(7, start + 150) }], start);
         assert_eq!((refused[0].queued, refused[0].started, refused[0].service), (Some(150), None, None));
+    }
+
+    /// A session carries several requests at a time; the server queues each some time after it was sent.
+    #[test]
+    fn requests_that_are_out_together_on_one_port_get_their_own_stamps() {
+        let stamps = [stamp(7, 30), stamp(7, 50), stamp(7, 70)];
+        let mut rows =
+            [row(7, Some(40), Some(300)), row(7, Some(10), Some(200)), row(7, Some(20), Some(250))];
+        join(&mut rows, &stamps, 0);
+        let queued: Vec<_> = rows.iter().map(|row| row.queued).collect();
+        assert_eq!(queued, [Some(70), Some(30), Some(50)]);
     }
 }

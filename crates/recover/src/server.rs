@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use kendall_digest::{Engine, Interrupt};
 use kendall_record::clock::now_ns;
 use kendall_service::{
-    Body, BodyFuture, Config, Counter, Decoded, Handler, Malformed, Reader, Registry, Reply, Server,
-    ServiceError, Sink, Step, Then, Whole,
+    BodyFuture, Config, Counter, Decoded, Decoding, Handler, Malformed, Reader, Registry, Reply, Server,
+    ServiceError, Sink, Step, Then, Turn, Whole,
 };
 use kendall_station::Job;
 use prometheus_client::metrics::family::Family;
@@ -103,8 +103,6 @@ pub struct Recover {
     dialect: Dialect,
     room: Arc<Room>,
     most_file_bytes: u64,
-    /// One for each worker.
-    interrupts: Vec<Interrupt>,
     counts: Arc<Counts>,
     trace: Arc<Trace>,
 }
@@ -171,8 +169,6 @@ impl Counts {
 pub struct Task {
     stage: Stage,
     searched: Duration,
-    /// The time for the key, once it is there.
-    key_ns: u64,
 }
 
 #[derive(Debug)]
@@ -201,7 +197,6 @@ impl Recover {
             dialect: options.dialect,
             room: Room::new(options.spool),
             most_file_bytes: options.most_file_bytes,
-            interrupts: (0..options.service.workers.get()).map(|_| Interrupt::new()).collect(),
             counts: Arc::new(counts),
             trace: Arc::new(Trace::create(options.trace.as_deref())?),
         })
@@ -211,7 +206,7 @@ impl Recover {
     fn course(&self, wanted: Wanted) -> Course {
         if let Some(found) = self.finder.at_once(&wanted) {
             if let Some(key) = self.keys.cached(&found.password) {
-                return Course::Answer(Solved { key, way: found.by, search_ns: 0, key_ns: 0 }.reply());
+                return Course::Answer(Some(Solved { key, way: found.by, search_ns: 0, key_ns: 0 }));
             }
             self.keys.expect(&found.password);
             return Course::Work(Job::new(), Stage::Known(found));
@@ -225,17 +220,14 @@ impl Recover {
             Err(error) => {
                 tracing::debug!(%error, "a request is not searched for");
                 self.counts.count(Outcome::BeyondBound);
-                Course::Answer(nothing())
+                Course::Answer(None)
             }
         }
     }
 
     /// Hunts on; `Err` is what the step comes to as long as there is nothing found.
-    fn hunt(&self, worker: usize, hunt: &mut Hunt, tried: &mut u64, units: u64) -> Result<Found, Step> {
-        let interrupt = &self.interrupts[worker];
-        let progress = hunt.advance(interrupt, units);
-        interrupt.lower();
-        match progress {
+    fn hunt(&self, hunt: &mut Hunt, tried: &mut u64, turn: &Turn<Answer>) -> Result<Found, Step<Answer>> {
+        match hunt.advance(Interrupt::over(turn.interrupt().word()), turn.units()) {
             Progress::More { tried: now } => {
                 let attained = (now - *tried) as f64;
                 *tried = now;
@@ -244,7 +236,7 @@ impl Recover {
             Progress::Found(found) => Ok(found),
             Progress::Nowhere { .. } => {
                 self.counts.count(Outcome::NotFound);
-                Err(Step::Done(nothing()))
+                Err(Step::Done(None))
             }
         }
     }
@@ -253,13 +245,8 @@ impl Recover {
 /// What is to be done for a request.
 enum Course {
     /// The key is known, or nothing can be done.
-    Answer(Reply),
+    Answer(Answer),
     Work(Job, Stage),
-}
-
-/// The reply to those who get nothing.
-fn nothing() -> Reply {
-    Reply::new(Vec::new(), Then::Close)
 }
 
 /// What tells searches apart: requests that agree in it are one flight.
@@ -278,12 +265,13 @@ fn key(wanted: &Wanted) -> Vec<u8> {
 
 impl Handler for Recover {
     type Task = Task;
+    type Answer = Answer;
 
     fn max_request_bytes(&self) -> usize {
         HEAD_BYTES_AT_MOST
     }
 
-    fn decode(&self, bytes: &[u8]) -> Result<Option<Decoded<Task>>, Malformed> {
+    fn decode(&self, bytes: &[u8]) -> Decoding<Self> {
         let (head, used_bytes) = match Head::decode(bytes, self.dialect) {
             Ok(decoded) => decoded,
             Err(NoHead::Incomplete) => return Ok(None),
@@ -292,32 +280,29 @@ impl Handler for Recover {
         let Head { id, hash, lengths, file_bytes } = head;
         if file_bytes > self.most_file_bytes {
             self.counts.count(Outcome::TooLarge);
-            return Ok(Some(Decoded::Answer { used_bytes, reply: nothing(), body: None }));
+            return Ok(Some(Decoded::answer(used_bytes, None)));
         }
-        let body = |cipher| -> Option<Box<dyn Sink>> {
-            let spool = Spool::new(&self.room, file_bytes, cipher);
-            Some(Box::new(Upload {
-                spool,
-                id,
-                dialect: self.dialect,
-                counts: Arc::clone(&self.counts),
-                trace: Arc::clone(&self.trace),
-            }))
+        let upload = |cipher| Upload {
+            spool: Spool::new(&self.room, file_bytes, cipher),
+            id,
+            dialect: self.dialect,
+            counts: Arc::clone(&self.counts),
+            trace: Arc::clone(&self.trace),
         };
         if file_bytes == 0 || !file_bytes.is_multiple_of(BLOCK_BYTES) {
             self.counts.count(Outcome::WrongLength);
-            return Ok(Some(Decoded::Answer { used_bytes, reply: nothing(), body: body(None) }));
+            return Ok(Some(Decoded::answer(used_bytes, None).with_body(upload(None))));
         }
         let wanted = Wanted { hash, lengths };
         let flight = key(&wanted);
         Ok(Some(match self.course(wanted) {
-            Course::Answer(reply) => {
-                let cipher = Solved::of(&reply).map(|solved| Cipher::new(solved.key));
-                Decoded::Answer { used_bytes, reply, body: body(cipher) }
+            Course::Answer(answer) => {
+                let cipher = answer.map(|solved| Cipher::new(solved.key));
+                Decoded::answer(used_bytes, answer).with_body(upload(cipher))
             }
             Course::Work(job, stage) => {
-                let task = Task { stage, searched: Duration::ZERO, key_ns: 0 };
-                Decoded::Work { used_bytes, job, task, key: Some(flight), body: body(None) }
+                let task = Task { stage, searched: Duration::ZERO };
+                Decoded::work(used_bytes, job, task).sharing(flight).with_body(upload(None))
             }
         }))
     }
@@ -326,42 +311,37 @@ impl Handler for Recover {
         FIRST_CHUNK
     }
 
-    fn advance(&self, worker: usize, task: &mut Task, units: u64) -> Step {
+    fn advance(&self, task: &mut Task, turn: &mut Turn<Answer>) -> Step<Answer> {
         let begun = Instant::now();
         let found = match &mut task.stage {
             Stage::Known(found) => found.clone(),
             Stage::Hunting { hunt, tried } => {
-                let hunted = self.hunt(worker, hunt, tried, units);
+                let hunted = self.hunt(hunt, tried, turn);
                 task.searched += begun.elapsed();
                 match hunted {
                     Ok(found) => found,
-                    Err(step) => return step,
+                    Err(step) => {
+                        turn.report_fixed_ns(0);
+                        return step;
+                    }
                 }
             }
         };
         self.counts.search_s.observe(task.searched.as_secs_f64());
         let derived = self.keys.derive(&found.password);
         self.counts.key_s.observe(derived.took_ns as f64 / 1e9);
-        task.key_ns = derived.took_ns;
+        turn.report_fixed_ns(derived.took_ns as i64);
         let search_ns = task.searched.as_nanos() as u64;
-        let solved = Solved { key: derived.key, way: found.by, search_ns, key_ns: derived.took_ns };
-        Step::Done(solved.reply())
+        Step::Done(Some(Solved { key: derived.key, way: found.by, search_ns, key_ns: derived.took_ns }))
     }
 
-    fn interrupt(&self, worker: usize) {
-        self.interrupts[worker].raise();
+    /// Of those that get nothing: an [`Upload`] makes the answer of the others.
+    fn encode(&self, _: Answer) -> Reply {
+        Reply::new(Vec::new(), Then::Close)
     }
 
-    fn fixed_ns(&self, task: &Task) -> Option<i64> {
-        Some(task.key_ns as i64)
-    }
-
-    fn wants_body(&self, reply: &Reply) -> bool {
-        Solved::of(reply).is_some()
-    }
-
-    fn refusal(&self) -> Reply {
-        nothing()
+    fn refusal(&self) -> Answer {
+        None
     }
 
     fn register(&self, registry: &mut Registry) {
@@ -378,39 +358,16 @@ impl Handler for Recover {
     }
 }
 
-/// What a request came to, as a reply within the server. Its [`Upload`] makes the answer of it.
+/// What a request comes to, if its password is found. Its [`Upload`] makes of it what the client is sent.
+type Answer = Option<Solved>;
+
+/// The key of a file, and what it cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Solved {
+pub struct Solved {
     key: Key,
     way: Way,
     search_ns: u64,
     key_ns: u64,
-}
-
-impl Solved {
-    fn reply(self) -> Reply {
-        let way = Way::ALL.iter().position(|way| *way == self.way).expect("all are there") as u8;
-        let mut bytes = self.key.to_vec();
-        bytes.extend(self.search_ns.to_be_bytes());
-        bytes.extend(self.key_ns.to_be_bytes());
-        bytes.push(way);
-        Reply::new(bytes, Then::Close)
-    }
-
-    /// What a reply says; `None` of one that says that there is nothing.
-    fn of(reply: &Reply) -> Option<Self> {
-        let Body::Bytes(bytes) = &reply.body else { return None };
-        let (key, rest) = bytes.split_first_chunk()?;
-        let (search, rest) = rest.split_first_chunk()?;
-        let (derived, rest) = rest.split_first_chunk()?;
-        let [way] = rest else { return None };
-        Some(Self {
-            key: *key,
-            way: *Way::ALL.get(usize::from(*way))?,
-            search_ns: u64::from_be_bytes(*search),
-            key_ns: u64::from_be_bytes(*derived),
-        })
-    }
 }
 
 /// The file of a request.
@@ -423,7 +380,7 @@ struct Upload {
     trace: Arc<Trace>,
 }
 
-impl Sink for Upload {
+impl Sink<Answer> for Upload {
     fn length(&self) -> u64 {
         self.spool.length()
     }
@@ -440,8 +397,12 @@ impl Sink for Upload {
         self.counts.count(Outcome::Truncated);
     }
 
-    fn finish(self: Box<Self>, reply: Reply) -> (Box<dyn Reader>, Then) {
-        let Some(solved) = Solved::of(&reply) else {
+    fn wanted(&self) -> fn(&Answer) -> bool {
+        Answer::is_some
+    }
+
+    fn finish(self: Box<Self>, answer: Answer) -> (Box<dyn Reader>, Then) {
+        let Some(solved) = answer else {
             return (Box::new(Whole::new(Vec::new())), Then::Close);
         };
         let Solved { key, way, search_ns, key_ns } = solved;

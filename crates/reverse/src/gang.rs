@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use kendall_digest::gpu::{Gpu, GpuError};
 use kendall_digest::sha256::{self, Outcome};
 use kendall_digest::{Engine, Interrupt};
-use kendall_service::Counter;
+use kendall_service::{Counter, Interrupt as LeaderInterrupt};
 
 use crate::board::{Board, LEAST_PART, News, Part};
 use crate::options::Sharing;
@@ -59,17 +59,19 @@ struct Shared {
     board: Mutex<Board>,
     /// There is something new to work on, or the gang is dismissed.
     news: Condvar,
-    /// A part came back.
-    returned: Condvar,
+    /// The token of the leader's turn, while it is at one.
+    leader: Mutex<Option<LeaderInterrupt>>,
     /// The leader first.
     members: Vec<Member>,
     /// Candidates hashed, for however many searches at once.
     hashed: Counter,
 }
 
-/// One thread's own.
+/// One thread's own, on cache lines of its own.
 #[derive(Debug)]
+#[repr(align(128))]
 struct Member {
+    /// Of a follower: the leader's is the token of its turn.
     interrupt: Interrupt,
     appetite: Appetite,
 }
@@ -94,7 +96,7 @@ pub(crate) struct Place {
 
 /// What came of the leader's turn.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum Lead {
     /// So many more candidates were tested than at the last turn, by all together or while riding along.
     Unfinished(u64),
     Ended(Option<u64>),
@@ -117,7 +119,7 @@ impl Gang {
             sharing,
             board: Mutex::default(),
             news: Condvar::new(),
-            returned: Condvar::new(),
+            leader: Mutex::default(),
             members,
             hashed,
         });
@@ -153,41 +155,38 @@ impl Gang {
 
     /// Has all work on this search until about so many candidates were tested, it ended, or the leader was
     /// interrupted. The others go on until the next turn. To be called by one thread at a time.
-    pub(crate) fn lead(&self, place: &mut Place, candidates: u64) -> Turn {
+    pub(crate) fn lead(&self, place: &mut Place, candidates: u64, interrupt: &LeaderInterrupt) -> Lead {
         let shared = &*self.shared;
-        let leader = &shared.members[LEADER];
+        *shared.leader() = Some(interrupt.clone());
         let mut board = shared.board();
         shared.turn_to(&mut board, place.id);
         let enough = board.search(place.id).tested().saturating_add(candidates);
-        loop {
+        let lead = loop {
             if let Some(end) = board.search(place.id).ended() {
                 shared.turn_from(board, place.id);
-                return Turn::Ended(end);
+                break Lead::Ended(end);
             }
             let tested = board.search(place.id).tested();
-            if leader.interrupt.is_raised() || tested >= enough {
-                leader.interrupt.lower();
-                return Turn::Unfinished(tested - mem::replace(&mut place.told, tested));
+            if interrupt.is_raised() || tested >= enough {
+                break Lead::Unfinished(tested - mem::replace(&mut place.told, tested));
             }
             board = match shared.take_part(&mut board, place.id, LEADER) {
                 Some(part) => {
                     drop(board);
                     let begun = Instant::now();
-                    let outcome = shared.scan(&part, &leader.interrupt);
+                    let outcome = shared.scan(&part, Interrupt::over(interrupt.word()));
                     shared.enter(part, outcome, LEADER, begun.elapsed())
                 }
-                // The last parts are in the hands of others.
-                None => shared.returned.wait(board).expect("nobody panics while holding the board"),
+                // The last parts are in the hands of others, who wake the leader when they bring them back.
+                None => {
+                    drop(board);
+                    interrupt.wait();
+                    shared.board()
+                }
             };
-        }
-    }
-
-    /// Asks the leader to end its turn. Called from any thread.
-    pub(crate) fn interrupt(&self) {
-        self.shared.members[LEADER].interrupt.raise();
-        // Taken so that the leader is either before its look at the interrupt or waiting already.
-        drop(self.shared.board());
-        self.shared.returned.notify_all();
+        };
+        *shared.leader() = None;
+        lead
     }
 
     /// How those ended that ended while they rode along, each told of once.
@@ -221,6 +220,10 @@ impl Drop for Place {
 impl Shared {
     fn board(&self) -> MutexGuard<'_, Board> {
         self.board.lock().expect("nobody panics while holding the board")
+    }
+
+    fn leader(&self) -> MutexGuard<'_, Option<LeaderInterrupt>> {
+        self.leader.lock().expect("no thread panics while it holds the leader's token")
     }
 
     /// Makes a search the one that all work on.
@@ -325,10 +328,15 @@ impl Shared {
             self.members[member].appetite.learn(end - start, took);
         }
         let mut board = self.board();
-        if board.enter(part, outcome) == News::SomebodyEnded && member != LEADER {
-            self.members[LEADER].interrupt.raise();
+        let news = board.enter(part, outcome);
+        if member != LEADER
+            && let Some(leader) = &*self.leader()
+        {
+            match news {
+                News::SomebodyEnded => leader.raise(),
+                News::None => leader.wake(),
+            }
         }
-        self.returned.notify_all();
         board
     }
 }
@@ -396,10 +404,11 @@ mod tests {
             let to_the_end = (0..searches.len()).map(|i| (i, u64::MAX, false)).cycle().take(100 * searches.len());
             for (i, candidates, interrupted) in turns.into_iter().chain(to_the_end) {
                 let Some(place) = places.get_mut(i % searches.len()).unwrap() else { continue };
+                let interrupt = LeaderInterrupt::new();
                 if interrupted {
-                    gang.interrupt();
+                    interrupt.raise();
                 }
-                if let Turn::Ended(found) = gang.lead(place, candidates) {
+                if let Lead::Ended(found) = gang.lead(place, candidates, &interrupt) {
                     prop_assert_eq!(found, right(i % searches.len()));
                     places[i % searches.len()] = None;
                 }
@@ -419,17 +428,17 @@ mod tests {
         let gang = gang(3, Sharing::Off);
         let mut place = gang.enter(Key { digest: [0; 32], start: 0, end: u64::MAX });
         thread::scope(|scope| {
-            let turn = scope.spawn(|| gang.lead(&mut place, u64::MAX));
+            let turn = scope.spawn(|| gang.lead(&mut place, u64::MAX, &LeaderInterrupt::new()));
             while gang.shared.hashed.get() == 0 {
                 thread::yield_now();
             }
-            gang.interrupt();
-            assert!(matches!(turn.join().unwrap(), Turn::Unfinished(1..)));
+            gang.shared.leader().as_ref().unwrap().raise();
+            assert!(matches!(turn.join().unwrap(), Lead::Unfinished(1..)));
         });
         // The others went on meanwhile, and stop when nobody wants the answer any more.
         drop(place);
         let mut other = gang.enter(key(100, 0, 1_000));
-        assert_eq!(gang.lead(&mut other, u64::MAX), Turn::Ended(Some(100)));
+        assert_eq!(gang.lead(&mut other, u64::MAX, &LeaderInterrupt::new()), Lead::Ended(Some(100)));
     }
 
     #[test]
@@ -438,10 +447,10 @@ mod tests {
         let (found, absent) = (key(50, 0, 5_000), key(u64::MAX, 0, 3_000));
         let _riders = [gang.enter(found), gang.enter(absent)];
         let mut led = gang.enter(key(90_000, 0, 100_000));
-        assert!(matches!(gang.lead(&mut led, 8_000), Turn::Unfinished(8_000..)));
+        assert!(matches!(gang.lead(&mut led, 8_000, &LeaderInterrupt::new()), Lead::Unfinished(8_000..)));
         assert_eq!(gang.ended_besides(), [(found, Some(50)), (absent, None)]);
         assert_eq!(gang.ended_besides(), []);
-        assert_eq!(gang.lead(&mut led, u64::MAX), Turn::Ended(Some(90_000)));
+        assert_eq!(gang.lead(&mut led, u64::MAX, &LeaderInterrupt::new()), Lead::Ended(Some(90_000)));
         assert_eq!(gang.shared.hashed.get(), 90_000);
     }
 }

@@ -12,11 +12,11 @@ use kendall_digest::gpu::{Device, Gpu, Sums};
 use kendall_digest::sha256::{Outcome, Targets, scan};
 use kendall_digest::{Engine, Interrupt};
 use kendall_service::{
-    Counter, Decoded, Handler, Malformed, Registry, Reply, Server, ServiceError, Step, Then,
+    Counter, Decoded, Decoding, Handler, Registry, Reply, Server, ServiceError, Step, Then, Turn,
 };
 use kendall_station::{Job, Size};
 
-use crate::gang::{Gang, Place, Turn};
+use crate::gang::{Gang, Lead, Place};
 use crate::memory::Answers;
 use crate::options::{Execution, Options, Sharing};
 use crate::process::{Finding, Process};
@@ -66,8 +66,8 @@ pub struct Reverse {
 #[derive(Debug)]
 enum Searchers {
     Gang(Gang),
-    /// The workers themselves; one interrupt for each.
-    Workers(Vec<Interrupt>),
+    /// The workers themselves.
+    Workers,
     Processes {
         program: PathBuf,
     },
@@ -85,10 +85,7 @@ enum Work {
     Shared(Place),
     /// Has come as far as this candidate.
     Alone(u64),
-    Process {
-        process: Option<Process>,
-        processor_ns: Option<i64>,
-    },
+    Process(Option<Process>),
 }
 
 impl Reverse {
@@ -107,10 +104,7 @@ impl Reverse {
                     gang.map_err(|source| ServiceError::Start { what: "threads that search", source })?,
                 )
             }
-            Execution::Sequential | Execution::ThreadPool => {
-                let workers = options.runtime().workers.get();
-                Searchers::Workers((0..workers).map(|_| Interrupt::new()).collect())
-            }
+            Execution::Sequential | Execution::ThreadPool => Searchers::Workers,
             Execution::ProcessPerRequest => Searchers::Processes { program: options.program },
         };
         Ok(Self {
@@ -126,31 +120,31 @@ impl Reverse {
         })
     }
 
-    /// The reply to a search that is over.
-    fn reply(&self, key: Key, found: Option<u64>) -> Reply {
+    /// The answer to a search that is over.
+    fn answer(&self, key: Key, found: Option<u64>) -> Option<u64> {
         if let Some(answers) = &self.answers {
             answers.remember(key, found);
         }
-        self.known_reply(found)
+        self.known_answer(found)
     }
 
-    fn known_reply(&self, found: Option<u64>) -> Reply {
+    fn known_answer(&self, found: Option<u64>) -> Option<u64> {
         if found.is_none() {
             self.not_found.inc();
         }
-        answer(found.unwrap_or(NOT_FOUND))
+        found
     }
 
     /// Searches on as the runtime's own worker.
-    fn search(&self, interrupt: &Interrupt, key: Key, at: &mut u64, units: u64) -> Step {
-        let to = at.saturating_add(units).min(key.end);
+    fn search(&self, key: Key, at: &mut u64, turn: &Turn<Option<u64>>) -> Step<Option<u64>> {
+        let to = at.saturating_add(turn.units()).min(key.end);
         let from = *at;
+        let interrupt = Interrupt::over(turn.interrupt().word());
         let outcome = scan(self.engine, &Targets::one(key.digest), from..to, interrupt);
-        interrupt.lower();
         self.hashed.inc_by(outcome.reached(&(from..to)) - from);
         *at = match outcome {
-            Outcome::Found { value, .. } => return Step::Done(self.reply(key, Some(value))),
-            Outcome::Absent if to == key.end => return Step::Done(self.reply(key, None)),
+            Outcome::Found { value, .. } => return Step::Done(self.answer(key, Some(value))),
+            Outcome::Absent if to == key.end => return Step::Done(self.answer(key, None)),
             Outcome::Absent => to,
             Outcome::Stopped { at } => at,
         };
@@ -207,27 +201,28 @@ enum Awaited {
 
 impl Handler for Reverse {
     type Task = Task;
+    /// The number behind the digest, if there is one in the range.
+    type Answer = Option<u64>;
 
     fn max_request_bytes(&self) -> usize {
         REQUEST_BYTES
     }
 
-    fn decode(&self, bytes: &[u8]) -> Result<Option<Decoded<Task>>, Malformed> {
+    fn decode(&self, bytes: &[u8]) -> Decoding<Self> {
         let Some(request) = Request::decode(bytes) else { return Ok(None) };
-        let used_bytes = REQUEST_BYTES;
         if !(1..=16).contains(&request.priority) {
             self.odd_priorities.inc();
         }
         if request.candidates() == 0 {
             self.empty.inc();
             tracing::debug!(start = request.start, end = request.end, "an empty range");
-            return Ok(Some(Decoded::Answer { used_bytes, reply: self.known_reply(None), body: None }));
+            return Ok(Some(Decoded::answer(REQUEST_BYTES, self.known_answer(None))));
         }
         if let Some(found) = self.answers.as_ref().and_then(|answers| answers.recall(&request)) {
-            return Ok(Some(Decoded::Answer { used_bytes, reply: self.known_reply(found), body: None }));
+            return Ok(Some(Decoded::answer(REQUEST_BYTES, self.known_answer(found))));
         }
         let job = Job {
-            // Weight 0 would wait for ever while anybody else does.
+            // Weight 0 would wait for ever while any other request does.
             weight: f64::from(request.priority.max(1)),
             size: Size::UniformUpTo(request.candidates() as f64),
             attained: 0.0,
@@ -235,35 +230,42 @@ impl Handler for Reverse {
         let key = Key::of(&request);
         let work = match &self.searchers {
             Searchers::Gang(gang) => Work::Shared(gang.enter(key)),
-            Searchers::Workers(_) => Work::Alone(key.start),
-            Searchers::Processes { .. } => Work::Process { process: None, processor_ns: None },
+            Searchers::Workers => Work::Alone(key.start),
+            Searchers::Processes { .. } => Work::Process(None),
         };
+        let request = Decoded::work(REQUEST_BYTES, job, Task { key, work });
         // Two requests ask the same if they differ in nothing but the priority.
-        let same = (self.sharing == Sharing::On).then(|| key.to_bytes());
-        Ok(Some(Decoded::Work { used_bytes, job, task: Task { key, work }, key: same, body: None }))
+        Ok(Some(match self.sharing {
+            Sharing::On => request.sharing(key.to_bytes()),
+            Sharing::Off => request,
+        }))
     }
 
     fn first_chunk(&self) -> u64 {
         FIRST_CHUNK
     }
 
-    fn advance(&self, worker: usize, task: &mut Task, units: u64) -> Step {
+    fn advance(&self, task: &mut Task, turn: &mut Turn<Option<u64>>) -> Step<Option<u64>> {
         let key = task.key;
         match (&self.searchers, &mut task.work) {
-            (Searchers::Gang(gang), Work::Shared(place)) => match gang.lead(place, units) {
-                Turn::Unfinished(tested) => Step::Continue { attained: tested as f64 },
-                Turn::Ended(found) => Step::Done(self.reply(key, found)),
-            },
-            (Searchers::Workers(interrupts), Work::Alone(at)) => {
-                self.search(&interrupts[worker], key, at, units)
+            (Searchers::Gang(gang), Work::Shared(place)) => {
+                let lead = gang.lead(place, turn.units(), turn.interrupt());
+                for (key, found) in gang.ended_besides() {
+                    turn.answer_besides(key.to_bytes(), self.answer(key, found));
+                }
+                match lead {
+                    Lead::Unfinished(tested) => Step::Continue { attained: tested as f64 },
+                    Lead::Ended(found) => Step::Done(self.answer(key, found)),
+                }
             }
-            (Searchers::Processes { program }, Work::Process { process, processor_ns }) => {
+            (Searchers::Workers, Work::Alone(at)) => self.search(key, at, turn),
+            (Searchers::Processes { program }, Work::Process(process)) => {
                 match self.await_process(program, key, process) {
                     Awaited::NotYet => Step::Continue { attained: 0.0 },
-                    Awaited::Failed => Step::Done(self.known_reply(None)),
-                    Awaited::Finding(Finding { value, processor_ns: spent_ns }) => {
-                        *processor_ns = Some(spent_ns);
-                        Step::Done(self.reply(key, value))
+                    Awaited::Failed => Step::Done(self.known_answer(None)),
+                    Awaited::Finding(Finding { value, processor_ns }) => {
+                        turn.report_service_ns(processor_ns);
+                        Step::Done(self.answer(key, value))
                     }
                 }
             }
@@ -271,30 +273,12 @@ impl Handler for Reverse {
         }
     }
 
-    fn interrupt(&self, worker: usize) {
-        match &self.searchers {
-            Searchers::Gang(gang) => gang.interrupt(),
-            Searchers::Workers(interrupts) => interrupts[worker].raise(),
-            // It looks up every few milliseconds.
-            Searchers::Processes { .. } => {}
-        }
+    fn encode(&self, answer: Option<u64>) -> Reply {
+        Reply::new(encode_answer(answer.unwrap_or(NOT_FOUND)).to_vec(), Then::Close)
     }
 
-    fn answered_besides(&self) -> Vec<(Vec<u8>, Reply)> {
-        let Searchers::Gang(gang) = &self.searchers else { return Vec::new() };
-        let reply = |(key, found): (Key, _)| (key.to_bytes(), self.reply(key, found));
-        gang.ended_besides().into_iter().map(reply).collect()
-    }
-
-    fn service_ns(&self, task: &Task) -> Option<i64> {
-        match task.work {
-            Work::Process { processor_ns, .. } => processor_ns,
-            Work::Shared(_) | Work::Alone(_) => None,
-        }
-    }
-
-    fn refusal(&self) -> Reply {
-        answer(NOT_FOUND)
+    fn refusal(&self) -> Option<u64> {
+        None
     }
 
     fn register(&self, registry: &mut Registry) {
@@ -312,8 +296,4 @@ impl Handler for Reverse {
             answers.register(registry);
         }
     }
-}
-
-fn answer(answer: u64) -> Reply {
-    Reply::new(encode_answer(answer).to_vec(), Then::Close)
 }

@@ -13,10 +13,9 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
-use crate::connection;
-use crate::handler::Handler;
 use crate::metrics::Ending;
-use crate::server::Shared;
+use crate::shared::{Shared, System};
+use crate::socket;
 use crate::stamps::StampLog;
 
 /// Connections that the kernel completes before they are accepted; it caps this at `net.core.somaxconn`.
@@ -45,10 +44,10 @@ pub(crate) fn raise_descriptor_limit() {
 }
 
 /// Accepts connections for ever. The semaphore holds a permit for each connection that may be open.
-pub(crate) async fn run<H: Handler>(
+pub(crate) async fn run<S: System>(
     listener: &TcpListener,
     permits: &Arc<Semaphore>,
-    shared: &Arc<Shared<H>>,
+    shared: &Arc<Shared<S>>,
     stamps: &StampLog,
 ) {
     let mut spare = Spare::new();
@@ -71,10 +70,10 @@ pub(crate) async fn run<H: Handler>(
 }
 
 /// Accepts what the kernel has completed already, without waiting for more.
-pub(crate) async fn sweep<H: Handler>(
+pub(crate) async fn sweep<S: System>(
     listener: &TcpListener,
     permits: &Arc<Semaphore>,
-    shared: &Arc<Shared<H>>,
+    shared: &Arc<Shared<S>>,
     stamps: &StampLog,
 ) {
     for _ in 0..BACKLOG {
@@ -85,22 +84,22 @@ pub(crate) async fn sweep<H: Handler>(
     }
 }
 
-fn welcome<H: Handler>(
+fn welcome<S: System>(
     stream: TcpStream,
     peer: SocketAddr,
     permits: &Arc<Semaphore>,
-    shared: &Arc<Shared<H>>,
+    shared: &Arc<Shared<S>>,
     stamps: &StampLog,
 ) {
     let meters = &shared.meters;
     meters.accepted.inc();
     let Ok(permit) = Arc::clone(permits).try_acquire_owned() else {
-        connection::turn_away(&stream, &shared.handler.refusal());
+        socket::turn_away(&stream, &shared.system.turned_away());
         meters.closed(Ending::ConnectionLimit);
         tracing::debug!(%peer, "too many connections; one was refused");
         return;
     };
-    if let Err(error) = connection::prepare(&stream) {
+    if let Err(error) = socket::prepare(&stream) {
         tracing::debug!(%peer, %error, "a connection failed at once");
         meters.closed(Ending::Reset);
         return;
@@ -108,7 +107,7 @@ fn welcome<H: Handler>(
     meters.open.inc();
     let (shared, stamps) = (Arc::clone(shared), stamps.clone());
     tokio::spawn(async move {
-        let ending = connection::serve(stream, peer, Arc::clone(&shared), stamps).await;
+        let ending = S::serve(stream, peer, Arc::clone(&shared), stamps).await;
         shared.meters.open.dec();
         shared.meters.closed(ending);
         tracing::trace!(%peer, ?ending, "connection closed");

@@ -1,17 +1,20 @@
-//! What a system tells the runtime: where a request ends, what work it is, and how to do a piece of it.
+//! What a system tells the runtime: where a request ends, what work it is, how to do a piece of it, and how its answer
+//! goes over the wire.
 
 use kendall_station::Job;
 use prometheus_client::registry::Registry;
 
-use crate::body::{Body, Sink};
+use crate::reply::Reply;
+use crate::turn::{Step, Turn};
+use crate::upload::Sink;
 
 /// A system, as the runtime sees it. One handler serves all connections and all workers.
 pub trait Handler: Send + Sync + 'static {
     /// One request in the hands of a worker, with all that was done for it so far.
     type Task: Send + 'static;
 
-    /// The most bytes a request can have, its body excluded. A longer one is malformed.
-    fn max_request_bytes(&self) -> usize;
+    /// What a request comes to. Requests that are served as one get clones.
+    type Answer: Clone + Send + 'static;
 
     /// Reads the request at the beginning of `bytes`, which are never empty; `None` if it is not there in full.
     /// Called again from the start of the request whenever more bytes have come. Must be quick: it runs on the
@@ -19,53 +22,28 @@ pub trait Handler: Send + Sync + 'static {
     ///
     /// # Errors
     /// Fails on bytes that cannot become a request. The connection is then closed without an answer.
-    fn decode(&self, bytes: &[u8]) -> Result<Option<Decoded<Self::Task>>, Malformed>;
+    fn decode(&self, bytes: &[u8]) -> Decoding<Self>;
 
-    /// How many units to do in a worker's first chunk. The runtime measures how long a chunk takes and adapts.
-    /// A unit is whatever the handler can count: candidates, rows, bytes.
+    /// Does one [`Turn`]'s units of the task. Until it returns, the worker does nothing else.
+    fn advance(&self, task: &mut Self::Task, turn: &mut Turn<Self::Answer>) -> Step<Self::Answer>;
+
+    /// The answer as it goes over the wire. Must be quick, as [`decode`](Self::decode). Where a request has a
+    /// [`Sink`] that takes its body, the sink encodes the answer instead.
+    fn encode(&self, answer: Self::Answer) -> Reply;
+
+    /// The answer to a request that is turned away.
+    fn refusal(&self) -> Self::Answer;
+
+    /// The most bytes a request can have, its body excluded: 64 KiB unless the system says otherwise. A longer request
+    /// is malformed.
+    fn max_request_bytes(&self) -> usize {
+        64 * 1024
+    }
+
+    /// How many units a worker's first chunk has. The runtime measures how long a chunk takes and adapts.
     fn first_chunk(&self) -> u64 {
         1
     }
-
-    /// Does at most `units` more units of the task, on the given worker; workers count from 0. Until it returns,
-    /// the worker does nothing else.
-    fn advance(&self, worker: usize, task: &mut Self::Task, units: u64) -> Step;
-
-    /// Asks the `advance` that this worker is in to return before its units are done, for somebody more urgent
-    /// came or its client went. Called from any thread. A wish that comes while the worker is in no `advance` may
-    /// cut the next one short; one that is ignored costs no more than the rest of the chunk.
-    fn interrupt(&self, worker: usize) {
-        let _ = worker;
-    }
-
-    /// Requests other than the one in hand, by their [keys](Decoded::Work), that were answered on the way. Asked
-    /// after each `advance`.
-    fn answered_besides(&self) -> Vec<(Vec<u8>, Reply)> {
-        Vec::new()
-    }
-
-    /// The service that a task received so far, in ns, where the handler knows better than the wall clock: a
-    /// process that shares the processors with others, say.
-    fn service_ns(&self, task: &Self::Task) -> Option<i64> {
-        let _ = task;
-        None
-    }
-
-    /// The part of a done task's service, in ns, that every request costs whatever it asks, where the handler tells it apart.
-    fn fixed_ns(&self, task: &Self::Task) -> Option<i64> {
-        let _ = task;
-        None
-    }
-
-    /// Whether the body of a request is still wanted once its work came to this reply. If not, the reply is sent at once,
-    /// as it is, and what the client still sends is read and dropped.
-    fn wants_body(&self, reply: &Reply) -> bool {
-        let _ = reply;
-        true
-    }
-
-    /// The answer to a request that is turned away. May be empty. It is sent as it is, and no [`Sink`] makes anything of it.
-    fn refusal(&self) -> Reply;
 
     /// Adds the system's own metrics to those of the runtime. Names get the prefix `kendall_`.
     fn register(&self, registry: &mut Registry) {
@@ -73,81 +51,60 @@ pub trait Handler: Send + Sync + 'static {
     }
 }
 
+/// What [`Handler::decode`] makes of bytes.
+pub type Decoding<H> = Result<Option<Decoded<<H as Handler>::Task, <H as Handler>::Answer>>, Malformed>;
+
 /// Bytes that cannot become a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
 /// A request in full, but for its body, if it has one: that follows the bytes it took.
 #[derive(Debug)]
-pub enum Decoded<Task> {
-    /// A request whose answer needs no work. It never waits.
-    Answer {
-        /// How many bytes it took.
-        used_bytes: usize,
-        /// The answer.
-        reply: Reply,
-        /// Where its body goes, if it has one.
-        body: Option<Box<dyn Sink>>,
-    },
-    /// A request to be served by a worker.
-    Work {
-        /// How many bytes it took.
-        used_bytes: usize,
-        /// What the discipline may know of it. Sizes are in the unit of [`Step::Continue`].
-        job: Job,
-        /// The work itself.
-        task: Task,
-        /// What the request asks, if one that asks the same may have the same answer: it then joins the one that
-        /// waits or is served already, and adds its weight to it.
-        key: Option<Vec<u8>>,
-        /// Where its body goes, if it has one. The work waits and is done while the body comes; a worker whose work
-        /// is done waits for no body.
-        body: Option<Box<dyn Sink>>,
-    },
+pub struct Decoded<T, A> {
+    pub(crate) used_bytes: usize,
+    pub(crate) asked: Asked<T, A>,
+    pub(crate) body: Option<Box<dyn Sink<A>>>,
 }
 
-/// What came of a chunk of work.
+/// What a request asks for.
 #[derive(Debug)]
-pub enum Step {
-    /// There is more to do.
-    Continue {
-        /// The service that the job received in this chunk.
-        attained: f64,
+pub(crate) enum Asked<T, A> {
+    /// Nothing that needs work: it never waits.
+    Known(A),
+    Work {
+        job: Job,
+        task: T,
+        key: Option<Vec<u8>>,
     },
-    /// The answer has begun, and there is more to do: a [`Body::Stream`] that grows with the work. All who asked are
-    /// sent it from its start, those who come to ask the same later, too. The work ends with [`Done`](Self::Done), whose
-    /// own reply reaches nobody then. An answer that has begun and cannot go on ends with a reset of its connections.
-    Begun {
-        /// What is sent from now on.
-        reply: Reply,
-        /// The service that the job received in this chunk.
-        attained: f64,
-    },
-    /// The answer is there.
-    Done(Reply),
 }
 
-/// Bytes for the client, and what becomes of its connection.
-#[derive(Clone, Debug)]
-pub struct Reply {
-    /// The bytes.
-    pub body: Body,
-    /// What becomes of the connection.
-    pub then: Then,
-}
-
-impl Reply {
-    /// A reply of these bytes.
-    pub fn new(bytes: Vec<u8>, then: Then) -> Self {
-        Self { body: Body::Bytes(bytes), then }
+impl<T, A> Decoded<T, A> {
+    /// A request of the first `used_bytes` bytes, to be served by a worker. The discipline may know the `job`; its sizes
+    /// are in the unit of [`Step::Continue`].
+    pub fn work(used_bytes: usize, job: Job, task: T) -> Self {
+        Self { used_bytes, asked: Asked::Work { job, task, key: None }, body: None }
     }
-}
 
-/// What becomes of a connection after a reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
-    /// It stays open for the next request.
-    Keep,
-    /// It is closed. Bytes of the client beyond the request are ignored.
-    Close,
+    /// A request of the first `used_bytes` bytes whose answer needs no work. It never waits.
+    pub fn answer(used_bytes: usize, answer: A) -> Self {
+        Self { used_bytes, asked: Asked::Known(answer), body: None }
+    }
+
+    /// Requests with the same key may have the same answer: this one joins the one that waits or is served already, and
+    /// adds its weight to it. Changes nothing where no work is asked for.
+    #[must_use]
+    pub fn sharing(mut self, with: Vec<u8>) -> Self {
+        if let Asked::Work { key, .. } = &mut self.asked {
+            *key = Some(with);
+        }
+        self
+    }
+
+    /// The request has a body, which goes there. The work waits and is done while the body comes; a worker whose work is
+    /// done waits for no body.
+    #[must_use]
+    pub fn with_body(mut self, sink: impl Sink<A>) -> Self {
+        self.body = Some(Box::new(sink));
+        self
+    }
 }

@@ -2,14 +2,17 @@
 //!
 //! One thread does all I/O. It accepts, reads requests under a deadline, and admits them to a bounded queue. A
 //! pool of worker threads takes from that queue and serves in chunks of about a millisecond; between two chunks
-//! a worker asks whether somebody more urgent waits, and whether the client is still there. Requests that ask the
-//! same at the same time, where the handler says that they do, are served as one. Every queue, buffer
-//! and table has a bound, and what lies beyond the bound is refused and counted.
+//! a worker asks whether a more urgent request waits, and whether the client is still there. An [`Interrupt`] tells it in
+//! the middle of a chunk. Requests that ask the same at the same time, where the handler says that they do, are served as
+//! one. Every queue, buffer and table has a bound, and what lies beyond the bound is refused and counted.
 //!
 //! What does not fit into a buffer streams. The body of a request goes into a [`Sink`] of the handler's while its work
 //! waits and is done, and a worker whose work is done waits for no body. An answer may be a [`Source`], and may begin
 //! before the work is over ([`Step::Begun`]): each client reads it from its start, as fast as it takes it, and a slow one
-//! holds no worker. Bytes move with back-pressure, and whoever moves too few of them for too long is let go.
+//! holds no worker. Bytes move with back-pressure, and a client that moves too few of them for too long is let go.
+//!
+//! Where clients hold lasting connections over which the server speaks unasked, a system implements [`Sessions`] instead
+//! of [`Handler`]: each session has an [`Outlet`] through which any thread may push messages.
 //!
 //! What a request means is the [`Handler`]'s business: this crate knows no protocol, and neither parses nor
 //! computes. It also never retries, caches or reorders beyond what the discipline says, so that a measured
@@ -21,34 +24,32 @@
 //! use std::io::{Read, Write};
 //! use std::net::TcpStream;
 //!
-//! use kendall_service::{Config, Decoded, Handler, Malformed, Reply, Server, Step, Then};
+//! use kendall_service::{Config, Decoded, Decoding, Handler, Reply, Server, Step, Then, Turn};
 //! use kendall_station::{Job, Size};
 //!
 //! struct Counting;
 //!
 //! impl Handler for Counting {
-//!     type Task = (u8, u64);
+//!     type Task = (u64, u64);
+//!     type Answer = u64;
 //!
-//!     fn max_request_bytes(&self) -> usize {
-//!         1
+//!     fn decode(&self, bytes: &[u8]) -> Decoding<Self> {
+//!         let to = bytes[0].into();
+//!         let job = Job { size: Size::Exactly(bytes[0].into()), ..Job::new() };
+//!         Ok(Some(Decoded::work(1, job, (to, 0))))
 //!     }
 //!
-//!     fn decode(&self, bytes: &[u8]) -> Result<Option<Decoded<(u8, u64)>>, Malformed> {
-//!         let job = Job { weight: 1.0, size: Size::Exactly(bytes[0].into()), attained: 0.0 };
-//!         Ok(Some(Decoded::Work { used_bytes: 1, job, task: (bytes[0], 0), key: None, body: None }))
+//!     fn advance(&self, (to, counted): &mut (u64, u64), turn: &mut Turn<u64>) -> Step<u64> {
+//!         *counted += turn.units();
+//!         if counted < to { Step::Continue { attained: turn.units() as f64 } } else { Step::Done(*to) }
 //!     }
 //!
-//!     fn advance(&self, _: usize, (to, counted): &mut (u8, u64), units: u64) -> Step {
-//!         *counted += units;
-//!         if *counted < u64::from(*to) {
-//!             Step::Continue { attained: units as f64 }
-//!         } else {
-//!             Step::Done(Reply::new(vec![*to], Then::Keep))
-//!         }
+//!     fn encode(&self, answer: u64) -> Reply {
+//!         Reply::new(vec![answer as u8], Then::Keep)
 //!     }
 //!
-//!     fn refusal(&self) -> Reply {
-//!         Reply::new(vec![0], Then::Close)
+//!     fn refusal(&self) -> u64 {
+//!         0
 //!     }
 //! }
 //!
@@ -70,23 +71,38 @@
 //! [`Discipline`]: kendall_station::Discipline
 
 mod accept;
-mod body;
 mod config;
 mod connection;
 mod error;
+mod floor;
 mod handler;
+mod interrupt;
+mod lasting;
 mod metrics;
+mod outlet;
 mod pool;
+mod reply;
 mod scrape;
 mod server;
+mod sessions;
+mod shared;
+mod socket;
 mod stamps;
 mod transfer;
+mod turn;
+mod upload;
+mod verdict;
 mod worker;
 
-pub use body::{Body, BodyFuture, Reader, Sink, Source, Whole};
 pub use config::Config;
 pub use error::ServiceError;
-pub use handler::{Decoded, Handler, Malformed, Reply, Step, Then};
+pub use handler::{Decoded, Decoding, Handler, Malformed};
+pub use interrupt::Interrupt;
+pub use outlet::{Message, Outlet, PushError, SessionLimits, WhenFull};
 pub use prometheus_client::metrics::counter::Counter;
 pub use prometheus_client::registry::Registry;
+pub use reply::{Body, BodyFuture, Reader, Reply, Source, Then, Whole};
 pub use server::{Handle, Server};
+pub use sessions::{Heard, Hearing, InSessions, Sessions};
+pub use turn::{Step, Turn};
+pub use upload::Sink;

@@ -10,6 +10,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+use crate::floor::{Denied, Levels};
+
 /// How a request ended that had arrived in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -27,7 +29,7 @@ pub(crate) enum Fate {
 
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub enum Ending {
     /// Between two requests, by the client or after the last answer.
     Finished,
     /// By the client, in the middle of a request.
@@ -48,6 +50,19 @@ pub(crate) enum Ending {
     Descriptors,
     /// The server shut down before a request had come.
     Shutdown,
+    /// The client of a session was silent for too long.
+    Idle,
+    /// The client of a session took its messages too slowly.
+    Overrun,
+}
+
+impl From<Denied> for Fate {
+    fn from(denied: Denied) -> Self {
+        match denied {
+            Denied::Full => Self::QueueFull,
+            Denied::Closing => Self::Shutdown,
+        }
+    }
 }
 
 const SECOND_NS: f64 = 1e9;
@@ -91,13 +106,6 @@ pub(crate) struct Times {
     pub(crate) response_ns: i64,
     /// In the hands of a worker.
     pub(crate) service_ns: i64,
-}
-
-/// How many requests there are at the station.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Levels {
-    pub(crate) waiting: usize,
-    pub(crate) busy: usize,
 }
 
 impl Meters {
@@ -233,6 +241,8 @@ impl Ending {
             Self::ConnectionLimit => "connection-limit",
             Self::Descriptors => "descriptors",
             Self::Shutdown => "shutdown",
+            Self::Idle => "idle",
+            Self::Overrun => "overrun",
         };
         [("reason", name)]
     }

@@ -15,8 +15,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-use crate::handler::Handler;
-use crate::server::Shared;
+use crate::shared::{Shared, System};
 
 /// Scrapers at a time; further ones wait in the kernel's backlog.
 const MAX_SCRAPERS: usize = 16;
@@ -26,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// Answers scrapers for ever; without a listener, waits for ever.
-pub(crate) async fn run<H: Handler>(listener: Option<TcpListener>, shared: Arc<Shared<H>>) {
+pub(crate) async fn run<S: System>(listener: Option<TcpListener>, shared: Arc<Shared<S>>) {
     let Some(listener) = listener else { return std::future::pending().await };
     let scrapers = Arc::new(Semaphore::new(MAX_SCRAPERS));
     loop {
@@ -53,7 +52,7 @@ pub(crate) async fn run<H: Handler>(listener: Option<TcpListener>, shared: Arc<S
     }
 }
 
-fn respond<H: Handler>(request: &Request<Incoming>, shared: &Shared<H>) -> Response<Full<Bytes>> {
+fn respond<S: System>(request: &Request<Incoming>, shared: &Shared<S>) -> Response<Full<Bytes>> {
     let (status, text) = match (request.method(), request.uri().path()) {
         (&Method::GET | &Method::HEAD, "/metrics") => (StatusCode::OK, shared.metrics_text()),
         (&Method::GET | &Method::HEAD, _) => (StatusCode::NOT_FOUND, "the metrics are at /metrics\n".into()),

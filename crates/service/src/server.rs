@@ -9,16 +9,16 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::accept;
 use crate::config::Config;
 use crate::error::ServiceError;
-use crate::handler::Handler;
-use crate::metrics::Meters;
-use crate::pool::Pool;
+use crate::outlet::SessionLimits;
 use crate::scrape;
+use crate::sessions::{InSessions, Sessions};
+use crate::shared::{Shared, System};
 use crate::stamps::{self, StampLog, StampThread};
 use crate::worker;
 
@@ -28,43 +28,27 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// Threads that wait for disks in place of the one for sockets.
 const FILE_THREADS: usize = 4;
 
-/// What all threads of a server share.
-pub(crate) struct Shared<H: Handler> {
-    pub(crate) config: Config,
-    pub(crate) handler: Arc<H>,
-    pub(crate) meters: Arc<Meters>,
-    pub(crate) pool: Arc<Pool<H::Task>>,
-    closing: watch::Sender<Closing>,
-}
-
-/// Whether shutdown has begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Closing {
-    NotYet,
-    Begun,
-}
-
 /// A server that listens. Connections wait in the kernel until it runs.
-pub struct Server<H: Handler> {
+pub struct Server<S: System> {
     runtime: Runtime,
     listener: TcpListener,
     scrapes: Option<TcpListener>,
     local_addr: SocketAddr,
     metrics_addr: Option<SocketAddr>,
-    shared: Arc<Shared<H>>,
+    shared: Arc<Shared<S>>,
     stamps: StampLog,
     stamp_thread: StampThread,
 }
 
 /// A way to look at a running server, and to stop it, from any thread.
-pub struct Handle<H: Handler>(Arc<Shared<H>>);
+pub struct Handle<S: System>(Arc<Shared<S>>);
 
-impl<H: Handler> Server<H> {
+impl<S: System> Server<S> {
     /// Opens the sockets and the file of stamps, and raises the process's limit on open files.
     ///
     /// # Errors
     /// Fails if an address is taken or may not be used, or if the file of stamps cannot be written.
-    pub fn bind(config: Config, handler: H) -> Result<Self, ServiceError> {
+    pub fn bind(config: Config, system: S) -> Result<Self, ServiceError> {
         accept::raise_descriptor_limit();
         let start = |what| move |source| ServiceError::Start { what, source };
         let runtime = Builder::new_current_thread()
@@ -80,18 +64,9 @@ impl<H: Handler> Server<H> {
             }
             None => (None, None),
         };
-        let workers = config.workers.get();
-        let meters = Arc::new(Meters::new(workers, |registry| handler.register(registry)));
-        let (stamps, stamp_thread) = stamps::open(config.stamps.as_deref(), meters.stamps_dropped.clone())?;
-        let handler = Arc::new(handler);
-        let interrupt = {
-            let handler = Arc::clone(&handler);
-            move |worker| handler.interrupt(worker)
-        };
-        let pool = Pool::new(config.discipline, workers, config.max_waiting, Arc::clone(&meters), interrupt);
-        let pool = Arc::new(pool);
-        let closing = watch::Sender::new(Closing::NotYet);
-        let shared = Arc::new(Shared { config, handler, meters, pool, closing });
+        let stamps = config.stamps.clone();
+        let shared = Arc::new(Shared::new(config, system));
+        let (stamps, stamp_thread) = stamps::open(stamps.as_deref(), shared.meters.stamps_dropped.clone())?;
         Ok(Self { runtime, listener, scrapes, local_addr, metrics_addr, shared, stamps, stamp_thread })
     }
 
@@ -106,7 +81,7 @@ impl<H: Handler> Server<H> {
     }
 
     /// A handle to the server, good before, while and after it runs.
-    pub fn handle(&self) -> Handle<H> {
+    pub fn handle(&self) -> Handle<S> {
         Handle(Arc::clone(&self.shared))
     }
 
@@ -163,10 +138,20 @@ impl<H: Handler> Server<H> {
     }
 }
 
-impl<H: Handler> Handle<H> {
+impl<S: Sessions> Server<InSessions<S>> {
+    /// As [`bind`](Self::bind), for a system whose clients hold sessions within these limits.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub fn bind_sessions(config: Config, limits: SessionLimits, system: S) -> Result<Self, ServiceError> {
+        Self::bind(config, InSessions::new(limits, system))
+    }
+}
+
+impl<S: System> Handle<S> {
     /// Asks the server to shut down; does not wait for it.
     pub fn shut_down(&self) {
-        self.0.closing.send_replace(Closing::Begun);
+        self.0.close();
     }
 
     /// All metrics, as `GET /metrics` answers them.
@@ -175,24 +160,9 @@ impl<H: Handler> Handle<H> {
     }
 }
 
-impl<H: Handler> Clone for Handle<H> {
+impl<S: System> Clone for Handle<S> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
-    }
-}
-
-impl<H: Handler> Shared<H> {
-    pub(crate) fn metrics_text(&self) -> String {
-        self.meters.text(self.pool.levels())
-    }
-
-    pub(crate) fn is_closing(&self) -> bool {
-        *self.closing.borrow() == Closing::Begun
-    }
-
-    /// Returns once shutdown has begun.
-    pub(crate) async fn closing(&self) {
-        let _ = self.closing.subscribe().wait_for(|closing| *closing == Closing::Begun).await;
     }
 }
 
@@ -225,8 +195,8 @@ fn listen(
 }
 
 /// Starts all workers, or none.
-fn start_workers<H: Handler>(
-    shared: &Arc<Shared<H>>,
+fn start_workers<S: System>(
+    shared: &Arc<Shared<S>>,
     stamps: &StampLog,
 ) -> Result<Vec<JoinHandle<()>>, ServiceError> {
     let start = |worker| {
@@ -241,15 +211,15 @@ fn start_workers<H: Handler>(
     })
 }
 
-async fn shut_down<H: Handler>(
+async fn shut_down<S: System>(
     listener: TcpListener,
     permits: &Arc<Semaphore>,
-    shared: &Arc<Shared<H>>,
+    shared: &Arc<Shared<S>>,
     stamps: &StampLog,
 ) {
     tracing::info!(levels = ?shared.pool.levels(), "shutting down");
     shared.pool.drain();
-    shared.closing.send_replace(Closing::Begun);
+    shared.close();
     accept::sweep(&listener, permits, shared, stamps).await;
     drop(listener);
     let all = u32::try_from(shared.config.max_connections).unwrap_or(u32::MAX);
@@ -257,6 +227,6 @@ async fn shut_down<H: Handler>(
         return;
     }
     tracing::warn!(levels = ?shared.pool.levels(), "the grace is over; the rest is refused");
-    shared.pool.refuse_rest();
+    worker::refuse(shared, shared.pool.refuse_rest());
     let _ = timeout(FAREWELL, permits.acquire_many(all)).await;
 }

@@ -21,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The workers' end: takes stamps, or drops them.
 #[derive(Clone, Debug)]
-pub(crate) struct StampLog {
+pub struct StampLog {
     sender: Option<SyncSender<Stamp>>,
     dropped: Counter,
 }

@@ -13,9 +13,10 @@ use tokio::net::TcpStream;
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout};
 
-use crate::body::{Reader, Sink};
-use crate::connection::gone;
 use crate::metrics::Ending;
+use crate::reply::Reader;
+use crate::socket::gone;
+use crate::upload::Sink;
 
 /// What a client must move within each span of its patience, or all that is left, if that is less.
 const LEAST_BYTES: usize = 64 * 1024;
@@ -54,10 +55,10 @@ impl Patience {
 
 /// Fills a sink with a body, of which the beginning may be in `buffered` already. Whenever it is dropped, `owed_bytes` says
 /// what the client has still to send.
-pub(crate) async fn fill(
+pub(crate) async fn fill<A: 'static>(
     stream: &TcpStream,
     buffered: &mut Vec<u8>,
-    sink: &mut dyn Sink,
+    sink: &mut dyn Sink<A>,
     owed_bytes: &mut u64,
     patience: Duration,
     moved: &Counter,

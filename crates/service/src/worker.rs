@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use kendall_record::clock::now_ns;
 use kendall_record::stamps::Stamp;
-use kendall_station::Entry;
 
-use crate::handler::{Handler, Reply, Step};
+use crate::floor::{Next, Pending, Waiter};
 use crate::metrics::{Fate, Times};
-use crate::pool::{Next, Pending, Verdict, Waiter, Word};
-use crate::server::Shared;
+use crate::pool::Stay;
+use crate::shared::{AnswerTo, Shared, System};
 use crate::stamps::StampLog;
+use crate::turn::{Step, Turn};
 
 /// How many units make a chunk of the wanted length, learned from the chunks before.
 #[derive(Debug)]
@@ -38,60 +38,67 @@ impl Pace {
 }
 
 /// Serves until the server shuts down.
-pub(crate) fn work<H: Handler>(shared: &Shared<H>, worker: usize, stamps: &StampLog) {
-    let mut pace = Pace::new(shared.handler.first_chunk(), shared.config.chunk);
+pub(crate) fn work<S: System>(shared: &Shared<S>, worker: usize, stamps: &StampLog) {
+    let mut pace = Pace::new(shared.system.first_chunk(), shared.config.chunk);
     let mut next = shared.pool.take(worker);
     let mut free_ns = i64::MIN;
-    while let Some(entry) = next {
-        // Whoever waited is taken up in the instant in which the worker came free, so that the services of a busy worker
-        // follow each other without a gap, and add up to the time it was busy.
-        let begun_ns = if entry.item.queued_ns <= free_ns { free_ns } else { now_ns() };
-        (next, free_ns) = serve(shared, worker, stamps, &mut pace, entry, begun_ns);
+    while let Some(stay) = next {
+        // A flight that waited is taken up in the instant in which the worker came free, so that the services of a busy
+        // worker follow each other without a gap, and add up to the time it was busy.
+        let begun_ns = if stay.entry.item.queued_ns <= free_ns { free_ns } else { now_ns() };
+        (next, free_ns) = serve(shared, worker, stamps, &mut pace, stay, begun_ns);
     }
 }
 
-/// Serves one request until it ends or must make way; returns the next one, and when the worker came free.
-fn serve<H: Handler>(
-    shared: &Shared<H>,
+/// Serves one flight until it ends or must make way; returns the next one, and when the worker came free.
+fn serve<S: System>(
+    shared: &Shared<S>,
     worker: usize,
     stamps: &StampLog,
     pace: &mut Pace,
-    mut entry: Entry<Pending<H::Task>>,
+    mut stay: Stay<S::Task>,
     begun_ns: i64,
-) -> (Option<Entry<Pending<H::Task>>>, i64) {
-    let (pool, handler) = (&shared.pool, &shared.handler);
+) -> (Option<Stay<S::Task>>, i64) {
+    let pool = &shared.pool;
     let mut before_ns = begun_ns;
-    entry.item.started_ns.get_or_insert(before_ns);
+    stay.entry.item.started_ns.get_or_insert(before_ns);
     loop {
+        let mut turn = Turn::new(worker, pace.units(), stay.interrupt.clone());
         // A panic leaves the task half done, and it is never touched again.
         let step =
-            catch_unwind(AssertUnwindSafe(|| handler.advance(worker, &mut entry.item.task, pace.units())));
+            catch_unwind(AssertUnwindSafe(|| shared.system.advance(&mut stay.entry.item.task, &mut turn)));
         let now = now_ns();
-        entry.item.service_ns += now - before_ns;
+        stay.entry.item.service_ns += now - before_ns;
         let progress = match step {
             Ok(Step::Continue { attained }) => {
                 pace.learn(now - before_ns);
                 Ok(attained)
             }
             // How long it took until the answer began says little of the chunks to come.
-            Ok(Step::Begun { reply, attained }) => {
-                pool.begin(&entry.item, &reply);
+            Ok(Step::Begun { answer, attained }) => {
+                pool.begin(&stay.entry.item, answer);
                 Ok(attained)
             }
-            Ok(Step::Done(reply)) => Err(End::Answered(reply)),
+            Ok(Step::Done(answer)) => Err(End::Answered(answer)),
             Err(_) => {
                 tracing::error!("the handler panicked; the request is refused");
                 Err(End::Unserved(Fate::Crashed))
             }
         };
+        let (reported, besides) = turn.into_parts();
+        stay.entry.item.reported.update(reported);
+        for (key, answer) in besides {
+            let service = Service { started_ns: now, finished_ns: now, service_ns: 0, fixed_ns: None };
+            tell(shared, stamps, pool.take_waiting(&key), End::Answered(answer), service);
+        }
         let end = match progress {
             Ok(attained) => {
-                entry.job.attained += attained;
-                match pool.after_chunk(worker, &mut entry) {
+                stay.entry.job.attained += attained;
+                match pool.after_chunk(worker, &mut stay) {
                     Next::GoOn => None,
                     Next::MakeWay => {
                         shared.meters.preemptions.inc();
-                        return (pool.exchange(worker, entry), now);
+                        return (pool.exchange(worker, stay.entry), now);
                     }
                     Next::Cancel => Some(End::Unserved(Fate::Cancelled)),
                     Next::Refuse => Some(End::Unserved(Fate::Shutdown)),
@@ -99,31 +106,36 @@ fn serve<H: Handler>(
             }
             Err(end) => Some(end),
         };
-        for (key, reply) in handler.answered_besides() {
-            let service = Service { started_ns: now, finished_ns: now, service_ns: 0, fixed_ns: None };
-            tell(shared, stamps, pool.take_waiting(&key), &End::Answered(reply), service);
-        }
         if let Some(end) = end {
-            let Pending { started_ns, service_ns, task, .. } = &entry.item;
+            let Pending { started_ns, service_ns, reported, .. } = &stay.entry.item;
             let service = Service {
                 started_ns: started_ns.expect("it was taken up"),
                 finished_ns: now,
-                service_ns: handler.service_ns(task).unwrap_or(*service_ns),
-                fixed_ns: handler.fixed_ns(task),
+                service_ns: reported.service_ns.unwrap_or(*service_ns),
+                fixed_ns: reported.fixed_ns,
             };
-            let waiters = pool.leave(worker, &entry.item);
-            let free_ns = tell(shared, stamps, waiters, &end, service);
+            let waiters = pool.finish(worker, &stay.entry.item);
+            let free_ns = tell(shared, stamps, waiters, end, service);
             // What it holds is given back now, and not when the next request comes.
-            drop(entry);
+            drop(stay);
             return (pool.take(worker), free_ns);
         }
         before_ns = now;
     }
 }
 
-/// How a request ends.
-enum End {
-    Answered(Reply),
+/// Counts requests that shutdown leaves unserved, and tells their clients.
+pub(crate) fn refuse<S: System>(shared: &Shared<S>, waiters: Vec<Waiter<S::Recipient>>) {
+    for waiter in waiters {
+        shared.meters.ended(Fate::Shutdown);
+        waiter.recipient.refused();
+    }
+}
+
+/// How a flight ends.
+#[derive(Clone)]
+enum End<A> {
+    Answered(A),
     Unserved(Fate),
 }
 
@@ -136,14 +148,14 @@ struct Service {
     fixed_ns: Option<i64>,
 }
 
-/// Counts the end of each request of a flight and only then tells its client: whoever has an answer finds it
+/// Counts the end of each request of a flight and only then tells its client: a client that has an answer finds it
 /// counted, and finds the place free that it took. The first of them had the service; those who joined it cost
 /// none. Returns when that service was over, the handing over of its answer included.
-fn tell<H: Handler>(
-    shared: &Shared<H>,
+fn tell<S: System>(
+    shared: &Shared<S>,
     stamps: &StampLog,
-    waiters: Vec<Waiter>,
-    end: &End,
+    waiters: Vec<Waiter<S::Recipient>>,
+    end: End<S::Answer>,
     service: Service,
 ) -> i64 {
     let joined = Service {
@@ -154,7 +166,9 @@ fn tell<H: Handler>(
     };
     let mut over_ns = service.finished_ns;
     let services = iter::once(service).chain(iter::repeat(joined));
-    for (place, (waiter, service)) in waiters.into_iter().zip(services).enumerate() {
+    // The last one takes the answer, the others have clones.
+    let ends = iter::repeat_n(end, waiters.len());
+    for (place, ((waiter, end), service)) in waiters.into_iter().zip(ends).zip(services).enumerate() {
         let told_ns = tell_one(shared, stamps, waiter, end, service);
         if place == 0 {
             over_ns = told_ns;
@@ -164,31 +178,32 @@ fn tell<H: Handler>(
 }
 
 /// Tells one client, and returns when it was told.
-fn tell_one<H: Handler>(
-    shared: &Shared<H>,
+fn tell_one<S: System>(
+    shared: &Shared<S>,
     stamps: &StampLog,
-    waiter: Waiter,
-    end: &End,
+    waiter: Waiter<S::Recipient>,
+    end: End<S::Answer>,
     Service { started_ns, finished_ns, service_ns, fixed_ns }: Service,
 ) -> i64 {
-    let Waiter { port, queued_ns, verdict, .. } = waiter;
-    let reply = match end {
+    let Waiter { queued_ns, recipient, .. } = waiter;
+    let answer = match end {
         End::Unserved(fate) => {
-            shared.meters.ended(*fate);
-            let _ = verdict.send(Word::last(Verdict::Refused));
+            shared.meters.ended(fate);
+            recipient.refused();
             return now_ns();
         }
-        End::Answered(reply) => reply.clone(),
+        End::Answered(answer) => answer,
     };
-    // Whoever joined late saw no more of the service than the time that it was there.
+    let port = recipient.port();
+    // A request that joined late saw no more of the service than the time that it was there.
     let response_ns = finished_ns - queued_ns;
     let service_ns = service_ns.min(response_ns);
     shared.meters.answered(Times { response_ns, service_ns });
     tracing::trace!(port, response_ns, service_ns, "answered");
     // A client that goes away in this very instant has been counted already.
-    let _ = verdict.send(Word::last(Verdict::Answered(reply)));
+    recipient.answered(answer);
     // Handing the answer over keeps the worker busy as much as finding it does: some 3 % of a millisecond's
-    // service, which a station at 95 % of its capacity would else have too little of.
+    // service, which a station at 95 % of its capacity would otherwise have too little of.
     let told_ns = now_ns();
     let service = service_ns + told_ns - finished_ns;
     stamps.write(Stamp {

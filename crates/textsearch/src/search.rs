@@ -1,7 +1,8 @@
 //! A search under way.
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::lines::Found;
@@ -22,10 +23,41 @@ pub struct Search {
     parts: Box<[OnceLock<Found>]>,
     /// The next part to be taken.
     next: AtomicUsize,
+    /// Parts that were taken and not done, and whether there are any.
+    given_back: Mutex<Vec<usize>>,
+    has_given_back: AtomicBool,
     finished: AtomicUsize,
     rows: AtomicU64,
+    /// The requests that want it; [`CLOSED`] once the last has left.
+    wanted: AtomicUsize,
     cancelled: AtomicBool,
     failure: OnceLock<SearchError>,
+}
+
+/// No request wants the search any more, and none can join it.
+const CLOSED: usize = usize::MAX;
+
+/// A request's interest in a search. When the last one is dropped before the search is complete, the search is cancelled.
+#[derive(Debug)]
+pub(crate) struct Interest(Arc<Search>);
+
+impl Deref for Interest {
+    type Target = Arc<Search>;
+
+    fn deref(&self) -> &Arc<Search> {
+        &self.0
+    }
+}
+
+impl Drop for Interest {
+    fn drop(&mut self) {
+        let left = |wanted| Some(if wanted == 1 && !self.0.is_complete() { CLOSED } else { wanted - 1 });
+        if self.0.wanted.fetch_update(Ordering::AcqRel, Ordering::Acquire, left) == Ok(1)
+            && !self.0.is_complete()
+        {
+            self.0.cancel();
+        }
+    }
 }
 
 /// Whether work is left.
@@ -46,41 +78,91 @@ impl Search {
             plan,
             parts,
             next: AtomicUsize::new(0),
+            given_back: Mutex::default(),
+            has_given_back: AtomicBool::new(false),
             finished: AtomicUsize::new(0),
             rows: AtomicU64::new(0),
+            wanted: AtomicUsize::new(0),
             cancelled: AtomicBool::new(false),
             failure: OnceLock::new(),
         }
     }
 
     /// Works on parts until so much time is over, at least on one. A part takes about a millisecond; where a pattern backtracks
-    /// it can take far longer, but then it looks at [`cancel`](Self::cancel) every few sentences.
+    /// it can take far longer, but a [`cancel`](Self::cancel) then counts every few sentences.
     pub fn advance(&self, budget: Duration) -> Progress {
+        self.advance_unless(budget, &|| false)
+    }
+
+    /// As [`advance`](Self::advance), and gives a part that takes long back to others as soon as `stop` says so.
+    pub(crate) fn advance_unless(&self, budget: Duration, stop: &dyn Fn() -> bool) -> Progress {
         let begun = Instant::now();
-        let mut work = Work::new(&self.database, &self.query, &self.plan, &self.cancelled);
+        let stop = || self.is_cancelled() || stop();
+        let mut work = Work::new(&self.database, &self.query, &self.plan, &stop);
         loop {
-            let part = self.next.fetch_add(1, Ordering::Relaxed);
-            let (Some(block), Some(slot)) = (self.database.blocks.get(part), self.parts.get(part)) else {
-                // However often it is called, the counter stays near the end.
-                self.next.store(self.parts.len(), Ordering::Relaxed);
-                return Progress::AllTaken;
-            };
+            let Some(part) = self.take_part() else { return Progress::AllTaken };
+            let (block, slot) = (&self.database.blocks[part], &self.parts[part]);
             match work.part(part) {
                 Ok(Some(found)) => {
                     self.rows.fetch_add(found.rows(block, self.query.kinds()), Ordering::Relaxed);
                     let _ = slot.set(found);
                     self.finished.fetch_add(1, Ordering::Release);
                 }
-                Ok(None) => return self.stop(),
+                Ok(None) => {
+                    self.give_back(part);
+                    return if self.is_cancelled() { Progress::AllTaken } else { Progress::More };
+                }
                 Err(reason) => {
                     let _ = self.failure.set(reason);
-                    return self.stop();
+                    self.stop();
+                    return Progress::AllTaken;
                 }
             }
             if begun.elapsed() >= budget {
                 return Progress::More;
             }
         }
+    }
+
+    /// Registers a request's interest; `None` if the last one that had any has left.
+    pub(crate) fn join(self: &Arc<Self>) -> Option<Interest> {
+        let joined = |wanted| (wanted != CLOSED).then(|| wanted + 1);
+        self.wanted.fetch_update(Ordering::AcqRel, Ordering::Acquire, joined).ok()?;
+        Some(Interest(Arc::clone(self)))
+    }
+
+    /// Whether there are parts that no thread has taken.
+    pub(crate) fn has_parts(&self) -> bool {
+        self.has_given_back.load(Ordering::Acquire) || self.next.load(Ordering::Relaxed) < self.parts.len()
+    }
+
+    fn take_part(&self) -> Option<usize> {
+        if self.has_given_back.load(Ordering::Acquire) {
+            let mut given_back = self.lock();
+            if let Some(part) = given_back.pop() {
+                self.has_given_back.store(!given_back.is_empty(), Ordering::Release);
+                return Some(part);
+            }
+        }
+        let part = self.next.fetch_add(1, Ordering::Relaxed);
+        if part < self.parts.len() {
+            return Some(part);
+        }
+        // However often it is called, the counter stays near the end.
+        self.next.store(self.parts.len(), Ordering::Relaxed);
+        None
+    }
+
+    fn give_back(&self, part: usize) {
+        let mut given_back = self.lock();
+        if !self.is_cancelled() {
+            given_back.push(part);
+            self.has_given_back.store(true, Ordering::Release);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<usize>> {
+        self.given_back.lock().expect("no thread panics while it holds the parts")
     }
 
     /// Works until all is done, on this thread alone.
@@ -92,15 +174,17 @@ impl Search {
         self.failure().map_or(Ok(()), Err)
     }
 
-    /// Ends the search: whoever works on it stops within some tens of sentences, and no more parts are given out.
+    /// Ends the search: the threads that work on it stop within some tens of sentences, and no more parts are given out.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
         self.stop();
     }
 
-    fn stop(&self) -> Progress {
+    fn stop(&self) {
         self.next.store(self.parts.len(), Ordering::Relaxed);
-        Progress::AllTaken
+        let mut given_back = self.lock();
+        given_back.clear();
+        self.has_given_back.store(false, Ordering::Release);
     }
 
     /// Whether it was cancelled.

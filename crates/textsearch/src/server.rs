@@ -5,21 +5,28 @@ mod board;
 mod reload;
 mod source;
 
+use std::borrow::Cow;
 use std::mem::take;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use kendall_service::{
-    Body, Counter, Decoded, Handler, Malformed, Registry, Reply, Server, ServiceError, Step, Then,
+    Counter, Decoded, Decoding, Handler, Registry, Reply, Server, ServiceError, Step, Then, Turn,
 };
 use kendall_station::{Discipline, Job, Size};
 
+use crate::cache::Origin;
+use crate::error::SearchError;
 use crate::options::Options;
+use crate::pattern::Semantics;
+use crate::plan::Way;
 use crate::protocol::{Dialect, END, Framed, REQUEST_BYTES, TOO_BIG, fill_empty_rows, utf};
-use crate::{Form, Origin, Reading, Rows, Search, SearchError, Semantics, Way};
+use crate::rows::{Form, Reading, Rows};
+use crate::search::{Interest, Search};
 use answer::{Answer, Kept, PIECE_BYTES};
-use board::{Board, Crews, Help, Turn};
+use board::{Board, Crews, Help, Shift, Shown};
 use source::DataSource;
 
 /// The longest request that is answered, what frames it excluded: twice the longest pattern.
@@ -69,14 +76,29 @@ pub struct TextSearch {
     deadline: Duration,
     /// Whether who is served next depends on how long it takes.
     sizes_matter: bool,
-    /// Whether who interrupts a worker can only mean that its client went away.
-    is_interrupted_by_leaving: bool,
     board: Arc<Board>,
     _crews: Crews,
     kept: Kept,
     answer_bytes: usize,
     meters: Meters,
 }
+
+/// What a request comes to.
+#[derive(Clone, Debug)]
+pub enum Response {
+    /// These bytes, ready to be sent.
+    Whole(Vec<u8>),
+    /// Rows, which may be sent while they are found.
+    Rows(RowSource),
+    /// Why there is no answer.
+    Refused(Cow<'static, str>),
+    /// The end of rows that are sent already: it reaches no client.
+    End,
+}
+
+/// Rows of an answer that may still grow.
+#[derive(Clone, Debug)]
+pub struct RowSource(Arc<Answer>);
 
 /// What the system counts besides what the runtime counts.
 #[derive(Debug, Default)]
@@ -90,7 +112,6 @@ struct Meters {
     refused: Counter,
     late: Counter,
     too_big: Counter,
-    restarted: Counter,
 }
 
 /// A request in the hands of the runtime.
@@ -103,7 +124,7 @@ pub struct Task {
 /// A search, and what was made of it so far.
 #[derive(Debug)]
 struct Work {
-    search: Arc<Search>,
+    search: Interest,
     spent: Duration,
     making: Making,
 }
@@ -128,7 +149,7 @@ impl TextSearch {
         let source = DataSource::open(&options.data, &options.open, options.cache_bytes)?;
         let discipline = options.service.discipline;
         let board = Arc::new(Board::new(options.service.workers.get(), options.threads.get()));
-        let crews = Crews::start(&board, options.deadline)
+        let crews = Crews::start(&board)
             .map_err(|source| ServiceError::Start { what: "threads that search", source })?;
         Ok(Self {
             source: Arc::new(source),
@@ -140,7 +161,6 @@ impl TextSearch {
                 discipline,
                 Discipline::ShortestRemaining | Discipline::CMu | Discipline::Gittins
             ),
-            is_interrupted_by_leaving: !discipline.preempts(),
             board,
             _crews: crews,
             kept: Kept::default(),
@@ -149,20 +169,24 @@ impl TextSearch {
         })
     }
 
-    fn error(&self, words: &str) -> Reply {
-        Reply::new(self.dialect.encode_error(words), Then::Keep)
-    }
-
     /// Begins to work on a request, or says why not.
-    fn begin(&self, text: &str) -> Result<Work, Reply> {
+    fn begin(&self, text: &str) -> Result<Work, Response> {
         if self.kept.bytes() >= self.answer_bytes {
             return Err(self.refusal());
         }
         let query = self.source.cache.query(text, &self.semantics).map_err(|error| {
             self.meters.refused.inc();
-            self.error(&error.to_string())
+            Response::Refused(error.to_string().into())
         })?;
-        let (search, origin) = self.source.cache.search(&self.source.current(), &query);
+        let database = self.source.current();
+        let (search, origin) = loop {
+            let (search, origin) = self.source.cache.search(&database, &query);
+            // One that the last request before has just left is about to be cancelled.
+            match search.join() {
+                Some(search) => break (search, origin),
+                None => yield_now(),
+            }
+        };
         match origin {
             Origin::New => {
                 self.meters.searches.inc();
@@ -189,27 +213,13 @@ impl TextSearch {
         Job { size: expected_s.map_or(Size::Unknown, Size::Memoryless), ..Job::new() }
     }
 
-    /// Whoever interrupted went to somebody else, or a request of before was meant: all is searched again.
-    fn restart(&self, work: &mut Work) {
-        self.meters.restarted.inc();
-        work.search = Arc::new(work.search.database().search(work.search.query()));
-        match &mut work.making {
-            Making::Lines => {}
-            Making::Begun(answer) => answer.replace(&work.search),
-            Making::Message { rows, text } => {
-                *rows = Rows::new(Arc::clone(&work.search), self.form);
-                text.clear();
-            }
-        }
-    }
-
     /// What to do with what was found so far.
-    fn hand_out(&self, work: &mut Work, attained: f64) -> Step {
+    fn hand_out(&self, work: &mut Work, attained: f64) -> Step<Response> {
         match &mut work.making {
             Making::Lines if work.search.rows_found() > 0 => {
                 let answer = Arc::new(Answer::new(Arc::clone(&work.search), self.form, &self.kept));
                 work.making = Making::Begun(Arc::clone(&answer));
-                Step::Begun { reply: Reply { body: Body::Stream(answer), then: Then::Keep }, attained }
+                Step::Begun { answer: Response::Rows(RowSource(answer)), attained }
             }
             Making::Lines => Step::Continue { attained },
             Making::Begun(answer) => {
@@ -221,21 +231,20 @@ impl TextSearch {
                 if text.len() <= utf::MESSAGE_BYTES {
                     return Step::Continue { attained };
                 }
-                work.search.cancel();
                 Step::Done(self.message(take(text)))
             }
         }
     }
 
     /// The answer of a search that has found all.
-    fn complete(&self, work: &mut Work) -> Reply {
+    fn complete(&self, work: &mut Work) -> Response {
         self.meters.rows.inc_by(work.search.rows_found());
         self.source.keep(&work.search);
         match &mut work.making {
             Making::Lines => self.lines(&work.search),
             Making::Begun(answer) => {
                 answer.grew();
-                nothing_more()
+                Response::End
             }
             Making::Message { rows, text } => {
                 rows.read(text, utf::MESSAGE_BYTES + 1);
@@ -245,21 +254,20 @@ impl TextSearch {
     }
 
     /// A short answer as it is, a long one as it will be read.
-    fn lines(&self, search: &Arc<Search>) -> Reply {
+    fn lines(&self, search: &Arc<Search>) -> Response {
         let mut bytes = Vec::new();
         if self.rows(search).read(&mut bytes, PIECE_BYTES) == Reading::End {
             if self.form == Form::Sentence {
                 fill_empty_rows(&mut bytes, 0);
             }
             bytes.push(END);
-            return Reply::new(bytes, Then::Keep);
+            return Response::Whole(bytes);
         }
-        let answer = Answer::new(Arc::clone(search), self.form, &self.kept);
-        Reply { body: Body::Stream(Arc::new(answer)), then: Then::Keep }
+        Response::Rows(RowSource(Arc::new(Answer::new(Arc::clone(search), self.form, &self.kept))))
     }
 
     /// One message of these rows, or of the words that it would be too long.
-    fn message(&self, mut rows: Vec<u8>) -> Reply {
+    fn message(&self, mut rows: Vec<u8>) -> Response {
         if self.form == Form::Sentence {
             fill_empty_rows(&mut rows, 0);
         }
@@ -268,56 +276,46 @@ impl TextSearch {
         if &bytes[utf::LENGTH_BYTES..] == TOO_BIG.as_bytes() {
             self.meters.too_big.inc();
         }
-        Reply::new(bytes, Then::Keep)
+        Response::Whole(bytes)
     }
 
     /// The end of a search that cannot go on.
-    fn fail(&self, work: &Work, why: &str) -> Reply {
+    fn fail(&self, work: &Work, why: String) -> Response {
         self.source.keep(&work.search);
         match &work.making {
             Making::Begun(answer) => {
-                answer.fail(why);
-                nothing_more()
+                answer.fail(&why);
+                Response::End
             }
-            Making::Lines | Making::Message { .. } => self.error(why),
+            Making::Lines | Making::Message { .. } => Response::Refused(why.into()),
         }
     }
 }
 
-/// What ends the work of an answer that is sent already; it reaches nobody.
-fn nothing_more() -> Reply {
-    Reply::new(Vec::new(), Then::Keep)
-}
-
 impl Handler for TextSearch {
     type Task = Task;
+    type Answer = Response;
 
     fn max_request_bytes(&self) -> usize {
         REQUEST_BYTES
     }
 
-    fn decode(&self, bytes: &[u8]) -> Result<Option<Decoded<Task>>, Malformed> {
+    fn decode(&self, bytes: &[u8]) -> Decoding<Self> {
         let Some(Framed { used_bytes, text }) = self.dialect.decode_request(bytes) else { return Ok(None) };
-        let refused = |words: &str| {
+        let refused = |words: String| {
             self.meters.refused.inc();
-            Decoded::Answer { used_bytes, reply: self.error(words), body: None }
+            Decoded::answer(used_bytes, Response::Refused(words.into()))
         };
         Ok(Some(match text {
             // Many may wait, so what each of them keeps is small.
-            Ok(text) if text.len() > TEXT_BYTES => refused(&format!(
+            Ok(text) if text.len() > TEXT_BYTES => refused(format!(
                 "the request has more than the {TEXT_BYTES} bytes that are read: name fewer types, or make the pattern shorter"
             )),
             Ok(text) => {
-                let key = Some(text.clone().into_bytes());
-                Decoded::Work {
-                    used_bytes,
-                    job: self.job(&text),
-                    task: Task { text, work: None },
-                    key,
-                    body: None,
-                }
+                let key = text.clone().into_bytes();
+                Decoded::work(used_bytes, self.job(&text), Task { text, work: None }).sharing(key)
             }
-            Err(error) => refused(&error.to_string()),
+            Err(error) => refused(error.to_string()),
         }))
     }
 
@@ -326,51 +324,60 @@ impl Handler for TextSearch {
     }
 
     /// A unit is a microsecond.
-    fn advance(&self, worker: usize, task: &mut Task, units: u64) -> Step {
+    fn advance(&self, task: &mut Task, turn: &mut Turn<Response>) -> Step<Response> {
         let begun = Instant::now();
         let (work, help) = match &mut task.work {
             Some(work) => (work, Help::Wanted),
             none => match self.begin(&task.text) {
                 Ok(work) => (none.insert(work), Help::NotYet),
-                Err(reply) => return Step::Done(reply),
+                Err(answer) => return Step::Done(answer),
             },
         };
-        if work.search.is_cancelled() {
-            self.restart(work);
-        }
-        let (budget, until) =
-            (Duration::from_micros(units), begun + self.deadline.saturating_sub(work.spent));
-        let turn = self.board.work(worker, &work.search, budget, until, help);
+        let shown = self.board.work(
+            &work.search,
+            &Shift {
+                worker: turn.worker(),
+                interrupt: turn.interrupt(),
+                budget: Duration::from_micros(turn.units()),
+                until: begun + self.deadline.saturating_sub(work.spent),
+                help,
+            },
+        );
         let took = begun.elapsed();
         work.spent += took;
-        match turn {
-            Turn::More => self.hand_out(work, took.as_secs_f64()),
-            Turn::Interrupted => Step::Continue { attained: took.as_secs_f64() },
-            Turn::Complete => Step::Done(self.complete(work)),
-            Turn::Failed => {
+        match shown {
+            Shown::More => self.hand_out(work, took.as_secs_f64()),
+            Shown::Complete => Step::Done(self.complete(work)),
+            Shown::Failed => {
                 let why = work.search.failure().map(ToString::to_string).unwrap_or_default();
-                Step::Done(self.fail(work, &why))
+                Step::Done(self.fail(work, why))
             }
-            Turn::Late => {
+            Shown::Late => {
                 self.meters.late.inc();
                 let why = format!(
                     "the search took longer than the {:?} that this server spends on a request: make the pattern simpler, or \
                      name fewer types",
                     self.deadline
                 );
-                Step::Done(self.fail(work, &why))
+                Step::Done(self.fail(work, why))
             }
         }
     }
 
-    fn interrupt(&self, worker: usize) {
-        if self.is_interrupted_by_leaving {
-            self.board.interrupt(worker);
-        }
+    fn encode(&self, answer: Response) -> Reply {
+        let bytes = match answer {
+            Response::Whole(bytes) => bytes,
+            Response::Rows(RowSource(rows)) => return Reply::stream(rows, Then::Keep),
+            Response::Refused(why) => self.dialect.encode_error(&why),
+            Response::End => Vec::new(),
+        };
+        Reply::new(bytes, Then::Keep)
     }
 
-    fn refusal(&self) -> Reply {
-        self.error("the server has no room for this request now, or shuts down; ask again later")
+    fn refusal(&self) -> Response {
+        Response::Refused(
+            "the server has no room for this request now, or shuts down; ask again later".into(),
+        )
     }
 
     fn register(&self, registry: &mut Registry) {
@@ -392,7 +399,6 @@ impl Handler for TextSearch {
         add("refused", "Requests whose pattern or types were refused", &self.meters.refused);
         add("late", "Searches that were given up at the deadline", &self.meters.late);
         add("too_big", "Answers that were longer than a message", &self.meters.too_big);
-        add("restarted", "Searches that were interrupted by mistake and begun again", &self.meters.restarted);
         add("reloads", "Times that the data was read again", &self.source.reloads);
         add("failed_reloads", "Times that it could not be", &self.source.failed_reloads);
     }

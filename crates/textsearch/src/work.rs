@@ -1,7 +1,6 @@
 //! What a plan does with one block.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::data::block::Block;
 use crate::index::evaluate::Bits;
@@ -12,7 +11,7 @@ use crate::query::Checks;
 use crate::scan::dfa::{Verdict, line_of};
 use crate::{Database, Query, SearchError};
 
-/// Between two looks at whether the search was cancelled, so many sentences are tried one by one.
+/// How many sentences are tried one by one between two checks of whether to stop.
 const BETWEEN_LOOKS: usize = 64;
 
 /// Does a plan block by block, with room that is used again.
@@ -20,7 +19,8 @@ pub(crate) struct Work<'a> {
     database: &'a Database,
     query: &'a Query,
     plan: &'a Plan,
-    cancelled: &'a AtomicBool,
+    /// Whether to stop in the middle of a block.
+    stop: &'a dyn Fn() -> bool,
     /// Lines that may match.
     candidates: LineSet,
     /// Lines that contain what they must.
@@ -32,13 +32,13 @@ impl<'a> Work<'a> {
         database: &'a Database,
         query: &'a Query,
         plan: &'a Plan,
-        cancelled: &'a AtomicBool,
+        stop: &'a dyn Fn() -> bool,
     ) -> Self {
         let (candidates, found) = Default::default();
-        Self { database, query, plan, cancelled, candidates, found }
+        Self { database, query, plan, stop, candidates, found }
     }
 
-    /// The answer of a block; `None` if the search was cancelled meanwhile.
+    /// The answer of a block; `None` if it was stopped meanwhile.
     pub(crate) fn part(&mut self, number: usize) -> Result<Option<Found>, SearchError> {
         let block = &self.database.blocks[number];
         let stretches = block.lines_of(self.query.kinds());
@@ -67,12 +67,12 @@ impl<'a> Work<'a> {
         Ok(Some(Found::new(&self.found, block)))
     }
 
-    /// Tries each line that was found by itself; `false` if the search was cancelled.
+    /// Tries each line that was found by itself; `false` if it was stopped.
     fn check(&mut self, block: &Block) -> Result<bool, SearchError> {
         std::mem::swap(&mut self.found, &mut self.candidates);
         self.found.clear(block.lines());
         for (count, line) in self.candidates.iter().enumerate() {
-            if count.is_multiple_of(BETWEEN_LOOKS) && self.cancelled.load(Ordering::Relaxed) {
+            if count.is_multiple_of(BETWEEN_LOOKS) && (self.stop)() {
                 return Ok(false);
             }
             if self.query.is_match(block.sentence(line))? {
@@ -89,7 +89,7 @@ impl<'a> Work<'a> {
     ) -> Result<Option<Found>, SearchError> {
         let kinds = self.query.kinds();
         for line in stretches.iter().cloned().flatten() {
-            if line.is_multiple_of(BETWEEN_LOOKS) && self.cancelled.load(Ordering::Relaxed) {
+            if line.is_multiple_of(BETWEEN_LOOKS) && (self.stop)() {
                 return Ok(None);
             }
             let wanted = kinds.is_empty() || kinds.binary_search(&block.kind(line)).is_ok();
@@ -110,7 +110,7 @@ impl<'a> Work<'a> {
         let starts = block.starts();
         for lines in stretches {
             for first in lines.clone().step_by(BETWEEN_LOOKS) {
-                if self.cancelled.load(Ordering::Relaxed) {
+                if (self.stop)() {
                     return Ok(None);
                 }
                 let some = first..(first + BETWEEN_LOOKS).min(lines.end);

@@ -84,6 +84,12 @@ impl Acks {
         self.at_once || !self.each.is_empty() || self.due.is_some_and(|due| due <= now)
     }
 
+    /// Whether echoes remain for later messages. The next message must not acknowledge their blocks out of order: the
+    /// reference would compute nonsense from the echo of a block that a range has acknowledged.
+    pub(super) fn has_more(&self) -> bool {
+        !self.each.is_empty()
+    }
+
     /// When an acknowledgment is to leave, if one waits.
     pub(super) fn deadline(&self) -> Option<Duration> {
         if self.at_once || !self.each.is_empty() { Some(Duration::ZERO) } else { self.due }

@@ -102,6 +102,11 @@ impl MessageLayer {
         }
     }
 
+    /// Tells the layer how long the handshake's round trip took, before any message: its first time-outs follow from it.
+    pub fn assume_rtt(&mut self, handshake: Duration) {
+        self.recovery.rtt.assume(handshake);
+    }
+
     /// Takes bytes to send while the buffer has space; returns how many.
     pub fn write(&mut self, bytes: &[u8]) -> usize {
         if self.state != LayerState::Open {
@@ -229,3 +234,6 @@ impl MessageLayer {
         self.acks.clear();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -184,7 +184,8 @@ impl MessageLayer {
         let first = self.receive.acknowledged();
         // A peer of ours reads ranges from the extension, which has space for more and larger ones.
         let in_extension = matches!(self.peer, Peer::Ours { .. }) && padding.len() > FIXED_BYTES;
-        let islands = || self.receive.islands().filter(|_| !in_extension);
+        let more_echoes = self.acks.has_more();
+        let islands = || self.receive.islands().filter(|_| !in_extension && !more_echoes);
         let acks = AckFields::new(first, islands());
         if self.config.extension {
             let limit = self.receive.limit();

@@ -463,3 +463,6 @@ impl Recovery {
         self.records.capacity() * size_of::<Record>()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,6 +37,14 @@ impl Rtt {
         self.smoothed = (self.smoothed * 7 + adjusted) / 8;
     }
 
+    /// Takes the round-trip time of a handshake in place of the initial estimate: RFC 9002, section 6.2.2. It is no
+    /// sample, because a handshake takes longer than a message.
+    pub fn assume(&mut self, handshake: Duration) {
+        if self.min.is_none() {
+            (self.latest, self.smoothed, self.variation) = (handshake, handshake, handshake / 2);
+        }
+    }
+
     /// The most recent sample.
     pub fn latest(&self) -> Duration {
         self.latest
@@ -78,6 +86,8 @@ mod tests {
     fn the_estimate_follows_rfc_9002() {
         let mut rtt = Rtt::default();
         assert_eq!(rtt.probe_timeout(Duration::ZERO), Duration::from_millis(999));
+        rtt.assume(80 * MS);
+        assert_eq!((rtt.probe_timeout(Duration::ZERO), rtt.min()), (240 * MS, None));
         rtt.update(100 * MS, 50 * MS);
         assert_eq!((rtt.smoothed(), rtt.variation(), rtt.min()), (100 * MS, 50 * MS, Some(100 * MS)));
         rtt.update(140 * MS, 20 * MS);

@@ -35,7 +35,9 @@ pub(crate) fn bulk(
     let mut world = World::new([&forward, &back], seed);
     for (index, algorithm) in algorithms.iter().enumerate() {
         let starts = Duration::from_millis(100 * index as u64);
-        let config = || MessageConfig { algorithm: *algorithm, ..MessageConfig::default() };
+        // Chicago as the reference has it: a peer that acknowledges every message.
+        let extension = !matches!(algorithm, Algorithm::Chicago | Algorithm::ChicagoExact);
+        let config = || MessageConfig { algorithm: *algorithm, extension, ..MessageConfig::default() };
         let sender = Script { ending: Ending::Never, ..Script::bulk(u64::MAX >> 8) }.from(starts);
         let receiver = Script { ending: Ending::Never, ..Script::silent() };
         world.connect([config(), config()], [sender, receiver], seed * 100 + index as u64);

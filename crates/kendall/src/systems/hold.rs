@@ -1,9 +1,10 @@
 //! The synthetic server, as `kendall serve`, URLs and experiment files know it.
 
-use std::num::NonZeroUsize;
+use std::net::SocketAddr;
+use std::num::{NonZeroU32, NonZeroUsize};
 
-use kendall_hold::{Config, HoldWorkload, How, Options};
-use kendall_lab::{Home, Kind, Parameter, Serving, Settings, System, named_law};
+use kendall_hold::{Config, Dialect, HoldSessionWorkload, HoldWorkload, How, Options};
+use kendall_lab::{Home, Kind, LoadResult, Parameter, Serving, Settings, System, named_law};
 use kendall_link::relay::Transport;
 use kendall_station::{Discipline, Law, Servers};
 
@@ -56,18 +57,37 @@ pub(super) const HOLD: System = System {
         Parameter {
             name: "busy",
             help: "whether a worker computes for the drawn time instead of sleeping: on or off",
-            kind: Kind::Word(check_busy),
+            kind: Kind::Word(check_switch),
+            default: Some("off"),
+        },
+        Parameter {
+            name: "sessions",
+            help: "whether users hold sessions, and answers arrive on the session of the user that a request names: on or off",
+            kind: Kind::Word(check_switch),
             default: Some("off"),
         },
     ],
-    workload: &[],
+    workload: &[
+        Parameter {
+            name: "users",
+            help: "users who hold a session each, for a server with --sessions on; without it, requests have connections",
+            kind: Kind::Whole { least: 1, most: 100_000 },
+            default: None,
+        },
+        Parameter {
+            name: "others-percent",
+            help: "share of the requests of users whose answer arrives on the session of another user",
+            kind: Kind::Number { least: 0.0, most: 100.0 },
+            default: Some("0"),
+        },
+    ],
     station: |server| {
         let servers =
             server.whole("workers").and_then(|workers| u32::try_from(workers).ok()).and_then(Servers::new);
         (servers.expect("between 1 and 1024 workers"), discipline(server))
     },
     transport: |_| Transport::Tcp,
-    load: |address, _, seed| Ok(Box::new(HoldWorkload::new(address, seed))),
+    load,
     serve,
 };
 
@@ -79,11 +99,18 @@ fn bounded(why: String) -> Result<(), String> {
     if why.starts_with("must be") { Err(why) } else { Ok(()) }
 }
 
-fn check_busy(word: &str) -> Result<(), String> {
+fn check_switch(word: &str) -> Result<(), String> {
     match word {
         "on" | "off" => Ok(()),
         _ => Err(format!("must be on or off, not {word:?}")),
     }
+}
+
+fn load(address: SocketAddr, workload: &Settings, seed: u64) -> LoadResult {
+    let users = workload.whole("users").and_then(|users| NonZeroU32::new(u32::try_from(users).ok()?));
+    let Some(users) = users else { return Ok(Box::new(HoldWorkload::new(address, seed))) };
+    let to_others = workload.number("others-percent").expect("it has a default") / 100.0;
+    Ok(Box::new(HoldSessionWorkload::new(address, seed, users, to_others)))
 }
 
 fn discipline(server: &Settings) -> Discipline {
@@ -116,6 +143,7 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving)
         law: law(server)?,
         seed: server.whole("seed").expect("seed has a default"),
         how: if server.word("busy") == Some("on") { How::Computing } else { How::Sleeping },
+        dialect: if server.word("sessions") == Some("on") { Dialect::Sessions } else { Dialect::Requests },
     };
     kendall_hold::serve(options, ready).map_err(|error| error.to_string())
 }

@@ -11,6 +11,7 @@ use rustls::ClientConnection;
 use crate::connection::Stamps;
 use crate::dialog::{AnswerRead, Dialog, Dialogs, Transport, UNREAD_AT_MOST_BYTES, Wire};
 use crate::ledger::OutgoingRequest;
+use crate::poll::reactor::PendingRequest;
 use crate::poll::socket::{Inbox, Socket, Stamped};
 use crate::request::{Request, Reuse};
 use crate::schedule::Due;
@@ -40,11 +41,11 @@ enum Layer {
 }
 
 /// The request that a connection carries.
-pub(crate) struct Out {
-    pub(crate) due: Due,
-    pub(crate) request: Request,
-    pub(crate) deadline_ns: i64,
-    pub(crate) stamps: Stamps,
+struct Out {
+    due: Due,
+    request: Request,
+    deadline_ns: i64,
+    stamps: Stamps,
     handing: Handing,
 }
 
@@ -156,9 +157,9 @@ impl Carrier {
         self.out = Some(Out { due, request, deadline_ns, stamps: Stamps::default(), handing });
     }
 
-    /// The request that it carries.
-    pub(crate) fn out(&self) -> Option<&Out> {
-        self.out.as_ref()
+    /// When the request that it carries is given up; `None` if it carries none.
+    pub(crate) fn deadline_ns(&self) -> Option<i64> {
+        self.out.as_ref().map(|out| out.deadline_ns)
     }
 
     /// When the kernel had the first byte of the request that it carries.
@@ -167,8 +168,9 @@ impl Carrier {
     }
 
     /// Gives up the request that it carries.
-    pub(crate) fn take_out(&mut self) -> Option<Out> {
-        self.out.take()
+    pub(crate) fn take_out(&mut self) -> Option<PendingRequest> {
+        let Out { due, request, deadline_ns, stamps, .. } = self.out.take()?;
+        Some(PendingRequest { due, class: request.class, stamps, deadline_ns })
     }
 
     /// Whether the generator must not be late to hear from it: its request is not yet handed over.

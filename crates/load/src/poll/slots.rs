@@ -1,7 +1,5 @@
 //! Places of connections, with keys that are never the same for two of them.
 
-use crate::poll::carrier::Carrier;
-
 /// Where a connection is, and which of those that were there. An event of the kernel that was on its way when its
 /// connection was closed finds no other in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,40 +19,45 @@ impl Key {
 }
 
 /// The connections. There are no more places than connections were open at once.
-#[derive(Default)]
-pub(crate) struct Slots {
-    places: Vec<(u32, Option<Carrier>)>,
+pub(crate) struct Slots<T> {
+    places: Vec<(u32, Option<T>)>,
     free: Vec<u32>,
 }
 
-impl Slots {
-    pub(crate) fn insert(&mut self, carrier: Carrier) -> Key {
+impl<T> Default for Slots<T> {
+    fn default() -> Self {
+        Self { places: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slots<T> {
+    pub(crate) fn insert(&mut self, connection: T) -> Key {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push((0, None));
             (self.places.len() - 1) as u32
         });
         let (generation, slot) = &mut self.places[place as usize];
-        *slot = Some(carrier);
+        *slot = Some(connection);
         Key { place, generation: *generation }
     }
 
-    pub(crate) fn get(&mut self, key: Key) -> Option<&mut Carrier> {
+    pub(crate) fn get(&mut self, key: Key) -> Option<&mut T> {
         let (generation, slot) = self.places.get_mut(key.place as usize)?;
         slot.as_mut().filter(|_| *generation == key.generation)
     }
 
-    pub(crate) fn remove(&mut self, key: Key) -> Option<Carrier> {
+    pub(crate) fn remove(&mut self, key: Key) -> Option<T> {
         let (generation, slot) = self.places.get_mut(key.place as usize)?;
         if *generation != key.generation {
             return None;
         }
-        let carrier = slot.take()?;
+        let connection = slot.take()?;
         *generation = generation.wrapping_add(1);
         self.free.push(key.place);
-        Some(carrier)
+        Some(connection)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Key, &Carrier)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
         self.places.iter().zip(0..).filter_map(|((generation, slot), place)| {
             Some((Key { place, generation: *generation }, slot.as_ref()?))
         })

@@ -4,5 +4,6 @@
 mod echo;
 mod overload;
 mod run;
+mod sessions;
 mod timing;
 mod wire;

@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-use kendall_service::{Config, Decoded, Handle, Handler, Malformed, Reply, Server, ServiceError, Step, Then};
+use kendall_service::{
+    Config, Decoded, Decoding, Handle, Handler, Malformed, Reply, Server, ServiceError, Step, Then, Turn,
+};
 use kendall_station::{Job, Size};
 
 /// Longer than anything here takes, so that a test that hangs fails instead.
@@ -42,10 +44,10 @@ impl Gate {
 #[derive(Default)]
 pub(crate) struct Lines {
     gate: Arc<Gate>,
-    told: AtomicBool,
 }
 
 const SAME: &[u8] = b"same";
+const BYE: &str = "bye";
 
 pub(crate) enum Task {
     Work { done: u64, of: u64 },
@@ -54,61 +56,49 @@ pub(crate) enum Task {
     Panic,
 }
 
-fn line(text: impl Into<String>, then: Then) -> Reply {
-    let bytes = (text.into() + "\n").into_bytes();
-    Reply::new(bytes, then)
-}
-
 impl Handler for Lines {
     type Task = Task;
+    type Answer = String;
 
     fn max_request_bytes(&self) -> usize {
         MAX_BYTES
     }
 
-    fn decode(&self, bytes: &[u8]) -> Result<Option<Decoded<Task>>, Malformed> {
+    fn decode(&self, bytes: &[u8]) -> Decoding<Self> {
         let Some(end) = bytes.iter().position(|&byte| byte == b'\n') else { return Ok(None) };
-        let used_bytes = end + 1;
         let text = std::str::from_utf8(&bytes[..end]).unwrap_or("");
         let (verb, number) = text.split_once(' ').unwrap_or((text, "0"));
         let number = number.parse().unwrap_or(0);
-        let work = |weight, size, task, key| Decoded::Work {
-            used_bytes,
-            job: Job { weight, size, attained: 0.0 },
-            task,
-            key,
-            body: None,
-        };
+        let work = |weight, size, task| Decoded::work(end + 1, Job { weight, size, attained: 0.0 }, task);
+        let hold = || work(number as f64, Size::Unknown, Task::Hold { weight: number });
         Ok(Some(match verb {
-            "work" => work(1.0, Size::Exactly(number as f64), Task::Work { done: 0, of: number }, None),
-            "hold" => work(number as f64, Size::Unknown, Task::Hold { weight: number }, None),
-            "same" => work(number as f64, Size::Unknown, Task::Hold { weight: number }, Some(SAME.into())),
-            "tell" => work(99.0, Size::Unknown, Task::Tell, None),
-            "panic" => work(1.0, Size::Unknown, Task::Panic, None),
-            "now" => Decoded::Answer { used_bytes, reply: line("now", Then::Keep), body: None },
-            "quit" => Decoded::Answer { used_bytes, reply: line("bye", Then::Close), body: None },
+            "work" => work(1.0, Size::Exactly(number as f64), Task::Work { done: 0, of: number }),
+            "hold" => hold(),
+            "same" => hold().sharing(SAME.into()),
+            "tell" => work(99.0, Size::Unknown, Task::Tell),
+            "panic" => work(1.0, Size::Unknown, Task::Panic),
+            "now" => Decoded::answer(end + 1, "now".into()),
+            "quit" => Decoded::answer(end + 1, BYE.into()),
             _ => return Err(Malformed),
         }))
     }
 
-    fn advance(&self, _: usize, task: &mut Task, units: u64) -> Step {
+    fn advance(&self, task: &mut Task, turn: &mut Turn<String>) -> Step<String> {
         match task {
             Task::Work { done, of } => {
-                let more = units.min(*of - *done);
+                let more = turn.units().min(*of - *done);
                 *done += more;
                 if done == of {
-                    Step::Done(line(format!("done {of}"), Then::Keep))
+                    Step::Done(format!("done {of}"))
                 } else {
                     Step::Continue { attained: more as f64 }
                 }
             }
             Task::Tell => {
-                self.told.store(true, Ordering::SeqCst);
-                Step::Done(line("told", Then::Keep))
+                turn.answer_besides(SAME.into(), "besides".into());
+                Step::Done("told".into())
             }
-            Task::Hold { .. } if self.gate.open.load(Ordering::SeqCst) => {
-                Step::Done(line("held", Then::Keep))
-            }
+            Task::Hold { .. } if self.gate.open.load(Ordering::SeqCst) => Step::Done("held".into()),
             Task::Hold { weight } => {
                 sleep(Duration::from_millis(1));
                 *self.gate.chunks.lock().unwrap().entry(*weight).or_default() += 1;
@@ -118,16 +108,13 @@ impl Handler for Lines {
         }
     }
 
-    fn answered_besides(&self) -> Vec<(Vec<u8>, Reply)> {
-        if self.told.swap(false, Ordering::SeqCst) {
-            vec![(SAME.into(), line("besides", Then::Keep))]
-        } else {
-            Vec::new()
-        }
+    fn encode(&self, answer: String) -> Reply {
+        let then = if answer == BYE { Then::Close } else { Then::Keep };
+        Reply::new((answer + "\n").into_bytes(), then)
     }
 
-    fn refusal(&self) -> Reply {
-        line("no", Then::Keep)
+    fn refusal(&self) -> String {
+        "no".into()
     }
 }
 
@@ -146,7 +133,7 @@ pub(crate) fn config(workers: usize) -> Config {
 impl Running {
     pub(crate) fn new(config: Config) -> Self {
         let gate = Arc::new(Gate::default());
-        let server = Server::bind(config, Lines { gate: Arc::clone(&gate), ..Lines::default() }).unwrap();
+        let server = Server::bind(config, Lines { gate: Arc::clone(&gate) }).unwrap();
         let (address, metrics, handle) = (server.local_addr(), server.metrics_addr(), server.handle());
         Self { address, metrics, handle, gate, thread: Some(thread::spawn(move || server.run())) }
     }

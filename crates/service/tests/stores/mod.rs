@@ -20,8 +20,8 @@ use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use kendall_service::{
-    Body, BodyFuture, Config, Decoded, Handle, Handler, Malformed, Reader, Reply, Server, ServiceError, Sink,
-    Source, Step, Then, Whole,
+    BodyFuture, Config, Decoded, Decoding, Handle, Handler, Malformed, Reader, Reply, Server, ServiceError,
+    Sink, Source, Step, Then, Turn, Whole,
 };
 use kendall_station::Job;
 use tokio::sync::watch;
@@ -64,6 +64,14 @@ pub(crate) enum Task {
     Crash { begun: bool },
 }
 
+/// What a request comes to.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    Text(&'static str),
+    Rows(Arc<Rows>),
+    Refused,
+}
+
 /// A body in memory, in rooms of odd sizes.
 #[derive(Debug)]
 struct Store {
@@ -73,7 +81,7 @@ struct Store {
     gate: Arc<Gate>,
 }
 
-impl Sink for Store {
+impl Sink<Answer> for Store {
     fn length(&self) -> u64 {
         self.length
     }
@@ -93,15 +101,19 @@ impl Sink for Store {
         self.gate.truncated.fetch_add(1, Ordering::SeqCst);
     }
 
-    fn finish(self: Box<Self>, reply: Reply) -> (Box<dyn Reader>, Then) {
+    fn wanted(&self) -> fn(&Answer) -> bool {
+        |answer| !matches!(answer, Answer::Text("no\n"))
+    }
+
+    fn finish(self: Box<Self>, _: Answer) -> (Box<dyn Reader>, Then) {
         assert_eq!(self.bytes.len() as u64, self.length);
-        (Box::new(Whole::new(self.bytes)), reply.then)
+        (Box::new(Whole::new(self.bytes)), Then::Keep)
     }
 }
 
 /// Rows as far as they are done.
 #[derive(Debug)]
-struct Rows {
+pub(crate) struct Rows {
     done: watch::Receiver<u64>,
     gate: Arc<Gate>,
 }
@@ -137,43 +149,43 @@ impl Reader for RowReader {
 
 impl Stores {
     /// Begins an answer of rows.
-    fn begin(&self) -> (watch::Sender<u64>, Step) {
+    fn begin(&self) -> (watch::Sender<u64>, Step<Answer>) {
         let (sender, done) = watch::channel(1);
-        let body = Body::Stream(Arc::new(Rows { done, gate: Arc::clone(&self.gate) }));
-        (sender, Step::Begun { reply: Reply { body, then: Then::Keep }, attained: 1.0 })
+        let answer = Answer::Rows(Arc::new(Rows { done, gate: Arc::clone(&self.gate) }));
+        (sender, Step::Begun { answer, attained: 1.0 })
     }
 }
 
 impl Handler for Stores {
     type Task = Task;
+    type Answer = Answer;
 
     fn max_request_bytes(&self) -> usize {
         64
     }
 
-    fn decode(&self, bytes: &[u8]) -> Result<Option<Decoded<Task>>, Malformed> {
+    fn decode(&self, bytes: &[u8]) -> Decoding<Self> {
         let Some(end) = bytes.iter().position(|&byte| byte == b'\n') else { return Ok(None) };
         let used_bytes = end + 1;
         let (verb, number) =
             std::str::from_utf8(&bytes[..end]).ok().and_then(|text| text.split_once(' ')).ok_or(Malformed)?;
         let length = number.parse().map_err(|_| Malformed)?;
         let store = Store { bytes: Vec::new(), room: [0; 777], length, gate: Arc::clone(&self.gate) };
-        let body: Option<Box<dyn Sink>> = Some(Box::new(store));
-        let work = |task, key, body| Decoded::Work { used_bytes, job: Job::new(), task, key, body };
+        let work = |task| Decoded::work(used_bytes, Job::new(), task);
         Ok(Some(match verb {
-            "put" => Decoded::Answer { used_bytes, reply: Reply::new(b"put".into(), Then::Keep), body },
-            "work" => work(Task::Work { then: "done" }, None, body),
-            "vain" => work(Task::Work { then: "no\n" }, None, body),
-            "hold" => work(Task::Hold, None, body),
-            "same" => work(Task::Hold, Some(b"same".into()), body),
-            "rows" => work(Task::Rows { to: length, done: None }, Some(bytes.into()), None),
-            "crash" => work(Task::Crash { begun: false }, None, None),
+            "put" => Decoded::answer(used_bytes, Answer::Text("put")).with_body(store),
+            "work" => work(Task::Work { then: "done" }).with_body(store),
+            "vain" => work(Task::Work { then: "no\n" }).with_body(store),
+            "hold" => work(Task::Hold).with_body(store),
+            "same" => work(Task::Hold).sharing(b"same".into()).with_body(store),
+            "rows" => work(Task::Rows { to: length, done: None }).sharing(bytes.into()),
+            "crash" => work(Task::Crash { begun: false }),
             _ => return Err(Malformed),
         }))
     }
 
-    fn advance(&self, _: usize, task: &mut Task, _: u64) -> Step {
-        let done = |text: &str| Step::Done(Reply::new(text.into(), Then::Keep));
+    fn advance(&self, task: &mut Task, _: &mut Turn<Answer>) -> Step<Answer> {
+        let done = |text| Step::Done(Answer::Text(text));
         self.gate.chunks.fetch_add(1, Ordering::SeqCst);
         match task {
             Task::Work { then } => return done(then),
@@ -204,12 +216,16 @@ impl Handler for Stores {
         Step::Continue { attained: 1.0 }
     }
 
-    fn wants_body(&self, reply: &Reply) -> bool {
-        !matches!(&reply.body, Body::Bytes(bytes) if bytes == b"no\n")
+    fn encode(&self, answer: Answer) -> Reply {
+        match answer {
+            Answer::Text(text) => Reply::new(text.into(), Then::Keep),
+            Answer::Rows(rows) => Reply::stream(rows, Then::Keep),
+            Answer::Refused => Reply::new(b"refused\n".into(), Then::Close),
+        }
     }
 
-    fn refusal(&self) -> Reply {
-        Reply::new(b"refused\n".into(), Then::Close)
+    fn refusal(&self) -> Answer {
+        Answer::Refused
     }
 }
 

@@ -11,7 +11,8 @@ use kendall_service::{BodyFuture, Reader, Source};
 use tokio::sync::watch;
 
 use crate::protocol::{END, error_row, fill_empty_rows};
-use crate::{Form, Reading, Rows, Search};
+use crate::rows::{Form, Reading, Rows};
+use crate::search::Search;
 
 /// Rows are handed over in pieces of about this.
 pub(crate) const PIECE_BYTES: usize = 64 * 1024;
@@ -30,23 +31,19 @@ impl Kept {
 #[derive(Debug)]
 pub(crate) struct Answer {
     form: Form,
-    state: watch::Sender<State>,
+    search: Arc<Search>,
+    /// Why it ended early, if it did. Readers are told of each change, and when more is found.
+    failed: watch::Sender<Option<Arc<str>>>,
     kept: Kept,
     counted: AtomicUsize,
-}
-
-#[derive(Clone, Debug)]
-struct State {
-    search: Arc<Search>,
-    /// Why it ended early.
-    failed: Option<Arc<str>>,
 }
 
 impl Answer {
     pub(crate) fn new(search: Arc<Search>, form: Form, kept: &Kept) -> Self {
         let answer = Self {
             form,
-            state: watch::Sender::new(State { search, failed: None }),
+            search,
+            failed: watch::Sender::new(None),
             kept: kept.clone(),
             counted: AtomicUsize::new(0),
         };
@@ -56,22 +53,17 @@ impl Answer {
 
     /// More was found, or all.
     pub(crate) fn grew(&self) {
-        self.state.send_modify(|_| ());
+        self.failed.send_modify(|_| ());
         self.count();
-    }
-
-    /// The search was begun anew.
-    pub(crate) fn replace(&self, search: &Arc<Search>) {
-        self.state.send_modify(|state| state.search = Arc::clone(search));
     }
 
     /// It ends here, for this reason.
     pub(crate) fn fail(&self, why: &str) {
-        self.state.send_modify(|state| state.failed = Some(why.into()));
+        self.failed.send_replace(Some(why.into()));
     }
 
     fn count(&self) {
-        let now = self.state.borrow().search.bytes();
+        let now = self.search.bytes();
         let before = self.counted.swap(now, Ordering::Relaxed);
         // The sum wraps, and comes out right, where an answer has become smaller.
         self.kept.0.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
@@ -86,16 +78,11 @@ impl Drop for Answer {
 
 impl Source for Answer {
     fn open(self: Arc<Self>) -> Box<dyn Reader> {
-        let states = self.state.subscribe();
-        let search = Arc::clone(&states.borrow().search);
         Box::new(Sending {
-            rows: Rows::new(Arc::clone(&search), self.form),
-            search,
-            states,
+            rows: Rows::new(Arc::clone(&self.search), self.form),
+            failed: self.failed.subscribe(),
             answer: self,
             piece: Vec::new(),
-            given_bytes: 0,
-            again_bytes: 0,
             next: Next::Rows,
         })
     }
@@ -105,14 +92,9 @@ impl Source for Answer {
 #[derive(Debug)]
 struct Sending {
     answer: Arc<Answer>,
-    states: watch::Receiver<State>,
-    search: Arc<Search>,
+    failed: watch::Receiver<Option<Arc<str>>>,
     rows: Rows,
     piece: Vec<u8>,
-    /// Bytes of rows that the client was given.
-    given_bytes: u64,
-    /// Bytes that it has already and that are read again.
-    again_bytes: u64,
     next: Next,
 }
 
@@ -141,40 +123,25 @@ impl Sending {
     /// Waits until there is a piece, and makes it.
     async fn fill(&mut self) -> io::Result<()> {
         loop {
-            let state = self.states.borrow_and_update().clone();
-            if !Arc::ptr_eq(&state.search, &self.search) {
-                self.rows = Rows::new(Arc::clone(&state.search), self.answer.form);
-                self.search = state.search;
-                self.again_bytes = self.given_bytes;
+            let failed = self.failed.borrow_and_update().clone();
+            let reading = self.rows.read(&mut self.piece, PIECE_BYTES);
+            if self.answer.form == Form::Sentence {
+                fill_empty_rows(&mut self.piece, 0);
             }
-            let reading = self.read();
-            if reading == Reading::End && self.search.is_complete() {
+            if reading == Reading::End && self.answer.search.is_complete() {
                 self.piece.push(END);
                 self.next = Next::Nothing;
-            } else if let (Reading::End, Some(why)) = (reading, state.failed) {
+            } else if let (Reading::End | Reading::Waiting, Some(why)) = (reading, failed) {
                 self.piece.extend(error_row(&why).into_bytes());
                 self.next = Next::Failure(why);
             }
             if !self.piece.is_empty() {
                 return Ok(());
             }
-            if reading != Reading::Full && self.states.changed().await.is_err() {
-                return Err(io::Error::other("nobody works on this answer any more"));
+            if reading != Reading::Full && self.failed.changed().await.is_err() {
+                return Err(io::Error::other("no worker is at this answer any more"));
             }
         }
-    }
-
-    /// Reads rows into the piece, but for those that the client has.
-    fn read(&mut self) -> Reading {
-        let reading = self.rows.read(&mut self.piece, PIECE_BYTES);
-        if self.answer.form == Form::Sentence {
-            fill_empty_rows(&mut self.piece, 0);
-        }
-        let again = usize::try_from(self.again_bytes).unwrap_or(usize::MAX).min(self.piece.len());
-        self.piece.drain(..again);
-        self.again_bytes -= again as u64;
-        self.given_bytes += self.piece.len() as u64;
-        reading
     }
 }
 
@@ -207,25 +174,21 @@ mod tests {
         }
     }
 
+    /// Of two requests that share a search, one may fail at its deadline while the other goes on.
     #[test]
-    fn a_search_that_is_begun_anew_neither_repeats_nor_loses_rows() {
-        let (first, again) = (search(200_000), search(200_000));
-        again.run().unwrap();
-        first.advance(Duration::ZERO);
-        let answer = Arc::new(Answer::new(Arc::clone(&first), Form::Row, &Kept::default()));
-        let (all, part) = Builder::new_current_thread().build().unwrap().block_on(async {
-            let mut reader = Arc::clone(&answer).open();
-            let mut part = reader.piece().await.unwrap().to_vec();
-            first.cancel();
-            answer.replace(&again);
-            answer.grew();
-            let (others, is_whole) = rest(&mut *reader).await;
-            assert!(is_whole);
-            part.extend(others);
-            (rest(&mut *Arc::clone(&answer).open()).await.0, part)
-        });
-        assert_eq!(part.len(), all.len());
-        assert!(part == all && all.ends_with(b"of some\n\n"));
+    fn an_answer_that_fails_while_its_search_goes_on_does_not_look_whole() {
+        let search = search(200_000);
+        search.advance(Duration::ZERO);
+        let answers = [0, 1].map(|_| Arc::new(Answer::new(Arc::clone(&search), Form::Row, &Kept::default())));
+        answers[0].fail("too slow");
+        let runtime = Builder::new_current_thread().build().unwrap();
+        let read = |answer: &Arc<Answer>| runtime.block_on(rest(&mut *Arc::clone(answer).open()));
+        let (part, is_whole) = read(&answers[0]);
+        assert!(!is_whole && part.ends_with(b"error@@@too slow\n"));
+        search.run().unwrap();
+        answers[1].grew();
+        let (all, is_whole) = read(&answers[1]);
+        assert!(is_whole && all.ends_with(b"of some\n\n") && all.len() > part.len());
     }
 
     #[test]

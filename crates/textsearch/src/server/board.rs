@@ -1,15 +1,18 @@
-//! Who works on what: which search each worker is at, who helps, and who has been at it for too long.
+//! Who works on what: which search each worker is at, and which threads help.
 //!
 //! A worker shows its search here while it works on it. Threads that no worker needs help with searches that take longer than
-//! a chunk, so that one request has all processors and many share them. Another thread looks at the time.
+//! a chunk, so that one request has all processors and many share them.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::{Progress, Search};
+use kendall_service::Interrupt;
 
-/// How long who helps works before looking up.
+use crate::search::{Progress, Search};
+
+/// How long a thread that helps works before it asks whether it is still needed there.
 const HELP: Duration = Duration::from_millis(1);
 
 /// What the workers are at.
@@ -19,27 +22,22 @@ pub(crate) struct Board {
     /// How many threads may search at a time, those of workers included.
     threads: usize,
     crew: Mutex<Crew>,
-    /// Somebody wants help, or all is over.
+    /// A worker wants help, or all is over.
     calls: Condvar,
-    /// Somebody has stopped helping.
-    helped: Condvar,
 }
 
 /// What one worker is at.
 #[derive(Debug, Default)]
 struct Place {
     search: Option<Arc<Search>>,
-    until: Option<Instant>,
     wants_help: bool,
-    /// Its time was over.
-    is_late: bool,
 }
 
 #[derive(Debug, Default)]
 struct Crew {
     helping: usize,
-    /// Workers that wait until others have done their parts.
-    waiting: usize,
+    /// Workers that wait until other threads have done their parts.
+    waiting: BTreeMap<usize, Interrupt>,
     closing: bool,
 }
 
@@ -50,9 +48,20 @@ pub(crate) struct Crews {
     threads: Vec<JoinHandle<()>>,
 }
 
+/// One worker's turn at a search.
+pub(crate) struct Shift<'a> {
+    pub(crate) worker: usize,
+    pub(crate) interrupt: &'a Interrupt,
+    /// For about how long.
+    pub(crate) budget: Duration,
+    /// Until when at the longest.
+    pub(crate) until: Instant,
+    pub(crate) help: Help,
+}
+
 /// How a worker's turn at a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum Shown {
     /// There is more to do.
     More,
     /// All is found.
@@ -61,8 +70,6 @@ pub(crate) enum Turn {
     Failed,
     /// It took too long.
     Late,
-    /// It was interrupted, and must be begun again if it is wanted still.
-    Interrupted,
 }
 
 impl Board {
@@ -72,61 +79,48 @@ impl Board {
             threads,
             crew: Mutex::default(),
             calls: Condvar::new(),
-            helped: Condvar::new(),
         }
     }
 
-    /// A worker's turn at a search: for about so much time, and until `until` at the longest. With `help`, others come in.
-    pub(crate) fn work(
-        &self,
-        worker: usize,
-        search: &Arc<Search>,
-        budget: Duration,
-        until: Instant,
-        help: Help,
-    ) -> Turn {
-        let wants_help = help == Help::Wanted;
-        *self.place(worker) =
-            Place { search: Some(Arc::clone(search)), until: Some(until), wants_help, is_late: false };
+    /// A worker's turn at a search.
+    pub(crate) fn work(&self, search: &Arc<Search>, shift: &Shift<'_>) -> Shown {
+        let wants_help = shift.help == Help::Wanted;
+        *self.place(shift.worker) = Place { search: Some(Arc::clone(search)), wants_help };
         if wants_help {
             self.call();
         }
-        let progress = search.advance(budget);
+        let stop = || shift.interrupt.is_abandoned() || Instant::now() >= shift.until;
+        let progress = search.advance_unless(shift.budget, &stop);
         let mut crew = self.crew();
         // Requests that come to the same have one search.
-        if crew.waiting > 0 {
-            self.helped.notify_all();
-        }
+        crew.wake();
         if progress == Progress::AllTaken && !has_ended(search) {
-            crew.waiting += 1;
-            // Whoever is done with a part tells under this lock.
-            crew = self.helped.wait_while(crew, |_| !has_ended(search)).expect(NO_PANIC);
-            crew.waiting -= 1;
-        }
-        drop(crew);
-        let is_late = std::mem::take(&mut *self.place(worker)).is_late;
-        if search.is_complete() {
-            Turn::Complete
-        } else if search.failure().is_some() {
-            Turn::Failed
-        } else if is_late || Instant::now() >= until {
-            search.cancel();
-            Turn::Late
-        } else if search.is_cancelled() {
-            Turn::Interrupted
+            crew.waiting.insert(shift.worker, shift.interrupt.clone());
+            drop(crew);
+            self.await_others(search, shift);
+            self.crew().waiting.remove(&shift.worker);
         } else {
-            Turn::More
+            drop(crew);
+        }
+        *self.place(shift.worker) = Place::default();
+        if search.is_complete() {
+            Shown::Complete
+        } else if search.failure().is_some() {
+            Shown::Failed
+        } else if Instant::now() >= shift.until {
+            Shown::Late
+        } else {
+            Shown::More
         }
     }
 
-    /// Ends a worker's turn, if it is at one and nobody else is at the same search.
-    pub(crate) fn interrupt(&self, worker: usize) {
-        let Some(search) = self.place(worker).search.clone() else { return };
-        let is_at_it = |place: &Mutex<Place>| {
-            place.lock().expect(NO_PANIC).search.as_ref().is_some_and(|other| Arc::ptr_eq(other, &search))
-        };
-        if self.places.iter().filter(|place| is_at_it(place)).count() == 1 {
-            search.cancel();
+    /// Waits until the last parts, which are in the hands of other threads, are done or given back.
+    fn await_others(&self, search: &Search, shift: &Shift<'_>) {
+        while !has_ended(search) && !search.has_parts() && !shift.interrupt.is_raised() {
+            match shift.until.checked_duration_since(Instant::now()) {
+                Some(left) if !left.is_zero() => shift.interrupt.wait_timeout(left),
+                _ => return,
+            }
         }
     }
 
@@ -142,7 +136,7 @@ impl Board {
         self.places.iter().filter(is_busy).count() + crew.helping < self.threads
     }
 
-    /// Helps whoever wants it, until all is over.
+    /// Helps the workers that want it, until all is over.
     fn help(&self) {
         let mut crew = self.crew();
         while !crew.closing {
@@ -162,7 +156,7 @@ impl Board {
             drop(search);
             crew = self.crew();
             crew.helping -= 1;
-            self.helped.notify_all();
+            crew.wake();
         }
     }
 
@@ -174,24 +168,6 @@ impl Board {
         })
     }
 
-    /// Cancels what takes too long, until all is over.
-    fn watch(&self, every: Duration) {
-        let mut crew = self.crew();
-        while !crew.closing {
-            (crew, _) = self.helped.wait_timeout(crew, every).expect(NO_PANIC);
-            let now = Instant::now();
-            for place in &self.places {
-                let mut place = place.lock().expect(NO_PANIC);
-                if place.until.is_some_and(|until| until <= now)
-                    && let Some(search) = place.search.clone()
-                {
-                    place.is_late = true;
-                    search.cancel();
-                }
-            }
-        }
-    }
-
     fn place(&self, worker: usize) -> MutexGuard<'_, Place> {
         self.places[worker].lock().expect(NO_PANIC)
     }
@@ -201,14 +177,21 @@ impl Board {
     }
 }
 
-const NO_PANIC: &str = "nobody panics while holding this lock";
+impl Crew {
+    /// A thread has done a part or given it back: the workers that wait for that check their searches.
+    fn wake(&self) {
+        self.waiting.values().for_each(Interrupt::wake);
+    }
+}
+
+const NO_PANIC: &str = "no thread panics while it holds this lock";
 
 /// Whether a search is to be helped with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Help {
     /// It takes longer than one chunk.
     Wanted,
-    /// It may be over before anybody has come.
+    /// It may be over before any thread has come.
     NotYet,
 }
 
@@ -217,18 +200,13 @@ fn has_ended(search: &Search) -> bool {
 }
 
 impl Crews {
-    /// Starts the threads that help, and the one that looks at the time.
-    pub(crate) fn start(board: &Arc<Board>, deadline: Duration) -> std::io::Result<Self> {
+    /// Starts the threads that help.
+    pub(crate) fn start(board: &Arc<Board>) -> std::io::Result<Self> {
         let mut crews = Self { board: Arc::clone(board), threads: Vec::new() };
-        let every = (deadline / 20).clamp(Duration::from_millis(2), Duration::from_millis(100));
-        for index in 0..board.threads {
-            let named = thread::Builder::new();
+        for index in 1..board.threads {
             let board = Arc::clone(board);
-            let thread = match index {
-                0 => named.name("deadline".into()).spawn(move || board.watch(every)),
-                _ => named.name(format!("helper-{index}")).spawn(move || board.help()),
-            };
-            crews.threads.push(thread?);
+            let helper = thread::Builder::new().name(format!("helper-{index}"));
+            crews.threads.push(helper.spawn(move || board.help())?);
         }
         Ok(crews)
     }
@@ -238,7 +216,6 @@ impl Drop for Crews {
     fn drop(&mut self) {
         self.board.crew().closing = true;
         self.board.calls.notify_all();
-        self.board.helped.notify_all();
         for thread in self.threads.drain(..) {
             // A thread that panicked has said so.
             let _ = thread.join();

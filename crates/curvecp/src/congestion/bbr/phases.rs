@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use super::{
-    BETA, Bbr, LOSS_THRESHOLD, PROBE_RTT_DURATION, PROBE_RTT_WINDOW_GAIN, Phase, UP_PACING_GAIN, WINDOW_GAIN,
-};
+use super::{BETA, Bbr, LOSS_THRESHOLD, PROBE_RTT_DURATION, PROBE_RTT_WINDOW_GAIN, Phase, UP_PACING_GAIN};
 use crate::congestion::{Ack, SEGMENT_BYTES};
 use crate::recovery::RateSample;
 
@@ -100,14 +98,7 @@ impl Bbr {
         match self.phase {
             Phase::Startup if self.full_reached => self.phase = Phase::Drain,
             Phase::Drain if in_flight <= self.inflight(1.0) => self.start_down(ack.now),
-            Phase::Down => {
-                if !self.check_time_to_probe(ack.now)
-                    && in_flight <= self.inflight_with_headroom()
-                    && in_flight <= self.inflight(1.0)
-                {
-                    self.phase = Phase::Cruise;
-                }
-            }
+            Phase::Down => self.check_end_of_down(ack.now, in_flight),
             Phase::Cruise => {
                 self.check_time_to_probe(ack.now);
             }
@@ -128,6 +119,13 @@ impl Bbr {
                 self.check_end_of_up(ack);
             }
             _ => {}
+        }
+    }
+
+    fn check_end_of_down(&mut self, now: Duration, in_flight: f64) {
+        let drained = in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(1.0);
+        if !self.check_time_to_probe(now) && drained {
+            self.phase = Phase::Cruise;
         }
     }
 
@@ -173,30 +171,31 @@ impl Bbr {
 
     /// Lets the queue drain for a moment every few seconds, to see the shortest round trip: draft, section 4.3.4.
     pub(super) fn check_probe_rtt(&mut self, ack: &Ack<'_>) {
-        match self.phase {
-            Phase::ProbeRtt { done: None } => {
-                if ack.in_flight as f64 <= self.inflight(PROBE_RTT_WINDOW_GAIN) {
-                    self.phase = Phase::ProbeRtt { done: Some(ack.now + PROBE_RTT_DURATION) };
-                }
+        if let Phase::ProbeRtt { done } = self.phase {
+            self.continue_probe_rtt(ack, done);
+        } else if self.model.probe_rtt_expired {
+            self.saved_window = self.window;
+            self.phase = Phase::ProbeRtt { done: None };
+        }
+    }
+
+    fn continue_probe_rtt(&mut self, ack: &Ack<'_>, done: Option<Duration>) {
+        let Some(done) = done else {
+            if ack.in_flight as f64 <= self.inflight(PROBE_RTT_WINDOW_GAIN) {
+                self.phase = Phase::ProbeRtt { done: Some(ack.now + PROBE_RTT_DURATION) };
             }
-            Phase::ProbeRtt { done: Some(done) } => {
-                if ack.now >= done {
-                    self.model.probed_rtt(ack.now);
-                    self.window = self.window.max(self.saved_window);
-                    self.model.reset_lower_bounds();
-                    if self.full_reached {
-                        self.start_down(ack.now);
-                        self.phase = Phase::Cruise;
-                    } else {
-                        self.phase = Phase::Startup;
-                    }
-                }
-            }
-            _ if self.model.probe_rtt_expired => {
-                self.saved_window = self.window.max(self.inflight(WINDOW_GAIN).min(self.window));
-                self.phase = Phase::ProbeRtt { done: None };
-            }
-            _ => {}
+            return;
+        };
+        if ack.now < done {
+            return;
+        }
+        self.model.probed_rtt(ack.now);
+        self.window = self.window.max(self.saved_window);
+        self.model.reset_lower_bounds();
+        self.phase = Phase::Startup;
+        if self.full_reached {
+            self.start_down(ack.now);
+            self.phase = Phase::Cruise;
         }
     }
 }

@@ -1,15 +1,13 @@
 //! Servers that answer badly: each request still ends in exactly one way, and the right one.
 
-mod run;
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
+use crate::run::{all_end, closed};
 use kendall_http::{Options, Version};
 use kendall_record::Outcome;
-use run::{all_end, closed};
 
 /// A server that reads the head of each request and then does something.
 fn server(answer: impl Fn(&mut TcpStream) -> std::io::Result<()> + Clone + Send + 'static) -> SocketAddr {

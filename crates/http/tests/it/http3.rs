@@ -1,13 +1,12 @@
 //! HTTP/3 against a server of the crates that it is built on, for nginx in Debian has none.
 
-mod run;
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 
+use crate::run::{all_end, closed, testdata, trusting};
 use bytes::{Buf, Bytes};
 use http::Response;
 use kendall_http::{Options, Version};
@@ -17,7 +16,6 @@ use kendall_load::Reuse;
 use kendall_record::Outcome;
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{Endpoint, Incoming, ServerConfig};
-use run::{all_end, closed, testdata, trusting};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};

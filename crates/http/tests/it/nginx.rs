@@ -1,17 +1,15 @@
 //! nginx as a peer: HTTP/1.1, HTTP/2 and both over TLS, connections kept and not.
 
-mod run;
-
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::run::{all_end, closed, testdata, trusting};
 use kendall_http::{Options, Trust, Version};
 use kendall_load::Reuse;
 use kendall_record::Outcome;
-use run::{all_end, closed, testdata, trusting};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 

@@ -1,5 +1,4 @@
 //! Runs of an HTTP workload, and how its requests ended.
-#![allow(dead_code, reason = "each test uses its share")]
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

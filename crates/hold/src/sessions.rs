@@ -1,0 +1,145 @@
+//! The server of sessions: users hold connections, ask in them, and get answers there that others asked for.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard};
+
+use kendall_service::{
+    Handler, Heard, Hearing, InSessions, Malformed, Message, Outlet, Registry, Server, ServiceError,
+    SessionLimits, Sessions, Step, Turn,
+};
+
+use crate::protocol::session::{
+    Answer, Fate, Fault, OPENING_BYTES, REQUEST_BYTES, Request, decode_opening, decode_request, encode_answer,
+};
+use crate::server::{Held, Hold, Options, REST, config};
+
+/// Opens the sockets of a server of sessions.
+///
+/// # Errors
+/// Fails if an address is taken or the file of stamps cannot be written.
+pub fn bind_sessions(options: &Options) -> Result<Server<InSessions<HoldSessions>>, ServiceError> {
+    let limits = SessionLimits { idle: REST, ..SessionLimits::default() };
+    Server::bind_sessions(config(options), limits, HoldSessions::new(options))
+}
+
+/// The synthetic server with sessions, as the runtime sees it.
+#[derive(Debug)]
+pub struct HoldSessions {
+    hold: Hold,
+    /// The session that each user opened last.
+    present: Mutex<HashMap<u64, Outlet<Answer>>>,
+}
+
+/// One user's session.
+#[derive(Debug)]
+pub struct Session {
+    outlet: Outlet<Answer>,
+    /// Who it is, once it has said so.
+    user: Option<u64>,
+}
+
+/// A request in the hands of the runtime.
+#[derive(Debug)]
+pub struct SessionTask {
+    request: Request,
+    from: u64,
+    left_ns: i64,
+}
+
+impl Message for Answer {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(encode_answer(*self));
+    }
+}
+
+impl HoldSessions {
+    /// The system without its sockets.
+    pub fn new(options: &Options) -> Self {
+        Self { hold: Hold::new(options), present: Mutex::default() }
+    }
+
+    /// Sends an answer where its request says; returns it if it is to go to the requester's own session.
+    fn deliver(
+        &self,
+        SessionTask { request: Request { nonce, to }, from, .. }: &SessionTask,
+    ) -> Option<Answer> {
+        let held = Answer { nonce: *nonce, fate: Fate::Held { from: *from } };
+        if to == from {
+            return Some(held);
+        }
+        let outlet = self.present().get(to).cloned();
+        match outlet.map(|outlet| outlet.push(&held)) {
+            Some(Ok(())) => None,
+            Some(Err(_)) | None => Some(Answer { nonce: *nonce, fate: Fate::Unreached { from: *from } }),
+        }
+    }
+
+    fn present(&self) -> MutexGuard<'_, HashMap<u64, Outlet<Answer>>> {
+        self.present.lock().expect("no thread panics while it holds the users that are present")
+    }
+}
+
+impl Sessions for HoldSessions {
+    type Session = Session;
+    type Task = SessionTask;
+    type Message = Answer;
+
+    fn open(&self, outlet: Outlet<Answer>, _: SocketAddr) -> Session {
+        Session { outlet, user: None }
+    }
+
+    fn decode(&self, session: &mut Session, bytes: &[u8]) -> Hearing<Self> {
+        let Some(from) = session.user else {
+            return known(decode_opening(bytes), |user| {
+                session.user = Some(user);
+                self.present().insert(user, session.outlet.clone());
+                Heard::nothing(OPENING_BYTES)
+            });
+        };
+        known(decode_request(bytes), |request| {
+            let (job, left_ns) = self.hold.work(request.nonce);
+            let refusal = Answer { nonce: request.nonce, fate: Fate::Refused };
+            Heard::work(REQUEST_BYTES, job, SessionTask { request, from, left_ns }, refusal)
+        })
+    }
+
+    fn advance(&self, task: &mut SessionTask, turn: &mut Turn<Option<Answer>>) -> Step<Option<Answer>> {
+        match self.hold.hold(&mut task.left_ns, turn.units(), turn.interrupt()) {
+            Held::All => Step::Done(self.deliver(task)),
+            Held::Part { attained } => Step::Continue { attained },
+        }
+    }
+
+    fn close(&self, session: Session) {
+        let Some(user) = session.user else { return };
+        let mut present = self.present();
+        if present.get(&user) == Some(&session.outlet) {
+            present.remove(&user);
+        }
+    }
+
+    fn max_request_bytes(&self) -> usize {
+        REQUEST_BYTES
+    }
+
+    fn first_chunk(&self) -> u64 {
+        Handler::first_chunk(&self.hold)
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        Handler::register(&self.hold, registry);
+    }
+}
+
+/// What the runtime is told of bytes that were read.
+fn known<T>(
+    read: Result<T, Fault>,
+    heard: impl FnOnce(T) -> Heard<SessionTask, Answer>,
+) -> Hearing<HoldSessions> {
+    match read {
+        Ok(read) => Ok(Some(heard(read))),
+        Err(Fault::Incomplete) => Ok(None),
+        Err(Fault::Malformed) => Err(Malformed),
+    }
+}

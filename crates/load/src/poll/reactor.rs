@@ -1,0 +1,107 @@
+//! What the loop over sockets has in common for all kinds of connections: the ledger, the epoll instance, and when the loop
+//! must not be late.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use kendall_record::Outcome;
+use rustix::event::epoll::{self, EventData, EventFlags};
+
+use crate::connection::Stamps;
+use crate::ledger::{EndedRequest, Failure, Ledger, OutgoingRequest, in_time};
+use crate::plan::Plan;
+use crate::poll::slots::Key;
+use crate::poll::socket::Inbox;
+use crate::request::Request;
+use crate::schedule::Due;
+use crate::summary::StampedBy;
+
+/// The state that the loop and its connections share.
+pub(crate) struct Reactor<'l, 'a> {
+    pub(crate) ledger: &'l mut Ledger<'a, Key>,
+    pub(crate) plan: &'a Plan,
+    pub(crate) stamped_by: StampedBy,
+    pub(crate) epoll: OwnedFd,
+    pub(crate) inbox: Inbox,
+    /// Connections on which something is still to be written.
+    pub(crate) urgent: u32,
+    /// No request is to be given up before this instant.
+    pub(crate) expiry_ns: i64,
+    /// Sends since the sockets were last polled.
+    pub(crate) unheard: u32,
+}
+
+/// The connections of a run, of one kind.
+pub(crate) trait Lines {
+    /// Opens what is to be open before the first request is due, a part at a call. Whether more is to be opened or answered.
+    fn open(&mut self, reactor: &mut Reactor<'_, '_>) -> bool;
+
+    /// Sends a request, now that it is due.
+    fn begin(&mut self, reactor: &mut Reactor<'_, '_>, request: OutgoingRequest<Key>);
+
+    /// A socket can be read or written, or has failed.
+    fn ready(&mut self, reactor: &mut Reactor<'_, '_>, key: Key, flags: EventFlags);
+
+    /// Gives up requests that have been out for too long.
+    fn expire(&mut self, reactor: &mut Reactor<'_, '_>, now_ns: i64);
+
+    /// Ends every request that is still out, unanswered.
+    fn abandon(&mut self, reactor: &mut Reactor<'_, '_>);
+}
+
+/// A request that is out.
+pub(crate) struct PendingRequest {
+    pub(crate) due: Due,
+    pub(crate) class: u32,
+    pub(crate) stamps: Stamps,
+    pub(crate) deadline_ns: i64,
+}
+
+impl Reactor<'_, '_> {
+    /// Whether an event says that the server has closed its side, or that the connection is broken.
+    pub(crate) const ENDS: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
+
+    /// Watches a socket. Edges, so that one registration serves for connecting, writing and reading.
+    pub(crate) fn watch(&self, socket: impl AsFd, key: Key) -> io::Result<()> {
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        Ok(epoll::add(&self.epoll, socket, EventData::new_u64(key.to_bits()), flags)?)
+    }
+
+    /// A request is begun now; when it is to be given up.
+    pub(crate) fn begun(&mut self, request: &mut OutgoingRequest<Key>, now_ns: i64) -> i64 {
+        self.unheard += 1;
+        self.ledger.begun(&mut request.due, request.start, now_ns);
+        let timeout_ns = i64::try_from(self.plan.timeout.as_nanos()).unwrap_or(i64::MAX);
+        let deadline_ns = now_ns.saturating_add(timeout_ns);
+        self.expiry_ns = self.expiry_ns.min(deadline_ns);
+        deadline_ns
+    }
+
+    /// A request for which no connection could even be begun.
+    pub(crate) fn fail(&mut self, due: Due, request: &Request, error: &io::Error, now_ns: i64) {
+        let stamps = Stamps { completed: Some(now_ns), ..Stamps::default() };
+        let (class, failure) = (request.class, Failure::of(error));
+        self.ledger.refused(error);
+        let outcome = Outcome::Refused;
+        self.ledger.end(EndedRequest { due, class, port: 0, stamps, outcome, failure }, None, now_ns);
+    }
+
+    /// A request has ended, and left this connection for the next, or none.
+    pub(crate) fn end(
+        &mut self,
+        request: PendingRequest,
+        port: u16,
+        (outcome, failure): (Outcome, Failure),
+        connection: Option<Key>,
+        now_ns: i64,
+    ) {
+        let PendingRequest { due, class, mut stamps, deadline_ns } = request;
+        stamps.completed = match outcome {
+            Outcome::Answered | Outcome::Wrong | Outcome::Refused => stamps.completed.or(Some(now_ns)),
+            Outcome::TimedOut => Some(now_ns),
+            Outcome::Unanswered => None,
+        };
+        let outcome = in_time(outcome, &stamps, deadline_ns);
+        self.ledger.end(EndedRequest { due, class, port, stamps, outcome, failure }, connection, now_ns);
+    }
+}

@@ -1,0 +1,308 @@
+//! One session from its opening to its end: requests come in and messages go out side by side.
+//!
+//! A client that closes its side ends its session, and its requests in service are withdrawn.
+
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use kendall_station::Job;
+use prometheus_client::registry::Registry;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::time::{Instant, sleep_until};
+
+use crate::config::Config;
+use crate::floor::Recipient;
+use crate::handler::Malformed;
+use crate::metrics::Ending;
+use crate::outlet::{Message, Outlet, SessionLimits, ToWrite};
+use crate::pool::Claim;
+use crate::sessions::{Heard, InSessions, Request, Sessions};
+use crate::shared::{AnswerTo, Shared, System};
+use crate::socket;
+use crate::stamps::StampLog;
+use crate::turn::{Step, Turn};
+
+/// The buffer grows from this.
+const FIRST_READ_BYTES: usize = 256;
+
+impl<S: Sessions> System for InSessions<S> {
+    type Task = S::Task;
+    type Answer = Option<S::Message>;
+    type Recipient = ToSession<S::Message>;
+
+    fn first_chunk(&self) -> u64 {
+        self.system.first_chunk()
+    }
+
+    fn advance(&self, task: &mut S::Task, turn: &mut Turn<Option<S::Message>>) -> Step<Option<S::Message>> {
+        self.system.advance(task, turn)
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        let messages = "Messages to sessions, answers and pushes";
+        registry.register("session_messages", messages, self.rules.queued.clone());
+        let refused = "Messages that were not pushed because the session's queue was full";
+        registry.register("session_pushes_refused", refused, self.rules.refused.clone());
+        self.system.register(registry);
+    }
+
+    /// There is no session in which it could be told.
+    fn turned_away(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    async fn serve(
+        mut stream: TcpStream,
+        peer: SocketAddr,
+        shared: Arc<Shared<Self>>,
+        stamps: StampLog,
+    ) -> Ending {
+        let mut open = Open::new(peer, shared, stamps);
+        let ending = open.serve(&mut stream).await;
+        drop(open);
+        if matches!(ending, Ending::Finished | Ending::Shutdown) {
+            socket::finish(stream).await;
+        }
+        ending
+    }
+}
+
+/// A session's end of the way of an answer.
+#[derive(Debug)]
+pub struct ToSession<M> {
+    port: u16,
+    outlet: Outlet<M>,
+    /// What the client is sent should its request be turned away.
+    refusal: M,
+    answered: Arc<AtomicBool>,
+}
+
+impl<M: Message> Recipient<Option<M>> for ToSession<M> {
+    fn begun(&mut self, answer: &Option<M>) {
+        if let Some(message) = answer {
+            self.outlet.begin_answer(message);
+        }
+    }
+}
+
+impl<M: Message> AnswerTo<Option<M>> for ToSession<M> {
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn answered(self, answer: Option<M>) {
+        self.answered.store(true, Ordering::Relaxed);
+        self.outlet.answer(answer.as_ref());
+    }
+
+    fn refused(self) {
+        self.answered.store(true, Ordering::Relaxed);
+        self.outlet.answer(Some(&self.refusal));
+    }
+}
+
+/// A request's claim on its answer; dropped, it withdraws the request.
+type ClaimOf<S> =
+    Claim<<S as Sessions>::Task, ToSession<<S as Sessions>::Message>, Option<<S as Sessions>::Message>>;
+
+/// A session that is open. However it ends, the system is told once.
+struct Open<S: Sessions> {
+    peer: SocketAddr,
+    shared: Arc<Shared<InSessions<S>>>,
+    stamps: StampLog,
+    outlet: Outlet<S::Message>,
+    /// `None` only while it is dropped.
+    session: Option<S::Session>,
+    /// The requests in service, and some that are answered.
+    claims: Vec<(Arc<AtomicBool>, ClaimOf<S>)>,
+}
+
+impl<S: Sessions> Drop for Open<S> {
+    fn drop(&mut self) {
+        self.outlet.close();
+        self.claims.clear();
+        if let Some(session) = self.session.take() {
+            self.shared.system.system.close(session);
+        }
+    }
+}
+
+impl<S: Sessions> Open<S> {
+    fn new(peer: SocketAddr, shared: Arc<Shared<InSessions<S>>>, stamps: StampLog) -> Self {
+        let InSessions { system, rules } = &shared.system;
+        let outlet = Outlet::new(Arc::clone(rules));
+        let session = Some(system.open(outlet.clone(), peer));
+        Self { peer, shared, stamps, outlet, session, claims: Vec::new() }
+    }
+
+    async fn serve(&mut self, stream: &mut TcpStream) -> Ending {
+        let (outlet, patience) = (self.outlet.clone(), self.shared.config.patience);
+        let (reader, writer) = stream.split();
+        let mut writing = pin!(write(&outlet, writer, patience));
+        let ending = tokio::select! {
+            biased;
+            ending = &mut writing => return ending,
+            ending = self.listen(reader) => ending,
+        };
+        if ending == Ending::Shutdown {
+            outlet.end();
+            if let failed @ (Ending::Reset | Ending::Deadline) = writing.await {
+                return failed;
+            }
+        }
+        ending
+    }
+
+    /// Reads requests and has them served, until the session is to end.
+    async fn listen(&mut self, mut reader: ReadHalf<'_>) -> Ending {
+        let shared = Arc::clone(&self.shared);
+        let (config, limits) = (&shared.config, shared.system.rules.limits);
+        let max_bytes = shared.system.system.max_request_bytes();
+        let outlet = self.outlet.clone();
+        let mut closing = pin!(shared.closing());
+        let mut buffer = Vec::new();
+        let mut waits = Waits::new(config, limits);
+        loop {
+            if let Err(ending) = self.take_requests(&mut buffer, &reader, max_bytes).await {
+                return ending;
+            }
+            waits.has_read(&buffer);
+            buffer.reserve(buffer.len().clamp(FIRST_READ_BYTES, max_bytes.max(FIRST_READ_BYTES)));
+            tokio::select! {
+                biased;
+                read = reader.read_buf(&mut buffer) => match read {
+                    Ok(0) if buffer.is_empty() => return Ending::Finished,
+                    Ok(0) => return Ending::Incomplete,
+                    Ok(_) => waits.progress(),
+                    Err(_) => return Ending::Reset,
+                },
+                () = &mut closing => return Ending::Shutdown,
+                () = sleep_until(waits.deadline()) => {
+                    if !buffer.is_empty() {
+                        return Ending::Deadline;
+                    }
+                    if !outlet.is_busy() {
+                        return Ending::Idle;
+                    }
+                    waits.progress();
+                }
+            }
+        }
+    }
+
+    /// Takes the requests that are there in full, as long as there is a place for each.
+    async fn take_requests(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        reader: &ReadHalf<'_>,
+        max_bytes: usize,
+    ) -> Result<(), Ending> {
+        let mut used = 0;
+        while used < buffer.len() {
+            let session = self.session.as_mut().expect("it is open");
+            match self.shared.system.system.decode(session, &buffer[used..]) {
+                Ok(Some(Heard { used_bytes, request })) => {
+                    used += used_bytes;
+                    self.take(request);
+                }
+                Ok(None) if buffer.len() - used < max_bytes => break,
+                Ok(None) | Err(Malformed) => return Err(Ending::Malformed),
+            }
+            tokio::select! {
+                biased;
+                () = self.outlet.capacity() => {}
+                () = socket::gone(reader.as_ref()) => return Err(Ending::Reset),
+            }
+        }
+        buffer.drain(..used);
+        Ok(())
+    }
+
+    fn take(&mut self, request: Request<S::Task, S::Message>) {
+        let meters = &self.shared.meters;
+        match request {
+            Request::Nothing => {}
+            Request::Known(message) => {
+                meters.received.inc();
+                self.shared.answered_at_once(&self.stamps, self.peer);
+                self.outlet.expect_answer();
+                self.outlet.answer(Some(&message));
+            }
+            Request::Work { job, task, key, refusal } => {
+                meters.received.inc();
+                self.admit(job, task, key, refusal);
+            }
+        }
+    }
+
+    fn admit(&mut self, job: Job, task: S::Task, key: Option<Vec<u8>>, refusal: S::Message) {
+        self.claims.retain(|(answered, _)| !answered.load(Ordering::Relaxed));
+        let answered = Arc::new(AtomicBool::new(false));
+        let recipient = ToSession {
+            port: self.peer.port(),
+            outlet: self.outlet.clone(),
+            refusal,
+            answered: Arc::clone(&answered),
+        };
+        self.outlet.expect_answer();
+        match self.shared.pool.admit(job, task, key, recipient) {
+            Ok(claim) => self.claims.push((answered, claim)),
+            Err((why, recipient)) => {
+                self.shared.denied(&self.stamps, self.peer, why);
+                recipient.refused();
+            }
+        }
+    }
+}
+
+/// Until when a client may be silent.
+struct Waits {
+    idle: Duration,
+    patience: Duration,
+    request_deadline: Duration,
+    /// When its last bytes came.
+    last: Instant,
+    /// When the first bytes of a request came that is not there in full.
+    begun: Option<Instant>,
+}
+
+impl Waits {
+    fn new(config: &Config, limits: SessionLimits) -> Self {
+        let Config { patience, request_deadline, .. } = *config;
+        Self { idle: limits.idle, patience, request_deadline, last: Instant::now(), begun: None }
+    }
+
+    fn progress(&mut self) {
+        self.last = Instant::now();
+    }
+
+    fn has_read(&mut self, rest: &[u8]) {
+        self.begun = if rest.is_empty() { None } else { self.begun.or(Some(self.last)) };
+    }
+
+    fn deadline(&self) -> Instant {
+        match self.begun {
+            None => self.last + self.idle,
+            Some(begun) => (begun + self.request_deadline).min(self.last + self.patience),
+        }
+    }
+}
+
+/// Writes messages until the session is to end.
+async fn write<M: Message>(outlet: &Outlet<M>, mut writer: WriteHalf<'_>, patience: Duration) -> Ending {
+    loop {
+        match outlet.to_write().await {
+            ToWrite::Bytes(bytes) => match socket::send(&mut writer, &bytes, patience).await {
+                Ok(()) => outlet.written(),
+                Err(ending) => return ending,
+            },
+            ToWrite::End => return Ending::Finished,
+            ToWrite::Overrun => return Ending::Overrun,
+        }
+    }
+}

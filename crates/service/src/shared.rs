@@ -1,0 +1,126 @@
+//! What all threads of a server share, and what they ask of the system that is served.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use kendall_record::clock::now_ns;
+use kendall_record::stamps::{Stamp, TURNED_AWAY};
+use prometheus_client::registry::Registry;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+
+use crate::config::Config;
+use crate::floor::{Denied, Recipient};
+use crate::metrics::{Ending, Meters, Times};
+use crate::pool::Pool;
+use crate::stamps::StampLog;
+use crate::turn::{Step, Turn};
+
+/// What a [`Server`](crate::Server) serves: a [`Handler`](crate::Handler), or [`Sessions`](crate::Sessions) within
+/// [`InSessions`](crate::InSessions). Systems implement one of these and never this trait.
+pub trait System: Send + Sync + Sized + 'static {
+    #[doc(hidden)]
+    type Task: Send + 'static;
+    #[doc(hidden)]
+    type Answer: Clone + Send + 'static;
+    #[doc(hidden)]
+    type Recipient: AnswerTo<Self::Answer>;
+
+    #[doc(hidden)]
+    fn first_chunk(&self) -> u64;
+
+    #[doc(hidden)]
+    fn advance(&self, task: &mut Self::Task, turn: &mut Turn<Self::Answer>) -> Step<Self::Answer>;
+
+    #[doc(hidden)]
+    fn register(&self, registry: &mut Registry);
+
+    /// What a connection is told for which there is no room.
+    #[doc(hidden)]
+    fn turned_away(&self) -> Vec<u8>;
+
+    /// Serves a connection until it ends.
+    #[doc(hidden)]
+    fn serve(
+        stream: TcpStream,
+        peer: SocketAddr,
+        shared: Arc<Shared<Self>>,
+        stamps: StampLog,
+    ) -> impl Future<Output = Ending> + Send;
+}
+
+/// Where the answer to one request goes in the end.
+pub trait AnswerTo<A>: Recipient<A> {
+    /// The client's port.
+    fn port(&self) -> u16;
+
+    /// The work is over. Of an answer that has begun, all is there.
+    fn answered(self, answer: A);
+
+    /// The request is turned away.
+    fn refused(self);
+}
+
+/// What all threads of a server share.
+pub struct Shared<S: System> {
+    pub(crate) config: Config,
+    pub(crate) system: S,
+    pub(crate) meters: Arc<Meters>,
+    pub(crate) pool: Arc<Pool<S::Task, S::Recipient, S::Answer>>,
+    closing: watch::Sender<Closing>,
+}
+
+/// Whether shutdown has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Closing {
+    NotYet,
+    Begun,
+}
+
+impl<S: System> Shared<S> {
+    pub(crate) fn new(config: Config, system: S) -> Self {
+        let workers = config.workers.get();
+        let meters = Arc::new(Meters::new(workers, |registry| system.register(registry)));
+        let pool = Pool::new(config.discipline, workers, config.max_waiting, Arc::clone(&meters));
+        let closing = watch::Sender::new(Closing::NotYet);
+        Self { config, system, meters, pool: Arc::new(pool), closing }
+    }
+
+    pub(crate) fn metrics_text(&self) -> String {
+        self.meters.text(self.pool.levels())
+    }
+
+    /// Counts and stamps a request that needed no work.
+    pub(crate) fn answered_at_once(&self, stamps: &StampLog, peer: SocketAddr) {
+        self.meters.answered(Times { response_ns: 0, service_ns: 0 });
+        stamps.write(instant(peer.port(), 0));
+    }
+
+    /// Counts and stamps a request that is not admitted.
+    pub(crate) fn denied(&self, stamps: &StampLog, peer: SocketAddr, why: Denied) {
+        self.meters.ended(why.into());
+        stamps.write(instant(peer.port(), TURNED_AWAY));
+        tracing::debug!(%peer, ?why, "request refused");
+    }
+
+    /// Begins the shutdown.
+    pub(crate) fn close(&self) {
+        self.closing.send_replace(Closing::Begun);
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        *self.closing.borrow() == Closing::Begun
+    }
+
+    /// Returns once shutdown has begun.
+    pub(crate) async fn closing(&self) {
+        let _ = self.closing.subscribe().wait_for(|closing| *closing == Closing::Begun).await;
+    }
+}
+
+/// The stamp of a request that was over as soon as it came.
+fn instant(port: u16, service: i64) -> Stamp {
+    let now = now_ns();
+    Stamp { port, queued: now, started: now, finished: now, service, fixed: None }
+}
