@@ -216,7 +216,17 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Tells the servers of all client connections where this endpoint is, at once, after its socket was bound anew or its
+    /// Throws away what the peer has sent and will send, so that its stream can end although no one reads it.
+    ///
+    /// # Errors
+    /// [`Error::UnknownConnection`].
+    pub fn stop_reading(&mut self, id: ConnectionId) -> Result<(), Error> {
+        self.connection(id)?.layer.stop_reading();
+        self.enqueue(id);
+        Ok(())
+    }
+
+    /// Informs the servers of all client connections where this endpoint is, at once, after its socket was bound anew or its
     /// network changed. Without it a client that only receives is not found before its next keep-alive.
     pub fn rebound(&mut self) {
         let clients: Vec<ConnectionId> = self.by_extension.values().copied().collect();
@@ -228,7 +238,7 @@ impl Endpoint {
         }
     }
 
-    /// Frees a connection in any state, without a word to the peer. Its keys are erased.
+    /// Frees a connection in any state, without a message to the peer. Its keys are erased.
     ///
     /// # Errors
     /// [`Error::UnknownConnection`].

@@ -12,8 +12,8 @@
 //! # The protocol
 //!
 //! A server is known by its long-term public key S, its addresses, 16 bytes of *extension* and a domain name; a client by
-//! its long-term key C. Each connection has two short-term key pairs, C' and S', which are erased at its end: whoever
-//! records the packets and steals the long-term keys later reads nothing of them.
+//! its long-term key C. Each connection has two short-term key pairs, C' and S', which are erased at its end: an
+//! attacker who records the packets and steals the long-term keys later reads nothing of them.
 //!
 //! | packet | bytes | sealed between | what is in the box |
 //! | --- | --- | --- | --- |

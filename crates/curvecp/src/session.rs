@@ -177,7 +177,7 @@ impl Session {
         if !self.expects(from, counter) {
             return None;
         }
-        // Only the newest packet moves the path: an older one may have been delayed, or copied by somebody else.
+        // Only the newest packet moves the path: an older one may have been delayed, or copied by an attacker.
         let moved = from != self.path.address() && self.window.is_newest(counter);
         self.window.accept(counter);
         if moved {

@@ -164,7 +164,7 @@ fn both_sides_take_their_first_round_trip_from_the_handshake() {
 }
 
 #[test]
-fn connections_of_one_client_socket_are_told_apart_by_their_extensions() {
+fn connections_of_one_client_socket_are_distinguished_by_their_extensions() {
     let mut net = Net::new(server_config(), 1);
     let ids: Vec<_> = (0..20)
         .map(|_| net.nodes[CLIENT].endpoint.connect(Duration::ZERO, client_config()).unwrap())

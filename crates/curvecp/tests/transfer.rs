@@ -153,3 +153,18 @@ fn a_server_that_vanishes_is_noticed() {
     assert_eq!(net.nodes[CLIENT].endpoint.read(client, &mut [0; 10]), Ok(Read::Failed));
     assert_eq!(net.nodes[CLIENT].endpoint.write(client, b"more"), Ok(0));
 }
+
+#[test]
+fn a_stream_that_the_peer_stops_reading_ends_in_order() {
+    let (mut net, client, server) = Net::connected(server_config());
+    let mut talker = End::new(CLIENT, client, vec![5; 20_000_000]);
+    net.nodes[SERVER].endpoint.finish(server).unwrap();
+    net.nodes[SERVER].endpoint.stop_reading(server).unwrap();
+    while talker.sent < talker.out.len() || talker.end.is_none() {
+        talker.work(&mut net);
+        net.run(Duration::from_millis(5));
+        assert!(net.now < Duration::from_secs(600), "the transfer stalls after {} bytes", talker.sent);
+    }
+    assert_eq!(net.nodes[SERVER].endpoint.read(server, &mut [0; 10]), Ok(Read::Blocked));
+    parts_in_order(&mut net, client, server);
+}

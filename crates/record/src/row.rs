@@ -72,6 +72,47 @@ pub struct RequestRow {
 }
 
 impl RequestRow {
+    /// A request that was due at an instant and of which nothing else is known: of class 0, not sent, unanswered.
+    pub fn due(index: u64, scheduled: i64) -> Self {
+        Self {
+            index,
+            class: 0,
+            port: 0,
+            scheduled,
+            sent: None,
+            first_byte: None,
+            completed: None,
+            queued: None,
+            started: None,
+            finished: None,
+            service: None,
+            fixed: None,
+            outcome: Outcome::Unanswered,
+            bytes_out: 0,
+            bytes_in: 0,
+        }
+    }
+
+    /// The same, sent at this instant from this port.
+    #[must_use]
+    pub fn sent_at(self, sent: i64, port: u16) -> Self {
+        Self { sent: Some(sent), port, ..self }
+    }
+
+    /// The same, ended so at this instant.
+    #[must_use]
+    pub fn ended(self, outcome: Outcome, completed: i64) -> Self {
+        Self { outcome, completed: Some(completed), ..self }
+    }
+
+    /// The same with the server's stamps, served without an interruption.
+    #[must_use]
+    pub fn served(self, queued: i64, started: i64, finished: i64) -> Self {
+        let stamps = [queued, started, finished, finished - started].map(Some);
+        let [queued, started, finished, service] = stamps;
+        Self { queued, started, finished, service, ..self }
+    }
+
     /// From the instant the request was due until its answer was complete; `None` unless one came.
     pub fn response_ns(&self) -> Option<i64> {
         match self.outcome {
@@ -88,5 +129,22 @@ impl RequestRow {
     /// The time between the server's having it and first taking it up.
     pub fn queueing_ns(&self) -> Option<i64> {
         Some(self.started? - self.queued?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_made_step_by_step() {
+        let row = RequestRow::due(3, 10);
+        assert_eq!(
+            (row.index, row.outcome, row.response_ns(), row.send_lag_ns()),
+            (3, Outcome::Unanswered, None, None)
+        );
+        let row = row.sent_at(12, 4000).served(15, 17, 20).ended(Outcome::Answered, 25);
+        assert_eq!((row.response_ns(), row.send_lag_ns(), row.queueing_ns()), (Some(15), Some(2), Some(2)));
+        assert_eq!((row.service, row.port), (Some(3), 4000));
     }
 }

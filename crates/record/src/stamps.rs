@@ -153,23 +153,7 @@ mod tests {
     }
 
     fn row(port: u16, sent: Option<i64>, completed: Option<i64>) -> RequestRow {
-        RequestRow {
-            index: 0,
-            class: 0,
-            port,
-            scheduled: 0,
-            sent,
-            first_byte: None,
-            completed,
-            queued: None,
-            started: None,
-            finished: None,
-            service: None,
-            fixed: None,
-            outcome: Outcome::Answered,
-            bytes_out: 0,
-            bytes_in: 0,
-        }
+        RequestRow { port, sent, completed, outcome: Outcome::Answered, ..RequestRow::due(0, 0) }
     }
 
     #[test]

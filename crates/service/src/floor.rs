@@ -194,11 +194,17 @@ impl<T, R: Recipient<A>, A: Clone> Floor<T, R, A> {
     }
 
     /// Puts back what the worker serves, and gives it the most urgent flight instead.
-    pub(crate) fn exchange(&mut self, worker: usize, entry: Entry<Pending<T>>) -> Option<Entry<Pending<T>>> {
+    pub(crate) fn exchange(
+        &mut self,
+        worker: usize,
+        mut entry: Entry<Pending<T>>,
+    ) -> Option<Entry<Pending<T>>> {
         let flight = entry.item.flight;
+        // Requests may have joined or left since the worker asked.
+        let served = self.serving[worker].take().expect("the worker serves it");
+        entry.job.weight = served.job.weight;
         let ticket = self.queue.resume(entry);
         self.flight(flight).whereabouts = Whereabouts::Waiting(ticket);
-        self.serving[worker] = None;
         self.take(worker)
     }
 

@@ -104,5 +104,6 @@ pub use prometheus_client::registry::Registry;
 pub use reply::{Body, BodyFuture, Reader, Reply, Source, Then, Whole};
 pub use server::{Handle, Server};
 pub use sessions::{Heard, Hearing, InSessions, Sessions};
+pub use shared::System;
 pub use turn::{Step, Turn};
 pub use upload::Sink;

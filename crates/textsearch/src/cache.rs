@@ -10,7 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use lru::LruCache;
 
-use crate::{Canonical, Database, Query, Search, SearchError, Semantics};
+use crate::database::Database;
+use crate::error::SearchError;
+use crate::query::{Canonical, Query};
+use crate::search::Search;
+use crate::semantics::Semantics;
 
 /// Remembers searches.
 #[derive(Debug)]

@@ -3,76 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::data::block::{Block, Lay};
 use crate::data::load::{self, Oddities};
-use crate::index::shard::Index;
-use crate::plan::{Plan, Way};
-use crate::{Query, Search, SearchError};
-
-/// How sentences lie in memory and are searched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Layout {
-    /// As in the file; a search passes over all rows and tests each that is of its types. The basic server of the course.
-    Flat,
-    /// Type by type; a search tests the rows of its types, one after the other.
-    ByType,
-    /// Type by type, with an index of trigrams; a plan chooses the fastest way for each pattern.
-    #[default]
-    Indexed,
-}
-
-impl Layout {
-    /// All, in the order in which they are listed to users.
-    pub const ALL: [Self; 3] = [Self::Flat, Self::ByType, Self::Indexed];
-
-    /// The name on command lines and in experiment files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Flat => "flat",
-            Self::ByType => "by-type",
-            Self::Indexed => "indexed",
-        }
-    }
-}
-
-/// How a database is opened.
-#[derive(Clone, Debug)]
-pub struct OpenOptions {
-    /// How sentences lie.
-    pub layout: Layout,
-    /// The most memory that the index takes, in bytes; what it does not cover is scanned. Without effect but on [`Layout::Indexed`].
-    pub index_memory_bytes: u64,
-    /// How many threads read and index.
-    pub threads: usize,
-    /// Whether the index is kept beside the file.
-    pub saving: Saving,
-}
-
-/// Whether an index is kept from one time to the next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Saving {
-    /// In a file beside the data, with `.index` after its name.
-    #[default]
-    Beside,
-    /// One that is there is read; what it does not cover is scanned, and none is made.
-    Existing,
-    /// Not at all.
-    Off,
-}
-
-impl Default for OpenOptions {
-    fn default() -> Self {
-        Self {
-            layout: Layout::default(),
-            index_memory_bytes: u64::MAX,
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
-            saving: Saving::default(),
-        }
-    }
-}
+use crate::error::SearchError;
+use crate::index::whole::Index;
+use crate::opening::{IndexSource, Layout, OpenOptions};
 
 /// What a database holds.
 #[derive(Clone, Debug)]
@@ -99,17 +36,6 @@ pub struct Contents {
     pub index_in: Duration,
     /// Where it came from.
     pub index_source: IndexSource,
-}
-
-/// Where an index came from: its shards, each of some 256 MB of text.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct IndexSource {
-    /// How many were made.
-    pub shards_built: usize,
-    /// How many were read from the file beside the data.
-    pub shards_read: usize,
-    /// Why the index is not kept, or was not read, in words.
-    pub fault: Option<String>,
 }
 
 impl Contents {
@@ -183,21 +109,5 @@ impl Database {
     /// How it is searched.
     pub fn layout(&self) -> Layout {
         self.layout
-    }
-
-    /// Plans a search. Nothing is searched before [`Search::advance`] is called.
-    pub fn search(self: &Arc<Self>, query: &Arc<Query>) -> Search {
-        Search::new(Arc::clone(self), Arc::clone(query), Plan::choose(self, query))
-    }
-
-    /// How long a search should take on one core, by the costs that plans are made with; told without looking at the text.
-    pub fn expected(&self, query: &Query) -> Duration {
-        Plan::expected(self, query)
-    }
-
-    /// Plans a search in this way, whatever it costs; `None` where that cannot be done. For comparing ways.
-    pub fn search_by(self: &Arc<Self>, query: &Arc<Query>, way: Way) -> Option<Search> {
-        let plan = Plan::by(self, query, way)?;
-        Some(Search::new(Arc::clone(self), Arc::clone(query), plan))
     }
 }

@@ -4,10 +4,11 @@
 //! nearly each is in any file, but not in any sentence. A line counts with the line feeds before and behind it, so that where a
 //! sentence begins and ends is in the index, too. [`need`] says which trigrams a pattern asks for, [`build`] makes the lists of a
 //! block, [`shard`] puts those of many blocks together, [`evaluate`] finds the
-//! lines that have what is asked for, [`saved`] keeps lists from one time to the next.
+//! lines that have what is asked for, [`saved`] keeps lists from one time to the next, and [`whole`] is all of it for a file.
 
 pub(crate) mod build;
 pub(crate) mod evaluate;
 pub(crate) mod need;
 pub(crate) mod saved;
 pub(crate) mod shard;
+pub(crate) mod whole;

@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use kendall_service::Config;
 
+use crate::opening::{Layout, OpenOptions};
 use crate::protocol::Dialect;
-use crate::{Form, Layout, Matching, OpenOptions, Semantics};
+use crate::rows::Form;
+use crate::semantics::{Matching, Semantics};
 
 /// How long a client may have a connection open and ask nothing, and how long it may take no byte of its answer.
 const REST: Duration = Duration::from_secs(600);

@@ -9,10 +9,12 @@ use std::ops::Range;
 use std::time::Duration;
 
 use crate::data::block::Block;
+use crate::database::Database;
 use crate::index::evaluate::Resolved;
-use crate::index::shard::{Index, Indexed};
+use crate::index::whole::{Index, Indexed};
+use crate::opening::Layout;
+use crate::query::Query;
 use crate::scan::literals::Literals;
-use crate::{Database, Layout, Query};
 
 /// A byte that is passed over in search of one word, of several, of very many; by automaton; by lazy automaton.
 const WORD_NS: f64 = 0.032;

@@ -7,11 +7,12 @@ use regex_automata::meta;
 use regex_automata::nfa::thompson::{self, NFA, WhichCaptures};
 use regex_syntax::hir::{Hir, Look};
 
+use crate::error::{PatternError, SearchError};
 use crate::index::need::{Asked, ask};
-use crate::pattern::{Pattern, Perl, Semantics};
+use crate::pattern::{Pattern, Perl};
 use crate::scan::dfa::Dfa;
 use crate::scan::literals::Literals;
-use crate::{PatternError, SearchError};
+use crate::semantics::Semantics;
 
 /// What is sought: sentences of these types that match this pattern.
 pub struct Query {

@@ -3,8 +3,8 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use crate::Search;
 use crate::data::block::Line;
+use crate::search::Search;
 
 /// What is given out for a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
+use crate::database::Database;
+use crate::error::SearchError;
 use crate::lines::Found;
-use crate::plan::Plan;
+use crate::plan::{Plan, Way};
+use crate::query::Query;
 use crate::work::Work;
-use crate::{Database, Query, SearchError};
 
 /// A query against a database, worked off in parts.
 ///
@@ -57,6 +59,24 @@ impl Drop for Interest {
         {
             self.0.cancel();
         }
+    }
+}
+
+impl Database {
+    /// Plans a search. Nothing is searched before [`Search::advance`] is called.
+    pub fn search(self: &Arc<Self>, query: &Arc<Query>) -> Search {
+        Search::new(Arc::clone(self), Arc::clone(query), Plan::choose(self, query))
+    }
+
+    /// How long a search should take on one core, by the costs that plans are made with; told without looking at the text.
+    pub fn expected(&self, query: &Query) -> Duration {
+        Plan::expected(self, query)
+    }
+
+    /// Plans a search in this way, whatever it costs; `None` where that cannot be done. For comparing ways.
+    pub fn search_by(self: &Arc<Self>, query: &Arc<Query>, way: Way) -> Option<Search> {
+        let plan = Plan::by(self, query, way)?;
+        Some(Search::new(Arc::clone(self), Arc::clone(query), plan))
     }
 }
 

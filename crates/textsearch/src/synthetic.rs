@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use crate::{Generate, Size, generate};
+use crate::generate::{Generate, Size, generate};
 
 /// The file of this database in a folder, made if it is not there yet. The name says what is in it, so that it is found again;
 /// a file that is half made has another name.

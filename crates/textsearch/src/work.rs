@@ -3,13 +3,15 @@
 use std::ops::Range;
 
 use crate::data::block::Block;
+use crate::database::Database;
+use crate::error::SearchError;
 use crate::index::evaluate::Bits;
 use crate::lines::{Found, LineSet};
 use crate::pattern::Perl;
 use crate::plan::{Plan, TRYING_NUMBERS, Way};
 use crate::query::Checks;
+use crate::query::Query;
 use crate::scan::dfa::{Verdict, line_of};
-use crate::{Database, Query, SearchError};
 
 /// How many sentences are tried one by one between two checks of whether to stop.
 const BETWEEN_LOOKS: usize = 64;

@@ -25,7 +25,7 @@ impl Prr {
         self.sent += bytes;
     }
 
-    /// Takes an acknowledgment of so many bytes that leaves `in_flight`.
+    /// Takes an acknowledgment of `bytes` bytes that leaves `in_flight`.
     pub(super) fn on_ack(&mut self, bytes: u64, in_flight: u64) {
         self.delivered += bytes;
         let quota = if in_flight > self.target {

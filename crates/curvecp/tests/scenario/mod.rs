@@ -79,13 +79,17 @@ fn script(draw: &mut Draw) -> Script {
     Script { total, write, read, ending, starts }
 }
 
-fn config(draw: &mut Draw, links: &[Settings; 2]) -> MessageConfig {
-    // Chicago doubles its interval at each time-out without a bound, so a row of losses stops it for hours.
-    let long_losses = |link: &Settings| match link.loss {
+/// Whether a link loses many messages in a row.
+fn long_losses(link: &Settings) -> bool {
+    match link.loss {
         Loss::None => false,
         Loss::Random { share } => share > 0.1,
         Loss::GilbertElliott { recovers, .. } => recovers < 0.2,
-    };
+    }
+}
+
+fn config(draw: &mut Draw, links: &[Settings; 2]) -> MessageConfig {
+    // Chicago doubles its interval at each time-out without a bound, so a row of losses stops it for hours.
     let any =
         [Algorithm::Cubic, Algorithm::Cubic, Algorithm::Bbr, Algorithm::Chicago, Algorithm::ChicagoExact];
     let algorithms = if links.iter().any(long_losses) { &any[..3] } else { &any[..] };
@@ -143,6 +147,10 @@ impl Scenario {
         let dead = |end: &End| matches!(end.layer.state(), LayerState::Failed(_));
         let over = |end: &End| dead(end) || end.layer.state() == LayerState::Drained;
         assert!(over(reader) && over(writer), "neither drained nor failed");
+        let probes = |config: &MessageConfig| matches!(config.algorithm, Algorithm::Cubic | Algorithm::Bbr);
+        if self.cut_at.is_none() && !self.links.iter().any(long_losses) && self.configs.iter().all(probes) {
+            assert!(!dead(reader) && !dead(writer), "an end was left behind: {:?}", writer.layer.stats());
+        }
         match reader.outcome {
             // The bytes were compared as they were read.
             Some(Read::Finished) => {

@@ -8,9 +8,10 @@ use std::vec::IntoIter;
 use kendall_digest::Interrupt;
 use kendall_digest::password::{Mask, Outcome, Search};
 
-use super::learned::{Kind, Part};
+use super::learned::Kind;
+use super::piece::{Candidates, Piece};
 use super::shared::Shared;
-use super::{Found, Wanted, Way};
+use super::wanted::{Found, Wanted, Way};
 use crate::words::rules::Rule;
 
 /// How far a search has come. `tried` counts from its beginning.
@@ -31,18 +32,6 @@ pub enum Progress {
         left_out: u64,
     },
 }
-
-/// The candidates of a part.
-#[derive(Clone, Debug)]
-pub(super) enum Candidates {
-    /// What a rule makes of the words of these lengths.
-    Words { rule: Rule, shortest: usize, longest: usize },
-    /// All passwords of a mask.
-    Mask(Mask),
-}
-
-/// A part of a search: its name, how many candidates it has, and these.
-pub(super) type Piece = (Part, u64, Candidates);
 
 /// One search, which can be interrupted and gone on with. No candidate is tried twice for it, but for at most some
 /// thousand that were under way when it was interrupted.

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard};
 
-use super::Way;
+use super::wanted::Way;
 use crate::words::rules::Rule;
 
 /// A part of the candidates for some lengths, by what is learned of it.

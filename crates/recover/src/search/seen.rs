@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use lru::LruCache;
 
-use super::{Found, Hash, Wanted, Way};
+use super::wanted::{Found, Hash, Wanted, Way};
 
 /// See the module.
 #[derive(Debug)]

@@ -8,14 +8,13 @@ use kendall_digest::password::Mask;
 use kendall_service::{Counter, Registry};
 use prometheus_client::metrics::family::Family;
 
-use super::hunt::{Candidates, Piece};
 use super::index::Index;
 use super::learned::{Kind, Learned, Part};
+use super::piece::{Candidates, Piece};
 use super::seen::Seen;
 use super::space::Space;
 use super::table::{Table, TableReport};
-use super::told::Told;
-use super::{Found, Hash, Strategy, Wanted, Way};
+use super::wanted::{Found, Hash, Strategy, Wanted, Way};
 use crate::words::Words;
 use crate::words::rules::Rule;
 
@@ -191,7 +190,7 @@ impl Shared {
         firsts.iter().map(beginning_with).collect()
     }
 
-    pub(super) fn register(self: &Arc<Self>, registry: &mut Registry) {
+    pub(super) fn register(&self, registry: &mut Registry) {
         let Counts { asked, found, nowhere, by_rule } = &self.counts;
         registry.register("recover_asked", "Passwords that were asked for, by length", asked.clone());
         registry.register("recover_found", "Passwords that were found, by way and length", found.clone());
@@ -201,7 +200,6 @@ impl Shared {
             nowhere.clone(),
         );
         registry.register("recover_found_by_rule", "Passwords that rules made of words", by_rule.clone());
-        registry.register_collector(Box::new(Told(Arc::clone(self))));
     }
 
     /// What can be told of the table, if there is one.

@@ -16,7 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::index::{self, Filling, Index};
 use super::space::Space;
-use super::{FinderError, Hash, Wanted};
+use super::wanted::{FinderError, Hash, Wanted};
 
 /// How many candidates a thread takes at a time.
 const CHUNK: u64 = 1 << 17;

@@ -9,10 +9,10 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-use super::Way;
 use super::learned::{Kind, Place};
 use super::shared::Shared;
 use super::table::TableReport;
+use super::wanted::Way;
 
 /// See the module.
 pub(super) struct Told(pub(super) Arc<Shared>);

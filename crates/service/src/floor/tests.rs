@@ -241,6 +241,11 @@ impl World {
     }
 
     fn start(&mut self, worker: usize, entry: Served) {
+        if self.discipline != Discipline::ProcessorSharing {
+            let weight: f64 =
+                self.floor.flights[&entry.item.flight].waiters.iter().map(|waiter| waiter.weight).sum();
+            assert_eq!(entry.job.weight, weight, "a flight weighs as much as all its requests");
+        }
         if self.discipline == Discipline::Fifo && entry.item.started_ns.is_none() {
             assert!(entry.item.queued_ns >= self.last_first, "first come, first served");
             self.last_first = entry.item.queued_ns;
@@ -288,6 +293,12 @@ impl World {
             Next::GoOn => self.begin_chunk(worker, entry),
             Next::MakeWay => {
                 assert!(self.discipline.preempts() || self.discipline == Discipline::ProcessorSharing);
+                let others = self.floor.serving.iter().enumerate().filter(|&(other, _)| other != worker);
+                let is_less_urgent = |other: &Serving| self.floor.queue.less_urgent(&other.job, &entry.job);
+                assert!(
+                    !others.filter_map(|(_, other)| other.as_ref()).any(is_less_urgent),
+                    "the least urgent makes way"
+                );
                 self.counts.make_ways += 1;
                 let entry = self.floor.exchange(worker, entry).expect("at least the one that was put back");
                 self.start(worker, entry);

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::bytes::Bytes;
-use crate::SearchError;
+use crate::error::SearchError;
 
 /// Rows are numbered by 16 bits within a block.
 pub(crate) const MOST_ROWS: usize = 1 << 16;

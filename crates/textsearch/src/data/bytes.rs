@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 
 use memmap2::{Advice, MmapMut};
 
-use crate::SearchError;
+use crate::error::SearchError;
 
 #[derive(Debug)]
 pub(crate) struct Bytes {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use super::block::{Block, Lay, MOST_ROWS, Row};
-use crate::SearchError;
+use crate::error::SearchError;
 
 const PIECE_BYTES: u64 = 4 << 20;
 /// The file's first bytes are smaller pieces, so that the first rows of an answer come soon even if all text is scanned.

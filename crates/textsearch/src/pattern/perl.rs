@@ -9,8 +9,8 @@ use regex_syntax::hir::ClassUnicode;
 use super::class::{negated, predefined, set};
 use super::regular::any;
 use super::tree::{Case, Greed, Node, Place, Side, Want};
-use crate::pattern::Alphabet;
-use crate::{PatternError, SearchError};
+use crate::error::{PatternError, SearchError};
+use crate::semantics::Alphabet;
 
 /// PCRE2's code for a match that took too many steps.
 const MATCH_LIMIT: i32 = -47;

@@ -9,7 +9,7 @@ use regex_syntax::hir::{Class, ClassUnicode, Hir, Look, Repetition};
 
 use super::class::{negated, set};
 use super::tree::{Greed, Node, Place};
-use crate::pattern::Alphabet;
+use crate::semantics::Alphabet;
 
 /// How many parts may be put in the places of back-references, all together.
 const MOST_COPIES: usize = 1000;

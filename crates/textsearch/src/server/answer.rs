@@ -153,7 +153,10 @@ mod tests {
     use tokio::runtime::Builder;
 
     use super::*;
-    use crate::{Database, OpenOptions, Query, Saving, Semantics};
+    use crate::database::Database;
+    use crate::opening::{OpenOptions, Saving};
+    use crate::query::Query;
+    use crate::semantics::Semantics;
 
     fn search(rows: usize) -> Arc<Search> {
         let mut file = tempfile::NamedTempFile::new().unwrap();

@@ -50,7 +50,9 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::{OpenOptions, Query, Saving, Semantics};
+    use crate::opening::{OpenOptions, Saving};
+    use crate::query::Query;
+    use crate::semantics::Semantics;
 
     #[test]
     fn new_rows_make_answers_of_old_ones_forgotten_and_what_cannot_be_read_leaves_them() {

@@ -5,7 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use kendall_service::Counter;
 
-use crate::{Cache, Database, OpenOptions, Query, Search, SearchError, Semantics};
+use crate::cache::Cache;
+use crate::database::Database;
+use crate::error::SearchError;
+use crate::opening::OpenOptions;
+use crate::query::Query;
+use crate::search::Search;
+use crate::semantics::Semantics;
 
 /// Compiled patterns that are remembered take so much at most.
 const QUERY_BYTES: usize = 64 << 20;
@@ -91,7 +97,7 @@ impl DataSource {
 fn warn_of_oddities(database: &Database) {
     let contents = database.contents();
     tracing::info!(path = %contents.path.display(), rows = contents.rows(), read_in = ?contents.read_in, "database open");
-    if contents.oddities != crate::Oddities::default() {
+    if contents.oddities != crate::data::load::Oddities::default() {
         tracing::warn!(path = %contents.path.display(), oddities = ?contents.oddities, "not all lines are plain rows");
     }
 }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use kendall_stats::random::{Purpose, Rng, stream, unit};
 
-use crate::common_words;
+use crate::generate::common_words;
 
 /// What patterns have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,8 @@ use std::collections::HashMap;
 use std::io::Write as _;
 
 use super::*;
-use crate::{Query, Semantics};
+use crate::query::Query;
+use crate::semantics::Semantics;
 
 fn drawn(mix: &str, types_asked: u32) -> Requests {
     let mix = mix.parse().unwrap();

@@ -1,0 +1,192 @@
+//! The endpoint: one UDP socket, the task that drives it, and the connections on it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use curvecp::{ClientConfig, LongTermNonces, ServerConfig, TransmitBuffer};
+use rand::rand_core::UnwrapErr;
+use rand::rngs::SysRng;
+
+use crate::clock::{Timer, now};
+use crate::shared::{Entry, Next, Shared, Stage};
+use crate::socket::{Inbox, Socket};
+use crate::{Connection, CurveError, Stream};
+
+/// Datagrams that are sent between two looks at the socket, at most.
+const OUTBOX: usize = 256;
+
+/// A UDP socket with CurveCP connections: those that it opens and, if it is a server, those that clients open.
+///
+/// A task of the runtime drives it. After the endpoint is dropped its connections go on, and the task ends with the last.
+pub struct Endpoint {
+    shared: Arc<Shared>,
+}
+
+impl Endpoint {
+    /// Binds a socket for a server; port 0 takes a free one. `nonces` are of the directory of the server's key.
+    ///
+    /// # Errors
+    /// [`CurveError::Bind`].
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn server(
+        address: SocketAddr,
+        config: ServerConfig,
+        nonces: impl LongTermNonces + Send + 'static,
+    ) -> Result<Self, CurveError> {
+        Self::bind(address, Some(config), Box::new(nonces))
+    }
+
+    /// Binds a socket for clients, which all use `nonces`: those of their key's directory, or
+    /// [`RandomNonces`](crate::RandomNonces) for keys that are drawn for one connection.
+    ///
+    /// # Errors
+    /// [`CurveError::Bind`].
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn client(
+        address: SocketAddr,
+        nonces: impl LongTermNonces + Send + 'static,
+    ) -> Result<Self, CurveError> {
+        Self::bind(address, None, Box::new(nonces))
+    }
+
+    fn bind(
+        address: SocketAddr,
+        server: Option<ServerConfig>,
+        nonces: Box<dyn LongTermNonces + Send>,
+    ) -> Result<Self, CurveError> {
+        let failed = |source| CurveError::Bind { address, source };
+        let socket = Socket::bind(address).map_err(failed)?;
+        let timer = Timer::new().map_err(failed)?;
+        // The system's generator: a generator in this process would remember what erased keys were made of.
+        let protocol = curvecp::Endpoint::new(now(), server, Box::new(UnwrapErr(SysRng)), nonces);
+        let shared = Arc::new(Shared::new(protocol, socket.address().map_err(failed)?));
+        tokio::spawn(drive(StopAtEnd(shared.clone()), socket, timer));
+        Ok(Self { shared })
+    }
+
+    /// The address of the socket.
+    pub fn address(&self) -> SocketAddr {
+        self.shared.address
+    }
+
+    /// Opens a connection to a server. It can be written to at once: the first bytes travel with the handshake.
+    ///
+    /// # Errors
+    /// [`CurveError::Protocol`] where the configuration is not valid, [`CurveError::EndpointClosed`].
+    pub fn connect(&self, config: ClientConfig) -> Result<Stream, CurveError> {
+        let client = config.identity.public_key();
+        let server = config.server;
+        let mut state = self.shared.lock();
+        if state.stopped {
+            return Err(CurveError::EndpointClosed);
+        }
+        let id = state.protocol.connect(now(), config)?;
+        let entry = Entry::new(Stage::Opening);
+        let stage = entry.stage.subscribe();
+        state.connections.insert(id, entry);
+        drop(state);
+        self.shared.work.notify_one();
+        Ok(Stream::new(Connection::new(self.shared.clone(), id, server, client, None, stage)))
+    }
+
+    /// Waits for a client. Can be cancelled without losing one.
+    ///
+    /// # Errors
+    /// [`CurveError::EndpointClosed`].
+    pub async fn accept(&self) -> Result<Stream, CurveError> {
+        loop {
+            {
+                let mut state = self.shared.lock();
+                if state.stopped {
+                    return Err(CurveError::EndpointClosed);
+                }
+                if let Some(incoming) = state.incoming.pop_front() {
+                    let Some(entry) = state.connections.get(&incoming.id) else { continue };
+                    let stage = entry.stage.subscribe();
+                    if !state.incoming.is_empty() {
+                        self.shared.accepted.notify_one();
+                    }
+                    let (peer, address) = (incoming.client, Some(incoming.address));
+                    let connection =
+                        Connection::new(self.shared.clone(), incoming.id, peer, peer, address, stage);
+                    return Ok(Stream::new(connection));
+                }
+            }
+            self.shared.accepted.notified().await;
+        }
+    }
+
+    /// Tells all servers where this endpoint's connections are, after the network has changed.
+    pub fn network_changed(&self) {
+        self.shared.lock().protocol.rebound();
+        self.shared.work.notify_one();
+    }
+
+    /// Waits until all connections are over, so that nothing that was written is lost when the process ends.
+    pub async fn idle(&self) {
+        loop {
+            let ended = self.shared.ended.notified();
+            if self.shared.lock().connections.values().all(Entry::is_over) {
+                return;
+            }
+            ended.await;
+        }
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.owned = false;
+        for waiting in std::mem::take(&mut state.incoming) {
+            _ = state.protocol.forget(waiting.id);
+            state.connections.remove(&waiting.id);
+        }
+        drop(state);
+        self.shared.work.notify_one();
+    }
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint").field("address", &self.shared.address).finish_non_exhaustive()
+    }
+}
+
+/// Reports the end of the driver, also by a panic or with the runtime.
+struct StopAtEnd(Arc<Shared>);
+
+impl Drop for StopAtEnd {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// Moves datagrams between socket and protocol until there is nothing left to drive.
+async fn drive(shared: StopAtEnd, socket: Socket, mut timer: Timer) {
+    let shared = &shared.0;
+    let (mut inbox, mut outbox) = (Inbox::new(), TransmitBuffer::new(OUTBOX));
+    loop {
+        if let Err(error) = socket.receive(&mut inbox) {
+            tracing::error!("UDP {}: {error}", shared.address);
+            return;
+        }
+        match shared.step(&mut inbox, &mut outbox) {
+            Next::Stop => return,
+            Next::Busy => {
+                socket.send(&outbox).await;
+                tokio::task::yield_now().await;
+            }
+            Next::Wait(_) if !inbox.is_empty() => tokio::task::yield_now().await,
+            Next::Wait(until) => tokio::select! {
+                readable = socket.readable() => if readable.is_err() { return },
+                () = shared.work.notified() => {}
+                () = timer.wait(until) => {}
+            },
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! A UDP socket that moves many datagrams in one system call: segmented sends (UDP_SEGMENT), coalesced receives (UDP_GRO)
+//! of several messages at once (recvmmsg), by `quinn-udp`, which falls back to plain calls where the kernel has none.
+
+use std::io::{self, IoSliceMut};
+use std::net::{SocketAddr, UdpSocket as StdSocket};
+
+use curvecp::{Transmit, TransmitBuffer};
+use quinn_udp::{RecvMeta, UdpSocketState};
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+
+/// Messages taken in one system call, each of several datagrams where the kernel coalesces.
+const MESSAGES: usize = 8;
+/// The longest message: coalesced datagrams, or one of IPv4.
+const MESSAGE_BYTES: usize = 1 << 16;
+/// The kernel's buffers, as far as it grants them: a burst of a fast sender must fit until this process runs again.
+const KERNEL_BUFFER: usize = 4 << 20;
+
+/// A socket for one endpoint.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    io: UdpSocket,
+    state: UdpSocketState,
+}
+
+/// Datagrams that were received together.
+pub(crate) struct Inbox {
+    bytes: Box<[u8]>,
+    about: [RecvMeta; MESSAGES],
+    filled: usize,
+}
+
+impl Inbox {
+    pub(crate) fn new() -> Self {
+        let bytes = vec![0; MESSAGES * MESSAGE_BYTES].into();
+        Self { bytes, about: [RecvMeta::default(); MESSAGES], filled: 0 }
+    }
+
+    /// The messages: where from, the bytes of each datagram, and the datagrams one after another.
+    pub(crate) fn messages(&mut self) -> impl Iterator<Item = (SocketAddr, usize, &mut [u8])> {
+        let about = self.about[..self.filled].iter();
+        about.zip(self.bytes.chunks_mut(MESSAGE_BYTES)).map(|(about, bytes)| {
+            let length = about.len.min(bytes.len());
+            (about.addr, about.stride, &mut bytes[..length])
+        })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.filled == 0
+    }
+}
+
+impl Socket {
+    /// Binds within a tokio runtime.
+    pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
+        let socket = StdSocket::bind(address)?;
+        let state = UdpSocketState::new((&socket).into())?;
+        for set in [UdpSocketState::set_send_buffer_size, UdpSocketState::set_recv_buffer_size] {
+            // The system's default does as well, slower.
+            _ = set(&state, (&socket).into(), KERNEL_BUFFER);
+        }
+        socket.set_nonblocking(true)?;
+        Ok(Self { io: UdpSocket::from_std(socket)?, state })
+    }
+
+    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
+        self.io.local_addr()
+    }
+
+    /// Waits for datagrams.
+    pub(crate) async fn readable(&self) -> io::Result<()> {
+        self.io.readable().await
+    }
+
+    /// Takes what has arrived, perhaps nothing, in place of what the inbox held.
+    ///
+    /// # Errors
+    /// Where the socket is unusable. Errors that others can cause by ICMP are ignored: forged packets change nothing.
+    pub(crate) fn receive(&self, inbox: &mut Inbox) -> io::Result<()> {
+        inbox.filled = 0;
+        let mut chunks = inbox.bytes.chunks_mut(MESSAGE_BYTES).map(IoSliceMut::new);
+        let mut into: [IoSliceMut<'_>; MESSAGES] =
+            std::array::from_fn(|_| chunks.next().expect("the inbox has this many messages"));
+        let received = self
+            .io
+            .try_io(Interest::READABLE, || self.state.recv((&self.io).into(), &mut into, &mut inbox.about));
+        match received {
+            Ok(filled) => inbox.filled = filled,
+            Err(error) if is_harmless(&error) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Sends all that the buffer holds. What cannot be sent is lost, as on any link.
+    pub(crate) async fn send(&self, buffer: &TransmitBuffer) {
+        for Transmit { destination, segment, bytes } in buffer.transmits() {
+            let mut rest = bytes;
+            while !rest.is_empty() {
+                // The limit falls to 1 where the system refuses segmented sends.
+                let most = segment * self.state.max_gso_segments().max(1);
+                let (contents, behind) = rest.split_at(rest.len().min(most));
+                let transmit = quinn_udp::Transmit {
+                    destination,
+                    ecn: None,
+                    contents,
+                    segment_size: (contents.len() > segment).then_some(segment),
+                    src_ip: None,
+                };
+                let sent =
+                    self.io.async_io(Interest::WRITABLE, || self.state.send((&self.io).into(), &transmit));
+                if sent.await.is_err() {
+                    return;
+                }
+                rest = behind;
+            }
+        }
+    }
+}
+
+/// Whether a receive may be tried again.
+fn is_harmless(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        ConnectionRefused, ConnectionReset, HostUnreachable, Interrupted, NetworkUnreachable, WouldBlock,
+    };
+    matches!(
+        error.kind(),
+        WouldBlock | Interrupted | ConnectionRefused | ConnectionReset | HostUnreachable | NetworkUnreachable
+    )
+}

@@ -1,0 +1,5 @@
+//! The tests of this crate's public face, in one program.
+
+mod arrivals;
+mod sessions;
+mod station;

@@ -1,0 +1,201 @@
+//! The server against a client written from the text of the protocol, and against recorded bytes.
+
+use std::net::Shutdown;
+use std::num::NonZeroUsize;
+use std::thread;
+use std::time::Duration;
+
+use crate::asking::*;
+use kendall_record::stamps;
+use kendall_recover::{Algorithm, Ask, Config, Dialect, Hash, Options, RequestError, request};
+use kendall_testbed::wait_until;
+
+const PLAIN: &[u8] = b"hello world\n";
+
+#[test]
+fn a_file_comes_back_decrypted_whatever_its_size() {
+    let server = run(options());
+    for length in [0, 1, 15, 16, 20_480, 51_200, 1_000_003] {
+        let plain = file(length);
+        assert!(ask(&server, "test", &encrypt(TEST_KEY, &plain)) == Some(plain), "{length}");
+    }
+    assert_eq!(came_to(&server, "recovered"), 7);
+}
+
+/// The bytes of `testdata/course-request.hex`, and those that the course's server answers.
+#[test]
+fn recorded_traffic_of_the_course_is_answered_to_the_byte() {
+    let server = run(options());
+    let mut peer = Peer::connect(server.address);
+    peer.send(&hex(include_str!("../testdata/course-request.hex")));
+    assert_eq!(peer.rest(), hex(include_str!("../testdata/course-answer.hex")));
+}
+
+#[test]
+fn it_is_answered_however_its_bytes_arrive() {
+    let server = run(options());
+    let (plain, encrypted) = (file(5000), encrypt(TEST_KEY, &file(5000)));
+    let head = head(sha1("test"), 4, encrypted.len() as i64);
+    let mut peer = Peer::connect(server.address);
+    peer.0.set_nodelay(true).unwrap();
+    write_as_the_course(&mut peer.0, &head, &encrypted).unwrap();
+    assert_eq!(peer.answer().unwrap(), plain);
+    let mut peer = Peer::connect(server.address);
+    peer.send(&[&head[..], &encrypted].concat());
+    peer.0.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(peer.answer().unwrap(), plain, "its sending half is closed, and it still waits");
+    let mut peer = Peer::connect(server.address);
+    peer.send(&[&head[..], &encrypted, b"and more than was announced"].concat());
+    assert_eq!(peer.answer().unwrap(), plain);
+}
+
+#[test]
+fn in_the_dialect_of_the_study_the_number_comes_back() {
+    let server = run(Options { dialect: Dialect::WithId, ..options() });
+    let encrypted = encrypt(ABC_KEY, PLAIN);
+    let mut peer = Peer::connect(server.address);
+    peer.send(&[0, 0, 1, 7]);
+    peer.send(&head(sha1("abc"), 3, encrypted.len() as i64));
+    peer.send(&encrypted);
+    assert_eq!(peer.rest(), [&[0, 0, 1, 7, 0, 0, 0, 0, 0, 0, 0, 12], PLAIN].concat());
+}
+
+/// What the protocol calls failure: the connection is closed without a byte.
+#[test]
+fn whoever_cannot_be_helped_is_told_by_the_end_of_the_connection() {
+    let server = run(Options { most_file_bytes: 1 << 20, ..options() });
+    let encrypted = encrypt(TEST_KEY, PLAIN);
+    assert_eq!(ask(&server, "NO!", &encrypted), None, "not of the alphabet, and no word");
+    let mut peer = Peer::connect(server.address);
+    let refused = |characters: i32, file_bytes: i64, body: &[u8]| {
+        let mut peer = Peer::connect(server.address);
+        peer.send(&head(sha1("zzzzzqqzzz"), characters, file_bytes));
+        let _ = std::io::Write::write_all(&mut peer.0, body);
+        assert_eq!(peer.rest(), b"");
+    };
+    refused(12, 16, &encrypted);
+    refused(0, 16, &encrypted);
+    refused(5, 15, &encrypted[..15]);
+    refused(5, 0, b"");
+    refused(-1, 16, b"");
+    refused(5, -16, b"");
+    refused(5, i64::MAX, b"");
+    refused(5, (1 << 20) + 16, b"");
+    let other = encrypt(ABC_KEY, &file(100));
+    peer.send(&head(sha1("test"), 4, other.len() as i64));
+    peer.send(&other);
+    assert_eq!(peer.rest(), b"", "encrypted under another password");
+    let counted = ["not-found", "beyond-bound", "wrong-length", "too-large", "wrong-padding"];
+    assert_eq!(counted.map(|outcome| came_to(&server, outcome)), [1, 2, 2, 2, 1]);
+    assert_eq!(server.closed("malformed"), 2);
+    assert_eq!(ask(&server, "test", &encrypted).unwrap(), PLAIN, "and others are served");
+}
+
+#[test]
+fn who_asks_the_same_gets_the_file_it_sent() {
+    let server = run(options());
+    let asked: Vec<_> = (0..8)
+        .map(|i| {
+            let (address, plain) = (server.address, file(40_000 + i));
+            thread::spawn(move || {
+                let mut peer = Peer::connect(address);
+                let encrypted = encrypt(TEST_KEY, &plain);
+                peer.send(&head(sha1("test"), 4, encrypted.len() as i64));
+                peer.send(&encrypted);
+                assert!(peer.answer() == Some(plain));
+            })
+        })
+        .collect();
+    asked.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(came_to(&server, "recovered"), 8);
+}
+
+/// With one worker: that of a client whose file is slow serves others meanwhile, and so does that of one who is gone.
+#[test]
+fn slow_files_and_clients_that_leave_hold_no_worker() {
+    let options = options();
+    let service =
+        Config { workers: NonZeroUsize::MIN, patience: Duration::from_secs(3), ..options.service.clone() };
+    let server = run(Options { service, ..options });
+    let encrypted = encrypt(TEST_KEY, PLAIN);
+    let mut slow = Peer::connect(server.address);
+    slow.send(&head(sha1("test"), 4, 16));
+    assert_eq!(ask(&server, "test", &encrypted).unwrap(), PLAIN);
+    slow.send(&encrypted);
+    assert_eq!(slow.answer().unwrap(), PLAIN);
+    // Seven letters take the portable engine minutes.
+    let mut leaving = Peer::connect(server.address);
+    leaving.send(&head([7; 20], 7, 16));
+    wait_until("it is searched for", || server.levels().1 == 1);
+    leaving.reset();
+    wait_until("the worker is free", || server.levels().1 == 0);
+    let mut truncated = Peer::connect(server.address);
+    truncated.send(&head([8; 20], 7, 1600));
+    truncated.send(&encrypted);
+    wait_until("it is searched for", || server.levels().1 == 1);
+    truncated.0.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(truncated.rest(), b"");
+    let mut stalled = Peer::connect(server.address);
+    stalled.send(&head([9; 20], 7, 1600));
+    stalled.send(&encrypted);
+    assert_eq!(stalled.rest(), b"", "let go after its patience");
+    wait_until("the worker is free again", || server.levels().1 == 0);
+    assert_eq!(came_to(&server, "truncated"), 3);
+    assert_eq!(ask(&server, "test", &encrypted).unwrap(), PLAIN);
+}
+
+#[test]
+fn the_client_for_people_and_the_extension_of_other_digests() {
+    let plain = file(700_000);
+    let encrypted = encrypt(ABC_KEY, &plain);
+    for dialect in Dialect::ALL {
+        let server = run(Options { dialect, ..options() });
+        for algorithm in Algorithm::ALL {
+            let ask = Ask { hash: algorithm.hash(b"abc"), lengths: 1..=3, dialect };
+            let (mut back, mut stages) = (Vec::new(), 0);
+            let length = encrypted.len() as u64;
+            let got =
+                request(server.address, &ask, (encrypted.as_slice(), length), &mut back, |_| stages += 1);
+            assert_eq!(got.unwrap(), 700_000, "{algorithm:?}");
+            assert!(back == plain && stages >= 6);
+        }
+        let ask = Ask { hash: Hash::Md5([3; 16]), lengths: 1..=2, dialect };
+        let length = encrypted.len() as u64;
+        let nothing = request(server.address, &ask, (encrypted.as_slice(), length), Vec::new(), |_| {});
+        assert!(matches!(nothing, Err(RequestError::NoAnswer)), "{nothing:?}");
+        let odd = request(server.address, &ask, (encrypted.as_slice(), 17), Vec::new(), |_| {});
+        assert!(matches!(odd, Err(RequestError::Length(17))));
+    }
+}
+
+#[test]
+fn trace_and_stamps_have_search_and_key_of_each_request_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.csv");
+    let trace = Some(path.clone());
+    let stamps_path = folder.path().join("stamps");
+    let service = Config { stamps: Some(stamps_path.clone()), ..options().service };
+    let server = run(Options { service, dialect: Dialect::WithId, trace, ..options() });
+    let encrypted = encrypt(XQZ_KEY, PLAIN);
+    for id in [5, 6] {
+        let mut peer = Peer::connect(server.address);
+        peer.send(&[&[0, 0, 0, id], &head(sha1("xqz"), 3, 16)[..], &encrypted].concat());
+        assert!(!peer.rest().is_empty());
+    }
+    drop(server);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(text.lines().next(), Some(kendall_recover::trace::COLUMNS));
+    assert_eq!(rows.len(), 3, "{text}");
+    assert_eq!((&rows[1][1..3], rows[1][5]), (&["5", "brute-force"][..], "16"));
+    let costs: Vec<u64> = rows[1][3..5].iter().map(|ns| ns.parse().unwrap()).collect();
+    assert!(costs.iter().all(|ns| *ns > 0), "{text}");
+    assert_eq!(rows[2][1..], ["6", "seen", "0", "0", "16"]);
+    let fixed: Vec<Option<i64>> =
+        stamps::read(&stamps_path).unwrap().iter().map(|stamp| stamp.fixed).collect();
+    assert_eq!(fixed, [Some(costs[1] as i64), None], "the second needed no worker");
+
+    let nowhere = Options { trace: Some("/nowhere/trace.csv".into()), ..options() };
+    let error = kendall_recover::bind(nowhere).map(drop).unwrap_err().to_string();
+    assert!(error.contains("/nowhere/trace.csv") && error.contains("--trace"), "{error}");
+}

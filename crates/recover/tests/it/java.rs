@@ -1,0 +1,135 @@
+//! A client and a server in Java, written from the text of the protocol: recorded, which needs no Java, and alive, where
+//! there is one.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use crate::asking::*;
+use kendall_recover::{Algorithm, Ask, Dialect, Options, request};
+use kendall_testbed::{LIMIT, Running};
+
+/// A request of the client in Java for a file of 100 bytes under "hello", and what the server in Java answers.
+fn recorded(dialect: Dialect) -> [Vec<u8>; 2] {
+    match dialect {
+        Dialect::Course => [
+            include_str!("../testdata/java-course-request.hex"),
+            include_str!("../testdata/java-course-answer.hex"),
+        ],
+        Dialect::WithId => [
+            include_str!("../testdata/java-with-id-request.hex"),
+            include_str!("../testdata/java-with-id-answer.hex"),
+        ],
+    }
+    .map(hex)
+}
+
+fn server(dialect: Dialect) -> Running {
+    run(Options { dialect, ..options() })
+}
+
+/// What the client for people makes of a server's answer to the recorded request.
+fn asked(server: SocketAddr, dialect: Dialect) -> Vec<u8> {
+    let [sent, _] = recorded(dialect);
+    let encrypted = &sent[sent.len() - 112..];
+    let ask = Ask { hash: Algorithm::Sha1.hash(b"hello"), lengths: 5..=5, dialect };
+    let mut plain = Vec::new();
+    request(server, &ask, (encrypted, 112), &mut plain, |_| {}).unwrap();
+    plain
+}
+
+/// Takes one connection, reads as many bytes as are expected and answers; returns what was read.
+fn answering(expected: usize, answer: Vec<u8>) -> (SocketAddr, thread::JoinHandle<Vec<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serve = move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(LIMIT)).unwrap();
+        let mut read = vec![0; expected];
+        stream.read_exact(&mut read).unwrap();
+        stream.write_all(&answer).unwrap();
+        read
+    };
+    (address, thread::spawn(serve))
+}
+
+#[test]
+fn what_the_client_in_java_sent_is_answered_as_by_the_server_in_java() {
+    for dialect in Dialect::ALL {
+        let [sent, answer] = recorded(dialect);
+        let server = server(dialect);
+        let mut peer = Peer::connect(server.address);
+        peer.send(&sent);
+        assert_eq!(peer.rest(), answer, "{dialect:?}");
+    }
+}
+
+#[test]
+fn what_the_server_in_java_answered_is_understood_and_asked_for_with_the_same_bytes() {
+    for dialect in Dialect::ALL {
+        let [sent, answer] = recorded(dialect);
+        let plain = answer[dialect.answer_head_bytes()..].to_vec();
+        let (address, serving) = answering(sent.len(), answer);
+        assert_eq!(asked(address, dialect), plain, "{dialect:?}");
+        assert_eq!(serving.join().unwrap(), sent, "{dialect:?}");
+    }
+}
+
+/// `java Peer.java …`, where there is Java.
+fn java(arguments: &[&str]) -> Option<Child> {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/java/Peer.java");
+    // Its compiler and machine are quicker to start without their best optimisations.
+    let java = Command::new("java")
+        .args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", source])
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .spawn();
+    if java.is_err() {
+        assert!(std::env::var_os("CI").is_none(), "java is not installed; run tools/install test");
+        eprintln!("java is not installed, so it is not tested against");
+    }
+    java.ok()
+}
+
+/// What the client in Java says of its requests.
+fn client(dialect: Dialect, server: SocketAddr, requests: &[&str]) -> Option<String> {
+    let port = server.port().to_string();
+    let output = java(&[&["client", dialect.name(), &port], requests].concat())?.wait_with_output().unwrap();
+    assert!(output.status.success());
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+/// Of a word, by brute force, of files around whole blocks, and of a password that is nowhere.
+#[test]
+fn the_client_in_java_gets_its_files() {
+    for dialect in Dialect::ALL {
+        let server = server(dialect);
+        let requests = ["hello:0", "hello:16", "xqz:20480", "hello:1000003", "NO!:17"];
+        let Some(said) = client(dialect, server.address, &requests) else { return };
+        assert_eq!(
+            said.lines().collect::<Vec<_>>(),
+            ["same", "same", "same", "same", "nothing"],
+            "{dialect:?}"
+        );
+        assert_eq!(came_to(&server, "recovered"), 4);
+    }
+}
+
+/// The recordings are what Java sends and answers still.
+#[test]
+fn java_sends_and_answers_what_is_recorded() {
+    for dialect in Dialect::ALL {
+        let [sent, answer] = recorded(dialect);
+        let (address, serving) = answering(sent.len(), answer.clone());
+        let Some(said) = client(dialect, address, &["hello:100"]) else { return };
+        assert_eq!((said.trim(), serving.join().unwrap()), ("same", sent), "{dialect:?}");
+
+        let Some(mut server) = java(&["server", dialect.name(), "other", "hello"]) else { return };
+        let mut port = String::new();
+        BufReader::new(server.stdout.take().unwrap()).read_line(&mut port).unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], port.trim().parse().unwrap()));
+        assert_eq!(asked(address, dialect), answer[dialect.answer_head_bytes()..], "{dialect:?}");
+        assert!(server.wait().unwrap().success());
+    }
+}

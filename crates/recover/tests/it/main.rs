@@ -1,0 +1,6 @@
+//! The tests of this crate's public face, in one program.
+
+mod asking;
+mod finder;
+mod interoperate;
+mod java;

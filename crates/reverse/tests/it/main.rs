@@ -1,0 +1,14 @@
+//! The tests of this crate's public face, in one program.
+
+mod asking;
+mod client;
+mod course;
+mod crowd;
+mod order;
+mod peer;
+mod robustness;
+mod running;
+mod scenario;
+mod sharing;
+mod signals;
+mod traffic;

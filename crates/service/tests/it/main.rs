@@ -1,0 +1,11 @@
+//! The tests of this crate's public face, in one program.
+
+mod bodies;
+mod club;
+mod descriptors;
+mod lines;
+mod runtime;
+mod sessions;
+mod sharing;
+mod stores;
+mod storm;

@@ -1,0 +1,30 @@
+//! Tests of what belongs to a whole process: signals, limits.
+
+use std::env;
+use std::process::Command;
+
+const ALONE: &str = "KENDALL_TESTBED_ALONE";
+
+/// Runs a test in a process of its own: where it returns `true`, this is that process. Call it first in the test, with the
+/// test's full name (`module::function`), and return where it says `false`: the test has then passed over there.
+///
+/// # Panics
+/// Where the test fails over there.
+pub fn alone(test: &str) -> bool {
+    if env::var_os(ALONE).is_some_and(|alone| alone == test) {
+        return true;
+    }
+    let program = env::current_exe().expect("the path of this test program");
+    let output = Command::new(program)
+        .args(["--exact", test, "--nocapture"])
+        .env(ALONE, test)
+        .output()
+        .expect("this test program can be started");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.contains("1 passed"),
+        "{test} in a process of its own:\n{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    false
+}

@@ -1,0 +1,8 @@
+//! The tests of this crate's public face, in one program.
+
+mod database;
+mod patterns;
+mod reference;
+mod served;
+mod server;
+mod signals;
