@@ -4,13 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use curvecp::{ClientConfig, LongTermNonces, ServerConfig, TransmitBuffer};
-use rand::rand_core::UnwrapErr;
-use rand::rngs::SysRng;
 
 use crate::clock::{Timer, now};
 use crate::shared::{Entry, Next, Shared, Stage};
 use crate::socket::{Inbox, Socket};
-use crate::{Connection, CurveError, Stream};
+use crate::{Connection, CurveError, Stream, system_random};
 
 /// Datagrams that are sent between two looks at the socket, at most.
 const OUTBOX: usize = 256;
@@ -62,7 +60,7 @@ impl Endpoint {
         let socket = Socket::bind(address).map_err(failed)?;
         let timer = Timer::new().map_err(failed)?;
         // The system's generator: a generator in this process would remember what erased keys were made of.
-        let protocol = curvecp::Endpoint::new(now(), server, Box::new(UnwrapErr(SysRng)), nonces);
+        let protocol = curvecp::Endpoint::new(now(), server, Box::new(system_random()), nonces);
         let shared = Arc::new(Shared::new(protocol, socket.address().map_err(failed)?));
         tokio::spawn(drive(StopAtEnd(shared.clone()), socket, timer));
         Ok(Self { shared })

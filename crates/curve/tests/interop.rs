@@ -18,9 +18,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Links by their share of loss, with how much crosses them: the reference halves its rate with each loss.
 const LINKS: [(Link, usize); 3] = [
-    (Link { loss: 0.0, repeats: 0.0, late: 0.0 }, 200_000),
-    (Link { loss: 0.01, repeats: 0.02, late: 0.02 }, 60_000),
-    (Link { loss: 0.05, repeats: 0.05, late: 0.05 }, 20_000),
+    (Link { loss: 0.0, repeats: 0.0, late: 0.0 }, 40_000),
+    (Link { loss: 0.01, repeats: 0.02, late: 0.02 }, 30_000),
+    (Link { loss: 0.05, repeats: 0.05, late: 0.05 }, 10_000),
 ];
 /// No transfer takes this long unless it stalls.
 const STALLED: Duration = Duration::from_secs(240);

@@ -20,7 +20,7 @@ fn listing(directory: &Path) -> Vec<(String, u32, Option<u64>)> {
             entries.push((
                 name,
                 metadata.permissions().mode() & 0o7777,
-                metadata.is_file().then(|| metadata.len()),
+                metadata.is_file().then_some(metadata.len()),
             ));
         }
     }

@@ -2,6 +2,7 @@
 
 mod check;
 mod compare;
+mod curve;
 mod doctor;
 mod export;
 mod figure;
@@ -98,6 +99,9 @@ enum Command {
     /// Encrypt a file, or ask a server of file recovery for the plain one
     #[command(subcommand)]
     Recover(recover::Recover),
+    /// Encrypted connections over UDP (CurveCP): keys, servers, clients, with NaCl's tools on the other side if need be
+    #[command(subcommand)]
+    Curve(curve::Curve),
     /// Check the laboratory against synthetic servers whose law is known: are they named, do intervals hold?
     Selfcheck(selfcheck::Options),
     /// Say what this machine offers for measuring, and what to mend
@@ -132,6 +136,7 @@ fn main() -> ExitCode {
         Command::Peak(options) => peak::peak(&options),
         Command::Serve(served) => serve::serve(served),
         Command::Recover(recover) => recover::recover(recover),
+        Command::Curve(command) => curve::curve(command),
         Command::Textsearch(command) => textsearch::textsearch(command),
         Command::Selfcheck(options) => selfcheck::selfcheck(&options),
         Command::Doctor(options) => doctor::doctor(&options),

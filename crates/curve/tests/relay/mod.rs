@@ -1,6 +1,7 @@
 //! A relay of UDP between clients and one server that loses, repeats and reorders datagrams, as drawn from a seed.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -31,12 +32,15 @@ pub(crate) async fn start(server: SocketAddr, link: Link, seed: u64) -> SocketAd
         let mut backs = HashMap::<SocketAddr, Arc<UdpSocket>>::new();
         let mut datagram = [0; 2048];
         while let Ok((length, client)) = front.recv_from(&mut datagram).await {
-            if !backs.contains_key(&client) {
-                let back = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
-                tokio::spawn(answers(back.clone(), front.clone(), client, fates.clone()));
-                backs.insert(client, back);
-            }
-            forward(&backs[&client], server, &datagram[..length], &fates);
+            let back = match backs.entry(client) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    let back = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+                    tokio::spawn(answers(back.clone(), front.clone(), client, fates.clone()));
+                    new.insert(back)
+                }
+            };
+            forward(back, server, &datagram[..length], &fates);
         }
     });
     address

@@ -74,7 +74,7 @@ impl ResponseCounts {
 
     /// The upper bound of each bucket and what fell into it; the last one has no bound.
     fn buckets(&self) -> Vec<(f64, u64)> {
-        BOUNDS_S.into_iter().chain([f64::MAX]).zip(self.counts).collect()
+        BOUNDS_S.into_iter().chain([f64::INFINITY]).zip(self.counts).collect()
     }
 }
 

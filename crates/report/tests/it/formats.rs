@@ -172,7 +172,7 @@ fn the_documentation_names_every_format() {
     let names = FORMATS.map(|format| format.name());
     assert!(readme.contains(&format!("formats of other tools: {} |", names.join(", "))), "{names:?}");
     for name in names {
-        assert!(notebook.contains(&format!("--format {name}`")), "{name}");
+        assert!(notebook.contains(&format!("--format {name}")), "{name}");
         assert!(
             in_words().contains(&format!("{name} (")) && named(name).is_ok_and(|found| found.name() == name)
         );
