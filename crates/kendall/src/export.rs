@@ -14,6 +14,7 @@ use kendall_report::export::junit::to_xml;
 use kendall_report::export::suite::Suite;
 use kendall_report::export::{self, named};
 
+use crate::load::suite;
 use crate::print;
 use crate::systems::SYSTEMS;
 
@@ -70,7 +71,7 @@ pub(crate) fn of_run(folder: &Path, report: &Report, wanted: &[Export]) -> anyho
 }
 
 /// Writes a recorded load.
-pub(crate) fn of_load(folder: &Path, result: &TrialResult, suite: Suite, wanted: &[Export]) -> anyhow::Result<()> {
+pub(crate) fn of_load(folder: &Path, result: &TrialResult, wanted: &[Export]) -> anyhow::Result<()> {
     if wanted.is_empty() {
         return Ok(());
     }
@@ -78,7 +79,7 @@ pub(crate) fn of_load(folder: &Path, result: &TrialResult, suite: Suite, wanted:
     let warmup_ns = result.left_out_ns().unwrap_or_default();
     let trial = ExportedTrial { name, point: 0, folder: folder.into(), warmup_ns };
     let answers = Answers::Load(serde_json::to_string_pretty(result)?);
-    write(&Exported { folder, trials: vec![trial], answers, expected: suite }, wanted)
+    write(&Exported { folder, trials: vec![trial], answers, expected: suite(result) }, wanted)
 }
 
 fn write(run: &Exported<'_>, wanted: &[Export]) -> anyhow::Result<()> {

@@ -208,7 +208,7 @@ impl Options {
 }
 
 /// What was expected of a load.
-fn suite(result: &TrialResult) -> Suite<'_> {
+pub(crate) fn suite(result: &TrialResult) -> Suite<'_> {
     let (limits, doubts) = (result.verdict.limits.iter(), result.verdict.doubts.iter());
     let limits = limits.map(|limit| format!("the generator limited it: {limit}"));
     Suite {

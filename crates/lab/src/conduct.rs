@@ -16,14 +16,14 @@ use crate::lab::{Beforehand, Capacity, Ended, Lab, LabError, settings};
 use crate::link::Bed;
 use crate::live::Live;
 use crate::load::Schedule;
-use kendall_system::Value;
 use crate::schedule::Trial;
 use crate::sequence::Next;
-use kendall_system::Home;
 use crate::trial::{Bench, Task};
 use crate::trial_error::TrialError;
 use crate::trial_result::ANSWER;
 use crate::view::View;
+use kendall_system::Home;
+use kendall_system::Value;
 
 /// What a trial takes beside its load: the server's start and stop, the record.
 const AROUND: Duration = Duration::from_millis(250);

@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kendall_load::{Plan, Progress, RowBatches, RunSummary, Workload, run};
 
 use crate::collect::{RowSinks, collect};
-use kendall_analysis::generator::{GeneratorVerdict, judge};
 use crate::hopeless;
 use crate::probe::{Probing, Seen};
 use crate::stop::StopRule;
 use crate::trial_error::TrialError;
+use kendall_analysis::generator::{GeneratorVerdict, judge};
 
 /// What is sent, when it ends, and who is watched.
 pub(crate) struct Loading<'a> {

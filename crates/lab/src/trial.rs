@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-
 use kendall_archive::TrialWriter;
 use kendall_link::Asked;
 use kendall_load::{Plan, Progress, RowBatches, run};

@@ -4,22 +4,22 @@
 
 use std::path::Path;
 
+use kendall_analysis::LeftOut;
 use kendall_archive::read_json;
 use kendall_evidence::Score;
 use kendall_evidence::expect::{Judged, Measure};
 use kendall_evidence::streamed::{Streamed, Warmup};
 use kendall_load::{RequestClass, RunSummary};
 use kendall_record::RecordError;
-use kendall_analysis::LeftOut;
 use kendall_station::Answer;
 use serde::{Deserialize, Serialize};
 
 use crate::disturbance::Disturbance;
-use kendall_analysis::generator::GeneratorVerdict;
 use crate::link::LinkRecord;
 use crate::load::Load;
 use crate::probe::Seen;
 use crate::server::Usage;
+use kendall_analysis::generator::GeneratorVerdict;
 
 /// The file of the answer, in a trial's folder.
 pub(crate) const ANSWER: &str = "answer.json";

@@ -6,9 +6,9 @@ use kendall_analysis::Table;
 use kendall_analysis::generator::Check;
 use kendall_evidence::streamed::{QuantileSeen, Streamed, TimesSeen};
 use kendall_evidence::{ClassScore, Score};
-use kendall_lab::{Check, PrecisionReached, Seen, TrialResult};
+use kendall_lab::{PrecisionReached, Seen, TrialResult};
 use kendall_record::Outcome;
-use kendall_report::LoadPage;
+use kendall_report::{LoadPage, resources};
 use kendall_station::Estimate;
 use kendall_stats::number::{NONE, percent, significant, time, time_with_interval};
 
