@@ -35,7 +35,7 @@ pub(crate) enum Textsearch {
 
 #[derive(Args)]
 pub(crate) struct Ask {
-    /// File of lines typekendall_lab@sentence
+    /// File of lines type@@@sentence
     file: PathBuf,
 
     /// TYPES;PATTERN: integers with commas between them, none for all types, and a pattern as Java writes it
@@ -45,7 +45,7 @@ pub(crate) struct Ask {
     #[arg(long = "match", value_name = "HOW", default_value = "find", value_parser = Matching::from_str)]
     matching: Matching,
 
-    /// What is printed of a row: row (typekendall_lab@sentence) or sentence
+    /// What is printed of a row: row (type@@@sentence) or sentence
     #[arg(long, value_name = "WHAT", default_value = "row", value_parser = Form::from_str)]
     answer: Form,
 
@@ -85,7 +85,7 @@ enum Colour {
 
 #[derive(Args)]
 pub(crate) struct IndexFile {
-    /// File of lines typekendall_lab@sentence; the index is kept in a file of the same name with .index behind it
+    /// File of lines type@@@sentence; the index is kept in a file of the same name with .index behind it
     file: PathBuf,
 
     /// Make nothing, and fail if the index is not there or is not of these rows
@@ -189,7 +189,7 @@ fn print_rows(ask: &Ask, search: &Arc<Search>) -> io::Result<()> {
 
 fn coloured(rows: &[u8], form: Form, query: &Query, out: &mut impl Write) -> io::Result<()> {
     for row in rows.split_inclusive(|&byte| byte == b'\n') {
-        let after_type = row.windows(3).position(|three| three == b"kendall_lab@").map_or(0, |at| at + 3);
+        let after_type = row.windows(3).position(|three| three == b"@@@").map_or(0, |at| at + 3);
         let (kind, sentence) = row.split_at(if form == Form::Row { after_type } else { 0 });
         let sentence = sentence.strip_suffix(b"\n").unwrap_or(sentence);
         out.write_all(kind)?;

@@ -30,7 +30,7 @@ pub const ROW: System = System {
     server: &[
         Parameter {
             name: "data",
-            help: "file of lines typekendall_lab@sentence; read again on SIGHUP",
+            help: "file of lines type@@@sentence; read again on SIGHUP",
             kind: Kind::File,
             default: None,
         },
@@ -104,7 +104,7 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "answer",
-            help: "what is sent of a row: row (typekendall_lab@sentence) or sentence",
+            help: "what is sent of a row: row (type@@@sentence) or sentence",
             kind: Kind::Word(check::<Form>),
             default: Some("row"),
         },

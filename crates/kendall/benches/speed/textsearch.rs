@@ -99,7 +99,7 @@ fn make(data: &Path, sentences: &Path) {
     drop(out);
     let mut out = BufWriter::new(File::create(sentences).expect("the folder is ours"));
     for row in BufReader::new(File::open(data).expect("it was made")).lines().map_while(Result::ok) {
-        let (_, sentence) = row.split_once("kendall_lab@").expect("rows have types");
+        let (_, sentence) = row.split_once("@@@").expect("rows have types");
         writeln!(out, "{sentence}").expect("the disk has room");
     }
 }

@@ -268,7 +268,10 @@ fn every_record_is_as_its_published_schema_says() {
         - 1;
     assert_eq!(json(&load.join("answer.json"))["run"]["sent"], rows);
     let junit = fs::read_to_string(folder.path().join("junit.xml")).expect("it was written");
-    assert!(junit.contains("tests=\"1\" failures=\"0\"") && junit.contains("p50 &lt; 1 s"), "{junit}");
+    assert!(
+        junit.contains("tests=\"1\"") && junit.contains("failures=\"0\"") && junit.contains("p50 &lt; 1 s"),
+        "{junit}"
+    );
 }
 
 #[test]

@@ -90,9 +90,7 @@ fn a_file_is_made_and_asked_from_the_terminal() {
         };
         let wanted: String = text
             .split_inclusive('\n')
-            .filter(|row| {
-                row.contains("the ") && (row.starts_with("1kendall_lab@") || row.starts_with("3kendall_lab@"))
-            })
+            .filter(|row| row.contains("the ") && (row.starts_with("1@@@") || row.starts_with("3@@@")))
             .collect();
         assert!(!wanted.is_empty());
         assert_eq!(ask("3,1;the ", &[]), wanted);
@@ -101,7 +99,7 @@ fn a_file_is_made_and_asked_from_the_terminal() {
         assert!(coloured.contains("\u{1b}[1;31mthe \u{1b}[0m"));
         assert_eq!(coloured.replace("\u{1b}[1;31m", "").replace("\u{1b}[0m", ""), wanted);
         let sentences = ask("3,1;the ", &["--answer", "sentence"]);
-        assert_eq!(sentences, wanted.replace("1kendall_lab@", "").replace("3kendall_lab@", ""));
+        assert_eq!(sentences, wanted.replace("1@@@", "").replace("3@@@", ""));
     }
     for (arguments, words) in [
         (["made.txt", ";(a"], "refused at character"),
@@ -146,14 +144,14 @@ fn an_index_is_made_checked_and_used_and_the_plan_is_told() {
 fn a_server_answers_is_loaded_and_stops_when_told_to() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    fs::write(folder.join("data.txt"), "1kendall_lab@this man is \n2kendall_lab@no other man \n").unwrap();
+    fs::write(folder.join("data.txt"), "1@@@this man is \n2@@@no other man \n").unwrap();
     for protocol in ["lines", "utf"] {
         let mut server = Server::start(folder, &["--data", "data.txt", "--protocol", protocol]);
         let mut stream = TcpStream::connect(&server.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let (request, answer) = match protocol {
-            "lines" => ("1;man\n", "1kendall_lab@this man is \n\n"),
-            _ => ("\0\u{5}1;man", "\0\u{12}1kendall_lab@this man is \n\n"),
+            "lines" => ("1;man\n", "1@@@this man is \n\n"),
+            _ => ("\0\u{5}1;man", "\0\u{12}1@@@this man is \n\n"),
         };
         stream.write_all(request.as_bytes()).unwrap();
         let mut bytes = vec![0; answer.len()];
