@@ -4,7 +4,7 @@
 //! interval lies on the right side of the limit, failed where the whole lies on the wrong one, and undecided between.
 //!
 //! ```
-//! use crate::expect::{Expectation, Figure, Verdict};
+//! use kendall_evidence::expect::{Expectation, Figure, Verdict};
 //! use kendall_station::Estimate;
 //!
 //! let expected: Expectation = "p99<50ms".parse().unwrap();

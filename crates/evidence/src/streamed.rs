@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use kendall_record::{Outcome, RequestRow};
-//! use crate::streamed::{Stream, Warmup};
+//! use kendall_evidence::streamed::{Stream, Warmup};
 //!
 //! let mut stream = Stream::new(Warmup::Until(0));
 //! for index in 0..1000 {

@@ -335,7 +335,7 @@ impl Handler for Recover {
         Step::Done(Some(Solved { key: derived.key, way: found.by, search_ns, key_ns: derived.took_ns }))
     }
 
-    /// Of those that get nothing: an [`Upload`] makes the answer of the others.
+    /// Of those that get nothing: an `Upload` makes the answer of the others.
     fn encode(&self, _: Answer) -> Reply {
         Reply::new(Vec::new(), Then::Close)
     }
@@ -358,7 +358,7 @@ impl Handler for Recover {
     }
 }
 
-/// What a request comes to, if its password is found. Its [`Upload`] makes of it what the client is sent.
+/// What a request comes to, if its password is found. Its `Upload` makes of it what the client is sent.
 type Answer = Option<Solved>;
 
 /// The key of a file, and what it cost.

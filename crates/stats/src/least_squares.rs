@@ -120,7 +120,7 @@ impl Problem<'_> {
 
     /// The values of parameter `i` that the data do not refute at 95 %: those with which the best fit of all others has a
     /// sum of squares of at most the least one plus variance·c (Bates and Watts 1988, section 6.1). c is Student's t
-    /// squared, smaller near the parameter's bound (see [`Level::critical`]). `error` is its standard error.
+    /// squared, smaller near the parameter's bound (see `Level::critical`). `error` is its standard error.
     pub fn interval(&self, minimum: &Minimum, i: usize, error: f64, noise: Noise) -> (f64, f64) {
         let scale = self.scale[i].max(minimum.at[i].abs());
         let error = if error.is_finite() && error > 0.0 { error.min(1e3 * scale) } else { scale };

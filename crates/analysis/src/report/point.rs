@@ -11,7 +11,7 @@ use crate::report::factor::value_of;
 /// One combination of factors: what was measured there, and what the models say of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Factor and value, as text without the unit, in the order of [`Report::factors`].
+    /// Factor and value, as text without the unit, in the order of `Report::factors`.
     pub settings: Vec<(String, String)>,
     /// The value of the first factor as a number; its place in the list (0, 1, …) where it is none.
     pub x: f64,

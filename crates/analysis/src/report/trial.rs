@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct TrialLine {
     /// The name of its folder: "001-rate=20,length=3".
     pub id: String,
-    /// Its point, as an index into [`Report::points`]; `None` where nothing was answered, so that there is none.
+    /// Its point, as an index into `Report::points`; `None` where nothing was answered, so that there is none.
     pub point: Option<usize>,
     /// The seed of its workload and arrivals. Trials with the same seed were asked the same.
     pub seed: u64,
