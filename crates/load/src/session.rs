@@ -25,7 +25,7 @@ pub trait Sessions {
 /// A request over a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRequest {
-    /// What its answer is recognised by, whoever's session it comes on; different for all requests of a run.
+    /// The key of its answer, on any user's session; different for all requests of a run.
     pub key: u64,
     /// What is sent.
     pub bytes: Bytes,

@@ -112,7 +112,7 @@ impl<T, R: Recipient<A>, A: Clone> Pool<T, R, A> {
 
     /// What a worker is to do after a chunk. Updates the weight of what it serves.
     pub(crate) fn after_chunk(&self, worker: usize, stay: &mut Stay<T>) -> Next {
-        // Lowered before the look at the station: whoever changes that raises it afterwards.
+        // Lowered before the station is read: a thread that changes the station raises it afterwards.
         stay.interrupt.lower();
         self.lock().floor.after_chunk(worker, &mut stay.entry)
     }

@@ -310,7 +310,7 @@ impl Carrier {
 
     /// Bytes that answer nothing.
     fn unasked(&self) -> Step {
-        Step::Broken(Outcome::Refused, Some(io::Error::other("the server sent bytes that nobody asked for")))
+        Step::Broken(Outcome::Refused, Some(io::Error::other("the server sent bytes without a request")))
     }
 
     /// The server has closed its side.
