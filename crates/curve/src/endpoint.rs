@@ -6,12 +6,13 @@ use std::sync::Arc;
 use curvecp::{ClientConfig, LongTermNonces, ServerConfig, TransmitBuffer};
 
 use crate::clock::{Timer, now};
-use crate::shared::{Entry, Next, Shared, Stage};
+use crate::member::Member;
+use crate::shared::{Entry, Incoming, Next, Shared, Stage};
 use crate::socket::{Inbox, Socket};
 use crate::{Connection, CurveError, Stream, system_random};
 
-/// Datagrams that are sent between two looks at the socket, at most.
-const OUTBOX: usize = 256;
+/// Datagrams that are sent between two receives, at most: two segmented sends of the longest.
+const OUTBOX: usize = 110;
 
 /// A UDP socket with CurveCP connections: those that it opens and, if it is a server, those that clients open.
 ///
@@ -58,12 +59,24 @@ impl Endpoint {
     ) -> Result<Self, CurveError> {
         let failed = |source| CurveError::Bind { address, source };
         let socket = Socket::bind(address).map_err(failed)?;
-        let timer = Timer::new().map_err(failed)?;
+        let (endpoint, driver) = Self::new(socket, server, nonces, None).map_err(failed)?;
+        tokio::spawn(driver);
+        Ok(endpoint)
+    }
+
+    /// An endpoint and its driver, within a runtime that the driver is to run on.
+    pub(crate) fn new(
+        socket: Socket,
+        server: Option<ServerConfig>,
+        nonces: Box<dyn LongTermNonces + Send>,
+        member: Option<Member>,
+    ) -> std::io::Result<(Self, impl Future<Output = ()> + Send + 'static)> {
+        let timer = Timer::new()?;
         // The system's generator: a generator in this process would remember what erased keys were made of.
         let protocol = curvecp::Endpoint::new(now(), server, Box::new(system_random()), nonces);
-        let shared = Arc::new(Shared::new(protocol, socket.address().map_err(failed)?));
-        tokio::spawn(drive(StopAtEnd(shared.clone()), socket, timer));
-        Ok(Self { shared })
+        let shared = Arc::new(Shared::new(protocol, socket.address()?, member));
+        let driver = drive(StopAtEnd(shared.clone()), socket, timer);
+        Ok((Self { shared }, driver))
     }
 
     /// The address of the socket.
@@ -73,11 +86,17 @@ impl Endpoint {
 
     /// Opens a connection to a server. It can be written to at once: the first bytes travel with the handshake.
     ///
+    /// A socket that is bound to `[::]` reaches addresses of both families.
+    ///
     /// # Errors
     /// [`CurveError::Protocol`] where the configuration is not valid, [`CurveError::EndpointClosed`].
-    pub fn connect(&self, config: ClientConfig) -> Result<Stream, CurveError> {
+    pub fn connect(&self, mut config: ClientConfig) -> Result<Stream, CurveError> {
+        if self.shared.address.is_ipv6() {
+            config.addresses.iter_mut().for_each(write_as_ipv6);
+        }
         let client = config.identity.public_key();
         let server = config.server;
+        let only = config.addresses.first().filter(|_| config.addresses.len() == 1).copied();
         let mut state = self.shared.lock();
         if state.stopped {
             return Err(CurveError::EndpointClosed);
@@ -88,7 +107,7 @@ impl Endpoint {
         state.connections.insert(id, entry);
         drop(state);
         self.shared.work.notify_one();
-        Ok(Stream::new(Connection::new(self.shared.clone(), id, server, client, None, stage)))
+        Ok(Stream::new(Connection::new(self.shared.clone(), id, server, client, only, stage)))
     }
 
     /// Waits for a client. Can be cancelled without losing one.
@@ -97,25 +116,30 @@ impl Endpoint {
     /// [`CurveError::EndpointClosed`].
     pub async fn accept(&self) -> Result<Stream, CurveError> {
         loop {
-            {
-                let mut state = self.shared.lock();
-                if state.stopped {
-                    return Err(CurveError::EndpointClosed);
-                }
-                if let Some(incoming) = state.incoming.pop_front() {
-                    let Some(entry) = state.connections.get(&incoming.id) else { continue };
-                    let stage = entry.stage.subscribe();
-                    if !state.incoming.is_empty() {
-                        self.shared.accepted.notify_one();
-                    }
-                    let (peer, address) = (incoming.client, Some(incoming.address));
-                    let connection =
-                        Connection::new(self.shared.clone(), incoming.id, peer, peer, address, stage);
-                    return Ok(Stream::new(connection));
-                }
+            if let Some(stream) = self.take_incoming()? {
+                return Ok(stream);
             }
             self.shared.accepted.notified().await;
         }
+    }
+
+    /// A client that waits, if one does.
+    pub(crate) fn take_incoming(&self) -> Result<Option<Stream>, CurveError> {
+        let mut state = self.shared.lock();
+        if state.stopped {
+            return Err(CurveError::EndpointClosed);
+        }
+        while let Some(Incoming { id, client, address }) = state.incoming.pop_front() {
+            let Some(entry) = state.connections.get(&id) else { continue };
+            let stage = entry.stage.subscribe();
+            if !state.incoming.is_empty() {
+                self.shared.accepted.notify_one();
+            }
+            let shared = self.shared.clone();
+            let connection = Connection::new(shared, id, client, client, Some(address), stage);
+            return Ok(Some(Stream::new(connection)));
+        }
+        Ok(None)
     }
 
     /// Tells all servers where this endpoint's connections are, after the network has changed.
@@ -155,6 +179,13 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
+/// Writes an address as packets from it are seen at a socket of both families.
+fn write_as_ipv6(address: &mut SocketAddr) {
+    if let SocketAddr::V4(plain) = address {
+        *address = SocketAddr::from((plain.ip().to_ipv6_mapped(), plain.port()));
+    }
+}
+
 /// Reports the end of the driver, also by a panic or with the runtime.
 struct StopAtEnd(Arc<Shared>);
 
@@ -183,6 +214,7 @@ async fn drive(shared: StopAtEnd, socket: Socket, mut timer: Timer) {
             Next::Wait(until) => tokio::select! {
                 readable = socket.readable() => if readable.is_err() { return },
                 () = shared.work.notified() => {}
+                () = shared.handed_over() => {}
                 () = timer.wait(until) => {}
             },
         }

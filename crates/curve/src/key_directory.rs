@@ -8,9 +8,9 @@
 //! | `.expertsonly/noncekey` | 32 | 0600 | the key under which [nonces](FileNonces) are made |
 //! | `.expertsonly/noncecounter` | 8 | 0600 | the first value of the counter that was never reserved |
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use curvecp::{PublicKey, SecretKey};
@@ -19,10 +19,8 @@ use rand::rngs::SysRng;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use zeroize::Zeroizing;
 
+use crate::key_files::{SECRETS, read_exactly, write_new};
 use crate::{CurveError, FileNonces};
-
-/// The directory of secrets in a key directory.
-pub(crate) const SECRETS: &str = ".expertsonly";
 
 /// A long-term key pair in a directory.
 #[derive(Clone, Debug)]
@@ -138,29 +136,4 @@ fn make_directory(path: &Path, mode: u32) -> Result<(), CurveError> {
         .create(path)
         .and_then(|()| fs::set_permissions(path, Permissions::from_mode(mode)))
         .map_err(CurveError::file("create", path))
-}
-
-/// Writes a file that must not exist yet.
-pub(crate) fn write_new(path: &Path, mode: u32, bytes: &[u8]) -> Result<(), CurveError> {
-    let write = || {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
-        file.set_permissions(Permissions::from_mode(mode))?;
-        file.write_all(bytes)?;
-        file.sync_all()
-    };
-    write().map_err(CurveError::file("write", path))
-}
-
-/// Reads a file that must have exactly N bytes; they are erased when dropped.
-pub(crate) fn read_exactly<const N: usize>(path: &Path) -> Result<Zeroizing<[u8; N]>, CurveError> {
-    let mut file = File::open(path).map_err(CurveError::file("read", path))?;
-    let mut bytes = Zeroizing::new([0; N]);
-    let read = file.read_exact(&mut *bytes).and_then(|()| file.read(&mut [0]));
-    match read {
-        Ok(0) => Ok(bytes),
-        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
-            Err(CurveError::file("read", path)(error))
-        }
-        _ => Err(CurveError::KeyFileLength { path: path.to_owned(), expected: N }),
-    }
 }

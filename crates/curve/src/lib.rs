@@ -4,7 +4,7 @@
 //! of the system, key directories that are those of NaCl's tools, and programs that use a connection.
 //!
 //! An [`Endpoint`] is one UDP socket with a task of the tokio runtime that drives it. Its connections are [`Stream`]s; what
-//! is known of one is its [`Connection`]. All buffers are bounded: a write waits while the peer does not read.
+//! is known of one is its [`Connection`]. A [`ServerGroup`] is a server on several threads. All buffers are bounded: a write waits while the peer does not read.
 //!
 //! ```
 //! use kendall_curve::curvecp::{ClientConfig, DomainName, Extension, SecretKey, ServerConfig};
@@ -51,11 +51,14 @@
 mod clock;
 mod endpoint;
 mod error;
+mod group;
 mod key_directory;
+mod key_files;
+mod member;
 mod nonces;
 mod program;
 #[cfg(test)]
-#[path = "../tests/reference/mod.rs"]
+#[path = "../tests/it/reference/mod.rs"]
 mod reference;
 mod shared;
 mod socket;
@@ -64,6 +67,7 @@ mod stream;
 pub use curvecp;
 pub use endpoint::Endpoint;
 pub use error::CurveError;
+pub use group::ServerGroup;
 pub use key_directory::KeyDirectory;
 pub use nonces::{FileNonces, RandomNonces};
 pub use program::{Descriptors, copy_standard_streams, run_program};

@@ -15,7 +15,7 @@ use rustix::fs::{FlockOperation, fcntl_lock};
 use zeroize::Zeroizing;
 
 use crate::CurveError;
-use crate::key_directory::{SECRETS, read_exactly, write_new};
+use crate::key_files::{SECRETS, read_exactly, write_new};
 
 /// Counters that are reserved at once: as the reference's server.
 const BLOCK: u64 = 1 << 20;

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use curvecp::{CloseReason, ConnectionId, Event, PublicKey, TransmitBuffer};
 use tokio::sync::{Notify, watch};
 
 use crate::clock::now;
+use crate::member::Member;
 use crate::socket::Inbox;
 
 /// Connections that wait to be accepted, at most; a client beyond is turned away.
@@ -35,10 +36,12 @@ pub(crate) struct Shared {
     /// There is something for the driver to do.
     pub(crate) work: Notify,
     /// A connection can be accepted, or none ever will.
-    pub(crate) accepted: Notify,
+    pub(crate) accepted: Arc<Notify>,
     /// A connection is over.
     pub(crate) ended: Notify,
     pub(crate) address: SocketAddr,
+    /// The endpoint's place among others at the same address.
+    member: Option<Member>,
 }
 
 pub(crate) struct State {
@@ -94,7 +97,7 @@ pub(crate) enum Next {
 }
 
 impl Shared {
-    pub(crate) fn new(protocol: curvecp::Endpoint, address: SocketAddr) -> Self {
+    pub(crate) fn new(protocol: curvecp::Endpoint, address: SocketAddr, member: Option<Member>) -> Self {
         Self {
             state: Mutex::new(State {
                 protocol,
@@ -104,9 +107,10 @@ impl Shared {
                 stopped: false,
             }),
             work: Notify::new(),
-            accepted: Notify::new(),
+            accepted: member.as_ref().map_or_else(Arc::default, Member::accepted),
             ended: Notify::new(),
             address,
+            member,
         }
     }
 
@@ -119,7 +123,15 @@ impl Shared {
     pub(crate) fn step(&self, inbox: &mut Inbox, outbox: &mut TransmitBuffer) -> Next {
         let mut state = self.lock();
         let now = now();
+        if let Some(member) = &self.member {
+            for (from, mut datagram) in member.handed_over() {
+                state.protocol.handle_datagram(now, from, &mut datagram);
+            }
+        }
         for (from, segment, datagrams) in inbox.messages() {
+            if let Some(member) = &self.member {
+                member.hand_over(&state.protocol, from, datagrams, segment);
+            }
             state.protocol.handle_datagrams(now, from, datagrams, segment);
         }
         state.protocol.handle_timeout(now);
@@ -136,12 +148,23 @@ impl Shared {
         }
     }
 
+    /// Waits until another endpoint of the group has handed a datagram over.
+    pub(crate) async fn handed_over(&self) {
+        match &self.member {
+            Some(member) => member.arrived().await,
+            None => std::future::pending().await,
+        }
+    }
+
     fn handle(&self, state: &mut State, event: Event) {
         match event {
-            Event::NewConnection { id, client, address, .. } => {
+            Event::NewConnection { id, client, short_term, address, .. } => {
                 if !state.owned || state.incoming.len() >= INCOMING {
                     _ = state.protocol.forget(id);
                     return;
+                }
+                if let Some(member) = &self.member {
+                    member.register(id, short_term);
                 }
                 state.connections.insert(id, Entry::new(Stage::Open));
                 state.incoming.push_back(Incoming { id, client, address });
@@ -162,6 +185,9 @@ impl Shared {
             }
             Event::Moved(..) => {}
             Event::Closed(id, reason) => {
+                if let Some(member) = &self.member {
+                    member.unregister(id);
+                }
                 let Some(entry) = state.connections.get_mut(&id) else { return };
                 entry.stage.send_replace(Stage::Closed(reason));
                 entry.wake();

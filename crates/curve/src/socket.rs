@@ -6,11 +6,15 @@ use std::net::{SocketAddr, UdpSocket as StdSocket};
 
 use curvecp::{Transmit, TransmitBuffer};
 use quinn_udp::{RecvMeta, UdpSocketState};
+use rustix::net::sockopt::set_socket_reuseport;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
-/// Messages taken in one system call, each of several datagrams where the kernel coalesces.
-const MESSAGES: usize = 8;
+/// Messages taken in one system call.
+const MESSAGES: usize = 32;
+/// The same where the kernel coalesces datagrams: more would not fit into the caches of a processor.
+const COALESCED_MESSAGES: usize = 2;
 /// The longest message: coalesced datagrams, or one of IPv4.
 const MESSAGE_BYTES: usize = 1 << 16;
 /// The kernel's buffers, as far as it grants them: a burst of a fast sender must fit until this process runs again.
@@ -32,6 +36,7 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     pub(crate) fn new() -> Self {
+        // Memory is taken only for what arrives.
         let bytes = vec![0; MESSAGES * MESSAGE_BYTES].into();
         Self { bytes, about: [RecvMeta::default(); MESSAGES], filled: 0 }
     }
@@ -51,9 +56,22 @@ impl Inbox {
 }
 
 impl Socket {
-    /// Binds within a tokio runtime.
+    /// A socket of its own; within a tokio runtime.
     pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
-        let socket = StdSocket::bind(address)?;
+        Self::new(StdSocket::bind(address)?)
+    }
+
+    /// A socket that shares its address with others bound so, among which the kernel distributes clients by their address;
+    /// within a tokio runtime.
+    pub(crate) fn bind_shared(address: SocketAddr) -> io::Result<Self> {
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let socket = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+        set_socket_reuseport(&socket, true)?;
+        rustix::net::bind(&socket, &address)?;
+        Self::new(socket.into())
+    }
+
+    fn new(socket: StdSocket) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
         for set in [UdpSocketState::set_send_buffer_size, UdpSocketState::set_recv_buffer_size] {
             // The system's default does as well, slower.
@@ -77,13 +95,15 @@ impl Socket {
     /// # Errors
     /// Where the socket is unusable. Errors that others can cause by ICMP are ignored: forged packets change nothing.
     pub(crate) fn receive(&self, inbox: &mut Inbox) -> io::Result<()> {
+        let coalesced = inbox.messages().any(|(_, datagram, datagrams)| datagram < datagrams.len());
+        let most = if coalesced { COALESCED_MESSAGES } else { MESSAGES };
         inbox.filled = 0;
         let mut chunks = inbox.bytes.chunks_mut(MESSAGE_BYTES).map(IoSliceMut::new);
         let mut into: [IoSliceMut<'_>; MESSAGES] =
             std::array::from_fn(|_| chunks.next().expect("the inbox has this many messages"));
-        let received = self
-            .io
-            .try_io(Interest::READABLE, || self.state.recv((&self.io).into(), &mut into, &mut inbox.about));
+        let received = self.io.try_io(Interest::READABLE, || {
+            self.state.recv((&self.io).into(), &mut into[..most], &mut inbox.about)
+        });
         match received {
             Ok(filled) => inbox.filled = filled,
             Err(error) if is_harmless(&error) => {}

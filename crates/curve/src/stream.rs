@@ -6,10 +6,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use curvecp::congestion::Algorithm;
 use curvecp::{CloseReason, ConnectionId, LayerStats, PublicKey, Read};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
 
+use crate::clock::now;
 use crate::shared::{Shared, Stage};
 
 /// What is known of a connection. Its clones name the same connection.
@@ -24,7 +26,7 @@ struct Handle {
     id: ConnectionId,
     peer: PublicKey,
     client: PublicKey,
-    accepted_from: Option<SocketAddr>,
+    first_address: Option<SocketAddr>,
 }
 
 impl Drop for Handle {
@@ -39,10 +41,10 @@ impl Connection {
         id: ConnectionId,
         peer: PublicKey,
         client: PublicKey,
-        accepted_from: Option<SocketAddr>,
+        first_address: Option<SocketAddr>,
         stage: watch::Receiver<Stage>,
     ) -> Self {
-        Self { handle: Arc::new(Handle { shared, id, peer, client, accepted_from }), stage }
+        Self { handle: Arc::new(Handle { shared, id, peer, client, first_address }), stage }
     }
 
     /// The long-term public key that the peer has proved to own; of a client that is [`Stage::Opening`], the key that the
@@ -56,9 +58,20 @@ impl Connection {
         self.handle.client
     }
 
-    /// The peer's present address, or the last that is known. `None` before a server has answered.
+    /// The peer's present address, or the last that is known. `None` before a server has answered that has several.
     pub fn address(&self) -> Option<SocketAddr> {
-        self.handle.shared.lock().protocol.address(self.handle.id).or(self.handle.accepted_from)
+        let present = self.handle.shared.lock().protocol.address(self.handle.id);
+        // A socket of both families writes addresses of IPv4 as ones of IPv6.
+        let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+        present.or(self.handle.first_address).map(plain)
+    }
+
+    /// Changes the congestion control of what this side sends: a server chooses it for each client so. No effect once the
+    /// endpoint is closed.
+    pub fn set_congestion(&self, algorithm: Algorithm) {
+        let Handle { shared, id, .. } = &*self.handle;
+        _ = shared.lock().protocol.set_congestion(now(), *id, algorithm);
+        shared.work.notify_one();
     }
 
     /// Counters of the connection; zeros once the endpoint is closed.

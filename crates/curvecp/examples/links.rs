@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p curvecp --example links`. Everything is simulated, so the table is the same on every machine.
 
-#[path = "../tests/simulation/mod.rs"]
+#[path = "../tests/it/simulation/mod.rs"]
 mod simulation;
 
 use curvecp::congestion::Algorithm;
@@ -32,7 +32,7 @@ fn main() {
         [Algorithm::Cubic, Algorithm::Cubic],
         [Algorithm::Bbr, Algorithm::Bbr],
         [Algorithm::Cubic, Algorithm::Bbr],
-        [Algorithm::Cubic, Algorithm::Chicago],
+        [Algorithm::Cubic, Algorithm::ChicagoPolled],
     ] {
         let name = format!("{} + {}", pair[0].name(), pair[1].name());
         print_row(&name, &bulk("delay=10ms queue=125k", 10.0, &pair, [10, 100], 1));

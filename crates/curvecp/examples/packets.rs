@@ -7,6 +7,7 @@ use curvecp::{
     TransmitBuffer,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
+use rustix::time::{ClockId, clock_gettime};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -118,10 +119,7 @@ impl Side {
     }
 }
 
-/// Time that this thread has spent on a CPU. Linux only, as the benchmarks.
+/// Time that this thread has spent on a CPU.
 fn cpu_time() -> Duration {
-    let line = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux has schedstat");
-    Duration::from_nanos(
-        line.split(' ').next().and_then(|ns| ns.parse().ok()).expect("the first field is a time"),
-    )
+    clock_gettime(ClockId::ThreadCPUTime).try_into().expect("it is not negative")
 }

@@ -13,8 +13,13 @@ use rand_core::CryptoRng;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Hellos before a client gives up, and addresses it takes, at most.
+/// Hellos before a client gives up, where the server has one address; each further address gets one more.
 const HELLOS: usize = 8;
+/// Addresses of a server, at most.
+const ADDRESSES: usize = 8;
+/// How long the first Hello to each address but the last waits for a Cookie before the next address gets one: the
+/// connection attempt delay of RFC 8305, section 5.
+const FAIL_OVER: Duration = Duration::from_millis(250);
 /// How long a client repeats its Initiate before it gives up.
 const INITIATE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -34,8 +39,9 @@ pub(crate) struct HelloPhase {
     hello_key: BoxKey,
     counter: SendCounter,
     hellos: usize,
-    /// When the last Hello left, and when the next will.
-    last: Duration,
+    /// When the first Hello left to each address that was tried.
+    tried: Vec<Duration>,
+    /// When the next Hello leaves.
     next: Duration,
 }
 
@@ -67,7 +73,7 @@ impl HelloPhase {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self, Error> {
         let mut addresses = config.addresses.clone();
-        if addresses.is_empty() || addresses.len() > HELLOS {
+        if addresses.is_empty() || addresses.len() > ADDRESSES {
             return Err(Error::AddressCount(addresses.len()));
         }
         // Fisher and Yates: clients spread over the server's addresses.
@@ -88,7 +94,7 @@ impl HelloPhase {
             short,
             counter: SendCounter::new(rng),
             hellos: 0,
-            last: now,
+            tried: vec![],
             next: now,
         })
     }
@@ -100,20 +106,15 @@ impl HelloPhase {
     pub(crate) fn due(&self, now: Duration) -> HelloDue {
         match self.hellos {
             _ if now < self.next => HelloDue::Later,
-            HELLOS => HelloDue::Never,
+            hellos if hellos == HELLOS - 1 + self.addresses.len() => HelloDue::Never,
             _ => HelloDue::Now,
         }
     }
 
-    /// The address tried last, the only one from which a Cookie is taken.
-    fn address(&self) -> Option<SocketAddr> {
-        let tried = self.hellos.checked_sub(1)?;
-        Some(self.addresses[tried % self.addresses.len()])
-    }
-
     /// Sends the next Hello, to the next address; false where the buffer is full.
     ///
-    /// The k-th waits 1.5^k s and up to as much again, as in the reference.
+    /// A silent address costs a quarter of a second while others were not tried yet. After that the k-th Hello waits 1.5^k s
+    /// and up to as much again, as in the reference.
     pub(crate) fn fill(
         &mut self,
         now: Duration,
@@ -127,16 +128,23 @@ impl HelloPhase {
         sealed[TAG..].fill(0);
         sealed[TAG..TAG + self.capabilities.len()].copy_from_slice(&self.capabilities);
         self.hello_key.seal(&nonce(prefix::HELLO, &counter.to_le_bytes()), sealed);
-        let wait = 1.5_f64.powi(self.hellos as i32);
-        let jitter = (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-        self.next = now + Duration::from_secs_f64(wait * (1.0 + jitter));
-        self.last = now;
+        let wait = match (self.hellos + 1).checked_sub(self.addresses.len()) {
+            None => FAIL_OVER,
+            Some(repeats) => {
+                let jitter = (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+                Duration::from_secs_f64(1.5_f64.powi(repeats as i32) * (1.0 + jitter))
+            }
+        };
+        self.next = now + wait;
+        if self.tried.len() < self.addresses.len() {
+            self.tried.push(now);
+        }
+        buffer.push(self.addresses[self.hellos % self.addresses.len()], HELLO);
         self.hellos += 1;
-        buffer.push(self.address().expect("a Hello was just counted"), HELLO);
         true
     }
 
-    /// Takes a Cookie. `None` where it is not authentic, or not from the address that was tried last.
+    /// Takes a Cookie, the first that is authentic. `None` where it is not, or from an address that got no Hello.
     pub(crate) fn cookie(
         &mut self,
         now: Duration,
@@ -146,9 +154,11 @@ impl HelloPhase {
         rng: &mut (impl CryptoRng + ?Sized),
         nonces: &mut dyn LongTermNonces,
     ) -> Option<(InitiatePhase, Session)> {
-        if self.address() != Some(from) || (header.to, header.from) != (self.ours, self.theirs) {
+        let (_, sent) = self.addresses.iter().zip(&self.tried).find(|(address, _)| **address == from)?;
+        if (header.to, header.from) != (self.ours, self.theirs) {
             return None;
         }
+        let round_trip = (self.hellos <= self.addresses.len()).then(|| now.saturating_sub(*sent));
         let text = self.hello_key.open(&nonce(prefix::COOKIE, &header.nonce), sealed)?;
         let (server_short, cookie) = text.split_first_chunk()?;
         let shared = self.short.box_key(&PublicKey(*server_short))?;
@@ -166,7 +176,7 @@ impl HelloPhase {
             vouch,
             name: self.name.clone(),
             deadline: now + INITIATE_TIMEOUT,
-            round_trip: (self.hellos <= self.addresses.len()).then(|| now.saturating_sub(self.last)),
+            round_trip,
         };
         Some((phase, session))
     }

@@ -70,7 +70,8 @@ pub struct ClientConfig {
     pub server_extension: Extension,
     /// The server's domain name.
     pub name: DomainName,
-    /// One to eight addresses of the server, tried in random order until one answers.
+    /// One to eight addresses of the server, tried in random order, each a quarter of a second after
+    /// the one before, until one answers.
     pub addresses: Vec<SocketAddr>,
     /// The client's extension. Random if absent, which lets one socket carry many connections to one server.
     pub extension: Option<Extension>,

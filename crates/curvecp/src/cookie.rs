@@ -34,7 +34,8 @@ pub(crate) struct CookieJar {
 }
 
 struct Minute {
-    key: Zeroizing<[u8; 32]>,
+    /// In a place of its own, because the owner of the endpoint may move it and each move would leave a copy.
+    key: Box<Zeroizing<[u8; 32]>>,
     used: Set<PublicKey>,
 }
 
@@ -118,8 +119,8 @@ impl CookieJar {
 
 impl Minute {
     fn new(rng: &mut (impl CryptoRng + ?Sized)) -> Self {
-        let mut key = Zeroizing::new([0; 32]);
-        rng.fill_bytes(&mut *key);
+        let mut key = Box::new(Zeroizing::new([0; 32]));
+        rng.fill_bytes(&mut **key);
         Self { key, used: Set::with_hasher(KeyedHash::new(rng)) }
     }
 

@@ -1,9 +1,11 @@
 //! The endpoint: all connections of one UDP socket, as a client, a server or both.
 
 use crate::client::HelloPhase;
+use crate::congestion::Algorithm;
 use crate::connection::{CloseReason, Connection, ConnectionName, Stage};
 use crate::cookie::Capabilities;
 use crate::hashing::{KeyedHash, Table};
+use crate::keys::erase_stack;
 use crate::layer::{MessageLayer, Role};
 use crate::nonce::LongTermNonces;
 use crate::packet::COOKIE;
@@ -29,6 +31,8 @@ pub enum Event {
         id: ConnectionId,
         /// The client's long-term public key, which it has proved to own.
         client: PublicKey,
+        /// The client's short-term public key, which its packets carry.
+        short_term: PublicKey,
         /// Where it sends from.
         address: SocketAddr,
         /// What its Hello announced; zeros from clients that announce nothing.
@@ -78,8 +82,10 @@ impl Endpoint {
         mut rng: Box<dyn CryptoRng + Send>,
         nonces: Box<dyn LongTermNonces + Send>,
     ) -> Self {
+        let server = server.map(|config| Acceptor::new(now, config, &mut *rng));
+        erase_stack();
         Self {
-            server: server.map(|config| Acceptor::new(now, config, &mut *rng)),
+            server,
             slots: Slots::default(),
             by_client: Table::with_hasher(KeyedHash::new(&mut *rng)),
             by_extension: Table::with_hasher(KeyedHash::new(&mut *rng)),
@@ -121,6 +127,15 @@ impl Endpoint {
 
     /// Fills the buffer with datagrams that are due, in place of what it held; false where there are none.
     pub fn poll_transmit(&mut self, now: Duration, buffer: &mut TransmitBuffer) -> bool {
+        let filled = self.fill(now, buffer);
+        if filled {
+            erase_stack();
+        }
+        filled
+    }
+
+    #[inline(never)]
+    fn fill(&mut self, now: Duration, buffer: &mut TransmitBuffer) -> bool {
         buffer.clear();
         while let Some((to, cookie)) = self.cookies.front() {
             let Some(packet) = buffer.next_packet() else { return true };
@@ -154,8 +169,11 @@ impl Endpoint {
 
     /// Does what is due by `now`.
     pub fn handle_timeout(&mut self, now: Duration) {
-        if let Some(server) = &mut self.server {
+        if let Some(server) = &mut self.server
+            && now >= server.jar.deadline()
+        {
             server.jar.rotate(now, &mut *self.rng);
+            erase_stack();
         }
         while let Some(&(at, id)) = self.deadlines.first().filter(|(at, _)| *at <= now) {
             self.deadlines.remove(&(at, id));
@@ -226,6 +244,21 @@ impl Endpoint {
         Ok(())
     }
 
+    /// Changes the congestion control of what this side sends, which begins in its first state.
+    ///
+    /// # Errors
+    /// [`Error::UnknownConnection`].
+    pub fn set_congestion(
+        &mut self,
+        now: Duration,
+        id: ConnectionId,
+        algorithm: Algorithm,
+    ) -> Result<(), Error> {
+        self.connection(id)?.layer.set_congestion(algorithm, now);
+        self.enqueue(id);
+        Ok(())
+    }
+
     /// Informs the servers of all client connections where this endpoint is, at once, after its socket was bound anew or its
     /// network changed. Without it a client that only receives is not found before its next keep-alive.
     pub fn rebound(&mut self) {
@@ -255,6 +288,11 @@ impl Endpoint {
             Stage::Initiate(_, session) | Stage::Open(session) => Some(session.address()),
             Stage::Hello(_) | Stage::Closed(_) => None,
         }
+    }
+
+    /// Whether a client with this short-term key has a connection to this server.
+    pub fn has_client(&self, short_term: &PublicKey) -> bool {
+        self.by_client.contains_key(short_term)
     }
 
     /// The message layer of a connection, for its state and counters.

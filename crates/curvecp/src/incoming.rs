@@ -2,6 +2,7 @@
 
 use crate::connection::{CloseReason, Connection, ConnectionName, Stage};
 use crate::endpoint::{COOKIES, Endpoint, Event};
+use crate::keys::erase_stack;
 use crate::layer::{MessageLayer, Role};
 use crate::nonce::SendCounter;
 use crate::packet::{ClientMessageHeader, HelloHeader, InitiateHeader, Packet, ServerMessageHeader};
@@ -32,9 +33,11 @@ impl Endpoint {
             self.handle_run(now, from, run, segment);
             datagrams = rest;
         }
+        erase_stack();
     }
 
     /// Takes one packet, or several Message packets of one connection.
+    #[inline(never)]
     fn handle_run(&mut self, now: Duration, from: SocketAddr, run: &mut [u8], segment: usize) {
         match Packet::decode(&mut run[..segment]) {
             Some(Packet::Hello(header, sealed)) => self.handle_hello(now, from, &header, sealed),
@@ -130,7 +133,13 @@ impl Endpoint {
         let stage = Stage::Open(Box::new(session));
         let id = self.slots.insert(Connection::new(now, ConnectionName::Key(header.client), layer, stage));
         self.by_client.insert(header.client, id);
-        self.events.push_back(Event::NewConnection { id, client: identity, address: from, capabilities });
+        self.events.push_back(Event::NewConnection {
+            id,
+            client: identity,
+            short_term: header.client,
+            address: from,
+            capabilities,
+        });
         self.enqueue(id);
         Some(())
     }

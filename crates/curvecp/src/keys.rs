@@ -116,6 +116,20 @@ impl fmt::Debug for BoxKey {
     }
 }
 
+/// How much of the stack [`erase_stack`] overwrites: more than any function here takes with all that it calls, also in a test build.
+const STACK_BYTES: usize = 32 << 10;
+
+/// Overwrites what functions that have returned left below the caller on the stack. Values that erase themselves when
+/// dropped still leave copies where they were moved from, and ciphers leave what they spilled from registers.
+///
+/// The caller must not have held keys itself, so those who do are functions of their own that are not inlined.
+#[inline(never)]
+pub(crate) fn erase_stack() {
+    let mut area = [0_u8; STACK_BYTES];
+    // The compiler must believe that the zeros are read.
+    std::hint::black_box(&mut area);
+}
+
 /// HSalsa20: a pseudorandom function from 16 bytes to a key.
 pub(crate) fn hsalsa20(key: &[u8; 32], input: &[u8; 16]) -> [u8; 32] {
     let mut output = [0; 32];

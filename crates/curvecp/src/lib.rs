@@ -29,53 +29,49 @@
 //!
 //! # A packet, worked
 //!
-//! The first packet of a client, taken apart by hand as its server would:
+//! The first packet of a client, byte for byte, and taken apart by hand as its server would. It is of a session that was made with
+//! libsodium and is kept in `testdata/session.txt`:
 //!
 //! ```
-//! use curvecp::{ClientConfig, DomainName, Endpoint, Extension, PublicKey, SecretKey, TransmitBuffer};
-//! use rand::{Rng, SeedableRng, rngs::StdRng};
-//! use std::time::Duration;
+//! use curvecp::packet::Packet;
+//! use curvecp::{SecretKey, TAG};
 //!
-//! let server = SecretKey::from_bytes([1; 32]);
-//! let mut nonces = StdRng::seed_from_u64(7);
-//! let mut client = Endpoint::new(
-//!     Duration::ZERO,
-//!     None, // no server role
-//!     Box::new(StdRng::seed_from_u64(8)), // a real client takes the generator of its system
-//!     Box::new(move || { let mut nonce = [0; 16]; nonces.fill_bytes(&mut nonce); nonce }),
-//! );
-//! client.connect(Duration::ZERO, ClientConfig {
-//!     identity: SecretKey::from_bytes([2; 32]),
-//!     server: server.public_key(),
-//!     server_extension: Extension(*b"server extension"),
-//!     name: DomainName::new("machine.example")?,
-//!     addresses: vec!["192.0.2.1:4000".parse().unwrap()],
-//!     extension: Some(Extension(*b"client extension")),
-//!     capabilities: *b"announcement",
-//!     message: Default::default(),
-//! })?;
-//! let mut buffer = TransmitBuffer::new(64);
-//! assert!(client.poll_transmit(Duration::ZERO, &mut buffer));
-//! let transmit = buffer.transmits().next().unwrap();
-//! assert_eq!(transmit.destination, "192.0.2.1:4000".parse().unwrap());
-//! let mut hello = transmit.bytes.to_vec();
-//!
+//! let packet = [
+//!     "51766e5135586c48", // 0: magic, `QvnQ5XlH`: a Hello
+//!     "56622feed36d0c02aa1ca1ab5cffe191", // 8: the server's extension, which names the receiver
+//!     "fdcc31c61c00e45bb474a19749698566", // 24: the client's extension, which names the sender
+//!     "e6d07786e6fbc0c67f176eadbdf1bf8df63c0c880a61ea02290c2bb84ec88301", // 40: C', the client's short-term public key
+//!     "0000000000000000000000000000000000000000000000000000000000000000", // 72: zeros, so that the answer is shorter than the question
+//!     "0000000000000000000000000000000000000000000000000000000000000000",
+//!     "0100000000000000", // 136: counter, little-endian: the end of the nonce
+//!     "4e733aabf0ffe02f92a9312075d5178d", // 144: the box: its tag of 16 bytes
+//!     "ad0a78a6dfcd1b086dfb39ef1ff812e05974d0fb1b7e13374db07f7b54233a9f", // 160: 64 bytes of text, sealed between C' and S
+//!     "2f8044189e66850bcdbb9a030986efaf5097ff5ad995f4aec33fa17811a36d8b",
+//! ];
+//! # let recorded = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/session.txt"));
+//! # assert!(recorded.lines().any(|line| line.strip_prefix("hello ") == Some(&packet.concat())));
+//! let bytes = |digits: &str| -> Vec<u8> {
+//!     (0..digits.len()).step_by(2).map(|i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap()).collect()
+//! };
+//! let mut hello = bytes(&packet.concat());
 //! assert_eq!(hello.len(), 224);
-//! assert_eq!(&hello[..8], b"QvnQ5XlH");              // magic: a Hello
-//! assert_eq!(&hello[8..24], b"server extension");    // the receiver's
-//! assert_eq!(&hello[24..40], b"client extension");   // the sender's
-//! let short_term = PublicKey(hello[40..72].try_into().unwrap()); // C'
-//! assert_eq!(hello[72..136], [0; 64]);               // so that the answer is shorter than the question
-//! let counter = &hello[136..144];                    // the end of the nonce, little-endian
 //!
-//! // The box: 16 bytes of tag, then 64 of text. Only the owners of C' and S have its key.
-//! let nonce = [&b"CurveCP-client-H"[..], counter].concat().try_into().unwrap();
-//! let key = server.box_key(&short_term).unwrap();
-//! let text = key.open(&nonce, &mut hello[144..]).expect("the box is authentic");
-//! assert_eq!(&text[..12], b"announcement");          // the reference sends and expects zeros here
-//! assert_eq!(text[12..], [0; 52]);
-//! # Ok::<(), curvecp::Error>(())
+//! // The parser finds the same fields.
+//! let Some(Packet::Hello(header, sealed)) = Packet::decode(&mut hello) else { panic!("not a Hello") };
+//! assert_eq!(header.client.0, *bytes(packet[3]));
+//! assert_eq!(header.counter, 1);
+//! assert_eq!(sealed.len(), TAG + 64);
+//!
+//! // The box: its key is X25519 of C' and S, which both sides can compute and no one else. The server has the secret half
+//! // of S; the nonce is a constant text and the counter.
+//! let server = SecretKey::from_bytes(bytes("ec18eac8d758b1eba52d3c10d39adc6dd9806472cb4ae069635d383d9086a513").try_into().unwrap());
+//! let key = server.box_key(&header.client).unwrap();
+//! let nonce = [&b"CurveCP-client-H"[..], &header.counter.to_le_bytes()].concat().try_into().unwrap();
+//! let text = key.open(&nonce, sealed).expect("the box is authentic");
+//! assert_eq!(text, [0; 64]); // A client of this crate may announce itself here; the reference sends zeros.
 //! ```
+//!
+//! The server answers with a Cookie, 24 bytes shorter, and has forgotten the Hello when that has left.
 
 mod client;
 mod config;
@@ -84,7 +80,7 @@ mod connection;
 mod cookie;
 mod endpoint;
 mod error;
-pub mod extension;
+pub mod feedback;
 mod hashing;
 mod incoming;
 mod keys;

@@ -93,7 +93,7 @@ pub struct Header {
 pub struct Message<'a> {
     /// The first 48 bytes.
     pub header: Header,
-    /// What is between header and data: zeros, or an [`Extension`](crate::extension::Extension).
+    /// What is between header and data: zeros, or [`Feedback`](crate::feedback::Feedback).
     pub padding: &'a [u8],
     /// The last `data_len` bytes.
     pub data: &'a [u8],

@@ -237,6 +237,14 @@ impl<'a> Packet<'a> {
     }
 }
 
+/// The client's short-term key in a datagram that belongs to a connection, where it has the beginning of an Initiate or of a
+/// client Message. A server with several endpoints at one address finds the connection's by it.
+pub fn client_of(datagram: &[u8]) -> Option<PublicKey> {
+    let fields = datagram.first_chunk::<72>()?;
+    let names_client = fields.starts_with(INITIATE_MAGIC) || fields.starts_with(CLIENT_MESSAGE_MAGIC);
+    names_client.then(|| PublicKey(*fields.last_chunk().expect("72 bytes end in 32")))
+}
+
 /// Reads the fields of a header one after another, from behind the magic.
 struct Fields<'a>(&'a [u8]);
 
@@ -263,6 +271,11 @@ fn concat(out: &mut [u8], fields: &[&[u8]]) {
         out[at..at + field.len()].copy_from_slice(field);
         at += field.len();
     }
+}
+
+/// The counter in the last eight bytes of a header of a Message.
+pub(crate) fn counter_of(header: &[u8]) -> u64 {
+    u64::from_le_bytes(*header.last_chunk().expect("a header ends in a counter"))
 }
 
 #[cfg(test)]
@@ -329,6 +342,7 @@ mod tests {
             );
             let header = InitiateHeader { to, from, client, cookie, counter };
             header.write(&mut datagram);
+            prop_assert_eq!(client_of(&datagram), Some(client));
             let sealed = &mut box_[..368 + m];
             prop_assert_eq!(Packet::decode(&mut datagram[..544 + m]), Some(Packet::Initiate(header, sealed)));
             let header = ClientMessageHeader { to, from, client, counter };

@@ -2,6 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
+#[path = "it/net/mod.rs"]
 mod net;
 
 use net::attacker::Attacker;

@@ -2,7 +2,7 @@
 //!
 //! It has no window but the 128 blocks of the reference's buffer; it sets the time between two blocks. Arithmetic is the
 //! reference's, in whole nanoseconds with truncating division. The reference waits with `poll()`, which wakes it up to a
-//! millisecond late; [`Chicago::reference`] waits so, too, and [`Chicago::exact`] does not.
+//! millisecond late; [`Chicago::polled`] waits so, too, and [`Chicago::exact`] does not.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub struct Chicago {
 
 impl Chicago {
     /// Chicago as the reference runs it, with timers of a millisecond.
-    pub fn reference(seed: u64, now: Duration) -> Self {
+    pub fn polled(seed: u64, now: Duration) -> Self {
         Self { granularity: Duration::from_millis(1), ..Self::exact(seed, now) }
     }
 

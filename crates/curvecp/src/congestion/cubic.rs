@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::hystart::HyStart;
+use super::hystart::{self, HyStart};
 use super::prr::Prr;
-use super::{Ack, Controller, INITIAL_WINDOW, Loss, MIN_WINDOW, Pacing, Sent};
+use super::{Ack, Controller, INITIAL_WINDOW, Loss, MIN_WINDOW, Pacing, SEGMENT_BYTES, Sent};
 use crate::recovery::Rtt;
 
 /// The constant C, in segments per second cubed: RFC 9438, section 5.1.
@@ -13,11 +13,13 @@ const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 /// Segments per window by which an AIMD with this decrease is as aggressive as Reno: RFC 9438, section 4.3.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// The segment by which the window is counted, in bytes: not our messages, which are shorter than TCP's segments, but what
-/// gives the bytes per second of a TCP flow with 1,448 bytes a segment at the same probability of loss per packet. A
-/// window of Reno's kind is as the root of (growth per round trip · data per packet), hence 1448²/1024. The aim is that
-/// of TFRC-SP, RFC 4828, for small packets.
-const SEGMENT: f64 = 1448.0 * 1448.0 / 1024.0;
+/// The segment by which the window grows where losses come with a queue, in bytes: our own longest message.
+const SEGMENT: f64 = SEGMENT_BYTES as f64;
+/// The segment of the Reno-friendly region where losses come without a queue, so by chance and packet by packet, in bytes:
+/// what gives the bytes per second of a TCP flow with 1,448 bytes a segment at the same probability of loss per packet. A
+/// window of Reno's kind is as the root of (growth per round trip · data per packet), hence 1448²/1024. The aim is that of
+/// TFRC-SP, RFC 4828, for small packets.
+const SEGMENT_UNDER_RANDOM_LOSS: f64 = 1448.0 * 1448.0 / 1024.0;
 
 /// A stretch of congestion avoidance.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +31,14 @@ struct Epoch {
     reno: f64,
 }
 
-/// What a congestion event changes. Windows are in segments.
+/// The segment of the Reno-friendly region: HyStart++'s rule for the end of slow start decides whether a queue stands.
+fn reno_segment(rtt: &Rtt) -> f64 {
+    let shortest = rtt.min().unwrap_or_default();
+    let queued = rtt.smoothed() > shortest + hystart::rtt_threshold(shortest);
+    if queued { SEGMENT } else { SEGMENT_UNDER_RANDOM_LOSS }
+}
+
+/// What a congestion event changes. Windows are in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Curve {
     window: f64,
@@ -43,23 +52,25 @@ struct Curve {
 impl Curve {
     /// The window that the cubic function gives after a time in an epoch: RFC 9438, section 4.2.
     fn at(&self, epoch: &Epoch, seconds: f64) -> f64 {
-        C * (seconds - epoch.k).powi(3) + self.w_max
+        C * SEGMENT * (seconds - epoch.k).powi(3) + self.w_max
     }
 
     /// Grows by an acknowledgment in congestion avoidance.
-    fn grow(&mut self, now: Duration, rtt: Duration, segments: f64) {
+    fn grow(&mut self, now: Duration, rtt: &Rtt, bytes: f64) {
         let mut epoch = self.epoch.unwrap_or_else(|| {
             self.w_max = self.w_max.max(self.window);
-            Epoch { start: now, k: ((self.w_max - self.window) / C).cbrt(), reno: self.window }
+            let k = ((self.w_max - self.window) / (C * SEGMENT)).cbrt();
+            Epoch { start: now, k, reno: self.window }
         });
         let alpha = if epoch.reno >= self.prior { 1.0 } else { ALPHA };
-        epoch.reno += alpha * segments / self.window;
+        epoch.reno += alpha * reno_segment(rtt) * bytes / self.window;
         let seconds = now.saturating_sub(epoch.start).as_secs_f64();
         if self.at(&epoch, seconds) < epoch.reno {
             self.window = self.window.max(epoch.reno);
         } else {
-            let target = self.at(&epoch, seconds + rtt.as_secs_f64()).clamp(self.window, 1.5 * self.window);
-            self.window += (target - self.window) / self.window * segments;
+            let target =
+                self.at(&epoch, seconds + rtt.smoothed().as_secs_f64()).clamp(self.window, 1.5 * self.window);
+            self.window += (target - self.window) / self.window * bytes;
         }
         self.epoch = Some(epoch);
     }
@@ -68,7 +79,7 @@ impl Curve {
     fn reduce(&mut self) {
         self.w_max = if self.window < self.w_max { self.window * (1.0 + BETA) / 2.0 } else { self.window };
         self.prior = self.window;
-        self.window = (self.window * BETA).max(MIN_WINDOW as f64 / SEGMENT);
+        self.window = (self.window * BETA).max(MIN_WINDOW as f64);
         self.threshold = self.window;
         self.epoch = None;
     }
@@ -88,7 +99,7 @@ pub struct Cubic {
 impl Cubic {
     /// CUBIC in slow start with a window of ten messages.
     pub fn new() -> Self {
-        let window = INITIAL_WINDOW as f64 / SEGMENT;
+        let window = INITIAL_WINDOW as f64;
         let curve = Curve { window, threshold: f64::INFINITY, w_max: 0.0, prior: window, epoch: None };
         Self { curve, before: None, slow_start: HyStart::new(), recovery: None, last_ack: Duration::ZERO }
     }
@@ -116,15 +127,15 @@ impl Controller for Cubic {
             return;
         }
         self.recovery = None;
-        let segments = ack.bytes as f64 / SEGMENT;
+        let bytes = ack.bytes as f64;
         if self.curve.window < self.curve.threshold {
             match self.slow_start.growth(ack.sample, ack.largest, ack.next) {
-                Some(share) if ack.window_limited => self.curve.window += share * segments,
+                Some(share) if ack.window_limited => self.curve.window += share * bytes,
                 Some(_) => {}
                 None => self.curve.threshold = self.curve.window,
             }
         } else if ack.window_limited {
-            self.curve.grow(ack.now, ack.rtt.smoothed(), segments);
+            self.curve.grow(ack.now, ack.rtt, bytes);
         } else if let Some(epoch) = &mut self.curve.epoch {
             // Time in which the application sends little does not count: RFC 9438, section 5.8.
             epoch.start += since_last;
@@ -137,14 +148,14 @@ impl Controller for Cubic {
         }
         self.before = Some(self.curve);
         self.curve.reduce();
-        let target = (self.curve.window * SEGMENT) as u64;
+        let target = self.curve.window as u64;
         self.recovery = Some(Prr::new(target, loss.in_flight + loss.bytes, loss.in_flight));
     }
 
     fn on_persistent_congestion(&mut self, _now: Duration) {
         (self.before, self.recovery) = (None, None);
         self.curve.epoch = None;
-        self.curve.window = MIN_WINDOW as f64 / SEGMENT;
+        self.curve.window = MIN_WINDOW as f64;
         self.slow_start = HyStart::new();
     }
 
@@ -155,7 +166,7 @@ impl Controller for Cubic {
     }
 
     fn window(&self) -> u64 {
-        let window = (self.curve.window * SEGMENT) as u64;
+        let window = self.curve.window as u64;
         self.recovery.as_ref().map_or(window, Prr::window)
     }
 
@@ -165,14 +176,13 @@ impl Controller for Cubic {
         }
         // Above the rate of the window, so that the window and not the pace is the limit: RFC 9002, section 7.7.
         let gain = if self.curve.window < self.curve.threshold { 2.0 } else { 1.25 };
-        Pacing::Rate(gain * self.curve.window * SEGMENT / rtt.smoothed().as_secs_f64())
+        Pacing::Rate(gain * self.curve.window / rtt.smoothed().as_secs_f64())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::SEGMENT_BYTES;
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -211,7 +221,7 @@ mod tests {
         rtt
     }
 
-    /// CUBIC with this window in segments, in congestion avoidance after a loss at 1/0.7 of it.
+    /// CUBIC with this window in bytes, in congestion avoidance after a loss at 1/0.7 of it.
     fn after_loss_at(window: f64) -> Cubic {
         let mut cubic = Cubic::new();
         cubic.curve.window = window;
@@ -223,15 +233,15 @@ mod tests {
 
     #[test]
     fn the_window_follows_the_cubic_function() {
-        // 1,000 segments at 100 ms: far from Reno's region. K = cbrt(300/0.4) = 9.086 s.
-        let mut cubic = after_loss_at(1000.0);
+        // 2,000 segments at 100 ms: far from Reno's region. K = cbrt(600/0.4) = 11.4 s.
+        let mut cubic = after_loss_at(2000.0 * SEGMENT);
         let rtt = rtt(100 * MS);
-        let k = (1000.0 * (1.0 - BETA) / C).cbrt();
+        let k = (2000.0 * (1.0 - BETA) / C).cbrt();
         let mut now = Duration::ZERO;
         while now < Duration::from_secs(15) {
             let share = cubic.window() / 10;
             cubic.on_ack(&ack(now, &rtt, share, true));
-            let expected = C * (now.as_secs_f64() - k).powi(3) + 1000.0;
+            let expected = C * (now.as_secs_f64() - k).powi(3) + 2000.0;
             let window = cubic.window() as f64 / SEGMENT;
             assert!((window - expected).abs() < 0.02 * expected, "{window} for {expected} at {now:?}");
             now += 10 * MS;
@@ -241,33 +251,48 @@ mod tests {
     #[test]
     fn short_round_trips_follow_reno() {
         // 20 segments at 5 ms: W_est grows by 0.529 segments a round trip, the cubic function far slower.
-        let mut cubic = after_loss_at(20.0);
+        let mut cubic = after_loss_at(20.0 * SEGMENT_UNDER_RANDOM_LOSS);
         let rtt = rtt(5 * MS);
         for round in 0..10 {
             for part in 0..14 {
                 let now = MS * (5 * round) + MS * 5 * part / 14;
-                cubic.on_ack(&ack(now, &rtt, (cubic.curve.window * SEGMENT / 14.0) as u64, true));
+                cubic.on_ack(&ack(now, &rtt, (cubic.curve.window / 14.0) as u64, true));
             }
         }
         let expected = 14.0 + 10.0 * ALPHA;
-        assert!((cubic.curve.window - expected).abs() < 0.1, "{} for {expected}", cubic.curve.window);
+        let window = cubic.curve.window / SEGMENT_UNDER_RANDOM_LOSS;
+        assert!((window - expected).abs() < 0.1, "{window} for {expected}");
+    }
+
+    #[test]
+    fn where_a_queue_stands_the_window_grows_by_our_own_segments() {
+        let grown = |queue: Duration| {
+            let mut cubic = after_loss_at(20.0 * SEGMENT);
+            let mut rtt = rtt(20 * MS);
+            (0..50).for_each(|_| rtt.update(20 * MS + queue, Duration::ZERO));
+            let before = cubic.curve.window;
+            cubic.on_ack(&ack(MS, &rtt, before as u64, true));
+            (cubic.curve.window - before) / ALPHA
+        };
+        assert!((grown(3 * MS) / SEGMENT_UNDER_RANDOM_LOSS - 1.0).abs() < 0.01, "{}", grown(3 * MS));
+        assert!((grown(10 * MS) / SEGMENT - 1.0).abs() < 0.01, "{}", grown(10 * MS));
     }
 
     #[test]
     fn an_event_reduces_once_and_a_second_below_the_maximum_converges_fast() {
-        let mut cubic = after_loss_at(100.0);
-        assert_eq!((cubic.curve.window, cubic.curve.w_max), (70.0, 100.0));
+        let mut cubic = after_loss_at(100_000.0);
+        assert_eq!((cubic.curve.window, cubic.curve.w_max), (70_000.0, 100_000.0));
         cubic.on_loss(&loss(false));
-        assert_eq!(cubic.curve.window, 70.0);
+        assert_eq!(cubic.curve.window, 70_000.0);
         cubic.on_loss(&loss(true));
-        assert!((cubic.curve.w_max - 70.0 * 0.85).abs() < 1e-9);
+        assert!((cubic.curve.w_max - 70_000.0 * 0.85).abs() < 1e-6);
     }
 
     #[test]
     fn a_spurious_event_restores_the_window() {
-        let mut cubic = after_loss_at(100.0);
+        let mut cubic = after_loss_at(100_000.0);
         cubic.on_spurious_event(MS);
-        assert_eq!((cubic.curve.window, cubic.window()), (100.0, (100.0 * SEGMENT) as u64));
+        assert_eq!((cubic.curve.window, cubic.window()), (100_000.0, 100_000));
     }
 
     #[test]

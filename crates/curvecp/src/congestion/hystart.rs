@@ -9,6 +9,11 @@ const SAMPLES: u32 = 8;
 const CONSERVATIVE_DIVISOR: f64 = 4.0;
 const CONSERVATIVE_ROUNDS: u32 = 5;
 
+/// The rise of the round-trip time above the shortest that shows a queue.
+pub(super) fn rtt_threshold(shortest: Duration) -> Duration {
+    (shortest / RTT_DIVISOR).clamp(MIN_RTT_THRESHOLD, MAX_RTT_THRESHOLD)
+}
+
 /// Conservative slow start: growth at a quarter of the pace, to see whether the rise of the round-trip time was real.
 #[derive(Clone, Copy, Debug)]
 struct Conservative {
@@ -52,8 +57,7 @@ impl HyStart {
         let (Some(current), Some(last)) = (self.current_min, self.last_min) else { return };
         match self.conservative {
             None => {
-                let threshold = (last / RTT_DIVISOR).clamp(MIN_RTT_THRESHOLD, MAX_RTT_THRESHOLD);
-                if current >= last + threshold {
+                if current >= last + rtt_threshold(last) {
                     self.conservative = Some(Conservative { baseline: current, rounds: 0 });
                 }
             }

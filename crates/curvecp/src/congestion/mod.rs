@@ -10,7 +10,7 @@ pub use bbr::Bbr;
 pub use chicago::Chicago;
 pub use cubic::Cubic;
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Display, Formatter};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -146,23 +146,23 @@ pub enum Algorithm {
     Cubic,
     /// BBR, version 3.
     Bbr,
-    /// The reference's, bound by its timer of a millisecond.
+    /// The reference's, with an exact timer.
     Chicago,
-    /// The reference's with an exact timer.
-    ChicagoExact,
+    /// The reference's, bound by its timer of a millisecond as the reference is.
+    ChicagoPolled,
 }
 
 impl Algorithm {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Cubic, Self::Bbr, Self::Chicago, Self::ChicagoExact];
+    pub const ALL: [Self; 4] = [Self::Cubic, Self::Bbr, Self::Chicago, Self::ChicagoPolled];
 
     /// A controller in its first state.
     pub fn controller(self, seed: u64, now: Duration) -> Box<dyn Controller> {
         match self {
             Self::Cubic => Box::new(Cubic::new()),
             Self::Bbr => Box::new(Bbr::new(seed, now)),
-            Self::Chicago => Box::new(Chicago::reference(seed, now)),
-            Self::ChicagoExact => Box::new(Chicago::exact(seed, now)),
+            Self::Chicago => Box::new(Chicago::exact(seed, now)),
+            Self::ChicagoPolled => Box::new(Chicago::polled(seed, now)),
         }
     }
 
@@ -172,14 +172,20 @@ impl Algorithm {
             Self::Cubic => "cubic",
             Self::Bbr => "bbr",
             Self::Chicago => "chicago",
-            Self::ChicagoExact => "chicago-exact",
+            Self::ChicagoPolled => "chicago-polled",
         }
+    }
+}
+
+impl Display for Algorithm {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
     }
 }
 
 /// The name does not belong to a congestion control.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no congestion control {0:?}: choose cubic, bbr, chicago or chicago-exact")]
+#[error("there is no congestion control {0:?}: choose cubic, bbr, chicago or chicago-polled")]
 pub struct NoSuchAlgorithm(pub String);
 
 impl FromStr for Algorithm {

@@ -20,8 +20,8 @@ pub struct MessageConfig {
     pub keep_alive: Option<Duration>,
     /// How long a closed connection still acknowledges retransmissions of a peer that missed the last acknowledgment.
     pub time_wait: Duration,
-    /// Whether to offer the extension in the padding. Without it the layer sends what the reference could have sent.
-    pub extension: bool,
+    /// Whether to send feedback in the padding. Without it the layer sends what the reference could have sent.
+    pub feedback: bool,
 }
 
 impl Default for MessageConfig {
@@ -33,7 +33,7 @@ impl Default for MessageConfig {
             idle_timeout: Some(Duration::from_secs(60)),
             keep_alive: Some(Duration::from_secs(20)),
             time_wait: Duration::from_secs(20),
-            extension: true,
+            feedback: true,
         }
     }
 }

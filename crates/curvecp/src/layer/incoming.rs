@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::acks::MAX_ACK_DELAY;
 use super::{BURST_TO_OURS, LayerState, MessageLayer, Peer};
 use crate::congestion::{Ack, Loss, LossDetection};
-use crate::extension::{self, Extension};
+use crate::feedback::{self, Feedback};
 use crate::message::{AckFields, Header, Message};
 use crate::recovery::{Echo, GRANULARITY, LostMessage, Progress, Recovery};
 use crate::stream::Arrival;
@@ -19,11 +19,11 @@ impl MessageLayer {
         let Some(Message { header, padding, data }) = Message::decode(message) else { return };
         self.stats.messages_received += 1;
         self.last_received = self.last_received.max(now);
-        let extension = if self.config.extension { Extension::decode(padding) } else { None };
-        self.learn_of_peer(extension.map(|(fixed, _)| fixed));
-        match extension {
+        let feedback = if self.config.feedback { Feedback::decode(padding) } else { None };
+        self.learn_of_peer(feedback.map(|(fixed, _)| fixed));
+        match feedback {
             Some((fixed, list)) if fixed.ranges > 0 => {
-                let islands = extension::islands(header.acks.first, list);
+                let islands = feedback::islands(header.acks.first, list);
                 self.acknowledge(now, &header, Some(&fixed), islands);
             }
             fixed => {
@@ -32,26 +32,26 @@ impl MessageLayer {
             }
         }
         if header.id != 0 {
-            self.take_data(now, &header, data, extension.map(|(fixed, _)| fixed));
+            self.take_data(now, &header, data, feedback.map(|(fixed, _)| fixed));
         }
         self.update_state(now);
     }
 
-    fn learn_of_peer(&mut self, extension: Option<Extension>) {
-        match (extension, self.peer) {
-            (Some(extension), Peer::Ours { limit }) => {
-                self.peer = Peer::Ours { limit: limit.max(extension.limit) };
+    fn learn_of_peer(&mut self, feedback: Option<Feedback>) {
+        match (feedback, self.peer) {
+            (Some(feedback), Peer::Ours { limit }) => {
+                self.peer = Peer::Ours { limit: limit.max(feedback.limit) };
             }
-            (Some(extension), _) => {
-                self.peer = Peer::Ours { limit: extension.limit };
+            (Some(feedback), _) => {
+                self.peer = Peer::Ours { limit: feedback.limit };
                 self.pacer.set_max_burst(BURST_TO_OURS);
             }
             (None, Peer::Silent) => self.peer = Peer::Plain,
             (None, _) => {}
         }
-        let Some(extension) = extension else { return };
-        self.peer_done |= extension.done;
-        if extension.wants_window {
+        let Some(feedback) = feedback else { return };
+        self.peer_done |= feedback.done;
+        if feedback.wants_window {
             self.receive.widen();
             self.report_larger_window();
         }
@@ -61,14 +61,14 @@ impl MessageLayer {
         &mut self,
         now: Duration,
         header: &Header,
-        extension: Option<&Extension>,
+        feedback: Option<&Feedback>,
         islands: impl Iterator<Item = (u64, u64)>,
     ) {
         let in_flight_before = self.recovery.in_flight_bytes();
         let mut progress = Progress::default();
         let (recovery, send) = (&mut self.recovery, &mut self.send);
-        let delay = extension.map_or(Duration::ZERO, |extension| extension.delay.min(MAX_ACK_DELAY));
-        let duplicate = extension.is_some_and(|extension| extension.duplicate);
+        let delay = feedback.map_or(Duration::ZERO, |feedback| feedback.delay.min(MAX_ACK_DELAY));
+        let duplicate = feedback.is_some_and(|feedback| feedback.duplicate);
         if let Echo::Arrived(Some(serial)) =
             recovery.echoed(now, header.echo, delay, duplicate, &mut progress)
             && let Some(unit) = send.unit(serial).copied()
@@ -81,7 +81,7 @@ impl MessageLayer {
             send.acknowledge(start, stop, |unit| recovery.unit_arrived(now, unit.number, &mut progress));
             horizon = stop;
         }
-        let more = extension.is_some_and(|extension| extension.more);
+        let more = feedback.is_some_and(|feedback| feedback.more);
         recovery.set_horizon(if more { horizon } else { u64::MAX });
         if !progress.any {
             return;
@@ -140,12 +140,12 @@ impl MessageLayer {
         }
     }
 
-    fn take_data(&mut self, now: Duration, header: &Header, data: &[u8], extension: Option<Extension>) {
+    fn take_data(&mut self, now: Duration, header: &Header, data: &[u8], feedback: Option<Feedback>) {
         let fills_gap = header.position < self.receive.acknowledged() + 1 && self.receive.has_gaps();
         let arrival = self.receive.accept(header.position, data, header.end);
         if arrival == Arrival::Refused {
             // The reference would stay silent, too; one of ours needs to learn the limit.
-            if extension.is_some() {
+            if feedback.is_some() {
                 self.acks.report();
             }
             return;
@@ -155,9 +155,9 @@ impl MessageLayer {
         if self.state == LayerState::Closing {
             self.restart_time_wait(now);
         }
-        match extension {
-            Some(extension) => {
-                let urgent = empty || fills_gap || header.end.is_some() || extension.prompt;
+        match feedback {
+            Some(feedback) => {
+                let urgent = empty || fills_gap || header.end.is_some() || feedback.prompt;
                 self.acks.some(now, header.id, duplicate, urgent, self.ack_delay());
             }
             // The reference computes nonsense from an echo of a block that a range acknowledged, so none for those.

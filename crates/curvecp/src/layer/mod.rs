@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use acks::Acks;
 
-use crate::congestion::Controller;
+use crate::congestion::{Algorithm, Controller};
 use crate::pacer::Pacer;
 use crate::recovery::Recovery;
 use crate::stream::{FIRST_WINDOW, Read, ReceiveStream, SendStream};
@@ -26,14 +26,17 @@ const BURST_TO_REFERENCE: u32 = 54;
 /// Messages that leave back to back towards a peer of ours.
 const BURST_TO_OURS: u32 = 256;
 
+/// Bytes that wait to be sent for the first time, at most, once the window is as large.
+const MOST_UNSENT_BYTES: u64 = 1 << 18;
+
 /// What is known of the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Peer {
     /// No message has come.
     Silent,
-    /// Its messages have no extension: it may be the reference.
+    /// Its messages have no feedback: it may be the reference.
     Plain,
-    /// It understands the extension and accepts bytes before this position.
+    /// It understands feedback and accepts bytes before this position.
     Ours { limit: u64 },
 }
 
@@ -42,6 +45,8 @@ enum Peer {
 pub struct MessageLayer {
     config: MessageConfig,
     role: Role,
+    /// For the randomness of congestion controls.
+    seed: u64,
     state: LayerState,
     peer: Peer,
     send: SendStream,
@@ -80,6 +85,7 @@ impl MessageLayer {
             receive: ReceiveStream::new(config.max_receive_window.max(FIRST_WINDOW)),
             config,
             role,
+            seed,
             state: LayerState::Open,
             peer: Peer::Silent,
             send: SendStream::default(),
@@ -107,6 +113,13 @@ impl MessageLayer {
         self.recovery.rtt.assume(handshake);
     }
 
+    /// Changes the congestion control, which begins in its first state.
+    pub fn set_congestion(&mut self, algorithm: Algorithm, now: Duration) {
+        self.config.algorithm = algorithm;
+        self.controller = algorithm.controller(self.seed, now);
+        (self.paced_until, self.expiry) = (None, None);
+    }
+
     /// Takes bytes to send while the buffer has space; returns how many.
     pub fn write(&mut self, bytes: &[u8]) -> usize {
         if self.state != LayerState::Open {
@@ -121,10 +134,12 @@ impl MessageLayer {
         if self.state == LayerState::Open { self.send.space(self.send_capacity()) } else { 0 }
     }
 
-    /// Two windows: one in flight and one that follows.
+    /// A window in flight, and what follows while the application is away: another window, unless that is more than the
+    /// processor's caches hold well.
     fn send_capacity(&self) -> u64 {
         let most = self.config.max_send_buffer.max(FIRST_WINDOW);
-        (2 * self.controller.window()).clamp(FIRST_WINDOW, most)
+        let window = self.controller.window();
+        (window + window.min(MOST_UNSENT_BYTES)).clamp(FIRST_WINDOW, most)
     }
 
     /// Asks the peer for an acknowledgment as soon as possible, for example after our address has changed.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{LayerState, MessageLayer, Peer, Role};
 use crate::congestion::{LossDetection, Pacing, Sent};
-use crate::extension::{Extension, FIXED_BYTES};
+use crate::feedback::{FIXED_BYTES, Feedback};
 use crate::message::{AckFields, HEADER_BYTES, Header, MAX_DATA_BYTES, MAX_MESSAGE_BYTES, message_bytes};
 use crate::recovery::{Carried, Recovery};
 use crate::stream::{FIRST_WINDOW, Unit};
@@ -182,14 +182,14 @@ impl MessageLayer {
         padding.fill(0);
         let echo = self.acks.take(now);
         let first = self.receive.acknowledged();
-        // A peer of ours reads ranges from the extension, which has space for more and larger ones.
-        let in_extension = matches!(self.peer, Peer::Ours { .. }) && padding.len() > FIXED_BYTES;
+        // A peer of ours reads ranges from the feedback, which has space for more and larger ones.
+        let in_feedback = matches!(self.peer, Peer::Ours { .. }) && padding.len() > FIXED_BYTES;
         let more_echoes = self.acks.has_more();
-        let islands = || self.receive.islands().filter(|_| !in_extension && !more_echoes);
+        let islands = || self.receive.islands().filter(|_| !in_feedback && !more_echoes);
         let acks = AckFields::new(first, islands());
-        if self.config.extension {
+        if self.config.feedback {
             let limit = self.receive.limit();
-            let extension = Extension {
+            let feedback = Feedback {
                 wants_window: self.wants_window(),
                 duplicate: echo.duplicate,
                 done: self.send.is_complete() && self.receive.is_complete(),
@@ -199,7 +199,7 @@ impl MessageLayer {
                 delay: echo.delay,
                 limit,
             };
-            extension.encode(first, self.receive.islands().filter(|_| in_extension), padding);
+            feedback.encode(first, self.receive.islands().filter(|_| in_feedback), padding);
             self.reported_limit = limit;
         }
         let header = Header {

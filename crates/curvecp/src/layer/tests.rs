@@ -1,5 +1,5 @@
 use super::*;
-use crate::extension::Extension;
+use crate::feedback::Feedback;
 use crate::message::{End, Header, MAX_MESSAGE_BYTES, Message};
 
 const MS: Duration = Duration::from_millis(1);
@@ -94,7 +94,7 @@ fn a_reader_that_pauses_stops_the_writer_and_a_lost_update_does_not_hang_it() {
 
 #[test]
 fn a_closed_end_acknowledges_again_until_its_peer_is_done() {
-    let plain = MessageConfig { extension: false, ..MessageConfig::default() };
+    let plain = MessageConfig { feedback: false, ..MessageConfig::default() };
     let mut pair = Pair::new(plain);
     pair.client.finish();
     pair.server.finish();
@@ -194,12 +194,12 @@ fn nothing_is_acknowledged_that_was_not_stored() {
 
 #[test]
 fn the_extension_is_in_every_message_and_can_be_switched_off() {
-    for (extension, count) in [(true, 4), (false, 0)] {
-        let mut pair = Pair::new(MessageConfig { extension, ..MessageConfig::default() });
+    for (feedback, count) in [(true, 4), (false, 0)] {
+        let mut pair = Pair::new(MessageConfig { feedback, ..MessageConfig::default() });
         pair.client.write(&[0; 1_600]);
         let messages = take(&mut pair.client, pair.now);
         let has_one =
-            |message: &&Vec<u8>| Extension::decode(Message::decode(message).unwrap().padding).is_some();
+            |message: &&Vec<u8>| Feedback::decode(Message::decode(message).unwrap().padding).is_some();
         assert_eq!((messages.len(), messages.iter().filter(has_one).count()), (4, count));
     }
 }
@@ -246,8 +246,8 @@ proptest::proptest! {
             let mut message = [kind; MAX_MESSAGE_BYTES];
             Header { id, echo, acks, data_len, end, position }.encode(&mut message);
             if kind % 2 == 0 {
-                let extension = Extension { wants_window: true, done: kind == 4, limit: first, ..Extension::default() };
-                extension.encode(first, std::iter::once((first + 9, first + 5_000)), &mut message[48..64]);
+                let feedback = Feedback { wants_window: true, done: kind == 4, limit: first, ..Feedback::default() };
+                feedback.encode(first, std::iter::once((first + 9, first + 5_000)), &mut message[48..64]);
             }
             pair.client.handle(pair.now, &message);
             pair.step();

@@ -1,10 +1,12 @@
 //! Bytes of a stream by their position, in a ring that grows with what it holds.
 
-/// Byte p of the stream is at p modulo the capacity, a power of two. The owner decides which positions are held; the
-/// ring holds none of it until [`reserve`](Self::reserve) and frees everything at [`clear`](Self::clear).
+/// Byte p of the stream is at p less the origin, modulo the capacity, a power of two. The owner decides which positions are
+/// held; the ring holds none of it until [`reserve`](Self::reserve) and frees everything at [`clear`](Self::clear).
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
     bytes: Vec<u8>,
+    /// The position of the first byte of memory.
+    origin: u64,
 }
 
 /// Below this the ring does not bother to be smaller.
@@ -17,12 +19,16 @@ impl Ring {
 
     /// Makes it hold `[start, stop)`. What it held of `[start, held)` stays.
     pub(crate) fn reserve(&mut self, start: u64, held: u64, stop: u64) {
+        if start == held {
+            // The memory used last is still in the caches.
+            self.origin = start;
+        }
         let needed = (stop - start) as usize;
         if needed <= self.bytes.len() {
             return;
         }
         let capacity = needed.next_power_of_two().max(SMALLEST);
-        let mut grown = Self { bytes: vec![0; capacity] };
+        let mut grown = Self { bytes: vec![0; capacity], origin: start };
         let mut at = start;
         while at < held {
             let piece = self.piece(at, held);
@@ -64,7 +70,7 @@ impl Ring {
 
     /// Where the longest piece from `at` that lies in one run of memory and ends before `stop` is.
     fn piece(&self, at: u64, stop: u64) -> std::ops::Range<usize> {
-        let index = at as usize & (self.bytes.len() - 1);
+        let index = at.wrapping_sub(self.origin) as usize & (self.bytes.len() - 1);
         index..self.bytes.len().min(index + (stop - at) as usize)
     }
 }

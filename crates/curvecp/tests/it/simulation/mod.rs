@@ -6,6 +6,8 @@
 #![allow(dead_code, reason = "each test and example uses a part of it")]
 
 pub(crate) mod measure;
+pub(crate) mod mixed;
+pub(crate) mod tcp;
 
 use std::time::Duration;
 

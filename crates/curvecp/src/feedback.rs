@@ -19,13 +19,13 @@ use std::time::Duration;
 const MAGIC: [u8; 4] = *b"kCP1";
 /// Bytes of the fixed part.
 pub const FIXED_BYTES: usize = 16;
-/// The most ranges that the extension lists.
+/// The most ranges that the feedback lists.
 pub const MAX_RANGES: usize = 16;
 const DELAY_UNIT_NS: u64 = 16_000;
 
-/// The fixed part of the extension.
+/// The fixed part of the feedback.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extension {
+pub struct Feedback {
     /// The sender of this message would send more at once if it were allowed to.
     pub wants_window: bool,
     /// The echoed message brought nothing that had not arrived before.
@@ -44,7 +44,7 @@ pub struct Extension {
     pub limit: u64,
 }
 
-impl Extension {
+impl Feedback {
     /// Writes the fixed part and as many islands as fit into the padding, and returns whether there was space.
     pub fn encode(
         mut self,
@@ -77,14 +77,14 @@ impl Extension {
         true
     }
 
-    /// Reads the extension and the bytes of its ranges; `None` where the padding is not an extension.
+    /// Reads the feedback and the bytes of its ranges; `None` where the padding is not feedback.
     pub fn decode(padding: &[u8]) -> Option<(Self, &[[u8; 8]])> {
         let (fixed, list) = padding.split_first_chunk::<FIXED_BYTES>()?;
         if fixed[..4] != MAGIC {
             return None;
         }
         let list = list.as_chunks::<8>().0.get(..fixed[5].into()).filter(|list| list.len() <= MAX_RANGES)?;
-        let extension = Self {
+        let feedback = Self {
             wants_window: fixed[4] & 1 != 0,
             duplicate: fixed[4] & 2 != 0,
             done: fixed[4] & 4 != 0,
@@ -94,7 +94,7 @@ impl Extension {
             delay: Duration::from_nanos(u64::from(u16::from_le_bytes([fixed[6], fixed[7]])) * DELAY_UNIT_NS),
             limit: u64::from_le_bytes(*fixed.last_chunk().expect("the fixed part ends in eight bytes")),
         };
-        Some((extension, list))
+        Some((feedback, list))
     }
 }
 
@@ -115,19 +115,19 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn zeros_and_short_padding_are_no_extension() {
-        assert_eq!(Extension::decode(&[0; 144]), None);
-        assert_eq!(Extension::decode(b"kCP1"), None);
-        assert!(!Extension::default().encode(0, std::iter::empty(), &mut [0; 15]));
+    fn zeros_and_short_padding_are_no_feedback() {
+        assert_eq!(Feedback::decode(&[0; 144]), None);
+        assert_eq!(Feedback::decode(b"kCP1"), None);
+        assert!(!Feedback::default().encode(0, std::iter::empty(), &mut [0; 15]));
     }
 
     #[test]
-    fn a_list_longer_than_the_padding_is_no_extension() {
+    fn a_list_longer_than_the_padding_is_no_feedback() {
         let mut padding = [0; 32];
-        assert!(Extension::default().encode(0, [(2, 3), (5, 7)].into_iter(), &mut padding));
-        assert_eq!(Extension::decode(&padding).map(|(_, list)| list.len()), Some(2));
+        assert!(Feedback::default().encode(0, [(2, 3), (5, 7)].into_iter(), &mut padding));
+        assert_eq!(Feedback::decode(&padding).map(|(_, list)| list.len()), Some(2));
         padding[5] = 3;
-        assert_eq!(Extension::decode(&padding), None);
+        assert_eq!(Feedback::decode(&padding), None);
     }
 
     proptest! {
@@ -150,19 +150,19 @@ mod tests {
             let listed = ranges.len().min(MAX_RANGES);
             let more = listed < ranges.len();
             let ranges_listed = listed as u8;
-            let extension =
-                Extension { wants_window, duplicate, done, more, prompt, ranges: ranges_listed, delay, limit };
+            let feedback =
+                Feedback { wants_window, duplicate, done, more, prompt, ranges: ranges_listed, delay, limit };
             let mut padding = [0; 144];
-            prop_assert!(extension.encode(first, ranges.iter().copied(), &mut padding));
-            let (decoded, list) = Extension::decode(&padding).unwrap();
-            prop_assert_eq!(decoded, extension);
+            prop_assert!(feedback.encode(first, ranges.iter().copied(), &mut padding));
+            let (decoded, list) = Feedback::decode(&padding).unwrap();
+            prop_assert_eq!(decoded, feedback);
             prop_assert_eq!(islands(first, list).collect::<Vec<_>>(), &ranges[..listed]);
         }
 
         #[test]
         fn any_bytes_are_decoded_or_ignored(mut padding in prop::collection::vec(any::<u8>(), 0..150), magic in any::<bool>()) {
             if magic && padding.len() >= 4 { padding[..4].copy_from_slice(&MAGIC); }
-            if let Some((_, list)) = Extension::decode(&padding) {
+            if let Some((_, list)) = Feedback::decode(&padding) {
                 prop_assert!(islands(u64::MAX - 5, list).all(|(start, stop)| start < stop));
             }
         }

@@ -1,11 +1,9 @@
 //! The security claims of the packet layer, each shown on endpoints in virtual time.
 
-mod net;
-
+use crate::net::attacker::{Attacker, message};
+use crate::net::*;
 use curvecp::packet::MAX_PACKET;
 use curvecp::{Event, TransmitBuffer};
-use net::attacker::{Attacker, message};
-use net::*;
 use proptest::prelude::*;
 use std::net::SocketAddr;
 use std::time::Duration;

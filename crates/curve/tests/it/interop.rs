@@ -1,19 +1,16 @@
 //! This crate and the programs of NaCl talk to each other: either is the server, either speaks first, over links that
 //! lose, repeat and reorder.
 
-mod reference;
-mod relay;
-
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::reference::{NAME, Peer};
+use crate::relay::Link;
 use kendall_curve::curvecp::{
     ClientConfig, CloseReason, DomainName, Extension, MessageConfig, PublicKey, SecretKey, ServerConfig,
 };
 use kendall_curve::{Endpoint, KeyDirectory, RandomNonces, Stream};
-use reference::{NAME, Peer};
-use relay::Link;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Links by their share of loss, with how much crosses them: the reference halves its rate with each loss.
@@ -36,7 +33,7 @@ fn data(length: usize) -> Vec<u8> {
 /// A client of ours, connected to a server of the reference behind a link.
 async fn client_of(server: &Peer, key: PublicKey, link: Link, seed: u64) -> Stream {
     let client = Endpoint::client("127.0.0.1:0".parse().unwrap(), RandomNonces).unwrap();
-    let address = relay::start(server.address, link, seed).await;
+    let address = crate::relay::start(server.address, link, seed).await;
     let config = ClientConfig {
         identity: SecretKey::from_bytes([7; 32]),
         server: key,
@@ -57,7 +54,7 @@ async fn server_for(keys: &KeyDirectory, link: Link, seed: u64, message: &str) -
         ServerConfig::new(keys.secret().clone(), Extension::default(), DomainName::new(NAME).unwrap());
     config.message = message_config();
     let server = Endpoint::server("127.0.0.1:0".parse().unwrap(), config, keys.nonces().unwrap()).unwrap();
-    let address = relay::start(server.address(), link, seed).await;
+    let address = crate::relay::start(server.address(), link, seed).await;
     let client = Peer::client(&format!("{:?}", keys.public_key()), address, message);
     (server.accept().await.unwrap(), client)
 }
@@ -66,7 +63,7 @@ async fn server_for(keys: &KeyDirectory, link: Link, seed: u64, message: &str) -
 async fn over_all_links<F: Future<Output = ()>>(
     pairing: impl Fn(tempfile::TempDir, KeyDirectory, Link, u64) -> F,
 ) {
-    if !reference::is_here() {
+    if !crate::reference::is_here() {
         return;
     }
     let runs = LINKS.iter().zip(1..).map(|((link, length), seed)| {

@@ -7,7 +7,7 @@ use curvecp::seal::DirectionKey;
 use curvecp::{BoxKey, DomainName, Extension, PublicKey, SecretKey, TAG};
 
 fn field(label: &str) -> Vec<u8> {
-    let session = include_str!("../testdata/session.txt");
+    let session = include_str!("../../testdata/session.txt");
     let line = session.lines().find_map(|line| line.strip_prefix(label)?.strip_prefix(' ')).expect(label);
     (0..line.len()).step_by(2).map(|i| u8::from_str_radix(&line[i..i + 2], 16).unwrap()).collect()
 }

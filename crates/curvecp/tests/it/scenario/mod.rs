@@ -91,11 +91,11 @@ fn long_losses(link: &Settings) -> bool {
 fn config(draw: &mut Draw, links: &[Settings; 2]) -> MessageConfig {
     // Chicago doubles its interval at each time-out without a bound, so a row of losses stops it for hours.
     let any =
-        [Algorithm::Cubic, Algorithm::Cubic, Algorithm::Bbr, Algorithm::Chicago, Algorithm::ChicagoExact];
+        [Algorithm::Cubic, Algorithm::Cubic, Algorithm::Bbr, Algorithm::ChicagoPolled, Algorithm::Chicago];
     let algorithms = if links.iter().any(long_losses) { &any[..3] } else { &any[..] };
     MessageConfig {
         algorithm: draw.pick(algorithms),
-        extension: !draw.one_in(3),
+        feedback: !draw.one_in(3),
         max_receive_window: draw.pick(&[1 << 17, 1 << 20, 16 << 20]),
         // Losses come in rows of packets, not of seconds, and Chicago may send few packets a minute.
         idle_timeout: Some(Duration::from_secs(1_800)),
@@ -192,9 +192,9 @@ impl Drop for Replay<'_> {
             let Scenario { seed, links: [there, back], configs, scripts, cut_at, .. } = self.0;
             let [a, b] = configs;
             eprintln!("to server: {there}\nto client: {back}\ncut at {cut_at:?}");
-            eprintln!("client: {:?} extension {} {:?}", a.algorithm, a.extension, scripts[0]);
-            eprintln!("server: {:?} extension {} {:?}", b.algorithm, b.extension, scripts[1]);
-            eprintln!("replay: CURVECP_SEED={seed} cargo test -p curvecp --test sim whatever");
+            eprintln!("client: {:?} feedback {} {:?}", a.algorithm, a.feedback, scripts[0]);
+            eprintln!("server: {:?} feedback {} {:?}", b.algorithm, b.feedback, scripts[1]);
+            eprintln!("replay: CURVECP_SEED={seed} cargo test -p curvecp --test it sim::whatever");
         }
     }
 }

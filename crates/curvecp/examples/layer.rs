@@ -1,12 +1,13 @@
 //! What a message of 1,024 data bytes costs in the message layer, and what a silent connection costs in memory.
 //!
-//! `cargo run --release -p curvecp --example speed`. Two layers talk without a link between them; sender, receiver and
+//! `cargo run --release -p curvecp --example layer`. Two layers talk without a link between them; sender, receiver and
 //! acknowledgments share one core, so the cost per message is that of both ends. Times are CPU times of the thread.
 
 use std::time::Duration;
 
 use curvecp::congestion::Algorithm;
 use curvecp::{MessageConfig, MessageLayer, Read, Role};
+use rustix::time::{ClockId, clock_gettime};
 
 const TOTAL: u64 = 1 << 30;
 const RUNS: usize = 3;
@@ -102,12 +103,9 @@ fn transfer(algorithm: Algorithm) -> f64 {
     (cpu_time() - start).as_nanos() as f64 / (TOTAL >> 10) as f64
 }
 
-/// Time that this thread has spent on a CPU. Linux only, as the benchmark.
+/// Time that this thread has spent on a CPU.
 fn cpu_time() -> Duration {
-    let line = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux has schedstat");
-    let ns =
-        line.split_whitespace().next().and_then(|ns| ns.parse().ok()).expect("its first number is in ns");
-    Duration::from_nanos(ns)
+    clock_gettime(ClockId::ThreadCPUTime).try_into().expect("it is not negative")
 }
 
 /// Bytes of buffers of a connection that has carried something, and after two seconds of silence.

@@ -1,7 +1,5 @@
 //! Key directories, and that the reference's tools and this crate can use each other's.
 
-mod reference;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -49,7 +47,7 @@ fn a_directory_is_as_the_reference_makes_it() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
     assert_eq!(KeyDirectory::open(&ours).unwrap().secret(), keys.secret());
 
-    if !reference::is_here() {
+    if !crate::reference::is_here() {
         return;
     }
     let theirs = folder.path().join("theirs");

@@ -1,9 +1,7 @@
 //! What share of a link the default congestion control uses, alone, under loss and beside another.
 
-mod simulation;
-
+use crate::simulation::measure::bulk;
 use curvecp::congestion::Algorithm;
-use simulation::measure::bulk;
 
 #[test]
 fn one_flow_fills_the_link() {

@@ -1,9 +1,7 @@
 //! The whole stack: two endpoints move data both ways and part in order, over links that lose, repeat and reorder.
 
-mod net;
-
+use crate::net::*;
 use curvecp::{CloseReason, ConnectionId, Event, Read};
-use net::*;
 use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
 use std::time::Duration;
 

@@ -36,8 +36,8 @@ pub(crate) fn bulk(
     for (index, algorithm) in algorithms.iter().enumerate() {
         let starts = Duration::from_millis(100 * index as u64);
         // Chicago as the reference has it: a peer that acknowledges every message.
-        let extension = !matches!(algorithm, Algorithm::Chicago | Algorithm::ChicagoExact);
-        let config = || MessageConfig { algorithm: *algorithm, extension, ..MessageConfig::default() };
+        let feedback = !matches!(algorithm, Algorithm::ChicagoPolled | Algorithm::Chicago);
+        let config = || MessageConfig { algorithm: *algorithm, feedback, ..MessageConfig::default() };
         let sender = Script { ending: Ending::Never, ..Script::bulk(u64::MAX >> 8) }.from(starts);
         let receiver = Script { ending: Ending::Never, ..Script::silent() };
         world.connect([config(), config()], [sender, receiver], seed * 100 + index as u64);
