@@ -1,6 +1,6 @@
-# The four things one does here. Each installs what it needs on a fresh Debian or Ubuntu with a Rust toolchain.
+# The things one does here. Each installs what it needs on a fresh Debian or Ubuntu with a Rust toolchain.
 
-.PHONY: demo test lint bench soak
+.PHONY: demo test lint bench soak fuzz
 
 # The main job, from nothing to a report: serve, load at five rates, model, report.
 demo:
@@ -30,3 +30,8 @@ soak:
 	@./tools/install bench
 	cargo build --release --locked --package kendall
 	./tools/soak $(or $(FOR),1h)
+
+# Every fuzz target for a minute, by libFuzzer. `make fuzz FOR=10m` for more.
+fuzz:
+	@./tools/install fuzz
+	./tools/fuzz $(or $(FOR),60s)

@@ -1,22 +1,27 @@
 //! The one judge of the generator: who limited a run, the server or the generator that was to measure it. The terminal, the
-//! pages, the records, the search for a peak and the bottleneck of a server all show or ask this verdict. Every threshold
-//! stands here, with its reason.
+//! pages, the records, the search for a peak, the check of a model's assumptions and the bottleneck of a server all show or ask
+//! this verdict. Every threshold stands here, with its reason.
 //!
 //! A run is generator-limited where requests left late although a connection was free, where the generator had hardly any
 //! time to spare, where it ran out of ports or files, where the sends were not what was asked for in rate or law, or where its
-//! books do not balance. What it measured then is partly itself. A wait for a connection is not its fault, but a doubt; a server that cannot follow is a
-//! result.
+//! books do not balance. What it measured then is partly itself. A wait for a connection is not its fault, but a doubt, and so is
+//! a generator that has more of a full machine than the server; a server that cannot follow is a result.
 
 mod sentence;
+mod verdict;
 
+use kendall_evidence::check::{SendLateness, SendsJudged};
 use kendall_evidence::peak::{self, Aim, Sighting};
 use kendall_load::{LagShare, RunSummary, Timing};
-use kendall_probe::GeneratorJudged;
+use kendall_probe::Summary;
 use kendall_record::Outcome;
 use kendall_station::{Arrivals, Law};
 use kendall_stats::number::{percent, significant, time};
 use kendall_stats::{LittleCheck, anderson_darling_exponential};
-use serde::{Deserialize, Serialize};
+
+use crate::machine_use::{foreign_cores, is_full};
+
+pub use verdict::{Check, Checked, Crowding, Doubt, GeneratorVerdict, Limit, ProcessJudged, Trust};
 
 /// Lags up to this are as good as none, in nanoseconds: about what waking a thread takes.
 const FINE_LAG_NS: u64 = 50_000;
@@ -45,146 +50,9 @@ const DUE_AT_LEAST: u64 = 20;
 /// The lag may be this share of an objective for response times: less does not decide whether it is met.
 const LATE_OF_OBJECTIVE: f64 = 0.1;
 
-/// Who limited a run, and what that is judged by.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct GeneratorVerdict {
-    /// Whether the run can be trusted.
-    pub trust: Trust,
-    /// Every check, held or not.
-    pub checks: Vec<Check>,
-    /// Why the generator limited the run, each as a clause; none where it did not.
-    pub limits: Vec<Limit>,
-    /// Other reasons to doubt the run.
-    pub doubts: Vec<Doubt>,
-}
-
-/// Whether a run can be trusted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Trust {
-    /// Every check held.
-    #[default]
-    Trustworthy,
-    /// The generator did its part, and still something may have changed what was seen.
-    Doubtful,
-    /// What was measured is partly the generator.
-    GeneratorLimited,
-}
-
-/// What is checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Checked {
-    /// The rate of the sends beside that of the schedule.
-    Rate,
-    /// How late requests with a free connection were begun.
-    Lag,
-    /// The share of a core that the generator used.
-    Processor,
-    /// How long it was kept waiting for one.
-    RunQueue,
-    /// The law of the gaps between sends.
-    Gaps,
-    /// How the sends bunch.
-    Dispersion,
-    /// Little's law, over the generator's own books.
-    Little,
-    /// Waits for a free connection.
-    Connections,
-}
-
-/// One check of a run: what was asked, and what was found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Check {
-    /// What.
-    pub what: Checked,
-    /// What should be, in words.
-    pub asked: String,
-    /// What was, in words.
-    pub found: String,
-    /// Whether that is so; `None` where there is too little to say, or nothing was asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<bool>,
-}
-
-/// Why a generator limited what it was to measure.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Limit {
-    /// Requests left late although a connection was free.
-    Late {
-        /// 99 % left at most this late, in seconds.
-        lag_p99_s: f64,
-        /// Its share of the mean, the median or the 99th percentile of the response times, whichever is largest.
-        #[serde(default)]
-        share: f64,
-    },
-    /// It had hardly any time to spare.
-    Busy {
-        /// The share of one core that it used.
-        core_share: f64,
-    },
-    /// Others kept it from its core.
-    Waited {
-        /// The share of the run that it was ready and did not run.
-        share: f64,
-    },
-    /// It sent at another rate than was due.
-    Rate {
-        /// Sends over what was due.
-        ratio: f64,
-    },
-    /// Its sends came by another law than was asked for.
-    Gaps {
-        /// The coefficient of variation of the gaps.
-        cv: f64,
-        /// That of the law.
-        asked: f64,
-    },
-    /// Its sends bunched otherwise than was asked for.
-    Dispersion {
-        /// The index of dispersion of the sends per millisecond.
-        index: f64,
-        /// That of the law.
-        asked: f64,
-    },
-    /// Connections failed, and requests with them, because it had no port or file left.
-    OwnFailures {
-        /// How many.
-        count: u64,
-    },
-    /// Its books do not balance.
-    Little {
-        /// Arrival rate × response over the number present, less 1.
-        gap: f64,
-    },
-}
-
-/// Another reason to doubt a run than its generator. Its sentence is its `Display`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Doubt {
-    /// Requests waited in the generator for a free connection.
-    Connections {
-        /// How many.
-        waited: u64,
-        /// Of how many.
-        sent: u64,
-    },
-    /// Requests ended unsent, because too many waited for a connection already.
-    TurnedAway {
-        /// How many.
-        count: u64,
-    },
-    /// Requests were still out when the run ended.
-    Unanswered {
-        /// How many.
-        count: u64,
-    },
-}
-
-/// Judges the generator of a run by the figures that it counted, against the arrivals that it was to make.
-pub fn judge(run: &RunSummary, arrivals: &Arrivals) -> GeneratorVerdict {
+/// Judges the generator of a run by the figures that it counted, against the arrivals that it was to make, and by what was seen
+/// of the machine, where that was watched.
+pub fn judge(run: &RunSummary, arrivals: &Arrivals, watched: Option<&Summary>) -> GeneratorVerdict {
     let mut judge = Judge::default();
     judge.lag(run);
     judge.rate(run, arrivals);
@@ -200,6 +68,7 @@ pub fn judge(run: &RunSummary, arrivals: &Arrivals) -> GeneratorVerdict {
         (waited > 0).then_some(Doubt::Connections { waited, sent: run.sent }),
         (turned_away > 0).then_some(Doubt::TurnedAway { count: turned_away }),
         (unanswered > 0).then_some(Doubt::Unanswered { count: unanswered }),
+        watched.and_then(crowding).map(Doubt::Crowding),
     ];
     let doubts: Vec<Doubt> = doubts.into_iter().flatten().collect();
     let trust = match (limits.is_empty(), doubts.is_empty()) {
@@ -212,15 +81,18 @@ pub fn judge(run: &RunSummary, arrivals: &Arrivals) -> GeneratorVerdict {
 
 impl GeneratorVerdict {
     /// The verdict as the search for a server's bottleneck asks for it.
-    pub fn as_judged(&self) -> GeneratorJudged {
-        let has = |wanted: fn(&Limit) -> bool| self.limits.iter().any(wanted);
-        if has(|limit| matches!(limit, Limit::Late { .. })) {
-            GeneratorJudged::Late
-        } else if has(|limit| matches!(limit, Limit::Busy { .. })) {
-            GeneratorJudged::Busy
+    pub fn process(&self) -> ProcessJudged {
+        if self.has(|limit| matches!(limit, Limit::Late { .. })) {
+            ProcessJudged::Late
+        } else if self.has(|limit| matches!(limit, Limit::Busy { .. })) {
+            ProcessJudged::Busy
         } else {
-            GeneratorJudged::Sound
+            ProcessJudged::Sound
         }
+    }
+
+    fn has(&self, wanted: fn(&Limit) -> bool) -> bool {
+        self.limits.iter().any(wanted)
     }
 
     /// How the generator may have decided whether a run met its objective: those of its limits that matter to the objective. A
@@ -246,6 +118,37 @@ impl GeneratorVerdict {
         let matter: Vec<String> = self.limits.iter().filter(matters).map(ToString::to_string).collect();
         (!matter.is_empty()).then(|| matter.join("; "))
     }
+}
+
+/// The verdicts on the trials of one combination as the check of a model's assumptions asks for them, beside how late its rows
+/// say that requests left.
+///
+/// Requests left late where the generator limited a trial by that. They did also where they waited for a connection for so long
+/// that it shows in the response times, which is no fault of the generator: that takes the same share as a lag. Of trials that an
+/// earlier version recorded without a verdict only the rows are known.
+pub fn sends<'a>(
+    verdicts: impl Iterator<Item = &'a GeneratorVerdict>,
+    lateness: Option<&SendLateness>,
+) -> SendsJudged {
+    let shows = lateness.is_some_and(|late| late.mean_share.max(late.p99_share) > LAG_SHARE);
+    let mut judged = SendsJudged { on_schedule: true, at_rate: true };
+    for verdict in verdicts {
+        let waited = verdict.doubts.iter().any(|doubt| matches!(doubt, Doubt::Connections { .. }));
+        let is_unjudged = verdict.checks.is_empty();
+        let late = verdict.process() == ProcessJudged::Late || (shows && (waited || is_unjudged));
+        judged.on_schedule &= !late;
+        judged.at_rate &= !verdict.has(|limit| matches!(limit, Limit::Rate { .. }));
+    }
+    judged
+}
+
+/// Whether the generator took more of a full machine than the server and than all others: then the server had what the generator
+/// left of it. Halves are no reason to doubt, for a generator that does much beside a server that does little needs more.
+pub fn crowding(watched: &Summary) -> Option<Crowding> {
+    let (generator, server) = (watched.generator.as_ref()?, watched.server.as_ref()?);
+    let (used_cores, server_cores) = (generator.cpu_cores, server.cpu_cores);
+    let crowded = is_full(watched) && used_cores > server_cores && used_cores > foreign_cores(watched);
+    crowded.then_some(Crowding { used_cores, server_cores })
 }
 
 /// The largest share of the response times that the lag of the generator makes up.
@@ -442,5 +345,7 @@ fn whole_time(time_s: f64) -> String {
     format!("{} ms", (time_s * 1e3).round())
 }
 
+#[cfg(test)]
+mod places;
 #[cfg(test)]
 mod tests;

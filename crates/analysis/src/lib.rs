@@ -1,27 +1,47 @@
 //! From what a run left to plain data: answers, findings, comparisons, verdicts.
 //!
-//! [`Report`] is all that is known of one experiment, and [`findings`] what it says in sentences. Nothing here draws, reads a
-//! file or a clock: rows, manifests and settings are handed in, and what comes out is numbers, sentences and tables of text.
+//! [`analyse`](fn@analyse) reads the folder of a run and gives a [`Report`], which is all that is known of one experiment;
+//! [`findings`] is what it says in sentences, and [`sides`](fn@sides) are the runs that are compared. [`TrialResult`] is the one
+//! `answer.json` with its one reader, and [`generator`] the one judge of the generator.
+//!
+//! Records are read here, and nothing else: no clock, no process, no network, and no file is written. Nothing is drawn: what comes
+//! out is numbers, sentences and tables of text.
 
+mod analyse;
+pub mod attempts;
+mod axis;
+mod bottleneck;
 pub mod candidates;
 pub mod comparison;
+mod disturbance;
 pub mod effects;
 pub mod expected;
 pub mod finding;
 pub mod generator;
 pub mod link;
+mod machine_use;
 pub mod models;
+pub mod precision;
 pub mod ratio;
 pub mod relative;
 pub mod replay;
 pub mod report;
+mod resource_record;
 pub mod scaling;
+mod sides;
 pub mod spread;
 pub mod table;
 pub mod thin;
+mod trial_answer;
+pub mod trial_result;
 pub mod trial_view;
+pub mod unstamped;
 pub mod versus;
+pub mod warmup;
 
+pub use analyse::{Points, analyse, observe};
+pub use bottleneck::{Bottleneck, GeneratorLimit, LoadSeen, bottleneck};
+pub use disturbance::{Disturbance, Usual};
 pub use finding::contrast::Contrast;
 pub use finding::judge::findings;
 pub use finding::kind::Finding;
@@ -37,11 +57,15 @@ pub use report::link::{LinkProperty, LinkQuantity, TrialLink};
 pub use report::point::{
     Curve, ExpectedWidth, Growth, Modelled, Modelling, Point, ServiceSeen, ServiceSpread,
 };
-pub use report::published::{Measure, Published, PublishedRow};
+pub use report::published::{Published, PublishedRow};
 pub use report::resources::Resources;
 pub use report::scaling::{Knee, Scaling, UslSeen};
 pub use report::trial::{Counts, LeftOut, TrialLine, WarmupBy};
 pub use report::trial_view::{
     AgainstLaw, Dispersion, Ended, Heat, Interval, Spread, Stages, TrialView, Window, WindowOf,
 };
+pub use resource_record::{ResourceRecord, STACKS};
+pub use sides::{CompareError, Sides, levels, sides};
 pub use table::Table;
+pub use trial_answer::{TrialAnswer, TrialSetting};
+pub use trial_result::{LinkRecord, Measured, PrecisionReached, ServerUsage, TrialResult};

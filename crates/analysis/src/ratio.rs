@@ -1,11 +1,11 @@
 //! Ratios of measured numbers, and what can be told from them.
 
+use kendall_experiment::Measure;
 use kendall_station::Estimate;
 use kendall_stats::student_t;
 
 use crate::report::Report;
 use crate::report::point::Point;
-use crate::report::published::Measure;
 use kendall_stats::number::{NONE, significant};
 
 /// Two numbers this near to each other are called alike.
@@ -28,7 +28,7 @@ pub fn ratio(of: Estimate, to: Estimate) -> Estimate {
 /// What was measured at one point relative to another: of pairs of trials that were asked the same, where all are; else as
 /// of independent numbers.
 pub fn measured_ratio(report: &Report, measure: &Measure, of: &Point, to: &Point) -> Option<Estimate> {
-    let value = |point| measure.of(point);
+    let value = |point: &Point| point.measured_of(measure);
     paired(&pairs(report, measure, of, to)).or_else(|| Some(ratio(value(of)?, value(to)?)))
 }
 
@@ -37,7 +37,7 @@ fn pairs(report: &Report, measure: &Measure, of: &Point, to: &Point) -> Vec<(f64
     let trials = |wanted: &Point| {
         let at = report.points.iter().position(|point| std::ptr::eq(point, wanted));
         let own = at.into_iter().flat_map(|at| report.trials_of(at));
-        own.map(|trial| (trial.seed, measure.of_trial(trial))).collect::<Vec<_>>()
+        own.map(|trial| (trial.seed, trial.measured_of(measure))).collect::<Vec<_>>()
     };
     let (of, to) = (trials(of), trials(to));
     let partner = |&(seed, value): &(u64, Option<f64>)| {

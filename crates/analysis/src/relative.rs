@@ -1,13 +1,13 @@
 //! The levels of the last factor relative to its first: measured beside simulated. What a machine's speed, its noise in
 //! common and the choice of unit do to all alike cancels out, so this is where an order of service shows its worth.
 
+use kendall_experiment::Measure;
 use kendall_station::{Answer, Estimate};
 
 use crate::comparison::Comparison;
 use crate::ratio::{ALIKE, Order, measured_ratio, order, ratio, ratio_cell};
 use crate::report::Report;
 use crate::report::point::{Modelled, Point};
-use crate::report::published::Measure;
 use crate::table::{Table, time_cell};
 use kendall_stats::number::percent;
 

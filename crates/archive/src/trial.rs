@@ -159,21 +159,10 @@ mod tests {
     fn row(index: u64) -> RequestRow {
         let at = index as i64 * 1000;
         RequestRow {
-            index,
             class: index as u32 % 3,
-            port: 7,
-            scheduled: at,
-            sent: Some(at + 10),
-            first_byte: None,
-            completed: Some(at + 500),
-            queued: None,
-            started: None,
-            finished: None,
-            service: None,
-            fixed: None,
-            outcome: Outcome::Answered,
             bytes_out: index,
             bytes_in: 8,
+            ..RequestRow::due(index, at).sent_at(at + 10, 7).ended(Outcome::Answered, at + 500)
         }
     }
 

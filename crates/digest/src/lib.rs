@@ -11,8 +11,6 @@
 //! assert_eq!(found, sha256::Outcome::Found { value: 123_456, target: 0 });
 //! ```
 
-#[cfg(target_arch = "aarch64")]
-mod arm;
 mod choice;
 mod engine;
 #[cfg(test)]

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use sha2::{Digest as _, Sha256};
 
-#[cfg(target_arch = "aarch64")]
-use crate::arm;
 use crate::engine::Engine;
 use crate::interrupt::Interrupt;
 #[cfg(target_arch = "x86_64")]
 use crate::vector::avx2::Avx2;
 
+#[cfg(target_arch = "aarch64")]
+mod arm;
 #[cfg(test)]
 mod assembly;
 #[cfg(target_arch = "x86_64")]

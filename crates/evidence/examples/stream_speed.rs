@@ -24,21 +24,12 @@ fn main() {
         let due = index as i64 * GAP_NS;
         let sent = due + 20_000;
         rows.add(&RequestRow {
-            index,
-            class: 0,
-            port: 1,
-            scheduled: due,
-            sent: Some(sent),
             first_byte: Some(sent),
-            completed: Some(sent + responses_ns[index as usize % responses_ns.len()]),
-            queued: None,
-            started: None,
-            finished: None,
-            service: None,
-            fixed: None,
-            outcome: Outcome::Answered,
             bytes_out: 100,
             bytes_in: 1000,
+            ..RequestRow::due(index, due)
+                .sent_at(sent, 1)
+                .ended(Outcome::Answered, sent + responses_ns[index as usize % responses_ns.len()])
         });
         if (index + 1) % (ROWS / 6) == 0 {
             let each_ns = start.elapsed().as_nanos() as f64 / (ROWS / 6) as f64;

@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Trial;
 
+pub use instruments::{SendLateness, send_lateness};
 pub use law::{Closest, closest_law};
 pub use loads::{Load, check_loads};
 pub use table::check_table;
@@ -160,6 +161,18 @@ pub struct Setting {
     pub run_queue: Option<RunQueue>,
     /// Whether client and server share a machine.
     pub hosts: Hosts,
+    /// The verdict on the sends, where there is a judge of the generator.
+    pub sends: Option<SendsJudged>,
+}
+
+/// What the judge of the generator says of the sends of the trials. It knows what the rows do not: which waits were the
+/// generator's own, and what it counted while the rows were written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SendsJudged {
+    /// Whether requests left when they were due, or so little later that it does not show in the response times.
+    pub on_schedule: bool,
+    /// Whether they left at the rate of the schedule.
+    pub at_rate: bool,
 }
 
 /// Threads that queue for cores.
@@ -193,7 +206,7 @@ const MATTERS: f64 = 0.1;
 pub fn check(trials: &[Trial<'_>], station: &Station, setting: &Setting) -> Vec<Finding> {
     let seen = Seen::new(trials, station);
     let found = [
-        arrivals::rate(&seen),
+        arrivals::rate(&seen, setting),
         arrivals::law(&seen),
         arrivals::independent(&seen),
         arrivals::open_loop(&seen),
@@ -216,7 +229,7 @@ pub fn check(trials: &[Trial<'_>], station: &Station, setting: &Setting) -> Vec<
         accounts::answers(&seen),
         accounts::retries(&seen),
         accounts::delay(&seen),
-        instruments::sent_when_due(&seen),
+        instruments::sent_when_due(&seen, setting),
         instruments::clock_resolution(&seen),
         instruments::instants_in_order(&seen),
         instruments::apart_hosts(setting),

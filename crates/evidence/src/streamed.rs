@@ -16,23 +16,7 @@
 //! let mut stream = Stream::new(Warmup::Until(0));
 //! for index in 0..1000 {
 //!     let due = index as i64 * 1_000_000;
-//!     stream.add(&RequestRow {
-//!         index,
-//!         class: 0,
-//!         port: 0,
-//!         scheduled: due,
-//!         sent: Some(due + 10_000),
-//!         first_byte: None,
-//!         completed: Some(due + 2_000_000),
-//!         queued: None,
-//!         started: None,
-//!         finished: None,
-//!         service: None,
-//!         fixed: None,
-//!         outcome: Outcome::Answered,
-//!         bytes_out: 8,
-//!         bytes_in: 8,
-//!     });
+//!     stream.add(&RequestRow::due(index, due).sent_at(due + 10_000, 4000).ended(Outcome::Answered, due + 2_000_000));
 //! }
 //! stream.end(1_001_000_000);
 //! let seen = stream.seen().unwrap();

@@ -6,7 +6,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use crate::{Config, Dialect, HoldSessionWorkload, HoldWorkload, How, Options};
 use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Law, Servers};
-use kendall_system::{Home, Kind, LoadResult, Parameter, Serving, Settings, System, named_law};
+use kendall_system::{Home, Kind, LoadResult, Parameter, Serving, Settings, Subcommands, System, named_law};
 
 /// The row of this system.
 pub const ROW: System = System {
@@ -31,7 +31,7 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "workers",
-            help: "requests that are held at a time: the servers of the station",
+            help: "requests that are held at a time: the servers of the station; they sleep, so there may be more than cores",
             kind: Kind::Whole { least: 1, most: 1024 },
             default: Some("1"),
         },
@@ -87,9 +87,10 @@ pub const ROW: System = System {
             server.whole("workers").and_then(|workers| u32::try_from(workers).ok()).and_then(Servers::new);
         (servers.expect("between 1 and 1024 workers"), discipline(server))
     },
-    transport: |_| Transport::Tcp,
+    transport: |_| Transport::TCP,
     load,
     serve,
+    subcommands: Subcommands::NONE,
 };
 
 /// With it, every kind of law that takes a coefficient of variation can be.

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 
 use bytes::Bytes;
 use kendall_load::{
-    Request, RequestClass, Route, Session, SessionRequest, Sessions as UserSessions, Transport, Workload,
+    ConnectionKind, Request, RequestClass, Route, Session, SessionRequest, Sessions as UserSessions, Workload,
 };
 use kendall_stats::random::{Purpose, derive, stream, unit};
 
@@ -57,7 +57,7 @@ impl Workload for HoldSessionWorkload {
     }
 
     fn route(&self) -> Route<'_> {
-        Route::Sessions(self.server, Transport::Tcp, self)
+        Route::Sessions(self.server, ConnectionKind::TCP, self)
     }
 }
 

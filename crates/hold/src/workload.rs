@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use kendall_load::{Dialog, Dialogs, Request, RequestClass, Reuse, Route, Transport, Wire, Workload};
+use kendall_load::{ConnectionKind, Dialog, Dialogs, Request, RequestClass, Reuse, Route, Wire, Workload};
 use kendall_stats::random::{Purpose, derive};
 
 use crate::client::Client;
@@ -38,7 +38,7 @@ impl Workload for HoldWorkload {
     }
 
     fn route(&self) -> Route<'_> {
-        let wire = Wire { to: self.server, transport: Transport::Tcp, reuse: Reuse::Keep };
+        let wire = Wire { to: self.server, kind: ConnectionKind::TCP, reuse: Reuse::Keep };
         Route::Bytes(wire, self)
     }
 }

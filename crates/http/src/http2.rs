@@ -7,7 +7,7 @@ use bytes::Bytes;
 use h2::client::{Builder, SendRequest};
 use h2::{Error, Reason};
 use http::Request as Head;
-use kendall_load::{Stamps, Transport};
+use kendall_load::{ConnectionKind, Stamps, Tls};
 use kendall_record::Outcome;
 use kendall_record::clock::now_ns;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -48,17 +48,16 @@ impl Http2 {
 }
 
 impl Line for Http2 {
-    type Dial = Transport;
+    type Dial = ConnectionKind;
     type Error = Error;
 
-    async fn open(transport: &Transport, to: SocketAddr) -> io::Result<Self> {
+    async fn open(kind: &ConnectionKind, to: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(to).await?;
         stream.set_nodelay(true)?;
         let port = stream.local_addr()?.port();
-        match transport {
-            Transport::Tcp => Self::over(stream, port).await,
-            Transport::Udp => Err(io::Error::other("HTTP/2 needs a stream, not datagrams")),
-            Transport::Tls { config, name } => {
+        match kind.security() {
+            None => Self::over(stream, port).await,
+            Some(Tls { config, name }) => {
                 let stream = TlsConnector::from(config.clone()).connect(name.clone(), stream).await?;
                 match stream.get_ref().1.alpn_protocol() {
                     Some(chosen) if chosen == alpn(Version::Http2) => Self::over(stream, port).await,

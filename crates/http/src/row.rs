@@ -8,12 +8,12 @@ use crate::{HttpWorkload, Options, Statuses, Sum, Text, Trust, Version, Written}
 use kendall_linkmodel::Transport;
 use kendall_load::Reuse;
 use kendall_station::{Discipline, Servers};
-use kendall_system::{COMMAND, Home, Kind, Parameter, Serving, Settings, System, URL};
+use kendall_system::{COMMAND, Home, Kind, Parameter, Serving, Settings, Subcommands, System, URL};
 
 /// The row of this system.
 pub const ROW: System = System {
     name: "http",
-    about: "any HTTP server, which a command starts or which runs already",
+    about: "starts any HTTP server by a shell command; a server that already runs needs only its URL",
     default_port: 8080,
     home: Home::Anywhere {
         schemes: &["http", "https"],
@@ -139,14 +139,15 @@ pub const ROW: System = System {
         (servers.expect("at least one server"), discipline.expect("its kind checked discipline"))
     },
     transport: |workload| match workload.word("http") {
-        Some("3") => Transport::Udp,
-        _ => Transport::Tcp,
+        Some("3") => Transport::UDP,
+        _ => Transport::TCP,
     },
     load: |address, workload, seed| {
         let workload = HttpWorkload::new(address, &options(workload)?, seed);
         Ok(Box::new(workload.map_err(|error| error.to_string())?))
     },
     serve,
+    subcommands: Subcommands::NONE,
 };
 
 fn options(workload: &Settings) -> Result<Options, String> {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kendall_load::{Dialog, Dialogs, Request, RequestClass, Route, Transport, Wire, Workload};
+use kendall_load::{ConnectionKind, Dialog, Dialogs, Request, RequestClass, Route, Wire, Workload};
 use rustls::pki_types::ServerName;
 
 use crate::error::HttpError;
@@ -47,20 +47,20 @@ impl HttpWorkload {
         let of = requests.clone();
         let way = match (version, origin.scheme) {
             (Version::Http1, Scheme::Http) => {
-                Own::Http1(Wire { to: address, transport: Transport::Tcp, reuse })
+                Own::Http1(Wire { to: address, kind: ConnectionKind::TCP, reuse })
             }
             (Version::Http1, Scheme::Https) => {
                 let (config, name) = secured()?;
-                let transport = Transport::Tls { config: Arc::new(config), name };
-                Own::Http1(Wire { to: address, transport, reuse })
+                let kind = ConnectionKind::tls(Arc::new(config), name);
+                Own::Http1(Wire { to: address, kind, reuse })
             }
             (Version::Http2, Scheme::Http) => {
-                Own::Http2(Streams::new(of, address, Transport::Tcp, streams, reuse))
+                Own::Http2(Streams::new(of, address, ConnectionKind::TCP, streams, reuse))
             }
             (Version::Http2, Scheme::Https) => {
                 let (config, name) = secured()?;
-                let transport = Transport::Tls { config: Arc::new(config), name };
-                Own::Http2(Streams::new(of, address, transport, streams, reuse))
+                let kind = ConnectionKind::tls(Arc::new(config), name);
+                Own::Http2(Streams::new(of, address, kind, streams, reuse))
             }
             (Version::Http3, Scheme::Http) => return Err(HttpError::InTheClear { url: options.url.clone() }),
             (Version::Http3, Scheme::Https) => {

@@ -3,13 +3,10 @@
 //!
 //! `cargo run --example picture -- REPORT.html FOLDER`; `tools/picture` calls it. Needs Chromium (Debian package: chromium).
 
-#[path = "../tests/it/browser/mod.rs"]
-mod browser;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use browser::{Browser, Page};
+use kendall_testbed::browser::{self, Browser, Page};
 
 fn main() {
     let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);

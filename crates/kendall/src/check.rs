@@ -42,7 +42,7 @@ pub(crate) fn check(options: &Options) -> anyhow::Result<ExitCode> {
 impl Options {
     fn findings(&self) -> anyhow::Result<(Vec<Finding>, Vec<String>)> {
         if self.measured.is_dir() {
-            return Ok((kendall_lab::analyse(&self.measured, SYSTEMS)?.checks, Vec::new()));
+            return Ok((kendall_analysis::analyse(&self.measured, SYSTEMS)?.checks, Vec::new()));
         }
         let name = self.measured.display();
         let text = fs::read_to_string(&self.measured).with_context(|| format!("cannot read {name}"))?;

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use kendall_analysis::Sides;
 use kendall_evidence::compare::{Comparison, Terms, Verdict, compare as compared};
-use kendall_lab::Sides;
 use kendall_report::versus;
 
 use crate::systems::SYSTEMS;
@@ -132,10 +132,10 @@ fn read(options: &Options) -> anyhow::Result<Sides> {
     let Some(factor) = &options.by else {
         let named: Vec<(String, Vec<PathBuf>)> =
             options.sides.iter().map(|side| (side.name.clone(), side.paths.clone())).collect();
-        return Ok(kendall_lab::sides(&named, SYSTEMS)?);
+        return Ok(kendall_analysis::sides(&named, SYSTEMS)?);
     };
     match options.sides.as_slice() {
-        [Side { paths, .. }] if paths.len() == 1 => Ok(kendall_lab::levels(&paths[0], factor, SYSTEMS)?),
+        [Side { paths, .. }] if paths.len() == 1 => Ok(kendall_analysis::levels(&paths[0], factor, SYSTEMS)?),
         _ => bail!("--by compares within one run: name its folder, and no other"),
     }
 }

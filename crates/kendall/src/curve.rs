@@ -1,24 +1,30 @@
 //! `kendall curve`: keys, servers and clients of CurveCP, in the manner of NaCl's tools.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::num::NonZero;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, ensure};
 use clap::{Args, Subcommand};
+use kendall_curve::curvecp::congestion::Algorithm;
 use kendall_curve::curvecp::{
     ClientConfig, DomainName, Extension, MessageConfig, PublicKey, SecretKey, ServerConfig,
 };
 use kendall_curve::{
-    Descriptors, Endpoint, KeyDirectory, RandomNonces, Stream, copy_standard_streams, run_program,
-    system_random,
+    Connection, CurveError, Descriptors, Endpoint, KeyDirectory, RandomNonces, ServerGroup, Stream,
+    copy_standard_streams, run_program, system_random,
 };
+use kendall_linkmodel::duration_ns;
 use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::INTERRUPTED;
 use crate::print::{note, out};
@@ -58,7 +64,8 @@ pub(crate) struct Target {
     #[arg(value_parser = public_key)]
     key: PublicKey,
 
-    /// Where it listens: an IP address or a host, and a port; of a host all addresses are tried, up to eight
+    /// Where it listens: an IP address or a host, and a port; of a host all addresses are tried, of IPv4 and IPv6, up to
+    /// eight, each a quarter of a second after the one before
     #[arg(value_name = "ADDR")]
     address: String,
 
@@ -69,6 +76,15 @@ pub(crate) struct Target {
     /// Be known to the server by the key of this directory [default: a fresh key]
     #[arg(long, value_name = "DIR")]
     key_directory: Option<PathBuf>,
+
+    /// Congestion control of what this side sends: cubic, bbr, chicago (the reference's) or chicago-polled (with its timers
+    /// of a millisecond, too)
+    #[arg(long, value_name = "NAME", default_value_t)]
+    congestion: Algorithm,
+
+    /// Give up where no server has answered after this time
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    timeout: Duration,
 }
 
 #[derive(Args)]
@@ -91,9 +107,18 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..))]
     programs: u16,
 
+    /// Threads that handle packets, each with a socket of its own at the address: one per processor for many busy clients
+    #[arg(long, value_name = "N", default_value = "1")]
+    threads: NonZero<usize>,
+
     /// Serve this public key alone; may be repeated [default: all clients]
     #[arg(long, value_name = "KEY", value_parser = public_key)]
     allow: Vec<PublicKey>,
+
+    /// Congestion control of what this side sends: cubic, bbr, chicago (the reference's) or chicago-polled (with its timers
+    /// of a millisecond, too)
+    #[arg(long, value_name = "NAME", default_value_t)]
+    congestion: Algorithm,
 
     #[command(flatten)]
     program: Program,
@@ -137,9 +162,9 @@ pub(crate) fn curve(curve: Curve) -> anyhow::Result<ExitCode> {
     match curve {
         Curve::Keygen { directory } => show(KeyDirectory::create(&directory)?.public_key()),
         Curve::Show { directory } => show(KeyDirectory::public_key_in(&directory)?),
-        Curve::Cat(target) => until_signal(cat(target)),
-        Curve::Serve(options) => until_signal(serve(options)),
-        Curve::Connect(options) => until_signal(connect(options)),
+        Curve::Cat(target) => run(unless_signalled(cat(target))),
+        Curve::Serve(options) => run(serve(options)),
+        Curve::Connect(options) => run(unless_signalled(connect(options))),
     }
 }
 
@@ -148,82 +173,139 @@ fn show(key: PublicKey) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs until the work is done, or Ctrl-C or SIGTERM comes: then connections end in failure and programs are killed.
-fn until_signal(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+fn run(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let done = runtime.block_on(async {
-        let (mut interrupt, mut terminate) =
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        tokio::select! {
-            done = work => done,
-            _ = interrupt.recv() => Ok(ExitCode::from(INTERRUPTED)),
-            _ = terminate.recv() => Ok(ExitCode::SUCCESS),
-        }
-    });
+    let done = runtime.block_on(work);
     // A read of standard input cannot be cancelled.
     runtime.shutdown_background();
     done
 }
 
+/// Waits for Ctrl-C or SIGTERM; the exit code for it.
+async fn signalled() -> anyhow::Result<ExitCode> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    tokio::select! {
+        _ = interrupt.recv() => Ok(ExitCode::from(INTERRUPTED)),
+        _ = terminate.recv() => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Runs until the work is done or a signal comes: then the connection ends in failure and its program is killed.
+async fn unless_signalled(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+    tokio::select! {
+        done = work => done,
+        code = signalled() => code,
+    }
+}
+
 async fn cat(target: Target) -> anyhow::Result<ExitCode> {
-    let (_endpoint, stream) = open(target)?;
-    copy_standard_streams(stream).await?;
+    let (_endpoint, stream) = open(&target)?;
+    let connection = stream.connection().clone();
+    tokio::select! {
+        silent = silence(&target, &connection) => return Err(silent),
+        copied = copy_standard_streams(stream) => copied?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
 async fn connect(options: Connect) -> anyhow::Result<ExitCode> {
-    let (endpoint, stream) = open(options.target)?;
+    let (endpoint, stream) = open(&options.target)?;
     let connection = stream.connection().clone();
     let (command, descriptors) = (options.program.command(), options.program.descriptors());
-    let status = run_program(stream, command, descriptors, endpoint.address()).await?;
-    if !connection.established().await {
-        bail!("the server does not answer");
+    let status = tokio::select! {
+        silent = silence(&options.target, &connection) => return Err(silent),
+        status = run_program(stream, command, descriptors, endpoint.address()) => status?,
+    };
+    // A program that ended before the server answered.
+    if !timeout(options.target.timeout, connection.established()).await.unwrap_or(false) {
+        return Err(no_answer(&options.target));
     }
     endpoint.idle().await;
     Ok(code(status))
 }
 
+/// Ends only where no server answers in time.
+async fn silence(target: &Target, connection: &Connection) -> anyhow::Error {
+    if let Ok(true) = timeout(target.timeout, connection.established()).await {
+        std::future::pending::<()>().await;
+    }
+    no_answer(target)
+}
+
+/// What to check where no server answers: a server is silent to clients that are wrong about it.
+fn no_answer(target: &Target) -> anyhow::Error {
+    let Target { name, key, address, timeout, .. } = target;
+    anyhow!(
+        "no server answered at {address} within {timeout:?}. A server of CurveCP is silent to a client that names another \
+         public key, domain name or extension, or that it does not allow: compare {key:?} with what `kendall curve show` \
+         prints there, and {name} with the server's name; and check that UDP reaches {address}"
+    )
+}
+
 async fn serve(options: Serve) -> anyhow::Result<ExitCode> {
     let keys = KeyDirectory::open(&options.key_directory)?;
-    let mut config =
-        ServerConfig::new(keys.secret().clone(), options.extension, DomainName::new(&options.name)?);
-    if !options.allow.is_empty() {
-        config.authorise = Some(Box::new(move |key, _| options.allow.contains(key)));
-    }
-    let server = Endpoint::server(options.listen, config, keys.nonces()?)?;
+    let name = DomainName::new(&options.name)?;
+    let config = || {
+        let mut config = ServerConfig::new(keys.secret().clone(), options.extension, name.clone());
+        config.message.algorithm = options.congestion;
+        let allowed = options.allow.clone();
+        if !allowed.is_empty() {
+            config.authorise = Some(Box::new(move |key, _| allowed.contains(key)));
+        }
+        config
+    };
+    let server = ServerGroup::bind(options.listen, options.threads, config, || keys.nonces())?;
     note(&format!("kendall: {} listens on {}", options.name, server.address()));
     let places = Arc::new(Semaphore::new(options.programs.into()));
-    loop {
-        let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
-        let stream = server.accept().await?;
+    let mut programs = JoinSet::new();
+    let mut signalled = pin!(signalled());
+    let ended = loop {
+        let accepted = async {
+            let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
+            (place, server.accept().await)
+        };
+        let (place, accepted) = tokio::select! {
+            code = &mut signalled => break code,
+            Some(_) = programs.join_next() => continue,
+            accepted = accepted => accepted,
+        };
+        let stream = match accepted {
+            Ok(stream) => stream,
+            Err(error) => break Err(error.into()),
+        };
         let (command, descriptors, local) =
             (options.program.command(), options.program.descriptors(), server.address());
-        tokio::spawn(async move {
+        programs.spawn(async move {
             if let Err(error) = run_program(stream, command, descriptors, local).await {
                 note(&format!("kendall: {error}"));
             }
             drop(place);
         });
-    }
+    };
+    // Kills the programs, which would otherwise outlive the server.
+    programs.shutdown().await;
+    ended
 }
 
 /// Opens a connection to a server.
-fn open(target: Target) -> anyhow::Result<(Endpoint, Stream)> {
+fn open(target: &Target) -> anyhow::Result<(Endpoint, Stream)> {
     let unknown = || format!("\"{}\" is not a valid address: write HOST:PORT", target.address);
     let mut addresses: Vec<SocketAddr> = target.address.to_socket_addrs().with_context(unknown)?.collect();
-    // One socket reaches the addresses of one family.
-    let first = *addresses.first().with_context(unknown)?;
-    addresses.retain(|address| address.is_ipv4() == first.is_ipv4());
+    ensure!(!addresses.is_empty(), unknown());
     addresses.truncate(8);
-    let any = if first.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-    let any = any.parse().expect("this is an address");
     let (identity, endpoint) = match &target.key_directory {
         Some(directory) => {
             let keys = KeyDirectory::open(directory)?;
-            (keys.secret().clone(), Endpoint::client(any, keys.nonces()?)?)
+            let nonces = keys.nonces()?;
+            (keys.secret().clone(), bind(&mut addresses, |any| Endpoint::client(any, nonces))?)
         }
-        None => (SecretKey::generate(&mut system_random()), Endpoint::client(any, RandomNonces)?),
+        None => {
+            let identity = SecretKey::generate(&mut system_random());
+            (identity, bind(&mut addresses, |any| Endpoint::client(any, RandomNonces))?)
+        }
     };
+    let message =
+        MessageConfig { time_wait: TIME_WAIT, algorithm: target.congestion, ..MessageConfig::default() };
     let stream = endpoint.connect(ClientConfig {
         identity,
         server: target.key,
@@ -232,9 +314,27 @@ fn open(target: Target) -> anyhow::Result<(Endpoint, Stream)> {
         addresses,
         extension: None,
         capabilities: Default::default(),
-        message: MessageConfig { time_wait: TIME_WAIT, ..MessageConfig::default() },
+        message,
     })?;
     Ok((endpoint, stream))
+}
+
+/// Binds a socket that reaches the addresses, and drops those that it cannot reach: on a machine without IPv6, those of
+/// IPv6.
+fn bind<E>(
+    addresses: &mut Vec<SocketAddr>,
+    client: impl FnOnce(SocketAddr) -> Result<E, CurveError>,
+) -> anyhow::Result<E> {
+    let unspecified = |ip: IpAddr| SocketAddr::new(ip, 0);
+    let [v4, v6] = [unspecified(Ipv4Addr::UNSPECIFIED.into()), unspecified(Ipv6Addr::UNSPECIFIED.into())];
+    if addresses.iter().all(SocketAddr::is_ipv4) {
+        return Ok(client(v4)?);
+    }
+    if addresses.iter().any(SocketAddr::is_ipv4) && UdpSocket::bind(v6).is_err() {
+        addresses.retain(SocketAddr::is_ipv4);
+        return Ok(client(v4)?);
+    }
+    Ok(client(v6)?)
 }
 
 /// An exit status as shells have it.
@@ -242,6 +342,12 @@ fn code(status: ExitStatus) -> ExitCode {
     use std::os::unix::process::ExitStatusExt;
     let signalled = || 128 + status.signal().unwrap_or(0);
     ExitCode::from(u8::try_from(status.code().unwrap_or_else(signalled)).unwrap_or(1))
+}
+
+fn duration(text: &str) -> anyhow::Result<Duration> {
+    let ns = duration_ns(text)?;
+    ensure!(ns > 0, "write a time, such as 10s");
+    Ok(Duration::from_nanos(ns.unsigned_abs()))
 }
 
 fn public_key(digits: &str) -> anyhow::Result<PublicKey> {

@@ -43,7 +43,7 @@ pub(crate) fn doctor(options: &Options) -> anyhow::Result<ExitCode> {
 /// What `serve reverse` would search with.
 fn search_engine() -> Offer {
     let available: Vec<_> = Engine::available().map(Engine::name).collect();
-    let (found, advice) = match kendall_reverse::engine() {
+    let (found, advice) = match kendall_system::digest_engine() {
         Ok(engine) => (format!("{engine}, of {}", available.join(", ")), None),
         Err(error) => (format!("none: {error}"), Some("unset the variable, and the fastest is taken".into())),
     };

@@ -7,14 +7,12 @@ use std::sync::LazyLock;
 
 use anyhow::Context;
 use clap::Args;
-use kendall_analysis::Report;
-use kendall_lab::TrialResult;
-use kendall_report::export::format::{Answers, Export as Format, Exported, ExportedTrial};
+use kendall_analysis::{Report, TrialResult, analyse};
+use kendall_report::export::format::{Export as Format, Exported};
 use kendall_report::export::junit::to_xml;
 use kendall_report::export::suite::Suite;
 use kendall_report::export::{self, named};
 
-use crate::load::suite;
 use crate::print;
 use crate::systems::SYSTEMS;
 
@@ -60,7 +58,7 @@ pub(crate) fn export(options: &Options) -> anyhow::Result<ExitCode> {
         options.format.iter().map(|&format| Export { format, to: to(format) }).collect();
     match TrialResult::of_load(&options.results)? {
         Some(found) => of_load(&options.results, &found, &wanted)?,
-        None => of_run(&options.results, &kendall_lab::analyse(&options.results, SYSTEMS)?, &wanted)?,
+        None => of_run(&options.results, &analyse(&options.results, SYSTEMS)?, &wanted)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -75,11 +73,7 @@ pub(crate) fn of_load(folder: &Path, result: &TrialResult, wanted: &[Export]) ->
     if wanted.is_empty() {
         return Ok(());
     }
-    let name = folder.file_name().map_or_else(|| "load".into(), |name| name.to_string_lossy().into_owned());
-    let warmup_ns = result.left_out_ns().unwrap_or_default();
-    let trial = ExportedTrial { name, point: 0, folder: folder.into(), warmup_ns };
-    let answers = Answers::Load(serde_json::to_string_pretty(result)?);
-    write(&Exported { folder, trials: vec![trial], answers, expected: suite(result) }, wanted)
+    write(&Exported::load(folder, result), wanted)
 }
 
 fn write(run: &Exported<'_>, wanted: &[Export]) -> anyhow::Result<()> {

@@ -100,7 +100,7 @@ impl Measured {
                 findings: check_table(&table, servers.and_then(Servers::new)),
             });
         }
-        let mut groups = kendall_lab::observe(&self.measured, SYSTEMS)?;
+        let mut groups = kendall_analysis::observe(&self.measured, SYSTEMS)?;
         if let Some(wanted) = &self.group {
             groups.retain(|points| points.group == *wanted);
         }

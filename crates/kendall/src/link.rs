@@ -1,6 +1,5 @@
 //! `kendall link`: programs over an emulated link.
 
-mod process;
 mod relay;
 mod run;
 mod settings;

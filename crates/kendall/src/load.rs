@@ -1,7 +1,6 @@
 //! `kendall load`.
 
-mod show;
-mod told;
+mod pushed;
 mod watched;
 
 use std::env;
@@ -11,11 +10,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use kendall_analysis::TrialResult;
 use kendall_evidence::expect::{self, Expectation, Measure};
+use kendall_experiment::{LOAD, Load, Schedule};
 use kendall_lab::load_view::{self, Goal};
-use kendall_lab::{LOAD, Load, LoadTrial, Schedule, TrialPrecision, TrialResult};
+use kendall_lab::{LoadTrial, TrialPrecision};
 use kendall_load::Progress;
 use kendall_record::Outcome;
 use kendall_report::export::suite::Suite;
@@ -28,7 +29,7 @@ use crate::print::{Form, quoted};
 use crate::push::PushOptions;
 use crate::target::{Asked, Target};
 use crate::{INTERRUPTED, NOT_AS_EXPECTED, print};
-use told::Told;
+use pushed::PushedLoad;
 use watched::ProbeOptions;
 
 /// How long a run lasts that is to end once it is precise enough, if nothing else says.
@@ -174,7 +175,7 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
         export::of_load(folder, &result, &options.export)?;
     }
     if let Some(file) = &options.junit {
-        export::junit(file, &suite(&result))?;
+        export::junit(file, &Suite::of_load(&result))?;
     }
     show(&result, Form::of(options.json))?;
     Ok(status(&result, cancel.load(Ordering::Relaxed)))
@@ -185,12 +186,12 @@ impl Options {
     fn run(&self, trial: &LoadTrial<'_>, cancel: &AtomicBool) -> anyhow::Result<TrialResult> {
         let progress = Arc::new(Progress::default());
         let goal = Goal { requests: trial.load.requests, duration: trial.load.duration };
-        let told = Told::start(&self.push, trial, goal, &progress)?;
+        let pushed = PushedLoad::start(&self.push, trial, &progress)?;
         let work = || trial.run(&progress, cancel);
-        let recent = || told.as_ref().map_or_else(|| load_view::recent(&progress), Told::recent);
+        let recent = || pushed.as_ref().map_or_else(|| load_view::recent(&progress), PushedLoad::recent);
         let ran =
             if self.quiet || self.json { work() } else { load_view::watch(goal, &progress, recent, work) };
-        told.into_iter().for_each(Told::end);
+        pushed.into_iter().for_each(PushedLoad::end);
         Ok(ran?)
     }
 
@@ -204,18 +205,6 @@ impl Options {
             more += &format!(" --expect {}", quoted(&expected.to_string()));
         }
         format!("{}{more}{} --seed {seed}", again(&self.target, &self.asked, settings), self.probe)
-    }
-}
-
-/// What was expected of a load.
-pub(crate) fn suite(result: &TrialResult) -> Suite<'_> {
-    let (limits, doubts) = (result.verdict.limits.iter(), result.verdict.doubts.iter());
-    let limits = limits.map(|limit| format!("the generator limited it: {limit}"));
-    Suite {
-        name: result.target.clone().unwrap_or_default(),
-        started_utc: result.started_utc.clone().unwrap_or_default(),
-        cases: result.expectations.iter().map(|judged| (String::new(), judged)).collect(),
-        doubts: limits.chain(doubts.map(ToString::to_string)).collect(),
     }
 }
 
@@ -233,23 +222,16 @@ fn status(result: &TrialResult, interrupted: bool) -> ExitCode {
 /// Prints what a load found.
 pub(crate) fn show(result: &TrialResult, form: Form) -> anyhow::Result<()> {
     match form {
-        Form::Table => print::out(&(show::lines(result).join("\n") + "\n")),
+        Form::Table => print::out(&kendall_report::load_text(result)),
         Form::Json => print::json(result),
     }
 }
 
 /// Writes the page of a recorded load.
 pub(crate) fn write_page(result: &TrialResult, folder: &Path) -> anyhow::Result<PathBuf> {
-    let page = folder.join("report.html");
-    std::fs::write(&page, kendall_report::load_page(&show::page(result)))
-        .with_context(|| format!("cannot write {}", page.display()))?;
+    let page = kendall_report::write_load_page(result, folder)?;
     print::note(&format!("Report: {}", page.display()));
     Ok(page)
-}
-
-/// The figures of a recorded load.
-pub(crate) fn figures(result: &TrialResult) -> Vec<kendall_report::figure::Named> {
-    kendall_report::load_figures(&show::page(result))
 }
 
 /// The command without what is no parameter of a load.

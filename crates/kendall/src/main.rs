@@ -2,6 +2,7 @@
 
 mod check;
 mod compare;
+mod console;
 mod curve;
 mod doctor;
 mod export;
@@ -19,15 +20,14 @@ mod predict;
 mod print;
 mod probe;
 mod push;
-mod recover;
 mod report;
 mod run;
 mod selfcheck;
 mod serve;
 mod solve;
+mod subcommands;
 mod systems;
 mod target;
-mod textsearch;
 mod web;
 
 use std::io;
@@ -38,7 +38,7 @@ use clap_complete::Shell;
 
 /// Exit status of `solve` and `predict` where the station has no steady state.
 const UNSTABLE: u8 = 3;
-/// Exit status of `run` and `load` where something expected of the system failed.
+/// Exit status of `run`, `load` and the subcommands of systems where something expected of the system failed.
 const NOT_AS_EXPECTED: u8 = 4;
 /// Exit status after Ctrl-C, as shells have it.
 const INTERRUPTED: u8 = 130;
@@ -90,15 +90,12 @@ enum Command {
     Link(link::Link),
     /// Find the highest rate at which a running server meets an objective: kendall peak URL --slo 'p99<50ms'
     Peak(peak::Options),
-    /// Search typed sentences from the terminal, or make some to search
-    #[command(subcommand)]
-    Textsearch(textsearch::Textsearch),
     /// Serve one of the systems that kendall ships
     #[command(subcommand)]
     Serve(serve::Served),
-    /// Encrypt a file, or ask a server of file recovery for the plain one
-    #[command(subcommand)]
-    Recover(recover::Recover),
+    // `kendall NAME SUBCOMMAND`, by the rows of the systems.
+    #[command(flatten)]
+    OfSystem(subcommands::OfSystem),
     /// Encrypted connections over UDP (CurveCP): keys, servers, clients, with NaCl's tools on the other side if need be
     #[command(subcommand)]
     Curve(curve::Curve),
@@ -106,9 +103,6 @@ enum Command {
     Selfcheck(selfcheck::Options),
     /// Say what this machine offers for measuring, and what to mend
     Doctor(doctor::Options),
-    /// Search for one request: read it from standard input, write the answer (`serve reverse` starts this)
-    #[command(name = kendall_reverse::SEARCH_ONE, hide = true)]
-    SearchOne,
     /// Print completions for a shell; put them where it looks for them
     Completions {
         /// The shell
@@ -135,12 +129,10 @@ fn main() -> ExitCode {
         Command::Link(link) => link::link(&link),
         Command::Peak(options) => peak::peak(&options),
         Command::Serve(served) => serve::serve(served),
-        Command::Recover(recover) => recover::recover(recover),
+        Command::OfSystem(command) => subcommands::run(&command),
         Command::Curve(command) => curve::curve(command),
-        Command::Textsearch(command) => textsearch::textsearch(command),
         Command::Selfcheck(options) => selfcheck::selfcheck(&options),
         Command::Doctor(options) => doctor::doctor(&options),
-        Command::SearchOne => search_one(),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "kendall", &mut io::stdout());
             Ok(ExitCode::SUCCESS)
@@ -150,13 +142,6 @@ fn main() -> ExitCode {
         print::note(&format!("kendall: {}", print::words(&error)));
         ExitCode::FAILURE
     })
-}
-
-/// Searches for the request on standard input, for a server with a process per request.
-fn search_one() -> anyhow::Result<ExitCode> {
-    let engine = kendall_reverse::engine().map_err(anyhow::Error::msg)?;
-    kendall_reverse::search_one(engine, io::stdin().lock(), io::stdout().lock())?;
-    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

@@ -5,13 +5,23 @@ use std::net::SocketAddr;
 use clap::{Arg, ArgAction, ArgMatches};
 use kendall_system::{Kind, Parameter, Settings, Value};
 
+/// What a command line takes of a parameter, by position or as an option.
+fn taken(parameter: &'static Parameter) -> Arg {
+    let default = parameter.default.map_or_else(String::new, |default| format!(" [default: {default}]"));
+    let read = move |text: &str| parameter.kind.read(text);
+    Arg::new(parameter.name).value_parser(read).help(format!("{}{default}", sentence(parameter.help)))
+}
+
+/// An argument by position for each parameter. Each must be given.
+pub(crate) fn arguments(parameters: &'static [Parameter]) -> impl Iterator<Item = Arg> {
+    let by_position = |parameter| taken(parameter).value_name(parameter.name.to_uppercase()).required(true);
+    parameters.iter().map(by_position)
+}
+
 /// An option for each parameter.
 pub(crate) fn options(parameters: impl IntoIterator<Item = &'static Parameter>) -> impl Iterator<Item = Arg> {
     parameters.into_iter().map(|parameter| {
-        let default = parameter.default.map_or_else(String::new, |default| format!(" [default: {default}]"));
-        let read = move |text: &str| parameter.kind.read(text);
-        let arg = Arg::new(parameter.name).long(parameter.name).value_name("VALUE").value_parser(read);
-        let arg = arg.help(format!("{}{default}", sentence(parameter.help)));
+        let arg = taken(parameter).long(parameter.name).value_name("VALUE");
         match parameter.kind {
             Kind::Lines(_) => arg.action(ArgAction::Append),
             Kind::Switch => arg.num_args(0..=1).require_equals(true).default_missing_value("on"),

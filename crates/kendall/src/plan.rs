@@ -172,7 +172,7 @@ fn count(value: f64) -> String {
 /// What each combination of an experiment costs, and what it plans to spend.
 fn experiment(file: &Path, options: &Options) -> anyhow::Result<ExitCode> {
     ensure!(!options.figure.is_asked(), "--figure draws the plan of a station, and not of an experiment");
-    let experiment = kendall_lab::read(file, SYSTEMS)?;
+    let experiment = kendall_experiment::read(file, SYSTEMS)?;
     let costs = kendall_lab::costs(&experiment, options.precision, options.station.service_mean_s());
     if options.json {
         print::json(&costs)?;

@@ -3,10 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use kendall_evidence::fit::{Fit, Forecast, Highest, Load, NoForecast, Slo};
+use kendall_evidence::fit::{Fit, Forecast, Highest, Load, Question, Slo};
 use kendall_station::Estimate;
 use kendall_stats::number;
-use serde::Serialize;
 
 use crate::fit::{self, Measured, Read};
 use crate::{UNSTABLE, print};
@@ -53,66 +52,34 @@ fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What was asked, each with its answer or the words for why there is none.
-#[derive(Default, Serialize)]
-struct Asked {
-    model: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    forecast: Option<Forecast>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    highest: Option<Highest>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    servers_needed: Option<Estimate>,
-    no_answer: Vec<String>,
-    #[serde(skip)]
-    overload: bool,
-}
-
-impl Asked {
-    /// Takes an answer, or notes why there is none.
-    fn take<T>(&mut self, answer: Result<T, NoForecast>) -> Option<T> {
-        answer
-            .inspect_err(|why| {
-                self.overload |= matches!(why, NoForecast::Overload { .. });
-                self.no_answer.push(why.to_string());
-            })
-            .ok()
+impl Options {
+    /// The load to predict for; users think for as long as those that were measured, where no other time is given.
+    fn load(&self, fit: &Fit) -> Option<Load> {
+        let think_s = self.think_time.or_else(|| fit.measured_think_s()).unwrap_or(0.0);
+        let open = self.rate.map(|rate_per_s| Load::Open { rate_per_s });
+        open.or_else(|| self.users.map(|users| Load::Closed { users, think_s }))
     }
 }
 
 pub(crate) fn predict(options: &Options) -> anyhow::Result<ExitCode> {
     let Read { fit, warnings, .. } = options.measured.fit(options.measured_servers)?;
     let fit = fit?;
-    let asked = ask(options, &fit);
+    let prediction =
+        fit.predict(&Question { load: options.load(&fit), servers: options.servers, slo: options.slo });
     if options.json {
-        print::json(&serde_json::json!({ "warnings": warnings, "best": fit.best(), "prediction": asked }))?;
+        print::json(
+            &serde_json::json!({ "warnings": warnings, "best": fit.best(), "prediction": prediction }),
+        )?;
     } else {
         let mut lines = fit::best(fit.best());
         lines.push(String::new());
-        lines.extend(asked.forecast.iter().flat_map(forecast));
-        lines.extend(asked.highest.iter().zip(&options.slo).map(|(highest, slo)| most(highest, *slo)));
-        lines.extend(asked.servers_needed.iter().map(needed));
-        lines.extend(asked.no_answer.iter().map(|why| format!("No answer: {why}.")));
+        lines.extend(prediction.forecast.iter().flat_map(forecast));
+        lines.extend(prediction.highest.iter().zip(&options.slo).map(|(highest, slo)| most(highest, *slo)));
+        lines.extend(prediction.servers_needed.iter().map(needed));
+        lines.extend(prediction.no_answer.iter().map(|why| format!("No answer: {why}.")));
         print::out(&(lines.join("\n") + "\n"))?;
     }
-    Ok(ExitCode::from(if asked.overload { UNSTABLE } else { 0 }))
-}
-
-fn ask(options: &Options, fit: &Fit) -> Asked {
-    let mut asked = Asked { model: fit.best().name.clone(), ..Asked::default() };
-    let measured_think_s = fit.points.iter().find_map(|point| match point.load {
-        Load::Closed { think_s, .. } => Some(think_s),
-        Load::Open { .. } => None,
-    });
-    let think_s = options.think_time.or(measured_think_s).unwrap_or(0.0);
-    let rate = options.rate.map(|rate_per_s| Load::Open { rate_per_s });
-    let load = rate.or_else(|| options.users.map(|users| Load::Closed { users, think_s }));
-    asked.forecast = load.and_then(|load| asked.take(fit.forecast(load, options.servers)));
-    if let Some(slo) = options.slo {
-        asked.highest = asked.take(fit.highest(slo, options.servers));
-        asked.servers_needed = load.and_then(|load| asked.take(fit.servers_needed(load, slo)));
-    }
-    asked
+    Ok(ExitCode::from(if prediction.is_overload() { UNSTABLE } else { 0 }))
 }
 
 fn forecast(forecast: &Forecast) -> Vec<String> {

@@ -10,6 +10,8 @@ use kendall_station::{By, Estimate};
 use kendall_stats::number;
 use serde::Serialize;
 
+pub(crate) use kendall_report::terminal::{percent, with_interval as shown};
+
 /// Writes to standard output. Whoever closed the other end has seen enough, which is no error.
 pub(crate) fn out(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
@@ -52,26 +54,9 @@ fn screen() -> (usize, Style) {
     (terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0)), style)
 }
 
-/// A share in per cent to three digits, never rounded up to all.
-pub(crate) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    match number::significant(percent, 3).as_str() {
-        "100" if percent < 100.0 => "just under 100 %".to_owned(),
-        text => format!("{text} %"),
-    }
-}
-
 /// A share with its interval.
 pub(crate) fn share(estimate: Estimate) -> String {
     shown(estimate, percent)
-}
-
-/// A number with its interval.
-pub(crate) fn shown(estimate: Estimate, value: impl Fn(f64) -> String) -> String {
-    match estimate.interval {
-        Some((low, high)) => format!("{} [{}, {}]", value(estimate.value), value(low), value(high)),
-        None => value(estimate.value),
-    }
 }
 
 /// A time with its interval.

@@ -1,23 +1,21 @@
 //! `kendall probe`.
 
 use std::fs;
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{Args, value_parser};
-use kendall_probe::{Children, Config, DEFAULT_HZ, Profile, Role, Target, Watch, bottleneck};
+use kendall_analysis::bottleneck;
+use kendall_probe::{Children, Config, DEFAULT_HZ, Profile, Role, Target, Watch, wait_for_end};
 use kendall_record::clock::now_ns;
 use kendall_report::{flame, resources};
 use kendall_system::{Kind, Value};
 
+use crate::interrupt::CtrlC;
 use crate::print;
-
-/// How soon an end of the process, or Ctrl-C, is taken note of.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -71,15 +69,10 @@ pub(crate) fn probe(options: &Options) -> anyhow::Result<ExitCode> {
     let table = options.record.as_ref().map(|folder| folder.join("resources.parquet"));
     let config = Config { every: options.every, record: table.as_deref(), profile_hz: options.profile };
     let target = Target { role: Role::Server, pid: options.pid, children: Children::Watched };
-    let cancel = crate::interrupt::ctrl_c()?;
-    let (began, origin_ns) = (Instant::now(), now_ns());
+    let ctrl_c = CtrlC::listen()?;
+    let origin_ns = now_ns();
     let watch = Watch::start(&config, &[target])?;
-    let is_over = || options.length.is_some_and(|length| began.elapsed() >= length);
-    let runs = || Path::new(&format!("/proc/{}/stat", options.pid)).exists();
-    while !is_over() && runs() && !cancel.load(Ordering::Relaxed) {
-        let left = options.length.map_or(LOOK_EVERY, |length| length.saturating_sub(began.elapsed()));
-        thread::sleep(left.min(LOOK_EVERY));
-    }
+    wait_for_end(options.pid, Some(ctrl_c.as_fd()), options.length).context("cannot wait for the process")?;
     let watched = watch.end(origin_ns)?;
     let (summary, profile) = (&watched.summary, watched.profile.as_ref());
     if let Some(folder) = &options.record {

@@ -1,14 +1,12 @@
 //! `kendall report`, and what `kendall run` ends with.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Args;
-use kendall_analysis::{Report, TrialView};
-use kendall_lab::TrialResult;
-use kendall_report::trial_view;
+use kendall_analysis::{Report, TrialResult, TrialView, analyse};
+use kendall_report::{trial_view, write_page};
 
 use crate::print::Form;
 use crate::systems::SYSTEMS;
@@ -40,7 +38,7 @@ pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
             load::show(&found, form)?;
             load::write_page(&found, &options.results)?;
             if let Some(folder) = &options.figures {
-                figures::write(&load::figures(&found), folder)?;
+                figures::write(&kendall_report::load_figures(&found), folder)?;
             }
         }
         None => {
@@ -69,7 +67,7 @@ fn write_figures(report: &Report, trials: &[String], folder: &Path) -> anyhow::R
 /// Analyses a run, prints it and writes its page, with the trials of these names one by one, or as many as there is room for
 /// where none is named. Returns the page's path and the report.
 pub(crate) fn show(folder: &Path, form: Form, trials: &[String]) -> anyhow::Result<(PathBuf, Report)> {
-    let mut report = kendall_lab::analyse(folder, SYSTEMS)?;
+    let mut report = analyse(folder, SYSTEMS)?;
     let is_unknown = |trial: &&String| !report.trial_views.iter().any(|view| view.trial == **trial);
     if let Some(unknown) = trials.iter().find(is_unknown) {
         bail!(
@@ -84,25 +82,7 @@ pub(crate) fn show(folder: &Path, form: Form, trials: &[String]) -> anyhow::Resu
         Form::Table => print::report(&report)?,
         Form::Json => print::out(&(report.to_json() + "\n"))?,
     }
-    let page = write_page(folder, &report)?;
+    let page = write_page(&report, folder)?;
     print::note(&format!("Report: {}", page.display()));
     Ok((page, report))
-}
-
-/// Analyses a run, or a load that was recorded, and writes its page.
-pub(crate) fn write(folder: &Path) -> anyhow::Result<()> {
-    match TrialResult::of_load(folder)? {
-        Some(found) => load::write_page(&found, folder).map(drop),
-        None => write_page(folder, &kendall_lab::analyse(folder, SYSTEMS)?).map(drop),
-    }
-}
-
-/// Writes the page of a run; whoever reads it meanwhile gets the old one or the new one.
-fn write_page(folder: &Path, report: &Report) -> anyhow::Result<PathBuf> {
-    let page = folder.join("report.html");
-    let beside = folder.join("report.html.tmp");
-    fs::write(&beside, kendall_report::page(report))
-        .and_then(|()| fs::rename(&beside, &page))
-        .with_context(|| format!("cannot write {}", page.display()))?;
-    Ok(page)
 }

@@ -1,19 +1,19 @@
 //! `kendall run`.
 
 use std::env;
+use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, value_parser};
 use kendall_evidence::expect::Verdict;
 use kendall_lab::{Ended, Lab};
+use kendall_probe::wait_for_end;
 use kendall_report::export::suite::Suite;
 
 use crate::export::Export;
+use crate::interrupt::CtrlC;
 use crate::open::open;
 use crate::push::PushOptions;
 use crate::systems::SYSTEMS;
@@ -72,7 +72,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let mut lab = match (&options.resume, &options.experiment) {
         (Some(folder), _) => Lab::resume(folder, SYSTEMS)?,
         (None, Some(file)) => {
-            let mut experiment = kendall_lab::read(file, SYSTEMS)?;
+            let mut experiment = kendall_experiment::read(file, SYSTEMS)?;
             experiment.seed = options.seed.or(experiment.seed);
             if options.profile {
                 experiment.probing = experiment.probing.with_profile();
@@ -83,16 +83,16 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     };
     print::note(&format!("Results go to {}", lab.folder().display()));
     // Before the run moves to the end of a link.
-    let mut beside = options.web.then(|| Beside::start(&program, lab.folder())).transpose()?;
-    let cancel = crate::interrupt::ctrl_c()?;
+    let beside = options.web.then(|| Beside::start(&program, lab.folder())).transpose()?;
+    let ctrl_c = CtrlC::listen()?;
     let pushing = options.push.of_run(&lab)?;
-    let ended = lab.run(&program, &cancel);
+    let ended = lab.run(&program, &ctrl_c.flag);
     pushing.end();
     let ended = ended?;
     if ended == Ended::Interrupted {
         print::note(&format!("Interrupted; go on with: kendall run --resume {}", lab.folder().display()));
         if lab.trials_done() == 0 {
-            serve_on(&mut beside, &cancel);
+            serve_on(beside.as_ref(), &ctrl_c)?;
             return Ok(ExitCode::from(INTERRUPTED));
         }
     }
@@ -105,7 +105,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     if options.open && !lab.crosses_link() {
         open(&page);
     }
-    serve_on(&mut beside, &cancel);
+    serve_on(beside.as_ref(), &ctrl_c)?;
     Ok(ExitCode::from(match (ended, report.verdict()) {
         (Ended::Interrupted, _) => INTERRUPTED,
         (Ended::Complete, Some(Verdict::Failed)) => NOT_AS_EXPECTED,
@@ -115,11 +115,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
 
 /// Leaves the page beside a run to whoever looks at it, until Ctrl-C. A run that was stopped may have been so from its page, so
 /// that signal does not count; a second one ends the program in any case.
-fn serve_on(beside: &mut Option<Beside>, cancel: &AtomicBool) {
-    let Some(beside) = beside else { return };
+fn serve_on(beside: Option<&Beside>, ctrl_c: &CtrlC) -> anyhow::Result<()> {
+    let Some(beside) = beside else { return Ok(()) };
     print::note("The page stays; Ctrl-C ends it.");
-    let stopped_before = cancel.load(Ordering::Relaxed);
-    while beside.serves() && (stopped_before || !cancel.load(Ordering::Relaxed)) {
-        thread::sleep(Duration::from_millis(100));
-    }
+    let stop = Some(ctrl_c.as_fd()).filter(|_| !ctrl_c.is_pressed());
+    wait_for_end(beside.pid(), stop, None).context("cannot wait for the end of the page")
 }

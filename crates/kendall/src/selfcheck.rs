@@ -7,7 +7,8 @@ use std::thread::available_parallelism;
 
 use anyhow::Context;
 use clap::Args;
-use kendall_lab::{CaseResult, KnownStation, LOAD, SeedResult, Selfcheck};
+use kendall_experiment::LOAD;
+use kendall_lab::{CaseResult, KnownStation, SeedResult, Selfcheck};
 use kendall_stats::number::{percent, significant, time};
 use kendall_system::{Parameter, Settings, System};
 

@@ -168,7 +168,8 @@ fn solve_station(station: &Station, options: &Options) -> anyhow::Result<ExitCod
             || matches!(simulated, Some(Simulated { overall: Err(SimulationError::Unstable { .. }), .. }));
     let (by_simulation, befallen) = simulated.map_or((None, None), |it| (Some(it.overall), it.befallen));
     let shortfall = by_simulation.iter().flatten().find_map(|answer| options.run.shortfall(answer));
-    let approximations = options.approximations.then(|| approximation::all(station)).transpose()?;
+    let approximations =
+        options.approximations.then(|| kendall_theory::approximations(station)).transpose()?;
     let bounds = options.bounds.then(|| bounds(station)).transpose()?;
     let (by_formula, by_simulation) = (by_formula.map(Modelling::from), by_simulation.map(Modelling::from));
     options.figure.draw(|| {

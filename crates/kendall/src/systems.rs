@@ -18,49 +18,36 @@ mod tests {
     use std::{env, fs};
 
     use super::*;
-    use kendall_system::{Parameter, Settings};
+    use kendall_system::{Caller, Settings, System, chapter, readme_rows, system_rows};
 
-    /// The chapter of the systems, from their rows.
-    fn chapter() -> String {
-        let mut page = String::from(
-            "# Systems\n\n`kendall serve NAME` takes the settings of a server as options (`--workers 4`), an experiment file as \
-             keys of `[system]`; those of a workload stand in `[workload]`, or in the URL of `kendall load` as \
-             `?NAME=VALUE`. What else an experiment file holds is in [experiments.md](experiments.md).\n",
-        );
-        for system in SYSTEMS {
-            page += &format!(
-                "\n## {}\n\n`{}` {}. Its port is {} unless another is named.\n",
-                system.name, system.name, system.about, system.default_port
-            );
-            for (title, parameters) in [("server", system.server), ("workload", system.workload)] {
-                if !parameters.is_empty() {
-                    page += &format!("\n| {title} | meaning | default |\n| --- | --- | --- |\n");
-                    page.extend(parameters.iter().map(line));
+    /// A page with fresh rows where the first row of the same kind is; the other old ones are dropped.
+    fn with_rows(text: &str, is_row: impl Fn(&str) -> bool, fresh: &str) -> String {
+        let (mut page, mut is_written) = (String::new(), false);
+        for line in text.lines() {
+            match is_row(line) {
+                true if is_written => {}
+                true => {
+                    page += fresh;
+                    is_written = true;
                 }
+                false => page += &format!("{line}\n"),
             }
         }
         page
     }
 
-    fn line(parameter: &Parameter) -> String {
-        let default = parameter.default.map_or_else(String::new, |default| format!("`{default}`"));
-        format!("| `{}` | {} | {default} |\n", parameter.name, parameter.help.replace('|', "\\|"))
+    fn readme(text: &str) -> String {
+        let names = |line: &str, system: &System| line.starts_with(&format!("| `kendall {}` |", system.name));
+        let is_row = |line: &str| {
+            line.starts_with("| `kendall serve ") || SYSTEMS.iter().any(|system| names(line, system))
+        };
+        with_rows(text, is_row, &readme_rows(SYSTEMS))
     }
 
-    /// The README with a line for each system where the first of them stands.
-    fn readme(text: &str) -> String {
-        let is_of_system = |line: &str| line.starts_with("| `kendall serve ");
-        let lines =
-            || SYSTEMS.iter().map(|row| format!("| `kendall serve {}` | {} |\n", row.name, row.about));
-        let mut fresh = String::new();
-        for (number, line) in text.lines().enumerate() {
-            match is_of_system(line) {
-                true if !text.lines().take(number).any(is_of_system) => fresh.extend(lines()),
-                true => {}
-                false => fresh += &format!("{line}\n"),
-            }
-        }
-        fresh
+    fn experiments(text: &str) -> String {
+        let is_row = |line: &str| line.starts_with("| [`") && line.contains("](systems.md#");
+        let rows: String = system_rows(SYSTEMS).lines().skip(2).map(|line| format!("{line}\n")).collect();
+        with_rows(text, is_row, &rows)
     }
 
     /// `KENDALL_DOCS=write cargo test --package kendall --bin kendall systems` writes them anew.
@@ -68,7 +55,12 @@ mod tests {
     fn the_documentation_says_what_the_rows_say() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
-        for (name, fresh) in [("docs/systems.md", chapter()), ("README.md", readme(&read("README.md")))] {
+        let pages = [
+            ("docs/systems.md", chapter(SYSTEMS)),
+            ("README.md", readme(&read("README.md"))),
+            ("docs/experiments.md", experiments(&read("docs/experiments.md"))),
+        ];
+        for (name, fresh) in pages {
             if env::var_os("KENDALL_DOCS").is_some_and(|wish| wish == "write") {
                 fs::write(root.join(name), fresh).unwrap();
             } else {
@@ -78,9 +70,18 @@ mod tests {
     }
 
     #[test]
+    fn subcommands_take_valid_defaults_and_every_argument() {
+        for subcommand in SYSTEMS.iter().flat_map(|system| system.subcommands.all) {
+            Settings::defaults(subcommand.options);
+            assert!(subcommand.arguments.iter().all(|argument| argument.default.is_none()));
+            assert!(subcommand.caller == Caller::Server || !subcommand.about.ends_with('.'));
+        }
+    }
+
+    #[test]
     fn every_parameter_of_the_load_stands_in_the_documentation() {
         let page = include_str!("../../../docs/experiments.md");
-        for parameter in kendall_lab::LOAD {
+        for parameter in kendall_experiment::LOAD {
             assert!(page.contains(&format!("| `{}` |", parameter.name)), "{} is missing", parameter.name);
         }
     }

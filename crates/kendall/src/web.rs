@@ -9,12 +9,11 @@ use std::process::{Child, Command, ExitCode, Stdio};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use kendall_evidence::compare::{Terms, compare};
-use kendall_web::{Compared, Server, Site, Until};
+use kendall_web::{Server, Site, Until};
 
 use crate::serve::address;
 use crate::systems::SYSTEMS;
-use crate::{open, print, report};
+use crate::{open, print};
 
 /// What it prints before the address of its page.
 const WATCH_AT: &str = "Watch at ";
@@ -54,8 +53,7 @@ pub(crate) fn web(options: &Options) -> anyhow::Result<ExitCode> {
         listen: options.listen,
         token: options.token.clone(),
         program,
-        write_report: Box::new(|folder| report::write(folder).map_err(|error| crate::print::words(&error))),
-        compare: Box::new(|runs| compared(runs).map_err(|error| crate::print::words(&error))),
+        systems: SYSTEMS,
     })?;
     let url = options.run.as_ref().and_then(|folder| server.run_url(folder)).unwrap_or_else(|| server.url());
     print::out(&format!("{WATCH_AT}{url}\n"))?;
@@ -64,16 +62,6 @@ pub(crate) fn web(options: &Options) -> anyhow::Result<ExitCode> {
     }
     server.serve(if options.until_stdin_ends { Until::SignalOrEndOfInput } else { Until::Signal })?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// As `kendall compare` does it, on its usual terms.
-fn compared(runs: &[(String, PathBuf)]) -> anyhow::Result<Compared> {
-    let named: Vec<(String, Vec<PathBuf>)> =
-        runs.iter().map(|(name, folder)| (name.clone(), vec![folder.clone()])).collect();
-    let sides = kendall_lab::sides(&named, SYSTEMS)?;
-    let terms = Terms::default();
-    let comparison = compare(&sides.metrics, &sides.places, &terms);
-    Ok(Compared { comparison, terms, left_out: sides.doubts })
 }
 
 /// The page beside a run, served by a process of its own, so that what it takes counts as neither generator's nor run's, and
@@ -111,9 +99,9 @@ impl Beside {
         Ok(beside)
     }
 
-    /// Whether it still serves.
-    pub(crate) fn serves(&mut self) -> bool {
-        matches!(self.0.try_wait(), Ok(None))
+    /// The process that serves it.
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
     }
 }
 

@@ -66,21 +66,11 @@ mod tests {
     fn row(index: u64) -> RequestRow {
         let due = index as i64 * 1_000_000;
         RequestRow {
-            index,
-            class: 0,
-            port: 1,
-            scheduled: due,
-            sent: Some(due),
-            first_byte: None,
-            completed: Some(due + 1_000_000 + (index * 7919 % 100) as i64 * 1000),
-            queued: None,
-            started: None,
-            finished: None,
-            service: None,
-            fixed: None,
-            outcome: Outcome::Answered,
             bytes_out: 1,
             bytes_in: 1,
+            ..RequestRow::due(index, due)
+                .sent_at(due, 1)
+                .ended(Outcome::Answered, due + 1_000_000 + (index * 7919 % 100) as i64 * 1000)
         }
     }
 

@@ -6,24 +6,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use kendall_analysis::unstamped::{BEFOREHAND, Beforehand};
 use kendall_archive::live::LiveState;
 use kendall_archive::{Manifest, utc_now, write_json};
+use kendall_experiment::{ANSWER, Capacity, Schedule, Trial, settings};
 use kendall_load::Progress;
 use kendall_record::RecordError;
 use kendall_stats::random::{Purpose, derive};
+use kendall_system::{Home, Value};
 
-use crate::lab::{Beforehand, Capacity, Ended, Lab, LabError, settings};
+use crate::lab::{Ended, Lab, LabError};
 use crate::link::Bed;
 use crate::live::Live;
-use crate::load::Schedule;
-use crate::schedule::Trial;
-use crate::sequence::Next;
+use crate::sequence::{Next, next};
 use crate::trial::{Bench, Task};
 use crate::trial_error::TrialError;
-use crate::trial_result::ANSWER;
 use crate::view::View;
-use kendall_system::Home;
-use kendall_system::Value;
 
 /// What a trial takes beside its load: the server's start and stop, the record.
 const AROUND: Duration = Duration::from_millis(250);
@@ -40,7 +38,7 @@ impl Lab {
         let _alone = self.alone()?;
         // Before there is a second thread.
         let bed = self.lay(program)?;
-        let mut view = View::new(Live::start(self.folder.clone(), self.trials_done()));
+        let mut view = View::new(Live::start(self.run.folder().into(), self.run.trials_done()));
         let ended = self.run_on(program, bed.as_ref(), &view, cancel);
         view.live.end(match &ended {
             Ok(Ended::Complete) => LiveState::Done,
@@ -58,24 +56,23 @@ impl Lab {
         view: &View,
         cancel: &AtomicBool,
     ) -> Result<Ended, LabError> {
-        let (system, files) = (self.experiment.system, self.experiment.folder.clone());
+        let (system, files) = (self.run.experiment().system, self.run.experiment().folder.clone());
         let bench = Bench { program, system, bed, files: &files };
         let began = Instant::now();
         if let Some(relay) = bed.filter(|bed| bed.is_relay()) {
             view.line(&format!("The link is a {}.", relay.described()));
         }
-        let mut left: Vec<Trial> = self.trials.iter().filter(|trial| !self.is_done(trial)).copied().collect();
+        let mut left: Vec<Trial> =
+            self.run.trials().iter().filter(|trial| !self.run.is_done(trial)).copied().collect();
         loop {
             if self.run_all(bench, &left, view, cancel)? == Ended::Interrupted {
                 return Ok(Ended::Interrupted);
             }
-            left = match self.next(began.elapsed())? {
+            left = match next(&self.run, began.elapsed())? {
                 Next::Block { wide } => {
                     let points = if wide == 1 { "point is" } else { "points are" };
                     view.line(&format!("{wide} {points} not as precise as asked; another block"));
-                    let block = self.next_block();
-                    self.trials.extend(&block);
-                    block
+                    self.run.plan_block()
                 }
                 Next::Again(trials) => {
                     let them = if trials.len() == 1 { "trial was" } else { "trials were" };
@@ -85,9 +82,9 @@ impl Lab {
                 Next::Nothing => break,
             };
         }
-        let mut manifest = Manifest::read(&self.folder)?;
+        let mut manifest = Manifest::read(self.run.folder())?;
         manifest.ended_utc = Some(utc_now());
-        manifest.write(&self.folder)?;
+        manifest.write(self.run.folder())?;
         Ok(Ended::Complete)
     }
 
@@ -102,23 +99,27 @@ impl Lab {
         let capacities = self.calibrate(bench, left, view, cancel)?;
         let unstamped = self.look_beforehand(bench, left, &capacities, view, cancel)?;
         let expected = left.iter().map(|trial| self.expected(trial, &capacities));
-        view.plan(self.trials.len(), left.len(), expected.fold(Duration::ZERO, Duration::saturating_add));
+        view.plan(
+            self.run.trials().len(),
+            left.len(),
+            expected.fold(Duration::ZERO, Duration::saturating_add),
+        );
         for trial in left {
             if cancel.load(Ordering::Relaxed) {
                 return Ok(Ended::Interrupted);
             }
-            let folder = self.trial_folder(trial);
-            let combination = &self.combinations[trial.combination];
-            let capacity_per_s = self.capacity_of(combination, &capacities);
+            let folder = self.run.trial_folder(trial);
+            let combination = &self.run.combinations()[trial.combination];
+            let capacity_per_s = self.run.capacity_of(combination, &capacities);
             // What an interrupted trial left behind.
             drop(fs::remove_dir_all(&folder));
             let progress = Arc::new(Progress::default());
-            let load = self.load(trial.combination);
-            let aims = self.experiment.expected.iter().filter(|aim| aim.holds_for(combination));
+            let load = self.run.load(trial.combination);
+            let aims = self.run.experiment().expected.iter().filter(|aim| aim.holds_for(combination));
             let expected = aims.map(|aim| aim.expectation).collect();
-            let link = self.links[trial.combination].as_ref();
-            let probing = self.experiment.probing;
-            let unstamped = self.beforehand(combination, &unstamped);
+            let link = self.run.link(trial.combination);
+            let probing = self.run.experiment().probing;
+            let unstamped = Beforehand::of(combination, &unstamped);
             let folder = folder.as_path();
             let live = Some(&view.live);
             let task = Task {
@@ -149,24 +150,25 @@ impl Lab {
 
     /// Lays the link that its trials cross, if any does, and moves this process to the client's end of it.
     fn lay(&self, program: &Path) -> Result<Option<Bed>, LabError> {
-        if !self.crosses_link() {
+        if !self.run.crosses_link() {
             return Ok(None);
         }
-        let combinations = self.combinations.iter().zip(&self.links);
-        let transport = self.experiment.system.transport;
-        let asked = combinations.filter_map(|(of, link)| Some((transport(&of.workload), link.as_ref()?)));
-        let bed = Bed::lay(program, &self.combinations[0].link, &asked.collect::<Vec<_>>())?;
-        let mut manifest = Manifest::read(&self.folder)?;
+        let combinations = self.run.combinations().iter().enumerate();
+        let transport = self.run.experiment().system.transport;
+        let asked =
+            combinations.filter_map(|(index, of)| Some((transport(&of.workload), self.run.link(index)?)));
+        let bed = Bed::lay(program, &self.run.combinations()[0].link, &asked.collect::<Vec<_>>())?;
+        let mut manifest = Manifest::read(self.run.folder())?;
         manifest.link = bed.described();
-        manifest.write(&self.folder)?;
+        manifest.write(self.run.folder())?;
         Ok(Some(bed))
     }
 
     /// Holds the run's folder for this process, until the file is closed.
     fn alone(&self) -> Result<File, LabError> {
-        let path = self.folder.join(".lock");
+        let path = self.run.folder().join(".lock");
         let file = File::create(&path).map_err(|source| RecordError::Write { path, source })?;
-        file.try_lock().map_err(|_| LabError::Busy(self.folder.clone()))?;
+        file.try_lock().map_err(|_| LabError::Busy(self.run.folder().into()))?;
         Ok(file)
     }
 
@@ -178,19 +180,21 @@ impl Lab {
         view: &View,
         cancel: &AtomicBool,
     ) -> Result<Vec<Capacity>, LabError> {
-        let file = self.folder.join("calibration.json");
-        let mut capacities = self.capacities()?;
+        let file = self.run.folder().join("calibration.json");
+        let mut capacities = self.run.capacities()?;
         for trial in left {
-            let combination = &self.combinations[trial.combination];
-            let asks = matches!(self.load(trial.combination).schedule, Schedule::Share(..));
-            if !asks || self.capacity_of(combination, &capacities).is_some() || cancel.load(Ordering::Relaxed)
+            let combination = &self.run.combinations()[trial.combination];
+            let asks = matches!(self.run.load(trial.combination).schedule, Schedule::Share(..));
+            if !asks
+                || self.run.capacity_of(combination, &capacities).is_some()
+                || cancel.load(Ordering::Relaxed)
             {
                 continue;
             }
             view.say("finding what the machine can do …");
-            let folder = self.folder.join(format!("calibration-{}", capacities.len() + 1));
-            let seed = derive(self.experiment.seed.unwrap_or_default(), Purpose::Trial, u64::MAX);
-            let calibrated = self.calibrated(combination);
+            let folder = self.run.folder().join(format!("calibration-{}", capacities.len() + 1));
+            let seed = derive(self.run.experiment().seed.unwrap_or_default(), Purpose::Trial, u64::MAX);
+            let calibrated = self.run.calibrated(combination);
             let found = bench.off_link(|| bench.capacity_per_s(calibrated, &folder, seed, cancel));
             if cancel.load(Ordering::Relaxed) {
                 break;
@@ -213,18 +217,18 @@ impl Lab {
         view: &View,
         cancel: &AtomicBool,
     ) -> Result<Vec<Beforehand>, LabError> {
-        let mut known = self.known_beforehand()?;
-        if let Home::Here = self.experiment.system.home {
+        let mut known = Beforehand::read(&self.run)?;
+        if let Home::Here = self.run.experiment().system.home {
             return Ok(known);
         }
         for trial in left {
-            let combination = &self.combinations[trial.combination];
-            if self.beforehand(combination, &known).is_some() || cancel.load(Ordering::Relaxed) {
+            let combination = &self.run.combinations()[trial.combination];
+            if Beforehand::of(combination, &known).is_some() || cancel.load(Ordering::Relaxed) {
                 continue;
             }
             view.say("finding out how long a lone request takes …");
-            let folder = self.folder.join(format!("beforehand-{}", known.len() + 1));
-            let seed = derive(self.experiment.seed.unwrap_or_default(), Purpose::Trial, u64::MAX - 1);
+            let folder = self.run.folder().join(format!("beforehand-{}", known.len() + 1));
+            let seed = derive(self.run.experiment().seed.unwrap_or_default(), Purpose::Trial, u64::MAX - 1);
             // Of this combination itself: that of another is what 100 % is, and not what this one can do.
             let own = capacities.iter().find(|capacity| capacity.settings == settings(combination));
             let full_per_s =
@@ -236,15 +240,15 @@ impl Lab {
             let found = found.map_err(|source| self.failed(&folder, source))?;
             drop(fs::remove_dir_all(&folder));
             known.push(Beforehand { settings: settings(combination), found });
-            write_json(&self.folder.join("beforehand.json"), &known)?;
+            write_json(&self.run.folder().join(BEFOREHAND), &known)?;
         }
         Ok(known)
     }
 
     fn expected(&self, trial: &Trial, capacities: &[Capacity]) -> Duration {
-        let combination = &self.combinations[trial.combination];
-        let load = self.load(trial.combination);
-        let capacity = self.capacity_of(combination, capacities);
+        let combination = &self.run.combinations()[trial.combination];
+        let load = self.run.load(trial.combination);
+        let capacity = self.run.capacity_of(combination, capacities);
         let known = capacity.is_some() || !matches!(load.schedule, Schedule::Share(..));
         let sending = if known { load.expected(capacity) } else { load.duration.unwrap_or(CALIBRATION) };
         sending.saturating_add(AROUND)
@@ -252,7 +256,7 @@ impl Lab {
 
     fn failed(&self, folder: &Path, source: TrialError) -> LabError {
         let trial = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        LabError::Trial { trial, folder: self.folder.clone(), source }
+        LabError::Trial { trial, folder: self.run.folder().into(), source }
     }
 }
 

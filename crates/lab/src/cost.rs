@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use kendall_evidence::streamed::Warmup;
+use kendall_experiment::{Combination, Experiment, Load, Schedule};
 use kendall_station::{Law, Station};
 use kendall_theory::plan;
 use serde::Serialize;
-
-use crate::experiment::{Combination, Experiment};
-use crate::load::{Load, Schedule};
 
 /// What [`costs`] takes for granted, as a sentence.
 pub const COSTS_ASSUME: &str = "As if service times were exponential. Ones that vary less need fewer requests, and ones that \

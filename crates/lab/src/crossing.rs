@@ -3,13 +3,13 @@
 use std::fs;
 use std::sync::atomic::AtomicBool;
 
+use kendall_analysis::TrialResult;
 use kendall_load::Progress;
 use kendall_record::RecordError;
 use kendall_stats::random::{Purpose, derive};
 
 use crate::trial::{Bench, Task};
 use crate::trial_error::TrialError;
-use crate::trial_result::TrialResult;
 
 impl Bench<'_> {
     /// Runs one trial over its link, or else over a loopback, and writes its record, but for `answer.json`.

@@ -8,31 +8,10 @@
 use std::collections::HashMap;
 use std::fs;
 
-use kendall_stats::median;
-use serde::{Deserialize, Serialize};
+use kendall_analysis::Disturbance;
 
-/// Beyond the usual by so much of the machine's processor time, a trial is disturbed.
-pub(crate) const BOUND: f64 = 0.02;
 /// The kernel counts in ticks, and a trial begins and ends within one on each core; three of them are no disturbance.
 const TICKS: f64 = 3.0;
-
-/// What else the machine did while a trial ran, as shares of what all its cores had to give.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Disturbance {
-    /// Taken away by the host of this virtual machine.
-    pub steal_share: f64,
-    /// Used by programs that are neither the laboratory nor its server.
-    pub foreign_share: f64,
-    /// So large a share is what cannot be told for the coarseness of the counts.
-    pub resolution_share: f64,
-}
-
-impl Disturbance {
-    /// Both together.
-    pub fn share(&self) -> f64 {
-        self.steal_share + self.foreign_share
-    }
-}
 
 /// The counters of the machine at one instant, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -119,46 +98,6 @@ fn parent_and_ticks(stat: &str) -> Option<(u32, f64)> {
     Some((fields.get(1)?.parse().ok()?, ticks))
 }
 
-/// What is usual in a run, and which of its trials were disturbed beyond that by more than a bound.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Usual {
-    /// The median over first attempts.
-    pub(crate) share: f64,
-    bound: f64,
-}
-
-impl Usual {
-    pub(crate) fn of(shares: &[f64], bound: f64) -> Self {
-        Self { share: if shares.is_empty() { 0.0 } else { median(shares) }, bound }
-    }
-
-    /// Whether a trial was disturbed.
-    pub(crate) fn is_beyond(&self, seen: &Disturbance) -> bool {
-        seen.share() > self.share + self.bound + seen.resolution_share
-    }
-
-    /// What is to be said of a machine that was never quiet.
-    pub(crate) fn doubt(&self) -> Option<String> {
-        (self.share > self.bound).then(|| {
-            format!(
-                "Other programs or the host took {:.0} % of the machine throughout, so no trial was undisturbed",
-                self.share * 100.0
-            )
-        })
-    }
-
-    /// Why a trial does not count.
-    pub(crate) fn words(&self, seen: &Disturbance) -> String {
-        let percent = |share: f64| format!("{:.1} %", share * 100.0);
-        format!(
-            "it was disturbed: other programs took {} of the machine and its host {}, where {} together is usual in this run",
-            percent(seen.foreign_share),
-            percent(seen.steal_share),
-            percent(self.share)
-        )
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,17 +152,5 @@ mod tests {
         let seen = after.since(&before).unwrap();
         let foreign_ticks = seen.foreign_share * (after.total - before.total);
         assert!(ticks >= 10.0 && foreign_ticks >= 0.5 * ticks, "{foreign_ticks} of {ticks}");
-    }
-
-    #[test]
-    fn disturbed_is_what_is_beyond_the_usual() {
-        let seen = |share| Disturbance { foreign_share: share, ..Disturbance::default() };
-        let quiet = Usual::of(&[0.001, 0.002, 0.003, 0.3], BOUND);
-        assert!(quiet.is_beyond(&seen(0.03)) && !quiet.is_beyond(&seen(0.02)) && quiet.doubt().is_none());
-        // On a machine that is always so, nothing stands out, but that is said.
-        let noisy = Usual::of(&[0.30, 0.31, 0.29], BOUND);
-        assert!(!noisy.is_beyond(&seen(0.31)) && noisy.is_beyond(&seen(0.35)));
-        assert!(noisy.doubt().unwrap().contains("30 %"));
-        assert!(!Usual::of(&[], BOUND).is_beyond(&seen(0.0)));
     }
 }

@@ -178,21 +178,11 @@ mod tests {
     fn row(at_s: f64, response_s: f64) -> RequestRow {
         let scheduled = (at_s * 1e9) as i64;
         RequestRow {
-            index: 0,
-            class: 0,
-            port: 1,
-            scheduled,
-            sent: Some(scheduled),
-            first_byte: None,
-            completed: Some(scheduled + (response_s * 1e9) as i64),
-            queued: None,
-            started: None,
-            finished: None,
-            service: None,
-            fixed: None,
-            outcome: Outcome::Answered,
             bytes_out: 1,
             bytes_in: 1,
+            ..RequestRow::due(0, scheduled)
+                .sent_at(scheduled, 1)
+                .ended(Outcome::Answered, scheduled + (response_s * 1e9) as i64)
         }
     }
 

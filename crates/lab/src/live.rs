@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use kendall_analysis::{Measured, TrialResult};
 use kendall_archive::live::{
     FAILURES, Live as Told, LiveState, LiveTrial, MOST_TRIALS, Process, Sample, Samples, TrialSeen,
 };
@@ -17,7 +18,6 @@ use kendall_load::Progress;
 use kendall_record::Outcome;
 
 use crate::server::{cpu_with_children_s, own_cpu_s};
-use crate::trial_result::{Measured, TrialResult};
 
 /// How often the file is replaced.
 const EVERY: Duration = Duration::from_millis(500);
@@ -113,7 +113,7 @@ impl Live {
     }
 
     /// A trial begins.
-    pub fn begin(&self, number: usize, name: &str, expected: Duration, progress: &Arc<Progress>) {
+    pub(crate) fn begin(&self, number: usize, name: &str, expected: Duration, progress: &Arc<Progress>) {
         let began_s = self.shared.began.elapsed().as_secs_f64();
         let mut now = self.now();
         now.told.doing.clear();
@@ -131,7 +131,7 @@ impl Live {
     }
 
     /// Its server is up, and this is the rate that it is about to be loaded at.
-    pub fn loaded(&self, server: Option<u32>, offered_per_s: Option<f64>) {
+    pub(crate) fn loaded(&self, server: Option<u32>, offered_per_s: Option<f64>) {
         let mut now = self.now();
         if let Some(trial) = &mut now.told.trial {
             trial.offered_per_s = offered_per_s;

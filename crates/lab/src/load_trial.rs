@@ -1,21 +1,23 @@
 //! A load of its own: a trial of a server that is there already, outside of any experiment. `kendall load` is one of these.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use kendall_analysis::trial_result::SCHEMA;
+use kendall_analysis::{Measured, PrecisionReached, ResourceRecord, TrialResult, warmup};
 use kendall_archive::{Manifest, TrialWriter, utc_now, write_json};
 use kendall_evidence::expect::Expectation;
 use kendall_evidence::streamed::Stream;
+use kendall_experiment::{ANSWER, Load, Probing};
 use kendall_load::{Progress, Workload};
 
 use crate::collect::RowSinks;
-use crate::load::Load;
+use crate::live::Live;
 use crate::loading::{Loaded, Loading};
-use crate::probe::Probing;
 use crate::stop::{StopRule, TrialPrecision};
 use crate::trial_error::TrialError;
-use crate::trial_result::{ANSWER, Measured, PrecisionReached, SCHEMA, TrialResult};
-use crate::warmup;
+use crate::watching::keep;
 
 /// What is loaded, how, and what is asked of it.
 #[derive(Clone, Copy)]
@@ -76,6 +78,15 @@ impl LoadTrial<'_> {
         self.result(loaded, started_utc, plan.arrivals.rate_per_s())
     }
 
+    /// What the load says of itself in a folder while it goes on, as a run of one trial. Its length counts as not known where only
+    /// requests end it.
+    pub fn live(&self, folder: &Path, progress: &Arc<Progress>) -> Live {
+        let live = Live::start(folder.into(), 0);
+        live.begin(1, self.target, self.load.duration.unwrap_or_default(), progress);
+        live.loaded(self.server, self.load.arrivals(self.capacity_per_s).rate_per_s());
+        live
+    }
+
     /// Completes the record, and makes the answer.
     fn result(
         &self,
@@ -123,7 +134,7 @@ impl LoadTrial<'_> {
             warmup_suggested_s: seen.as_ref().and_then(|seen| seen.warmup.suggested_s),
             disturbance: None,
             hopeless,
-            resources: resources.map(|seen| seen.limited_by(limit)),
+            resources: resources.map(|seen| ResourceRecord { limit, ..seen }),
             seen,
             nothing_seen,
             expectations,
@@ -133,9 +144,9 @@ impl LoadTrial<'_> {
         if let Some(folder) = self.record {
             Manifest { ended_utc: Some(utc_now()), ..Manifest::here(self.target, self.seed) }
                 .write(folder)?;
-            result.resources = result.resources.map(|seen| seen.keep(folder)).transpose()?;
+            result.resources = result.resources.map(|seen| keep(seen, folder)).transpose()?;
             write_json(&folder.join(ANSWER), &result)?;
-            result.resources = result.resources.map(|seen| seen.kept(folder));
+            result.resources = result.resources.map(|seen| seen.with_stacks_of(folder));
         }
         Ok(result)
     }

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use kendall_archive::live::Sample;
 use kendall_load::Progress;
 use kendall_record::Outcome;
 use kendall_stats::number::{NONE, percent, significant, time};
@@ -131,6 +132,13 @@ pub struct RecentQuantiles {
     pub p50_s: f64,
     /// The 99th percentile.
     pub p99_s: f64,
+}
+
+impl RecentQuantiles {
+    /// Those of a sample that a run says of itself; `None` where nothing was answered in it.
+    pub fn of(sample: &Sample) -> Option<Self> {
+        Some(Self { p50_s: sample.p50_s?, p99_s: sample.p99_s? })
+    }
 }
 
 /// Those of the requests that were answered since the last call.

@@ -7,14 +7,16 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use kendall_analysis::ResourceRecord;
+use kendall_analysis::generator::{GeneratorVerdict, judge};
+use kendall_experiment::Probing;
 use kendall_load::{Plan, Progress, RowBatches, RunSummary, Workload, run};
 
 use crate::collect::{RowSinks, collect};
 use crate::hopeless;
-use crate::probe::{Probing, Seen};
 use crate::stop::StopRule;
 use crate::trial_error::TrialError;
-use kendall_analysis::generator::{GeneratorVerdict, judge};
+use crate::watching::watch;
 
 /// What is sent, when it ends, and who is watched.
 pub(crate) struct Loading<'a> {
@@ -39,7 +41,7 @@ pub(crate) struct Loaded {
     /// Why it was stopped as hopeless, if it was.
     pub(crate) hopeless: Option<String>,
     /// What was used meanwhile, if it was watched.
-    pub(crate) resources: Option<Seen>,
+    pub(crate) resources: Option<ResourceRecord>,
 }
 
 impl Loading<'_> {
@@ -54,17 +56,18 @@ impl Loading<'_> {
         cancel: &AtomicBool,
     ) -> Result<Loaded, TrialError> {
         let stop = AtomicBool::new(false);
-        let watch = self.stop.watch(progress, &stop);
-        let watching = self.probing.watch(self.server, self.folder)?;
+        let stop_watch = self.stop.watch(progress, &stop);
+        let watching = watch(self.probing, self.server, self.folder)?;
         let rows = |batches: RowBatches| {
             // What cannot be recorded need not be sent.
-            collect(sinks, watch, batches).inspect_err(|_| stop.store(true, Ordering::Relaxed))
+            collect(sinks, stop_watch, batches).inspect_err(|_| stop.store(true, Ordering::Relaxed))
         };
         let (run, collected) =
             hopeless::either(cancel, &stop, |stop| run(self.plan, self.workload, progress, stop, rows))?;
         let (sinks, hopeless) = collected?;
         let resources = watching.end(run.start_ns)?;
-        let verdict = judge(&run, &self.plan.arrivals);
+        let summary = resources.as_ref().map(|seen| &seen.summary);
+        let verdict = judge(&run, &self.plan.arrivals, summary);
         Ok(Loaded { run, verdict, sinks, hopeless, resources })
     }
 }

@@ -7,10 +7,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use kendall_analysis::generator::GeneratorVerdict;
 use kendall_evidence::Trial;
 use kendall_evidence::expect::{Expectation, Measure, Side};
 use kendall_evidence::fit::SloMeasure;
 use kendall_evidence::peak::{Aim, Ask, Curve, Found, Probe, Sighting, requests_needed, search};
+use kendall_experiment::Probing;
 use kendall_load::{Plan, Progress, RunSummary, Workload};
 use kendall_record::RequestRow;
 use kendall_station::{Arrivals, Law};
@@ -21,10 +23,8 @@ use serde::Serialize;
 
 use crate::collect::RowSinks;
 use crate::loading::{Loaded, Loading};
-use crate::probe::Probing;
 use crate::stop::StopRule;
 use crate::trial_error::TrialError;
-use kendall_analysis::generator::GeneratorVerdict;
 
 /// How long each closed population loads the system.
 const LIGHT: Duration = Duration::from_secs(1);

@@ -17,11 +17,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
+use kendall_analysis::Disturbance;
 use kendall_analysis::thin::thinned;
 use kendall_archive::read_trial;
 use kendall_evidence::Trial as SolveTrial;
 use kendall_evidence::check::closest_law;
 use kendall_evidence::{Rules, Verdict, candidates, measured, replay};
+use kendall_experiment::{Combination, DISTURBED_OVER, Load, Probing, Trial};
 use kendall_load::Progress;
 use kendall_record::RequestRow;
 use kendall_simulation::{StopRule, simulate};
@@ -31,11 +33,6 @@ use kendall_stats::random::{Purpose, derive};
 use kendall_theory::formula;
 use serde::Serialize;
 
-use crate::disturbance::{BOUND, Disturbance};
-use crate::experiment::Combination;
-use crate::load::Load;
-use crate::probe::Probing;
-use crate::schedule::Trial;
 use crate::trial::{Bench, Task};
 use crate::trial_error::TrialError;
 use kendall_analysis::generator::Trust;
@@ -251,7 +248,7 @@ impl Selfcheck<'_> {
         let bench = Bench { program: self.program, system: self.system, bed: None, files: self.folder };
         // Cancelling is between runs, which are short.
         let result = bench.trial_as_it_is(&task, None, &Progress::default(), &AtomicBool::new(false))?;
-        let foreign = |seen: &Disturbance| seen.share() > BOUND + seen.resolution_share;
+        let foreign = |seen: &Disturbance| seen.share() > DISTURBED_OVER + seen.resolution_share;
         let disturbed = result.verdict.trust == Trust::GeneratorLimited
             || result.disturbance.as_ref().is_some_and(foreign);
         let rows = read_trial(&folder)?;

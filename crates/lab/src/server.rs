@@ -11,8 +11,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use kendall_analysis::ServerUsage;
 use rustix::process::{Pid, Signal, getpid, kill_process};
-use serde::{Deserialize, Serialize};
 
 /// A server that for so long neither says where it listens nor computes anything has failed.
 const START_WITHIN: Duration = Duration::from_secs(20);
@@ -47,15 +47,6 @@ pub enum ServerError {
     Stop { status: ExitStatus, log: PathBuf, tail: String },
     #[error("cannot watch the server: {0}")]
     Watch(io::Error),
-}
-
-/// What a server has used since it started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Usage {
-    /// CPU time of all its threads and of the processes that it has started, in seconds.
-    pub cpu_s: f64,
-    /// The most memory it held at once, in bytes; of several processes the sum.
-    pub peak_memory_bytes: u64,
 }
 
 /// A running server under test. Dropping it kills it.
@@ -133,18 +124,20 @@ impl Server {
     ///
     /// # Errors
     /// Fails if it has ended.
-    pub(crate) fn usage(&mut self) -> Result<Usage, ServerError> {
+    pub(crate) fn usage(&mut self) -> Result<ServerUsage, ServerError> {
         if let Some(status) = self.process.try_wait().map_err(ServerError::Watch)? {
             return Err(ServerError::Ended { status, log: self.log.clone(), tail: tail(&self.log) });
         }
         let folder = PathBuf::from(format!("/proc/{}", self.process.id()));
         let read = |name| fs::read_to_string(folder.join(name)).map_err(ServerError::Watch);
-        let own =
-            Usage { cpu_s: cpu_s(&read("stat")?), peak_memory_bytes: peak_memory_bytes(&read("status")?) };
+        let own = ServerUsage {
+            cpu_s: cpu_s(&read("stat")?),
+            peak_memory_bytes: peak_memory_bytes(&read("status")?),
+        };
         Ok(descendants(self.process.id()).into_iter().fold(own, |all, pid| {
             // It may have ended since; then its time is its parent's by now.
             let read = |name| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
-            Usage {
+            ServerUsage {
                 cpu_s: all.cpu_s + cpu_s(&read("stat")),
                 peak_memory_bytes: all.peak_memory_bytes + peak_memory_bytes(&read("status")),
             }
@@ -292,7 +285,8 @@ mod tests {
             });
             let log = PathBuf::new();
             let mut server = Server { process, address: ([0, 0, 0, 0], 0).into(), log, _lifeline: None };
-            server.first_line(&hears, Duration::from_millis(500))
+            // Longer than a machine stands still.
+            server.first_line(&hears, Duration::from_millis(1500))
         };
         let busy = "i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done; echo ready";
         assert_eq!(first_line(busy).as_deref(), Some("ready"));

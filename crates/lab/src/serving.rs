@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::server::{Server, ServerError, Usage};
+use kendall_analysis::ServerUsage;
+
+use crate::server::{Server, ServerError};
 
 /// The server of a trial.
 pub(crate) enum Serving {
@@ -31,7 +33,7 @@ impl Serving {
     }
 
     /// What it has used so far, where that can be known.
-    pub(crate) fn usage(&mut self) -> Result<Option<Usage>, ServerError> {
+    pub(crate) fn usage(&mut self) -> Result<Option<ServerUsage>, ServerError> {
         match self {
             Self::Started(server, _) => server.usage().map(Some),
             Self::Running(_) => Ok(None),

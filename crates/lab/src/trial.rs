@@ -6,7 +6,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use kendall_analysis::trial_result::SCHEMA;
+use kendall_analysis::unstamped::Unstamped;
+use kendall_analysis::{ServerUsage, TrialAnswer, TrialResult, TrialSetting, warmup};
 use kendall_archive::TrialWriter;
+use kendall_experiment::{Combination, Load, Probing, Schedule, Trial};
 use kendall_link::Asked;
 use kendall_load::{Plan, Progress, RowBatches, run};
 use kendall_record::{RecordError, RequestRow, stamps};
@@ -14,20 +18,15 @@ use kendall_station::{Arrivals, Law};
 
 use crate::collect::RowSinks;
 use crate::disturbance::Look;
-use crate::experiment::Combination;
 use crate::link::{Bed, Crossing};
 use crate::live::Live;
-use crate::load::{Load, Schedule};
 use crate::loading::{Loaded, Loading};
-use crate::probe::{Probing, readings};
-use crate::schedule::Trial;
-use crate::server::{Server, Usage};
+use crate::server::Server;
 use crate::serving::Serving;
 use crate::stop::StopRule;
 use crate::trial_error::TrialError;
-use crate::trial_result::{Measured, SCHEMA, TrialResult, row_classes};
-use crate::unstamped::{Unstamped, lone_s};
-use crate::warmup;
+use crate::unstamped::lone_s;
+use crate::watching::{keep, readings};
 use kendall_system::{Home, Settings, System};
 
 /// How long the search for the capacity loads the server: at first, and at most where requests are few.
@@ -219,7 +218,7 @@ impl Bench<'_> {
         let Loaded { run, verdict, sinks, hopeless, resources } = loading.run(sinks, progress, cancel)?;
         let writer = sinks.writer.expect("it was handed in");
         let disturbance = look.zip(Look::now()).and_then(|(before, after)| after.since(&before));
-        let resources = resources.map(|seen| seen.keep(folder)).transpose()?;
+        let resources = resources.map(|seen| keep(seen, folder)).transpose()?;
         let after = server.usage()?;
         let stamped = match (&server, self.system.home) {
             (Serving::Started(_, path), Home::Here) => Some(path.clone()),
@@ -235,21 +234,16 @@ impl Bench<'_> {
         }
         let (servers, _) = (self.system.station)(&combination.server);
         let readings = resources.is_some().then(|| readings(folder)).transpose()?;
-        let suggested_ns = warmup::suggested_ns(&rows, readings.as_ref());
-        let left_out = warmup::left_out(&rows, load.warmup, suggested_ns);
-        let view = kendall_evidence::Trial { rows: &rows, warmup_ns: left_out.until_ns };
         let classes = workload.classes();
-        let classes_of_rows = row_classes(&classes);
-        let answer = match unstamped {
-            Some(known) => {
-                kendall_evidence::calibrated(&[view], servers, &classes_of_rows, known.calibrated())
-            }
-            None => kendall_evidence::measured(&[view], servers, &classes_of_rows),
+        let setting = TrialSetting {
+            warmup: load.warmup,
+            readings: readings.as_ref(),
+            servers,
+            classes: &classes,
+            unstamped,
         };
-        let measured = match answer {
-            Ok(answer) => Measured::Answer(Box::new(answer)),
-            Err(why) => Measured::NoAnswer(why.to_string()),
-        };
+        let TrialAnswer { measured, clients, grows, left_out, warmup_suggested_s } =
+            TrialAnswer::of(&rows, setting);
         Ok(TrialResult {
             schema: SCHEMA,
             target: None,
@@ -270,13 +264,13 @@ impl Bench<'_> {
             run,
             server: before
                 .zip(after)
-                .map(|(before, after)| Usage { cpu_s: after.cpu_s - before.cpu_s, ..after }),
+                .map(|(before, after)| ServerUsage { cpu_s: after.cpu_s - before.cpu_s, ..after }),
             link: None,
             measured,
-            clients: kendall_evidence::client_side(&[view]).ok(),
-            grows: kendall_evidence::trend(&rows, view.warmup_ns).is_some_and(|trend| trend.grows),
+            clients,
+            grows,
             left_out: Some(left_out),
-            warmup_suggested_s: suggested_ns.map(|cut_ns| cut_ns as f64 / 1e9),
+            warmup_suggested_s,
             disturbance,
             hopeless,
             resources,

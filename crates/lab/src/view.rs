@@ -10,11 +10,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use kendall_analysis::{Measured, TrialResult};
+use kendall_experiment::Trial;
 use kendall_load::Progress;
 
 use crate::live::Live;
-use crate::schedule::Trial;
-use crate::trial_result::{Measured, TrialResult};
 
 /// What the user sees while it runs: a bar with the time left on a terminal, a line a trial elsewhere.
 pub(crate) struct View {

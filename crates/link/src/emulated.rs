@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::back_end::BackEnd;
+use crate::end::end_of;
 use crate::error::LinkError;
 use crate::leftovers::{MARK, end_leftovers, name};
 use crate::namespace::{self, Privilege};
@@ -225,6 +227,11 @@ impl EmulatedLink {
             Ok(Some(status)) => Err(LinkError::Gone { how: status.to_string() }),
             Err(error) => Err(LinkError::Gone { how: error.to_string() }),
         }
+    }
+
+    /// A descriptor that becomes readable when the emulator ends.
+    pub(crate) fn ends(&self) -> Result<OwnedFd, LinkError> {
+        end_of(&self.process)
     }
 
     fn ask(&mut self, request: &Request) -> Result<Reply, LinkError> {

@@ -22,6 +22,12 @@ pub enum LinkError {
     Refused(String),
     #[error("the process that emulates the link is gone ({how})")]
     Gone { how: String },
+    #[error("the server ended before it listened ({status}): {command}")]
+    ServerEnded { command: String, status: String },
+    #[error("interrupted before the server listened: {command}")]
+    Interrupted { command: String },
+    #[error("the server does not listen after {within_s} s; give it more with --wait: {command}")]
+    NotListening { command: String, within_s: u64 },
     #[error("no link can be emulated here:\n{0}")]
     Nowhere(String),
 }

@@ -36,7 +36,7 @@ impl EmulatedLink {
 pub fn measure_relay(asked: &Asked, seed: u64) -> Result<Calibration, LinkError> {
     let [server, client] = [socket(Ipv4Addr::LOCALHOST)?, socket(Ipv4Addr::LOCALHOST)?];
     let listen = (Ipv4Addr::LOCALHOST, 0).into();
-    let relay = Relay::bind(Transport::Udp, listen, address(&server)?, asked, seed)?;
+    let relay = Relay::bind(Transport::UDP, listen, address(&server)?, asked, seed)?;
     let through = relay.address();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {

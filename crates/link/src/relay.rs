@@ -15,7 +15,7 @@ mod udp;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
-use kendall_linkmodel::Transport;
+use kendall_linkmodel::{Carries, Transport};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LinkError;
@@ -58,9 +58,9 @@ impl Relay {
         asked: &Asked,
         seed: u64,
     ) -> Result<Self, LinkError> {
-        Ok(Self(match transport {
-            Transport::Tcp => Kind::Tcp(Box::new(tcp::TcpRelay::bind(listen, to, asked, seed)?)),
-            Transport::Udp => Kind::Udp(Box::new(udp::UdpRelay::bind(listen, to, asked, seed)?)),
+        Ok(Self(match transport.carries {
+            Carries::Streams => Kind::Tcp(Box::new(tcp::TcpRelay::bind(listen, to, asked, seed)?)),
+            Carries::Datagrams => Kind::Udp(Box::new(udp::UdpRelay::bind(listen, to, asked, seed)?)),
         }))
     }
 

@@ -54,7 +54,7 @@ fn measured(link: &Asked) -> (Calibration, Relayed) {
     let server = UdpSocket::bind(LOOPBACK).unwrap();
     let address = server.local_addr().unwrap();
     let server = Running::start(move |stop| respond(&server, stop).unwrap());
-    let (through, relay) = relay(Transport::Udp, address, link);
+    let (through, relay) = relay(Transport::UDP, address, link);
     let found = measure(&UdpSocket::bind(LOOPBACK).unwrap(), through, link).unwrap();
     server.end();
     (found, relay.end())
@@ -144,7 +144,7 @@ fn datagrams_fare_each_by_itself() {
     server.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     let to = server.local_addr().unwrap();
     let mut buffer = [0; 100];
-    let (twice, relay_twice) = relay(Transport::Udp, to, &asked("duplicate=100%|delay=2ms", ""));
+    let (twice, relay_twice) = relay(Transport::UDP, to, &asked("duplicate=100%|delay=2ms", ""));
     let client = UdpSocket::bind(LOOPBACK).unwrap();
     client.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     client.send_to(b"one", twice).unwrap();
@@ -161,7 +161,7 @@ fn datagrams_fare_each_by_itself() {
     assert_eq!((relayed.clients, relayed.link.up.hops[1].delivered), (1, 2));
 
     // One that is damaged does not arrive: the next that does is one that was sent without the damaging link.
-    let (damaged, relay_damaged) = relay(Transport::Udp, to, &asked("corrupt=100%", ""));
+    let (damaged, relay_damaged) = relay(Transport::UDP, to, &asked("corrupt=100%", ""));
     client.send_to(b"damaged", damaged).unwrap();
     thread::sleep(Duration::from_millis(50));
     client.send_to(b"whole", to).unwrap();
@@ -173,7 +173,7 @@ fn datagrams_fare_each_by_itself() {
 #[test]
 fn a_stream_takes_its_time_and_arrives_whole() {
     let direct = echo();
-    let (through, relay) = relay(Transport::Tcp, direct, &asked("delay=20ms", "delay=10ms"));
+    let (through, relay) = relay(Transport::TCP, direct, &asked("delay=20ms", "delay=10ms"));
     let round_trips = |to: SocketAddr| -> Vec<f64> {
         let mut stream = TcpStream::connect(to).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -197,7 +197,7 @@ fn a_stream_takes_its_time_and_arrives_whole() {
 #[test]
 fn every_byte_of_a_stream_arrives_in_order_whatever_is_lost() {
     let link = asked("delay=3ms jitter=2ms loss=5% rate=20mbit queue=20k", "delay=3ms loss=2% burst 3");
-    let (through, relay) = relay(Transport::Tcp, echo(), &link);
+    let (through, relay) = relay(Transport::TCP, echo(), &link);
     let sent: Vec<u8> = (0..400_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let mut stream = TcpStream::connect(through).unwrap();
     let mut sender = stream.try_clone().unwrap();
@@ -231,7 +231,7 @@ fn a_sender_feels_the_rate_of_the_link() {
 fn rate_and_bytes_beyond(rate_asked: f64) -> (f64, f64) {
     let listener = TcpListener::bind(LOOPBACK).unwrap();
     let link = asked("rate=16mbit queue=30k delay=1ms", "");
-    let (through, _relay) = relay(Transport::Tcp, listener.local_addr().unwrap(), &link);
+    let (through, _relay) = relay(Transport::TCP, listener.local_addr().unwrap(), &link);
     let mut stream = TcpStream::connect(through).unwrap();
     let (mut server, _) = listener.accept().unwrap();
     let sending = thread::spawn(move || {
@@ -263,7 +263,7 @@ fn rate_and_bytes_beyond(rate_asked: f64) -> (f64, f64) {
 #[test]
 fn whoever_cannot_be_served_is_turned_away() {
     let nobody = TcpListener::bind(LOOPBACK).unwrap().local_addr().unwrap();
-    let (through, relay) = relay(Transport::Tcp, nobody, &asked("", ""));
+    let (through, relay) = relay(Transport::TCP, nobody, &asked("", ""));
     let mut stream = TcpStream::connect(through).unwrap();
     assert!(matches!(stream.read(&mut [0; 1]), Ok(0) | Err(_)), "the connection ends");
     assert_eq!(relay.end().turned_away, 1);
@@ -278,11 +278,11 @@ fn what_a_stream_cannot_have_is_refused_in_a_sentence() {
         ("reorder=1%", "reordering"),
         ("delay=1ms|delay=2ms", "several hops"),
     ] {
-        let error = Relay::bind(Transport::Tcp, LOOPBACK, LOOPBACK, &asked("", link), 1).unwrap_err();
+        let error = Relay::bind(Transport::TCP, LOOPBACK, LOOPBACK, &asked("", link), 1).unwrap_err();
         assert!(matches!(&error, LinkError::Refused(why) if why.contains(what)), "{error}");
     }
     let taken = UdpSocket::bind(LOOPBACK).unwrap();
     let error =
-        Relay::bind(Transport::Udp, taken.local_addr().unwrap(), LOOPBACK, &asked("", ""), 1).unwrap_err();
+        Relay::bind(Transport::UDP, taken.local_addr().unwrap(), LOOPBACK, &asked("", ""), 1).unwrap_err();
     assert!(error.to_string().contains("listen for datagrams on 127.0.0.1"), "{error}");
 }

@@ -65,4 +65,4 @@ pub use quantity::{bits_per_s, bytes, duration_ns, share};
 pub use queue::Aqm;
 pub use rate::{Piece, Rate};
 pub use settings::Settings;
-pub use transport::{TCP_DIFFERS, Transport, UDP_DIFFERS};
+pub use transport::{Carries, Transport};

@@ -1,38 +1,51 @@
-//! What clients speak over, as a link tells it apart: a relay carries streams, or datagrams.
+//! What carries bytes between a client and a server: the one definition for generator, links and systems.
+//!
+//! A transport is data. The generator opens a socket of its kind and protocol, a relay carries its streams or its datagrams, and
+//! records say how relayed ones differ from those over the link itself. A new transport of the kernel is a constant here; a test
+//! of the load generator adds one.
 
-use serde::{Deserialize, Serialize};
+/// What a transport carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carries {
+    /// Bytes in order, without limits between them.
+    Streams,
+    /// Datagrams, each whole or not at all.
+    Datagrams,
+}
 
-/// How a relayed stream differs from one over the link itself.
-pub const TCP_DIFFERS: &str = "handshakes are not delayed; a loss delays the stream by a round trip, but slows down no \
-                               sender; a full queue stops the sender instead of dropping";
-/// How relayed datagrams differ from packets over the link itself.
-pub const UDP_DIFFERS: &str = "datagrams carry no marks of congestion; a damaged one does not arrive, as its checksum \
-                               is wrong";
-
-/// What is relayed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Transport {
-    /// Streams.
-    Tcp,
-    /// Datagrams.
-    Udp,
+/// A transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transport {
+    /// Its name in sentences and records.
+    pub name: &'static str,
+    /// What it carries.
+    pub carries: Carries,
+    /// Its number of IANA's protocol numbers, or of Linux's; 0 for the kernel's usual protocol of what it carries.
+    pub protocol: u16,
+    /// How what a relay carries of it differs from what crosses the link itself.
+    pub differs: &'static str,
 }
 
 impl Transport {
-    /// A relay of it, in words for the record.
-    pub fn relay(self) -> &'static str {
-        match self {
-            Self::Tcp => "relay of TCP",
-            Self::Udp => "relay of UDP",
-        }
-    }
+    /// The transmission control protocol.
+    pub const TCP: Self = Self {
+        name: "TCP",
+        carries: Carries::Streams,
+        protocol: 0,
+        differs: "handshakes are not delayed; a loss delays the stream by a round trip, but slows down no sender; a full \
+                  queue stops the sender instead of dropping",
+    };
 
-    /// How what is relayed differs from what crosses the link itself.
-    pub fn differs(self) -> &'static str {
-        match self {
-            Self::Tcp => TCP_DIFFERS,
-            Self::Udp => UDP_DIFFERS,
-        }
+    /// The user datagram protocol.
+    pub const UDP: Self = Self {
+        name: "UDP",
+        carries: Carries::Datagrams,
+        protocol: 0,
+        differs: "datagrams carry no marks of congestion; a damaged one does not arrive, as its checksum is wrong",
+    };
+
+    /// A relay of it, in words for the record.
+    pub fn relay(self) -> String {
+        format!("relay of {}", self.name)
     }
 }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use kendall_linkmodel::Transport;
 use kendall_record::Outcome;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -18,26 +19,54 @@ pub struct Wire {
     /// The server.
     pub to: SocketAddr,
     /// What carries the bytes.
-    pub transport: Transport,
+    pub kind: ConnectionKind,
     /// Whether one connection carries many requests, one after the other, or each request has its own.
     pub reuse: Reuse,
 }
 
-/// What carries the bytes of requests and answers.
+/// The kind of a connection: the transport that carries its bytes, and whether TLS secures it.
 #[derive(Clone, Debug)]
-pub enum Transport {
+pub struct ConnectionKind {
+    transport: Transport,
+    tls: Option<Tls>,
+}
+
+/// What a connection needs for TLS.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// Roots, protocol versions, and the protocols offered by ALPN.
+    pub config: Arc<ClientConfig>,
+    /// The name that the server's certificate must have.
+    pub name: ServerName<'static>,
+}
+
+impl ConnectionKind {
     /// A TCP connection, with Nagle's algorithm off.
-    Tcp,
-    /// TLS over TCP. Connecting and the handshake are part of the response time of a connection's first request.
-    Tls {
-        /// Roots, protocol versions, and the protocols offered by ALPN.
-        config: Arc<ClientConfig>,
-        /// Whom the server's certificate must name.
-        name: ServerName<'static>,
-    },
+    pub const TCP: Self = Self::plain(Transport::TCP);
     /// One datagram a request. A socket carries one request at a time and is replaced when one is given up, so that
     /// a late answer is not taken for that of the next.
-    Udp,
+    pub const UDP: Self = Self::plain(Transport::UDP);
+
+    /// Connections of a transport, not secured. Of streams, a request is written as soon as it is there; of datagrams, each request
+    /// is one.
+    pub const fn plain(transport: Transport) -> Self {
+        Self { transport, tls: None }
+    }
+
+    /// TLS over TCP. Connecting and the handshake are part of the response time of a connection's first request.
+    pub fn tls(config: Arc<ClientConfig>, name: ServerName<'static>) -> Self {
+        Self { transport: Transport::TCP, tls: Some(Tls { config, name }) }
+    }
+
+    /// The transport.
+    pub fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// What secures it, if anything.
+    pub fn security(&self) -> Option<&Tls> {
+        self.tls.as_ref()
+    }
 }
 
 /// Makes the dialogs of a workload's connections.

@@ -5,9 +5,9 @@ use std::panic::resume_unwind;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
+use kendall_linkmodel::Carries;
 use kendall_record::clock::now_ns;
 
-use crate::dialog::Transport;
 use crate::ledger::Ledger;
 use crate::plan::{Plan, Timing};
 use crate::poll::{Exchanges, Lines, SessionLines};
@@ -74,10 +74,12 @@ fn send(
             let lines = Exchanges::new(&wire, dialogs);
             send_over_sockets(ledger, lines, plan, cancel, &privileges)
         }
-        Route::Sessions(_, Transport::Udp, _) => Err(LoadError::SessionsOverDatagrams),
-        Route::Sessions(to, transport, sessions) => {
+        Route::Sessions(_, kind, _) if kind.transport().carries == Carries::Datagrams => {
+            Err(LoadError::SessionsOverDatagrams)
+        }
+        Route::Sessions(to, kind, sessions) => {
             let ledger = Ledger::over_sessions(plan, workload, sink, progress);
-            let lines = SessionLines::new(to, transport, sessions);
+            let lines = SessionLines::new(to, kind, sessions);
             send_over_sockets(ledger, lines, plan, cancel, &privileges)
         }
         Route::Tasks(connect) => {

@@ -28,7 +28,7 @@ mod timer;
 mod workload;
 
 pub use connection::{Connect, Connection, Exchange, LocalFuture, Stamps};
-pub use dialog::{AnswerRead, Dialog, Dialogs, Transport, UNREAD_AT_MOST_BYTES, Wire};
+pub use dialog::{AnswerRead, ConnectionKind, Dialog, Dialogs, Tls, UNREAD_AT_MOST_BYTES, Wire};
 pub use generator::{LoadError, run};
 pub use plan::{Plan, Timing};
 pub use progress::Progress;

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::connection::Connect;
-use crate::dialog::{Dialogs, Transport, Wire};
+use crate::dialog::{ConnectionKind, Dialogs, Wire};
 use crate::request::{Request, RequestClass};
 use crate::session::Sessions;
 
@@ -27,7 +27,7 @@ pub enum Route<'a> {
     /// precise way, and by far the cheapest.
     Bytes(Wire, &'a dyn Dialogs),
     /// Over the sessions of users, on sockets that the generator owns.
-    Sessions(SocketAddr, Transport, &'a dyn Sessions),
+    Sessions(SocketAddr, ConnectionKind, &'a dyn Sessions),
     /// Over connections that bring their own futures, for protocols whose libraries want a runtime.
     Tasks(&'a dyn Connect),
 }

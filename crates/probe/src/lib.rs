@@ -2,7 +2,7 @@
 //! threads sleep, what memory, files and connections do, and what the machine does besides; every 10 ms, from procfs,
 //! cgroups and sock_diag, for less than 1 % of a core. What cannot be read is absent and named, and never 0.
 //!
-//! [`Watch`] reads, [`Summary`] is what it saw, and [`bottleneck`] says what limits the server.
+//! [`Watch`] reads, and [`Summary`] is what it saw. What that says of the server is judged elsewhere.
 //!
 //! It starts no process, sends no signal and knows no system.
 //!
@@ -18,7 +18,6 @@
 //! # Ok::<(), kendall_probe::ProbeError>(())
 //! ```
 
-mod bottleneck;
 mod error;
 mod listener;
 mod pace;
@@ -31,9 +30,9 @@ mod summary;
 mod tally;
 mod thread;
 mod timeline;
+mod wait;
 mod watch;
 
-pub use bottleneck::{Bottleneck, GeneratorJudged, GeneratorLimit, LoadSeen, bottleneck};
 pub use error::ProbeError;
 pub use listener::listener;
 pub use profile::{DEFAULT_HZ, Profile, try_profile};
@@ -42,4 +41,5 @@ pub use sampler::{Children, Target};
 pub use summary::{Connections, Cost, Line, Lock, MachineUse, Places, Summary, ThreadUse, Timeline, Use};
 pub use thread::THREAD;
 pub use timeline::MOST_BINS;
+pub use wait::wait_for_end;
 pub use watch::{Config, Watch, Watched};

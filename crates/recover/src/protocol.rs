@@ -54,6 +54,15 @@ impl Dialect {
         }
     }
 
+    /// The dialect of this name.
+    ///
+    /// # Errors
+    /// Says which names there are.
+    pub fn named(name: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|dialect| dialect.name() == name);
+        known.ok_or_else(|| format!("must be course or with-id, not {name:?}"))
+    }
+
     /// How many bytes an answer has before its file.
     pub fn answer_head_bytes(self) -> usize {
         match self {

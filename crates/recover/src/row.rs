@@ -1,21 +1,19 @@
 //! File recovery as a row of the table of systems.
 
-use std::env;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
 
 use crate::search::Space;
+use crate::subcommands::SUBCOMMANDS;
 use crate::{
     Algorithm, Config, Dialect, FinderOptions, Options, Parameters, RecoverWorkload, SpoolOptions, Strategy,
     Words,
 };
-use kendall_digest::Engine;
 use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Servers};
-use kendall_system::{Home, Kind, LoadResult, Parameter, Serving, Settings, System};
+use kendall_system::{Home, Kind, LoadResult, Parameter, Serving, Settings, System, digest_engine};
 
 /// The row of this system.
 pub const ROW: System = System {
@@ -47,7 +45,7 @@ pub const ROW: System = System {
         Parameter {
             name: "protocol",
             help: PROTOCOL,
-            kind: Kind::Word(check_dialect),
+            kind: Kind::Word(|name| Dialect::named(name).map(drop)),
             default: Some("course"),
         },
         DICTIONARY,
@@ -73,7 +71,8 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "seen",
-            help: "most passwords, and keys, that are remembered; those asked for least recently go first",
+            help: "most passwords, and keys, that are remembered; those asked for least recently go first; with 1, every request \
+                   is searched for, also in a calibration, which asks for the same passwords many times",
             kind: Kind::Whole { least: 1, most: 100_000_000 },
             default: Some("65536"),
         },
@@ -152,13 +151,13 @@ pub const ROW: System = System {
         Parameter {
             name: "hash",
             help: "digest of the password that the client sends: sha1, or, as an extension, sha256 or md5",
-            kind: Kind::Word(|name| algorithm(name).map(drop)),
+            kind: Kind::Word(|name| Algorithm::named(name).map(drop)),
             default: Some("sha1"),
         },
         Parameter {
             name: "protocol",
             help: PROTOCOL,
-            kind: Kind::Word(check_dialect),
+            kind: Kind::Word(|name| Dialect::named(name).map(drop)),
             default: Some("course"),
         },
         DICTIONARY,
@@ -167,22 +166,23 @@ pub const ROW: System = System {
         let servers = u32::try_from(workers(server).get()).ok().and_then(Servers::new);
         (servers.expect("between 1 and 1024 workers"), discipline(server))
     },
-    transport: |_| Transport::Tcp,
+    transport: |_| Transport::TCP,
     load: |address, workload, seed| -> LoadResult {
         let whole = |name| workload.whole(name).expect("it has a default");
         let parameters = Parameters {
-            dialect: dialect(workload.word("protocol").expect("it has a default"))?,
+            dialect: Dialect::named(workload.word("protocol").expect("it has a default"))?,
             length: whole("length") as usize,
             dictionary_percent: workload.number("dictionary-percent").expect("it has a default"),
             words: words(workload)?,
             file_bytes: whole("file-bytes"),
             passwords: whole("passwords") as usize,
-            algorithm: algorithm(workload.word("hash").expect("it has a default"))?,
+            algorithm: Algorithm::named(workload.word("hash").expect("it has a default"))?,
         };
-        let workload = RecoverWorkload::new(address, &parameters, engine()?, seed);
+        let workload = RecoverWorkload::new(address, &parameters, digest_engine()?, seed);
         Ok(Box::new(workload.map_err(|error| error.to_string())?))
     },
     serve,
+    subcommands: SUBCOMMANDS,
 };
 
 const PROTOCOL: &str = "course, or with-id, in which each request and answer begins with a number; client and server must \
@@ -222,35 +222,13 @@ fn words(settings: &Settings) -> Result<Arc<Words>, String> {
     Ok(Arc::new(words))
 }
 
-/// The dialect of this name.
-///
-/// # Errors
-/// Says in words which there are.
-pub fn dialect(name: &str) -> Result<Dialect, String> {
-    let known = Dialect::ALL.into_iter().find(|dialect| dialect.name() == name);
-    known.ok_or_else(|| format!("must be course or with-id, not {name:?}"))
-}
-
-fn check_dialect(name: &str) -> Result<(), String> {
-    dialect(name).map(drop)
-}
-
-/// The digest of this name.
-///
-/// # Errors
-/// Says in words which there are.
-pub fn algorithm(name: &str) -> Result<Algorithm, String> {
-    let known = Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name);
-    known.ok_or_else(|| format!("must be sha1, sha256 or md5, not {name:?}"))
-}
-
 fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -> Result<(), String> {
     let whole = |name| server.whole(name).expect("it has a default");
     let mib = |name| whole(name) << 20;
     let count = |name| NonZeroUsize::new(whole(name) as usize).expect("it is at least 1");
     let word = |name| server.word(name).expect("it has a default");
     let masks = server.word("mask").unwrap_or_default().lines();
-    let usual = Options::new(listen, engine()?);
+    let usual = Options::new(listen, digest_engine()?);
     let finder = FinderOptions {
         strategy: word("strategy").parse().expect("its kind checked the strategy"),
         space: Space::new(word("charset"), masks).map_err(|error| error.to_string())?,
@@ -273,22 +251,11 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving)
             ..usual.service
         },
         finder,
-        dialect: dialect(word("protocol"))?,
+        dialect: Dialect::named(word("protocol"))?,
         key_entries: count("seen"),
         spool: SpoolOptions { folder: folder.unwrap_or_else(|| spool.folder.clone()), ..spool },
         most_file_bytes: mib("most-file"),
         trace: server.word("trace").map(PathBuf::from),
     };
     crate::serve(options, ready).map_err(|error| error.to_string())
-}
-
-/// The engine that the environment asks for, or the fastest.
-///
-/// # Errors
-/// Says in words why there is none of the name that the environment asks for.
-pub fn engine() -> Result<Engine, String> {
-    let forced = env::var(Engine::VARIABLE).ok();
-    let begun = Instant::now();
-    Engine::choose(forced.as_deref(), || begun.elapsed())
-        .map_err(|error| format!("{}: {error}", Engine::VARIABLE))
 }

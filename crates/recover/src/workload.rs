@@ -11,7 +11,9 @@ use std::thread;
 use bytes::Bytes;
 use kendall_digest::password::{md5, sha1, sha256};
 use kendall_digest::{Engine, pbkdf2};
-use kendall_load::{Body, Dialog, Dialogs, Request, RequestClass, Reuse, Route, Transport, Wire, Workload};
+use kendall_load::{
+    Body, ConnectionKind, Dialog, Dialogs, Request, RequestClass, Reuse, Route, Wire, Workload,
+};
 use kendall_stats::random::{Purpose, Rng, stream};
 use rand::{Rng as _, RngExt as _};
 
@@ -52,6 +54,15 @@ impl Algorithm {
             Self::Sha256 => "sha256",
             Self::Md5 => "md5",
         }
+    }
+
+    /// The digest of this name.
+    ///
+    /// # Errors
+    /// Says which names there are.
+    pub fn named(name: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|algorithm| algorithm.name() == name);
+        known.ok_or_else(|| format!("must be sha1, sha256 or md5, not {name:?}"))
     }
 
     /// The digest of a password.
@@ -250,7 +261,7 @@ impl Workload for RecoverWorkload {
     }
 
     fn route(&self) -> Route<'_> {
-        let wire = Wire { to: self.server, transport: Transport::Tcp, reuse: Reuse::Close };
+        let wire = Wire { to: self.server, kind: ConnectionKind::TCP, reuse: Reuse::Close };
         Route::Bytes(wire, self)
     }
 }

@@ -3,6 +3,7 @@
 //! The analysis (`kendall_analysis::Report`) is drawn three ways: a [`terminal`] table, one self-contained HTML page ([`page`]) and
 //! pictures for a paper ([`paper`]). This crate computes no answers, judges nothing: every number and every sentence
 //! on its pages comes from the analysis. Only [`export`] reads records, to write the requests in the formats of other tools.
+//! It writes pages, pictures and exports, and nothing that any program reads back.
 
 mod chart;
 pub mod export;
@@ -10,6 +11,7 @@ pub mod figure;
 pub mod flame;
 mod load;
 mod page;
+mod page_file;
 mod paper;
 pub mod picture;
 mod plot;
@@ -21,8 +23,9 @@ pub mod terminal;
 pub mod trial_view;
 pub mod versus;
 
-pub use load::{LoadPage, load_figures, load_page};
+pub use load::{load_figures, load_page, load_text};
 pub use page::{page, page_figures};
+pub use page_file::{PageError, analyse_into_page, write_load_page, write_page};
 pub use paper::paper;
 #[cfg(feature = "png")]
 pub use paper::{Painter, PngError};

@@ -1,45 +1,84 @@
-//! The page of a single load: who limited it, the three times, what passed along time.
-//!
-//! The figures are drawn here; the words and the tables of numbers come from whoever printed the same on the terminal.
+//! A single load: its page, and the same words on the terminal. Who limited it, the three times, what passed along time.
 
 mod figures;
+mod text;
+mod words;
 
 use askama::Template;
-use kendall_analysis::Table;
+use kendall_analysis::{ResourceRecord, Table, TrialResult};
 use kendall_evidence::streamed::Streamed;
 
 use crate::figure::{Figure, Named};
 use crate::resources::{OneServer, Watched};
+use crate::terminal::percent;
+use words::{asked, checks, correlated, rates, recorded, score_in_words, sentences, times, without_answer};
+
+pub use text::load_text;
 
 /// What the page of a load shows.
 #[derive(Clone, Debug)]
-pub struct LoadPage<'a> {
+struct LoadPage<'a> {
     /// What was loaded.
-    pub target: String,
+    target: String,
     /// When it began, in UTC.
-    pub started_utc: String,
+    started_utc: String,
     /// Who limited it, as a sentence.
-    pub headline: String,
+    headline: String,
     /// What else is to be said first: how many requests, how they ended, whether the rate is more than the system bears.
-    pub sentences: Vec<String>,
+    sentences: Vec<String>,
     /// Every reason to doubt it, as sentences.
-    pub doubts: Vec<String>,
+    doubts: Vec<String>,
     /// The three times, as a table.
-    pub times: Table,
+    times: Table,
     /// Rates and shares: what, and its value.
-    pub rates: Vec<(String, String)>,
+    rates: Vec<(String, String)>,
     /// What the generator was asked, and what was found.
-    pub checks: Table,
+    checks: Table,
     /// What clients saw; `None` where nothing was answered.
-    pub seen: Option<&'a Streamed>,
+    seen: Option<&'a Streamed>,
     /// What was seen of the server, if it was watched.
-    pub watched: Option<Watched<'a>>,
+    watched: Option<Watched<'a>>,
     /// The command that runs it again.
-    pub command: String,
+    command: String,
+}
+
+impl<'a> LoadPage<'a> {
+    fn of(found: &'a TrialResult) -> Self {
+        let mut rates = found.seen.iter().flat_map(|seen| rates(found, seen)).collect::<Vec<_>>();
+        if let Some(score) = &found.score {
+            rates.push(("right answers".into(), percent(score.right)));
+            rates.push(("score".into(), score_in_words(score)));
+        }
+        let mut sentences = sentences(found);
+        sentences.extend(asked(found));
+        let mut doubts: Vec<String> = found.verdict.doubts.iter().map(|doubt| format!("{doubt}.")).collect();
+        doubts.extend(without_answer(found));
+        doubts.extend(found.seen.iter().flat_map(correlated));
+        Self {
+            target: recorded(&found.target).into(),
+            started_utc: recorded(&found.started_utc).into(),
+            headline: found.verdict.headline(),
+            sentences,
+            doubts,
+            times: found.seen.as_ref().map(times).unwrap_or_default(),
+            rates,
+            checks: checks(found),
+            seen: found.seen.as_ref(),
+            watched: found.resources.as_ref().map(watched),
+            command: recorded(&found.again).into(),
+        }
+    }
+}
+
+/// What was seen of a server that was watched.
+fn watched(seen: &ResourceRecord) -> Watched<'_> {
+    let ResourceRecord { summary, limit, profile, .. } = seen;
+    Watched { summary, limit: limit.as_ref(), profile: profile.as_ref() }
 }
 
 /// The page of a load, as HTML: self-contained, and it reads without script.
-pub fn load_page(page: &LoadPage<'_>) -> String {
+pub fn load_page(found: &TrialResult) -> String {
+    let page = &LoadPage::of(found);
     let figures = page.seen.map(|seen| (figures::along_time(seen), figures::quantiles(seen)));
     let (along_time, quantiles) = figures.unzip();
     let style = concat!(include_str!("../templates/page.css"), include_str!("../templates/figure.css"));
@@ -49,7 +88,8 @@ pub fn load_page(page: &LoadPage<'_>) -> String {
 }
 
 /// The figures of that page that have something to show.
-pub fn load_figures(page: &LoadPage<'_>) -> Vec<Named> {
+pub fn load_figures(found: &TrialResult) -> Vec<Named> {
+    let page = LoadPage::of(found);
     let cores = page.watched.as_ref().and_then(|watched| OneServer::of(watched).over_time);
     let figures = [
         ("along-time", page.seen.map(figures::along_time)),

@@ -5,8 +5,9 @@ mod text;
 use text::bytes;
 pub use text::{profile_text, text};
 
+use kendall_analysis::Bottleneck;
 use kendall_analysis::Table;
-use kendall_probe::{Bottleneck, Profile, Summary, Use};
+use kendall_probe::{Profile, Summary, Use};
 
 use crate::figure::{self, Figure};
 use crate::flame;

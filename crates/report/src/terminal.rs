@@ -341,3 +341,20 @@ fn clean(text: &str) -> String {
 fn line(out: &mut String, text: &str) {
     writeln!(out, "{text}").expect("writing to a string never fails");
 }
+
+/// A share in per cent to three digits, never rounded up to all.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    match significant(percent, 3).as_str() {
+        "100" if percent < 100.0 => "just under 100 %".to_owned(),
+        text => format!("{text} %"),
+    }
+}
+
+/// A number with its interval.
+pub fn with_interval(estimate: Estimate, value: impl Fn(f64) -> String) -> String {
+    match estimate.interval {
+        Some((low, high)) => format!("{} [{}, {}]", value(estimate.value), value(low), value(high)),
+        None => value(estimate.value),
+    }
+}

@@ -24,7 +24,7 @@ pub use kendall_service::{Config, ServiceError};
 pub use memory::{Answers, Memory};
 pub use options::{Execution, Options, Sharing, UnknownName};
 pub use process::{SEARCH_ONE, search_one};
-pub use row::{ROW, engine};
+pub use row::ROW;
 pub use search::Key;
 pub use server::{Reverse, bind, serve};
 pub use workload::{ParameterError, Parameters, ReverseWorkload};

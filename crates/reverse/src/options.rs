@@ -94,7 +94,7 @@ pub struct Options {
     pub engine: Engine,
     /// Whether a graphics card searches, too. It joins the threads of [`Execution::SharedChunks`] only.
     pub device: Device,
-    /// With a process per request, the program to run: it calls [`crate::search_one`].
+    /// With a process per request, the program to run: it has the subcommand [`crate::SEARCH_ONE`] of this system.
     pub program: PathBuf,
     /// With a process per request, the most processes at a time; further requests wait.
     pub max_processes: NonZeroUsize,

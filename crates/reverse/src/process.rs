@@ -17,8 +17,10 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::protocol::{REQUEST_BYTES, Request};
 use crate::search::Key;
 
-/// The argument with which the program is called.
+/// The subcommand of this system by which the program searches.
 pub const SEARCH_ONE: &str = "search-one";
+/// The name of this system, which stands before its subcommands.
+pub(crate) const SYSTEM: &str = "reverse";
 /// How long the server waits before it looks whether the client is still there.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// The server's process id.
@@ -72,7 +74,7 @@ impl Process {
     /// Starts the program on a request.
     pub(crate) fn start(program: &Path, engine: Engine, key: Key) -> io::Result<Self> {
         let mut child = Command::new(program)
-            .arg(SEARCH_ONE)
+            .args([SYSTEM, SEARCH_ONE])
             .env(Engine::VARIABLE, engine.name())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -1,21 +1,21 @@
 //! Hash reversal as a row of the table of systems.
 
-use std::env;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::thread;
-use std::time::Instant;
 
+use crate::process::{SEARCH_ONE, SYSTEM, search_one};
 use crate::{Config, Execution, Memory, Options, Parameters, ReverseWorkload, Sharing, UnknownName};
-use kendall_digest::Engine;
 use kendall_digest::gpu::Device;
 use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Servers};
-use kendall_system::{Home, Kind, Parameter, Serving, Settings, System};
+use kendall_system::{
+    Caller, Ended, Home, Kind, Parameter, Serving, Settings, Subcommand, Subcommands, System, digest_engine,
+};
 
 /// The row of this system.
 pub const ROW: System = System {
-    name: "reverse",
+    name: SYSTEM,
     about: "finds the 64-bit integer behind a SHA-256 digest, by search within a range",
     default_port: 5003,
     home: Home::Here,
@@ -102,7 +102,7 @@ pub const ROW: System = System {
         },
     ],
     station,
-    transport: |_| Transport::Tcp,
+    transport: |_| Transport::TCP,
     load: |address, workload, seed| {
         let parameters = Parameters {
             difficulty: workload.whole("difficulty").expect("difficulty has a default"),
@@ -114,6 +114,24 @@ pub const ROW: System = System {
         Ok(Box::new(workload))
     },
     serve,
+    subcommands: Subcommands {
+        about: "Search for one request",
+        all: &[Subcommand {
+            name: SEARCH_ONE,
+            about: "Search for the request on standard input, and write the answer to standard output",
+            arguments: &[],
+            options: &[],
+            caller: Caller::Server,
+            run: |_, console| {
+                let engine = digest_engine()?;
+                let mut answer = Vec::new();
+                search_one(engine, console.input(), &mut answer).map_err(|error| error.to_string())?;
+                let out = console.output();
+                out.write_all(&answer).and_then(|()| out.flush()).map_err(|error| error.to_string())?;
+                Ok(Ended::Done)
+            },
+        }],
+    },
 };
 
 /// How a server is laid on threads.
@@ -145,20 +163,9 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving)
         sharing: word(server, "sharing"),
         device: word(server, "device"),
         max_processes: count("max-processes"),
-        ..Options::new(listen, engine()?)
+        ..Options::new(listen, digest_engine()?)
     };
     crate::serve(options, ready).map_err(|error| error.to_string())
-}
-
-/// The engine that the environment asks for, or the fastest.
-///
-/// # Errors
-/// Says in words why there is none of the name that the environment asks for.
-pub fn engine() -> Result<Engine, String> {
-    let forced = env::var(Engine::VARIABLE).ok();
-    let begun = Instant::now();
-    Engine::choose(forced.as_deref(), || begun.elapsed())
-        .map_err(|error| format!("{}: {error}", Engine::VARIABLE))
 }
 
 /// A word that its kind has checked.

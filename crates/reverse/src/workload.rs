@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use kendall_load::{
-    Dialog, Dialogs, Request as LoadRequest, RequestClass, Reuse, Route, Transport, Wire, Workload,
+    ConnectionKind, Dialog, Dialogs, Request as LoadRequest, RequestClass, Reuse, Route, Wire, Workload,
 };
 use kendall_station::Law;
 use kendall_stats::random::{Purpose, Rng, stream};
@@ -172,7 +172,7 @@ impl Workload for ReverseWorkload {
     }
 
     fn route(&self) -> Route<'_> {
-        let wire = Wire { to: self.server, transport: Transport::Tcp, reuse: Reuse::Close };
+        let wire = Wire { to: self.server, kind: ConnectionKind::TCP, reuse: Reuse::Close };
         Route::Bytes(wire, self)
     }
 }

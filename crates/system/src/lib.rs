@@ -1,13 +1,20 @@
-//! What a system is to the laboratory: one row, with its name, its parameters, how it is served and what loads it.
+//! What a system is to the laboratory: one row, with its name, its parameters, how it is served, what loads it, and the
+//! subcommands that it brings to the command line.
 //!
 //! A system's crate brings its own [`System`], and the command line lists them. Nothing here reads a file or opens a socket.
 
+mod document;
+mod engine;
 mod law;
 mod parameter;
 mod row;
 mod settings;
+mod subcommand;
 
+pub use document::{chapter, parameter_table, readme_rows, system_rows};
+pub use engine::digest_engine;
 pub use law::{law_kind, named_law};
 pub use parameter::{Kind, Parameter, Value, nearest, read_time};
 pub use row::{COMMAND, Home, LoadResult, Serving, System, URL};
 pub use settings::Settings;
+pub use subcommand::{Caller, Console, Ended, Subcommand, Subcommands, Transfer};

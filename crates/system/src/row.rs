@@ -9,6 +9,7 @@ use kendall_station::{Discipline, Servers};
 
 use crate::parameter::Parameter;
 use crate::settings::Settings;
+use crate::subcommand::Subcommands;
 
 /// A workload, or in words why the settings make none.
 pub type LoadResult = Result<Box<dyn Workload>, String>;
@@ -18,7 +19,7 @@ pub type LoadResult = Result<Box<dyn Workload>, String>;
 pub struct System {
     /// Its name: that of `kendall serve NAME`, of `[system] name`, and of its URLs' scheme.
     pub name: &'static str,
-    /// What it does, in a few words.
+    /// What its server does, in a few words that complete the sentence "NAME …".
     pub about: &'static str,
     /// The port its URLs mean where they name none.
     pub default_port: u16,
@@ -36,6 +37,8 @@ pub struct System {
     pub load: fn(SocketAddr, &Settings, u64) -> LoadResult,
     /// Serves it until a signal asks to stop, or says in words why it cannot.
     pub serve: fn(&Settings, Serving) -> Result<(), String>,
+    /// What it offers at the terminal besides: `kendall NAME SUBCOMMAND`.
+    pub subcommands: Subcommands,
 }
 
 /// Whose a system is.

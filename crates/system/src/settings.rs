@@ -76,6 +76,11 @@ impl Settings {
         }
     }
 
+    /// Whether a switch is set, and on.
+    pub fn is_on(&self, name: &str) -> bool {
+        self.word(name) == Some("on")
+    }
+
     /// A word, if it is set.
     pub fn word(&self, name: &str) -> Option<&str> {
         match self.get(name)? {

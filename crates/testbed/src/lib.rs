@@ -1,10 +1,13 @@
-//! What integration tests share: servers that run while a test does, programs on free ports, and the rule for peers that are
+//! What integration tests share: servers that run while a test does, programs on free ports, a browser, and the rule for peers that are
 //! not installed.
 //!
 //! For tests only: it panics where a test has to fail. It uses no other crate of the workspace, so every crate's tests may use
 //! it.
 
+mod again;
 mod alone;
+#[cfg(feature = "browser")]
+pub mod browser;
 mod program;
 mod running;
 mod waiting;
@@ -13,6 +16,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+pub use again::Again;
 pub use alone::alone;
 pub use program::{Program, free_port};
 pub use running::Running;

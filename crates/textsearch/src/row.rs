@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::thread::available_parallelism;
 
 use crate::protocol::Dialect;
+use crate::subcommands::SUBCOMMANDS;
 use crate::workload::{MOST_PATTERNS, Mix, Parameters, Requests, TextSearchWorkload, Wrapping};
 use crate::{
     Alphabet, Backtracking, Config, Form, Generate, Layout, Matching, OpenOptions, Options, Semantics, Size,
@@ -79,7 +80,8 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "threads",
-            help: "threads that search at most; those that no request occupies help the others; as many as cores if left out",
+            help: "threads that search at most; those that no request occupies help the others; with 1, a \
+                   request has one core, as models of a station with one server take it; as many as cores if left out",
             kind: Kind::Whole { least: 1, most: 1024 },
             default: None,
         },
@@ -143,14 +145,15 @@ pub const ROW: System = System {
     workload: &[
         Parameter {
             name: "mix",
-            help: "families that patterns are drawn from, with weights, as in literal=4,class=1: literal, alternation, class, \
-                   anchored, ignoring-case, none, all",
+            help: "families that patterns are drawn from, with weights, as in literal=4,class=1: literal (two words), \
+                   alternation (three times two words), class (letters between two words), anchored (two words at the \
+                   beginning), ignoring-case, none (nothing matches), all (everything does); each is a class of the report",
             kind: Kind::Word(check::<Mix>),
             default: Some("literal"),
         },
         Parameter {
             name: "patterns",
-            help: "how many different requests there are",
+            help: "how many different requests there are; each has its pattern and its types drawn once",
             kind: Kind::Whole { least: 1, most: MOST_PATTERNS as u64 },
             default: Some("1000"),
         },
@@ -202,7 +205,7 @@ pub const ROW: System = System {
         let servers = Servers::new(u32::try_from(workers(server).get()).expect("at most 1024, or the cores"));
         (servers.expect("at least one worker"), word(server, "discipline"))
     },
-    transport: |_| Transport::Tcp,
+    transport: |_| Transport::TCP,
     load: |address, workload, seed| {
         let parameters = parameters(workload);
         let workload =
@@ -210,6 +213,7 @@ pub const ROW: System = System {
         Ok(Box::new(workload))
     },
     serve,
+    subcommands: SUBCOMMANDS,
 };
 
 const IS_SET: &str = "it has a default, and its kind checked it";
@@ -221,7 +225,7 @@ fn parameters(workload: &Settings) -> Parameters {
         None => Requests::Drawn {
             patterns: whole("patterns") as usize,
             mix: word(workload, "mix"),
-            wrapping: if is_on(workload, "wrapped") { Wrapping::Wrapped } else { Wrapping::Bare },
+            wrapping: if workload.is_on("wrapped") { Wrapping::Wrapped } else { Wrapping::Bare },
             types_asked: whole("types-asked") as u32,
             types: whole("types") as u32,
         },
@@ -261,8 +265,8 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving)
         dialect: word(server, "protocol"),
         semantics: Semantics {
             matching: word(server, "match"),
-            alphabet: if is_on(server, "unicode") { Alphabet::Unicode } else { Alphabet::Ascii },
-            backtracking: backtracking(server.whole("backtracking").map(|steps| steps as u32)),
+            alphabet: if server.is_on("unicode") { Alphabet::Unicode } else { Alphabet::Ascii },
+            backtracking: Backtracking::of(server.whole("backtracking")),
             ..Semantics::default()
         },
         form: word(server, "answer"),
@@ -273,11 +277,6 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving)
         ..usual
     };
     crate::serve(&options, ready).map_err(|error| error.to_string())
-}
-
-/// How patterns that automata cannot do are treated, where this many steps are allowed, or none.
-pub fn backtracking(steps: Option<u32>) -> Backtracking {
-    steps.map_or(Backtracking::Refuse, |steps| Backtracking::Within { steps })
 }
 
 /// The file that is named, or made.
@@ -309,10 +308,6 @@ fn caches() -> PathBuf {
     absolute("XDG_CACHE_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
         .unwrap_or_else(env::temp_dir)
-}
-
-fn is_on(settings: &Settings, name: &str) -> bool {
-    settings.word(name) == Some("on")
 }
 
 fn reuse(name: &str) -> Result<Reuse, String> {

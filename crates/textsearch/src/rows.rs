@@ -43,6 +43,12 @@ impl Rows {
         Self { search, form, part: 0, lines: None }
     }
 
+    /// Blocks until the part that [`read`](Self::read) waits for is done, the search ended early, or a part was given back and a
+    /// thread must take it.
+    pub fn wait(&self) {
+        self.search.wait_for_part(self.part);
+    }
+
     /// Appends rows, each ended by a line feed, until `out` has so many bytes at least. It goes over that by no more than a row.
     pub fn read(&mut self, out: &mut Vec<u8>, until_bytes: usize) -> Reading {
         loop {

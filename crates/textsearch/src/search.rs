@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,8 @@ pub struct Search {
     /// Parts that were taken and not done, and whether there are any.
     given_back: Mutex<Vec<usize>>,
     has_given_back: AtomicBool,
+    /// Signalled, under the lock of the parts, whenever a part is done or given back and when the search ends early.
+    changed: Condvar,
     finished: AtomicUsize,
     rows: AtomicU64,
     /// The requests that want it; [`CLOSED`] once the last has left.
@@ -110,6 +112,7 @@ impl Search {
             next: AtomicUsize::new(0),
             given_back: Mutex::default(),
             has_given_back: AtomicBool::new(false),
+            changed: Condvar::new(),
             finished: AtomicUsize::new(0),
             rows: AtomicU64::new(0),
             wanted: AtomicUsize::new(0),
@@ -137,6 +140,7 @@ impl Search {
                     self.rows.fetch_add(found.rows(block, self.query.kinds()), Ordering::Relaxed);
                     let _ = slot.set(found);
                     self.finished.fetch_add(1, Ordering::Release);
+                    self.signal(&self.lock());
                 }
                 Ok(None) => {
                     self.give_back(part);
@@ -188,7 +192,23 @@ impl Search {
         if !self.is_cancelled() {
             given_back.push(part);
             self.has_given_back.store(true, Ordering::Release);
+            self.signal(&given_back);
         }
+    }
+
+    /// Wakes the threads that wait for a part. They check under the lock, so that none misses the change.
+    fn signal(&self, _locked: &MutexGuard<'_, Vec<usize>>) {
+        self.changed.notify_all();
+    }
+
+    /// Blocks until a part is done, the search ended early, or a part was given back and no other thread may take it.
+    pub(crate) fn wait_for_part(&self, part: usize) {
+        let waits = |given_back: &mut Vec<usize>| {
+            let ended = self.failure().is_some() || self.is_cancelled();
+            !ended && given_back.is_empty() && self.part_done(part).is_none()
+        };
+        let parts = self.changed.wait_while(self.lock(), waits);
+        drop(parts.expect("no thread panics while it holds the parts"));
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<usize>> {
@@ -228,6 +248,7 @@ impl Search {
         let mut given_back = self.lock();
         given_back.clear();
         self.has_given_back.store(false, Ordering::Release);
+        self.signal(&given_back);
     }
 
     /// Whether it was cancelled.

@@ -33,6 +33,14 @@ pub enum Backtracking {
     },
 }
 
+impl Backtracking {
+    /// With this number of steps at most, or refused.
+    pub fn of(steps: Option<u64>) -> Self {
+        let within = |steps| Self::Within { steps: u32::try_from(steps).unwrap_or(u32::MAX) };
+        steps.map_or(Self::Refuse, within)
+    }
+}
+
 /// What patterns mean, and how large they may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Semantics {

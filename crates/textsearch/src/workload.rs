@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use kendall_load::{Dialog, Dialogs, Request, RequestClass, Reuse, Route, Transport, Wire, Workload};
+use kendall_load::{ConnectionKind, Dialog, Dialogs, Request, RequestClass, Reuse, Route, Wire, Workload};
 use kendall_stats::random::{Purpose, stream, unit};
 
 use crate::client::Client;
@@ -196,7 +196,7 @@ impl Workload for TextSearchWorkload {
     }
 
     fn route(&self) -> Route<'_> {
-        let wire = Wire { to: self.server, transport: Transport::Tcp, reuse: self.reuse };
+        let wire = Wire { to: self.server, kind: ConnectionKind::TCP, reuse: self.reuse };
         Route::Bytes(wire, self)
     }
 }

@@ -47,7 +47,6 @@ pub use network::{NetworkFormula, NoNetworkFormula, NodeFormula, closed_network,
 use premises::{poisson_rate, stable, summary};
 pub use sizing::{load_for_loss, servers_for_loss, servers_for_p_wait, servers_for_response};
 use solution::Solution;
-use tails::Tails;
 
 /// Why queueing theory has no answer for a station, and what to do instead.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -239,14 +238,12 @@ pub fn sharing_response_s(rate_per_s: f64, service_s: f64, size_s: f64) -> Resul
 /// # Errors
 /// As [`formula`]; also for service that is not exponential and for stations of limited room.
 pub fn number_at_least(station: &Station, n: u64) -> Result<f64, NoFormula> {
-    match solve(station)?.tails {
-        Tails::Many(many) => Ok(many.number_at_least(n)),
-        Tails::Means => Err(NoFormula::OnlyMeans),
-        _ => Err(NoFormula::NeedsExponential {
-            law: station.service_overall().name(),
-            servers: station.servers.get(),
-        }),
-    }
+    let tails = solve(station)?.tails;
+    let known = tails.known().ok_or(NoFormula::OnlyMeans)?;
+    known.number_at_least(n).ok_or_else(|| NoFormula::NeedsExponential {
+        law: station.service_overall().name(),
+        servers: station.servers.get(),
+    })
 }
 
 /// By which theorem the formula of an open stream holds for sessions, and what it takes for granted.

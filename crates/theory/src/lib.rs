@@ -9,6 +9,7 @@
 //! This crate reads no clock, does no I/O, and knows nothing of rows or records. No formula subtracts where it can
 //! add: sums are of positive terms, in the log domain where they are large.
 
+mod approximations;
 pub mod batch;
 pub mod closed;
 mod formula;
@@ -16,6 +17,7 @@ mod plan;
 pub mod scalability;
 mod sweep;
 
+pub use approximations::{Approximation, approximations};
 pub use formula::{
     Engset, NetworkFormula, NoFormula, NoNetworkFormula, NodeFormula, Split, TwoMoments, closed_network,
     engset, erlang_b, erlang_c, fork_join_response_s, formula, load_for_loss, network_formula,

@@ -1,12 +1,13 @@
 //! The live page: a list of runs, each run as it happens, its report and its files, and a comparison of any two.
 //!
 //! It reads what runs leave in their folders, among it what they say of themselves while they go on, so any run that any
-//! terminal has begun can be watched, and this program can be stopped and started at any time. It measures nothing and computes
-//! no answer: writing a report and comparing runs are handed in ([`Site`]).
+//! terminal has begun can be watched, and this program can be stopped and started at any time. It measures nothing: reports and
+//! comparisons are those of the analysis, drawn as the command line draws them.
 //!
 //! Nothing comes from a network but the requests of browsers: scripts and styles are within. Each bound on what a client can
 //! ask for stands with what it bounds.
 
+mod analysis;
 mod children;
 mod door;
 mod error;
@@ -22,16 +23,16 @@ mod server;
 mod site;
 mod watch;
 
-use std::fmt;
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kendall_evidence::compare::{Comparison, Terms};
+use kendall_system::System;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch as channel;
 
+use crate::analysis::Analysis;
 use crate::door::{Door, LEAST_TOKEN};
 use crate::id::{HERE, RunId};
 
@@ -40,7 +41,8 @@ pub use error::WebError;
 /// Bytes of chance in a token that is drawn.
 const TOKEN_BYTES: usize = 24;
 
-/// What is served, and what others do for it.
+/// What is served.
+#[derive(Debug)]
 pub struct Site {
     /// The folder that holds results.
     pub results: PathBuf,
@@ -50,36 +52,8 @@ pub struct Site {
     pub token: Option<String>,
     /// The program that takes up runs: `PROGRAM run --resume FOLDER`.
     pub program: PathBuf,
-    /// Writes `report.html` of the run in a folder, or says why not.
-    pub write_report: Box<WriteReport>,
-    /// Compares runs, each with a name and its folder, or says why not.
-    pub compare: Box<CompareRuns>,
-}
-
-/// Writes the report of the run in a folder.
-pub type WriteReport = dyn Fn(&Path) -> Result<(), String> + Send + Sync;
-
-/// Compares runs, the first with all others.
-pub type CompareRuns = dyn Fn(&[(String, PathBuf)]) -> Result<Compared, String> + Send + Sync;
-
-impl fmt::Debug for Site {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Site")
-            .field("results", &self.results)
-            .field("listen", &self.listen)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Runs that were compared.
-#[derive(Clone, Debug)]
-pub struct Compared {
-    /// What was found.
-    pub comparison: Comparison,
-    /// On which terms.
-    pub terms: Terms,
-    /// What was left out, and why, a sentence each without its full stop.
-    pub left_out: Vec<String>,
+    /// The systems that runs can be of.
+    pub systems: &'static [System],
 }
 
 /// How long a site is served.
@@ -98,6 +72,7 @@ pub struct Server {
     address: SocketAddr,
     token: Option<String>,
     site: Site,
+    analysis: Analysis,
 }
 
 impl Server {
@@ -124,7 +99,8 @@ impl Server {
             None if !address.ip().is_loopback() => Some(drawn_token()?),
             token => token,
         };
-        Ok(Self { listener, address, token, site })
+        let analysis = Analysis::of(site.systems);
+        Ok(Self { listener, address, token, site, analysis })
     }
 
     /// The address of the list of runs, with the token if one is asked for.
@@ -185,7 +161,7 @@ impl Server {
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener).map_err(WebError::Runtime)?;
             let (leaving, left) = channel::channel(false);
-            let pages = site::pages(self.site, Door::new(self.address, self.token), left);
+            let pages = site::pages(self.site, self.analysis, Door::new(self.address, self.token), left);
             server::serve(listener, pages, stop, leaving).await;
             Ok(())
         });

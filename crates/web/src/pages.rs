@@ -9,7 +9,7 @@ use kendall_analysis::versus::{self, Tabled};
 use kendall_report::versus::shift;
 use kendall_stats::number::{NONE, significant, time};
 
-use crate::Compared;
+use crate::analysis::Compared;
 use crate::files::RunFiles;
 use crate::id::{RunId, encoded};
 use crate::run::Run;

@@ -15,6 +15,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_blocking;
 
 use crate::Site;
+use crate::analysis::Analysis;
 use crate::children::{ActionError, Children, stop};
 use crate::door::{Door, Entry};
 use crate::events::{MOST_WATCHERS, events};
@@ -38,6 +39,7 @@ const MOST_OFFERED: usize = 200;
 /// What all requests share.
 struct House {
     site: Site,
+    analysis: Analysis,
     runs: Arc<Runs>,
     pictures: Arc<Pictures>,
     watchers: Arc<Watchers>,
@@ -52,7 +54,7 @@ struct House {
 type Here = Shared<Arc<House>>;
 
 /// All pages of a site, behind its door.
-pub(crate) fn pages(site: Site, door: Door, leaving: watch::Receiver<bool>) -> Router {
+pub(crate) fn pages(site: Site, analysis: Analysis, door: Door, leaving: watch::Receiver<bool>) -> Router {
     let house = House {
         runs: Arc::new(Runs::new(site.results.clone())),
         pictures: Arc::new(Pictures::new()),
@@ -63,6 +65,7 @@ pub(crate) fn pages(site: Site, door: Door, leaving: watch::Receiver<bool>) -> R
         leaving,
         build: build(),
         site,
+        analysis,
     };
     Router::new()
         .route("/", get(list))
@@ -262,7 +265,7 @@ async fn compare(Shared(house): Here, Query(pairs): Pairs) -> Result<Response, R
         return house.html(&ComparePage::empty(&house.build, sides, known, Some(why)));
     }
     let shared = Arc::clone(&house);
-    let compared = house.heavy.work(move || (shared.site.compare)(&named)).await;
+    let compared = house.heavy.work(move || (shared.analysis.compare)(&named)).await;
     let page = |why| ComparePage::empty(&house.build, sides.clone(), known.clone(), why);
     match compared {
         Ok(compared) => house.html(&page(None).with(&compared)),
@@ -323,7 +326,7 @@ impl House {
         let house = Arc::clone(self);
         let written = self.heavy.work(move || {
             // Whoever had it written meanwhile has done so for all.
-            if is_new(&folder) { Ok(()) } else { (house.site.write_report)(&folder) }
+            if is_new(&folder) { Ok(()) } else { (house.analysis.write_report)(&folder) }
         });
         written.await.map_err(|error| match error {
             HeavyError::Failed(why) => self.refusal(StatusCode::NOT_FOUND, "There is no report yet", &why),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use kendall_experiment::Measure;
 use kendall_station::Estimate;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,6 @@ use crate::ratio::{ALIKE, measured_ratio, ratio_cell};
 use crate::report::Report;
 use crate::report::factor::{Factor, FactorKind, words};
 use crate::report::point::Point;
-use crate::report::published::Measure;
 
 /// So many levels are compared with the first; those that differ most from it.
 const MOST: usize = 2;

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use kendall_evidence::check;
-use kendall_probe::Bottleneck;
 use kendall_station::Estimate;
 use kendall_stats::number::{few, percent, significant, time, time_with_interval};
 use serde::{Deserialize, Serialize};
 
+use crate::bottleneck::Bottleneck;
 use crate::finding::contrast::Contrast;
 use crate::finding::reason::{Answers, PredictedBy, Reason, Trend};
 use crate::finding::severity::{self, Severity};

@@ -104,6 +104,11 @@ impl fmt::Display for Doubt {
                     "{count} requests were given up unsent, because too many waited for a connection already"
                 )
             }
+            // Without its figures, so that all trials of a run say it once.
+            Self::Crowding(_) => f.write_str(
+                "the generator used more of a full machine than the server; use a machine with more cores, or another one for the \
+                 load",
+            ),
             Self::Unanswered { count } => {
                 write!(
                     f,

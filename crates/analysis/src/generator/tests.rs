@@ -5,7 +5,7 @@ use kendall_stats::random::{Purpose, stream};
 use super::*;
 
 /// A run of 5,000 requests per second for 10 s about which nothing is wrong.
-fn clean(gap: &Law) -> RunSummary {
+pub(super) fn clean(gap: &Law) -> RunSummary {
     let mut rng = stream(1, Purpose::Trial, 0);
     let gaps_ns = (0..4096).map(|_| (gap.sample(&mut rng) * 1e9) as u64).collect();
     let dispersion =
@@ -40,11 +40,16 @@ fn clean(gap: &Law) -> RunSummary {
     }
 }
 
-fn poisson() -> Arrivals {
+/// The verdict on a run that was not watched.
+fn judge(run: &RunSummary, arrivals: &Arrivals) -> GeneratorVerdict {
+    super::judge(run, arrivals, None)
+}
+
+pub(super) fn poisson() -> Arrivals {
     Arrivals::poisson(5000.0)
 }
 
-fn exponential() -> Law {
+pub(super) fn exponential() -> Law {
     Law::Exponential { mean_s: 2e-4 }
 }
 
@@ -175,7 +180,7 @@ fn what_the_server_leaves_open_is_a_doubt() {
     assert_eq!(verdict.trust, Trust::Doubtful);
 }
 
-fn sighting(value_s: f64, spread: f64) -> Sighting {
+pub(super) fn sighting(value_s: f64, spread: f64) -> Sighting {
     let interval = Some((value_s * (1.0 - spread), value_s * (1.0 + spread)));
     Sighting {
         achieved_share: 1.0,

@@ -1,5 +1,6 @@
-//! Figures that others published, as the laboratory hands them in, and what they measure.
+//! Figures that others published, and what was measured beside them.
 
+use kendall_experiment::Measure;
 use kendall_station::Estimate;
 use serde::{Deserialize, Serialize};
 
@@ -30,110 +31,35 @@ pub struct PublishedRow {
     pub value: f64,
 }
 
-/// What a published figure measures.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "what")]
-pub enum Measure {
-    /// The mean response time.
-    MeanResponse,
-    /// The mean response time of one class.
-    ClassResponse {
-        /// The name of the class.
-        class: String,
-    },
-    /// The mean of weight × response time: the score of priority workloads.
-    WeightedResponse,
-    /// From the first request due to the last answer of a trial.
-    TotalTime,
-    /// Completed requests per second.
-    Throughput,
-    /// The mean share of the servers that is busy.
-    Utilisation,
-    /// The mean share of the servers that is idle.
-    Idle,
-}
-
-const TIMES: &[(&str, f64)] = &[("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("min", 60.0)];
-const RATES: &[(&str, f64)] = &[("/s", 1.0), ("/min", 1.0 / 60.0)];
-const SHARES: &[(&str, f64)] = &[("%", 0.01), ("", 1.0)];
-
-impl Measure {
-    /// The names of all measures in experiment files. A class makes mean-response that of the class.
-    pub const NAMES: [&str; 6] =
-        ["mean-response", "weighted-response", "total-time", "throughput", "utilisation", "idle"];
-
-    /// The measure of this name, of one class or of all. `None` where there is none.
-    pub fn named(name: &str, class: Option<String>) -> Option<Self> {
-        Some(match (name, class) {
-            ("mean-response", Some(class)) => Self::ClassResponse { class },
-            ("mean-response", None) => Self::MeanResponse,
-            ("weighted-response", None) => Self::WeightedResponse,
-            ("total-time", None) => Self::TotalTime,
-            ("throughput", None) => Self::Throughput,
-            ("utilisation", None) => Self::Utilisation,
-            ("idle", None) => Self::Idle,
-            _ => return None,
-        })
-    }
-
-    /// Its name in experiment files.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::MeanResponse | Self::ClassResponse { .. } => "mean-response",
-            Self::WeightedResponse => "weighted-response",
-            Self::TotalTime => "total-time",
-            Self::Throughput => "throughput",
-            Self::Utilisation => "utilisation",
-            Self::Idle => "idle",
-        }
-    }
-
-    /// What it is in words.
-    pub fn words(&self) -> String {
-        match self {
-            Self::ClassResponse { class } => format!("mean response of {class}"),
-            Self::Idle => "idle share".to_owned(),
-            other => other.name().replace('-', " "),
-        }
-    }
-
-    /// The units in which it can be given, and how many seconds, requests per second or wholes each is.
-    pub fn units(&self) -> &'static [(&'static str, f64)] {
-        match self {
-            Self::MeanResponse | Self::ClassResponse { .. } | Self::WeightedResponse | Self::TotalTime => {
-                TIMES
-            }
-            Self::Throughput => RATES,
-            Self::Utilisation | Self::Idle => SHARES,
-        }
-    }
-
-    /// What was measured of it at a point, if it was.
-    pub fn of(&self, point: &Point) -> Option<Estimate> {
-        let answer = &point.measured;
-        match self {
-            Self::MeanResponse => Some(answer.response.mean_s),
-            Self::ClassResponse { class } => {
+impl Point {
+    /// What was measured of a published figure's measure at this point, if it was.
+    pub fn measured_of(&self, measure: &Measure) -> Option<Estimate> {
+        let answer = &self.measured;
+        match measure {
+            Measure::MeanResponse => Some(answer.response.mean_s),
+            Measure::ClassResponse { class } => {
                 let found = answer.classes.iter().find(|known| known.name == *class);
                 found.map(|found| found.response.mean_s)
             }
-            Self::WeightedResponse => answer.weighted_response_s,
-            Self::TotalTime => point.total_time_s,
-            Self::Throughput => Some(answer.throughput_per_s),
-            Self::Utilisation => Some(answer.utilisation),
-            Self::Idle => {
+            Measure::WeightedResponse => answer.weighted_response_s,
+            Measure::TotalTime => self.total_time_s,
+            Measure::Throughput => Some(answer.throughput_per_s),
+            Measure::Utilisation => Some(answer.utilisation),
+            Measure::Idle => {
                 let Estimate { value, interval } = answer.utilisation;
                 let interval = interval.map(|(low, high)| (1.0 - high, 1.0 - low));
                 Some(Estimate { value: 1.0 - value, interval })
             }
         }
     }
+}
 
-    /// What was measured of it in one trial, if that is kept.
-    pub fn of_trial(&self, trial: &TrialLine) -> Option<f64> {
-        match self {
-            Self::MeanResponse => trial.response_s,
-            Self::WeightedResponse => trial.weighted_response_s,
+impl TrialLine {
+    /// What was measured of a published figure's measure in this trial, if that is kept.
+    pub fn measured_of(&self, measure: &Measure) -> Option<f64> {
+        match measure {
+            Measure::MeanResponse => self.response_s,
+            Measure::WeightedResponse => self.weighted_response_s,
             _ => None,
         }
     }
@@ -143,7 +69,7 @@ impl Published {
     /// What was measured at the point of a row, in the unit of the table, if it was.
     pub fn measured(&self, point: &Point) -> Option<Estimate> {
         let (_, per_unit) = self.measure.units().iter().find(|(unit, _)| *unit == self.unit)?;
-        let Estimate { value, interval } = self.measure.of(point)?;
+        let Estimate { value, interval } = point.measured_of(&self.measure)?;
         let interval = interval.map(|(low, high)| (low / per_unit, high / per_unit));
         Some(Estimate { value: value / per_unit, interval })
     }

@@ -1,7 +1,9 @@
 //! What server, generator and machine used in a trial that was watched.
 
-use kendall_probe::{Bottleneck, Profile, Summary};
+use kendall_probe::{Profile, Summary};
 use serde::{Deserialize, Serialize};
+
+use crate::bottleneck::Bottleneck;
 
 /// What was seen while a trial ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -85,21 +85,14 @@ pub(super) mod tests {
             free = started + service;
             let outcome = if index % 100 == 99 { Outcome::TimedOut } else { Outcome::Answered };
             RequestRow {
-                index,
-                class: 0,
-                port: 1,
-                scheduled: due,
-                sent: Some(sent),
                 first_byte: Some(free + 10_000),
-                completed: Some(free + 20_000),
                 queued: Some(queued),
                 started: Some(started),
                 finished: Some(free),
                 service: Some(service),
-                fixed: None,
-                outcome,
                 bytes_out: 1,
                 bytes_in: 1,
+                ..RequestRow::due(index, due).sent_at(sent, 1).ended(outcome, free + 20_000)
             }
         };
         (0..requests).map(row).collect()

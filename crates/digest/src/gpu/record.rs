@@ -48,6 +48,8 @@ thread_local! {
     static WRITTEN: RefCell<Vec<Operation>> = const { RefCell::new(Vec::new()) };
 }
 
+// Not inlined: the formulas call it some thousand times, and with it in each place the function takes the compiler minutes.
+#[inline(never)]
 fn write(operation: Operation) -> Value {
     WRITTEN.with_borrow_mut(|written| {
         written.push(operation);

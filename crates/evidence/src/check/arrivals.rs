@@ -4,7 +4,7 @@ use kendall_station::{Arrivals, Law};
 
 use super::grade::{CHANCE, grade, off, two_sided};
 use super::seen::{Seen, scv};
-use super::{Check, Finding, MATTERS, Verdict};
+use super::{Check, Finding, MATTERS, SendsJudged, Setting, Verdict};
 use crate::seconds::seconds;
 use kendall_stats::number::{percent, significant};
 use kendall_stats::{
@@ -21,8 +21,9 @@ const FEWEST: usize = 20;
 /// A closed loop sends at once after an answer; an open one does so in as many cases as the time after answers is long.
 const AFTER_ANSWER: f64 = 0.05;
 
-/// Is the rate at which requests were sent the one that was asked for?
-pub(super) fn rate(seen: &Seen<'_>) -> Option<Finding> {
+/// Is the rate at which requests were sent the one that was asked for? A generator that its judge found off the rate of its
+/// schedule was off the model's, too, however little that moves.
+pub(super) fn rate(seen: &Seen<'_>, setting: &Setting) -> Option<Finding> {
     let Arrivals::Open { gap } = &seen.station.arrivals else { return None };
     let asked_per_s = 1.0 / gap.mean_s();
     let (mut gaps, mut span_s) = (0usize, 0.0);
@@ -40,7 +41,10 @@ pub(super) fn rate(seen: &Seen<'_>) -> Option<Finding> {
     let effect = sent_per_s / asked_per_s - 1.0;
     // The mean of n gaps is known to cv/√n.
     let z = effect * (gaps as f64).sqrt() / gap.scv().sqrt().max(1e-3);
-    let verdict = grade(gaps, ENOUGH, two_sided(z), effect, RATE_OFF);
+    let verdict = match setting.sends {
+        Some(SendsJudged { at_rate: false, .. }) => Verdict::Broken,
+        _ => grade(gaps, ENOUGH, two_sided(z), effect, RATE_OFF),
+    };
     let (sent, asked) = (significant(sent_per_s, 3), significant(asked_per_s, 3));
     let sentence = match verdict {
         Verdict::Broken => format!(

@@ -4,48 +4,94 @@ use kendall_record::RequestRow;
 
 use super::seen::{Seen, service_s};
 use super::{Check, Finding, Hosts, Setting, Verdict};
+use crate::Trial;
 use crate::seconds::seconds;
 use kendall_stats::number::{percent, time};
 use kendall_stats::{mean, quantile_rank};
 
-/// A send lag below this share of the response times does not change what is seen.
-const LATE: f64 = 0.05;
 /// A time is known to a twentieth where it is twenty ticks of its clock.
 const TICKS: f64 = 20.0;
 const FEWEST: usize = 20;
 
-/// Whether requests left when they were due. Response times count from then, so that a wait at the client is counted; a
-/// clock that starts at sending would leave it out (coordinated omission, Tene 2013).
-pub(super) fn sent_when_due(seen: &Seen<'_>) -> Option<Finding> {
+/// How late requests left by the rows of trials, and what of the response times that is. A clock that starts at sending leaves it
+/// out (coordinated omission, Tene 2013).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SendLateness {
+    /// 99 % left at most this late, in seconds, waits for a connection included.
+    pub lag_p99_s: f64,
+    /// The mean response time, in seconds.
+    pub response_s: f64,
+    /// The share of the mean response time that passed before sending.
+    pub mean_share: f64,
+    /// The same of the 99th percentile.
+    pub p99_share: f64,
+}
+
+/// How late the requests of trials left, after the warm-up; `None` where fewer than 20 were answered.
+pub fn send_lateness(trials: &[Trial<'_>]) -> Option<SendLateness> {
+    lateness(|| {
+        trials.iter().flat_map(|trial| trial.rows.iter().filter(|row| row.scheduled >= trial.warmup_ns))
+    })
+}
+
+fn lateness<'r, I: Iterator<Item = &'r RequestRow>>(rows: impl Fn() -> I) -> Option<SendLateness> {
     let sent = |row: &RequestRow| Some(seconds(row.send_lag_ns()?.max(0)));
     let answered = |row: &RequestRow| Some((seconds(row.response_ns()?), sent(row)?));
-    let mut lags_s: Vec<f64> = seen.rows().filter_map(sent).collect();
+    let mut lags_s: Vec<f64> = rows().filter_map(sent).collect();
     let (mut from_due_s, mut from_sent_s): (Vec<f64>, Vec<f64>) =
-        seen.rows().filter_map(answered).map(|(response_s, lag_s)| (response_s, response_s - lag_s)).unzip();
+        rows().filter_map(answered).map(|(response_s, lag_s)| (response_s, response_s - lag_s)).unzip();
     if from_due_s.len() < FEWEST {
-        return Some(Finding::cannot_tell(Check::SentWhenDue, "There are too few requests."));
+        return None;
     }
     for times in [&mut lags_s, &mut from_due_s, &mut from_sent_s] {
         times.sort_by(f64::total_cmp);
     }
     let p99_s = |sorted: &[f64]| sorted[quantile_rank(sorted.len() as u64, 0.99) as usize - 1];
-    let less = |figure: &dyn Fn(&[f64]) -> f64| 1.0 - figure(&from_sent_s) / figure(&from_due_s);
-    let (in_mean, in_p99, lag_s) = (less(&mean), less(&p99_s), p99_s(&lags_s));
-    let (verdict, sentence) = if in_mean.max(in_p99) > LATE {
-        let sentence = format!(
-            "Requests left late, one in a hundred by {} or more, where the mean response is {}. That wait at the client is \
-             counted here; a clock that starts at sending shows a mean {} less and a p99 {} less.",
-            time(lag_s),
-            time(mean(&from_due_s)),
-            percent(in_mean),
-            percent(in_p99)
-        );
-        (Verdict::Broken, sentence)
-    } else {
-        (Verdict::Holds, format!("Requests left when they were due, 99 % of them within {}.", time(lag_s)))
+    let share = |figure: &dyn Fn(&[f64]) -> f64| {
+        let share = 1.0 - figure(&from_sent_s) / figure(&from_due_s);
+        if share.is_finite() { share } else { 0.0 }
     };
-    let finding = Finding::new(Check::SentWhenDue, verdict, sentence).statistic("p99 lag in s", lag_s);
-    Some(finding.effect("response at the client", in_mean))
+    Some(SendLateness {
+        lag_p99_s: p99_s(&lags_s),
+        response_s: mean(&from_due_s),
+        mean_share: share(&mean),
+        p99_share: share(&p99_s),
+    })
+}
+
+/// Whether requests left when they were due, as the judge of the generator found, with the figures of the rows.
+pub(super) fn sent_when_due(seen: &Seen<'_>, setting: &Setting) -> Option<Finding> {
+    let Some(lateness) = lateness(|| seen.rows()) else {
+        return Some(Finding::cannot_tell(Check::SentWhenDue, "There are too few requests."));
+    };
+    let SendLateness { lag_p99_s, response_s, mean_share, p99_share } = lateness;
+    let (verdict, sentence) = match setting.sends.map(|sends| sends.on_schedule) {
+        Some(false) => {
+            let sentence = format!(
+                "Requests left late, one in a hundred by {} or more, where the mean response is {}. That wait at the client \
+                 is counted here; a clock that starts at sending shows a mean {} less and a p99 {} less.",
+                time(lag_p99_s),
+                time(response_s),
+                percent(mean_share),
+                percent(p99_share)
+            );
+            (Verdict::Broken, sentence)
+        }
+        Some(true) => {
+            let sentence =
+                format!("Requests left when they were due, 99 % of them within {}.", time(lag_p99_s));
+            (Verdict::Holds, sentence)
+        }
+        None => {
+            let sentence = format!(
+                "99 % of the requests left within {} of when they were due; nothing judged the generator.",
+                time(lag_p99_s)
+            );
+            (Verdict::CannotTell, sentence)
+        }
+    };
+    let finding = Finding::new(Check::SentWhenDue, verdict, sentence).statistic("p99 lag in s", lag_p99_s);
+    Some(finding.effect("response at the client", mean_share))
 }
 
 /// Whether clocks tick finely enough for response and service times.

@@ -95,21 +95,13 @@ mod tests {
             let started = queued.max(free);
             free = started + SERVICE_NS;
             RequestRow {
-                index,
-                class: 0,
-                port: 1,
-                scheduled: due,
-                sent: Some(due),
-                first_byte: None,
-                completed: Some(free + DELAY_NS / 2),
                 queued: Some(queued),
                 started: Some(started),
                 finished: Some(free),
                 service: Some(SERVICE_NS),
-                fixed: None,
-                outcome: Outcome::Answered,
                 bytes_out: 1,
                 bytes_in: 1,
+                ..RequestRow::due(index, due).sent_at(due, 1).ended(Outcome::Answered, free + DELAY_NS / 2)
             }
         };
         (0..n).map(row).collect()

@@ -136,22 +136,13 @@ mod tests {
 
     fn row(class: u32, scheduled_us: i64, completed_us: Option<i64>, outcome: Outcome) -> RequestRow {
         RequestRow {
-            index: 0,
             class,
-            port: 1,
-            scheduled: scheduled_us * 1000,
-            sent: None,
-            first_byte: None,
-            // 999 ns more, which whole microseconds leave out.
+            port: 1, // 999 ns more, which whole microseconds leave out.
             completed: completed_us.map(|us| us * 1000 + 999),
-            queued: None,
-            started: None,
-            finished: None,
-            service: None,
-            fixed: None,
             outcome,
             bytes_out: 49,
             bytes_in: 8,
+            ..RequestRow::due(0, scheduled_us * 1000)
         }
     }
 

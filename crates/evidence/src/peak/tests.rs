@@ -21,21 +21,9 @@ fn rows(law: &Law, servers: usize, rate_per_s: f64, n: u64, seed: u64) -> Vec<Re
         free_s[next] = free_s[next].max(now_s) + law.sample(&mut services);
         let ns = |s: f64| (s * 1e9) as i64;
         RequestRow {
-            index,
-            class: 0,
-            port: 1,
-            scheduled: ns(now_s),
-            sent: Some(ns(now_s)),
-            first_byte: None,
-            completed: Some(ns(free_s[next])),
-            queued: None,
-            started: None,
-            finished: None,
-            service: None,
-            fixed: None,
-            outcome: Ended::Answered,
             bytes_out: 1,
             bytes_in: 1,
+            ..RequestRow::due(index, ns(now_s)).sent_at(ns(now_s), 1).ended(Ended::Answered, ns(free_s[next]))
         }
     };
     (0..n).map(&mut row).collect()

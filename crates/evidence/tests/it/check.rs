@@ -3,7 +3,9 @@
 //! Seeds are fixed. A sound run is one of a station that is simulated here; each fault is put into such a run.
 
 use kendall_evidence::Trial;
-use kendall_evidence::check::{Check, Finding, Hosts, Load, RunQueue, Setting, Verdict, check, check_loads};
+use kendall_evidence::check::{
+    Check, Finding, Hosts, Load, RunQueue, SendsJudged, Setting, Verdict, check, check_loads, send_lateness,
+};
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Arrivals, Class, Law, Servers, Station};
 use kendall_stats::random::{Purpose, stream};
@@ -15,7 +17,8 @@ use crate::run::{MEAN_S, Run, SECOND};
 const MS: i64 = 1_000_000;
 
 fn all(rows: &[RequestRow], station: &Station) -> Vec<Finding> {
-    let setting = Setting { place: "here".into(), hosts: Hosts::Apart, ..Setting::default() };
+    let sends = Some(SendsJudged { on_schedule: true, at_rate: true });
+    let setting = Setting { place: "here".into(), hosts: Hosts::Apart, sends, ..Setting::default() };
     check(&[Trial { rows, warmup_ns: 0 }], station, &setting)
 }
 
@@ -256,7 +259,19 @@ fn instruments_are_judged() {
         row.sent = Some(row.scheduled + 30 * MS);
         row.completed = row.completed.map(|ns| ns + 30 * MS);
     }
-    assert_eq!(found(&late, &station, Check::SentWhenDue).verdict, Verdict::Broken);
+    // The rows give the figures, and the judge of the generator the verdict.
+    let lateness = send_lateness(&[Trial { rows: &late, warmup_ns: 0 }]).unwrap();
+    assert!(lateness.mean_share > 0.05 && (lateness.lag_p99_s - 0.03).abs() < 1e-9, "{lateness:?}");
+    let judged = |sends| {
+        let setting = Setting { sends, ..Setting::default() };
+        let found = check(&[Trial { rows: &late, warmup_ns: 0 }], &station, &setting);
+        let of = |check| found.iter().find(|finding| finding.check == check).expect("it is checked").verdict;
+        [Check::SentWhenDue, Check::Rate].map(of)
+    };
+    let by = |on_schedule, at_rate| judged(Some(SendsJudged { on_schedule, at_rate }));
+    assert_eq!(by(false, true), [Verdict::Broken, Verdict::Holds]);
+    assert_eq!(by(true, false), [Verdict::Holds, Verdict::Broken]);
+    assert_eq!(judged(None), [Verdict::CannotTell, Verdict::Holds]);
     let mut coarse = run.rows();
     for row in &mut coarse {
         for at in [&mut row.sent, &mut row.completed, &mut row.started, &mut row.finished] {
@@ -376,7 +391,9 @@ proptest! {
     ) {
         let trials: Vec<Vec<RequestRow>> = trials.into_iter().map(|rows| vec![rows; repeated].concat()).collect();
         let views: Vec<Trial<'_>> = trials.iter().map(|rows| Trial { rows, warmup_ns }).collect();
-        let setting = Setting { place: "here".into(), cpu_cores: Some(0.0), hosts: Hosts::Same, run_queue: None };
+        let sends = Some(SendsJudged { on_schedule: false, at_rate: false });
+        let setting =
+            Setting { place: "here".into(), cpu_cores: Some(0.0), hosts: Hosts::Same, run_queue: None, sends };
         for finding in check(&views, &station, &setting) {
             prop_assert!(!finding.sentence.is_empty() && !finding.sentence.contains("NaN"), "{:?}", finding);
             prop_assert!(finding.p_value.is_none_or(|p| (0.0..=1.0).contains(&p)), "{:?}", finding);

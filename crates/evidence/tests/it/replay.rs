@@ -74,21 +74,15 @@ fn sharing(requests: &[(f64, f64)], servers: f64) -> Vec<(f64, f64)> {
 fn rows(requests: &[(f64, f64)], served: &[(f64, f64)]) -> Vec<RequestRow> {
     let ns = |at_s: f64| (at_s * NS) as i64;
     let row = |(index, (&(arrival_s, service_s), &(start_s, end_s)))| RequestRow {
-        index,
-        class: 0,
-        port: 1,
-        scheduled: ns(arrival_s - OVERHEAD_S / 2.0),
-        sent: Some(ns(arrival_s - OVERHEAD_S / 2.0)),
-        first_byte: None,
-        completed: Some(ns(end_s + OVERHEAD_S / 2.0)),
         queued: Some(ns(arrival_s)),
         started: Some(ns(start_s)),
         finished: Some(ns(end_s)),
         service: Some(ns(service_s)),
-        fixed: None,
-        outcome: Outcome::Answered,
         bytes_out: 1,
         bytes_in: 1,
+        ..RequestRow::due(index, ns(arrival_s - OVERHEAD_S / 2.0))
+            .sent_at(ns(arrival_s - OVERHEAD_S / 2.0), 1)
+            .ended(Outcome::Answered, ns(end_s + OVERHEAD_S / 2.0))
     };
     (0..).zip(requests.iter().zip(served)).map(row).collect()
 }

@@ -52,21 +52,16 @@ fn rows(requests: usize, servers: usize, utilisation: f64, refuses: Refuses, see
         let done_s = start_s + service_s + there(&mut chance);
         let told = |at_s: f64| (!refused).then_some(ns(at_s));
         RequestRow {
-            index: index as u64,
-            class: 0,
-            port: 1,
-            scheduled: ns(due_s),
-            sent: Some(ns(due_s)),
             first_byte: Some(ns(done_s)),
-            completed: Some(ns(done_s)),
             queued: Some(ns(at_s)),
             started: told(start_s),
             finished: told(start_s + service_s),
             service: told(service_s),
-            fixed: None,
-            outcome: if refused { Outcome::Refused } else { Outcome::Answered },
             bytes_out: 8,
             bytes_in: 8,
+            ..RequestRow::due(index as u64, ns(due_s))
+                .sent_at(ns(due_s), 1)
+                .ended(if refused { Outcome::Refused } else { Outcome::Answered }, ns(done_s))
         }
     };
     instants_s.enumerate().map(row).collect()

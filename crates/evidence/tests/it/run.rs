@@ -79,21 +79,16 @@ impl Run {
 fn row(index: u64, due: i64, started: i64, service: i64) -> RequestRow {
     let finished = Some(started + service);
     RequestRow {
-        index,
-        class: 0,
-        port: 1,
-        scheduled: due,
-        sent: Some(due),
         first_byte: finished,
         completed: finished,
         queued: Some(due),
         started: Some(started),
         finished,
         service: Some(service),
-        fixed: None,
         outcome: Outcome::Answered,
         bytes_out: 1,
         bytes_in: 1,
+        ..RequestRow::due(index, due).sent_at(due, 1)
     }
 }
 

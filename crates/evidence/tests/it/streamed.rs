@@ -13,21 +13,14 @@ const SECOND_NS: i64 = 1_000_000_000;
 
 fn row(index: u64, due_ns: i64, completed_ns: Option<i64>, outcome: Outcome) -> RequestRow {
     RequestRow {
-        index,
         class: (index % 3) as u32,
         port: 1,
-        scheduled: due_ns,
         sent: completed_ns.map(|_| due_ns + 20_000),
-        first_byte: None,
         completed: completed_ns,
-        queued: None,
-        started: None,
-        finished: None,
-        service: None,
-        fixed: None,
         outcome,
         bytes_out: 1,
         bytes_in: 1,
+        ..RequestRow::due(index, due_ns)
     }
 }
 

@@ -114,7 +114,7 @@ fn a_server_that_is_not_trusted_is_refused() {
 fn a_relay_of_datagrams_delays_each_request_and_handshake_and_what_it_loses_comes_again() {
     let server = server();
     let asked = Asked::read_row("delay=10ms loss=2%").unwrap();
-    let relay = Relay::bind(Transport::Udp, ([127, 0, 0, 1], 0).into(), server, &asked, 5).unwrap();
+    let relay = Relay::bind(Transport::UDP, ([127, 0, 0, 1], 0).into(), server, &asked, 5).unwrap();
     let (address, stop) = (relay.address(), Arc::new(AtomicBool::new(false)));
     let stopped = Arc::clone(&stop);
     let relaying = thread::spawn(move || relay.run(&stopped).unwrap());

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kendall_load::{
-    AnswerRead, Dialog, Dialogs, Plan, Progress, Request, RequestClass, Reuse, Route, RowBatches, RunSummary,
-    Timing, Transport, Wire, Workload, run,
+    AnswerRead, ConnectionKind, Dialog, Dialogs, Plan, Progress, Request, RequestClass, Reuse, Route,
+    RowBatches, RunSummary, Timing, Wire, Workload, run,
 };
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::Arrivals;
@@ -159,7 +159,7 @@ impl Workload for Ping {
     }
 
     fn route(&self) -> Route<'_> {
-        Route::Bytes(Wire { to: self.0, transport: Transport::Tcp, reuse: Reuse::Keep }, self)
+        Route::Bytes(Wire { to: self.0, kind: ConnectionKind::TCP, reuse: Reuse::Keep }, self)
     }
 }
 

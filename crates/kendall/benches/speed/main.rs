@@ -1,8 +1,8 @@
 //! Speed on this machine: how many digests a second each engine tests, how many passwords file recovery tries, how many keys
 //! it derives and how fast it moves files, how near the server of hash reversal comes to that and how soon it changes its
-//! mind, how late the generator sends, what a request costs it and whether what it says is so, how true an emulated link is,
-//! how many customers a second the simulator serves, and how soon a report is there and answers its reader. Prints, and
-//! writes `docs/benchmarks.md`.
+//! mind, how late the generator sends, what a request costs it and whether what it says is so, how true an emulated link is, how
+//! fast CurveCP is beside QUIC and how it shares a link with TCP, how many customers a second the simulator serves, and how soon
+//! a report is there and answers its reader. Prints, and writes `docs/benchmarks.md`.
 //!
 //! Everything is compared within one run, because the machine may be shared: medians of several rounds, and
 //! ratios between the sides of the same round.
@@ -12,6 +12,8 @@ use std::path::Path;
 
 use kendall_archive::{Machine, utc_now};
 
+mod curve;
+mod curve_links;
 mod digest;
 mod formulas;
 mod generator;
@@ -25,12 +27,13 @@ mod server;
 mod simulator;
 mod textsearch;
 mod tools;
+mod trial;
 mod truth;
 
 const ROUNDS: usize = 3;
 
 type Section = fn(&mut String);
-const SECTIONS: [(&str, Section); 13] = [
+const SECTIONS: [(&str, Section); 16] = [
     ("digest", digest::section),
     ("password", password::section),
     ("recover", recover::section),
@@ -39,8 +42,11 @@ const SECTIONS: [(&str, Section); 13] = [
     ("generator", generator::section),
     ("textsearch", textsearch::section),
     ("tools", tools::section),
+    ("trial", trial::section),
     ("truth", truth::section),
     ("link", link::section),
+    ("curve", curve::section),
+    ("curve-links", curve_links::section),
     ("formulas", formulas::section),
     ("simulator", simulator::section),
     ("page", page::section),
@@ -49,6 +55,14 @@ const SECTIONS: [(&str, Section); 13] = [
 fn main() {
     // `cargo test --benches` asks for a list of tests; there are none.
     if std::env::args().any(|argument| argument == "--list" || argument == "--test") {
+        return;
+    }
+    // An end of a link that a section has made.
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some((curve_links::ends::WORD, rest)) =
+        arguments.split_first().map(|(word, rest)| (word.as_str(), rest))
+    {
+        curve_links::ends::run(rest);
         return;
     }
     // With names of sections, as in `cargo bench --bench speed -- tools link`, only those are measured, and nothing is written.

@@ -9,12 +9,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-#[path = "../../tests/it/browser/mod.rs"]
-mod browser;
-#[path = "../../tests/it/page/made.rs"]
+#[path = "../../../report/tests/it/page/made.rs"]
 mod made;
 
-use browser::Page;
+use kendall_testbed::browser::{self, Page};
 
 const REQUESTS: u64 = 1_000_000;
 /// Marks of each plot on a page that thins nothing.

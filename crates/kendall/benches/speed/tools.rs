@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 
 use crate::{ROUNDS, median};
 use capture::{Capture, Sends};
-use nginx::Nginx;
+
 use program::{PROGRAMS, Program, Spent};
 
+pub(crate) use nginx::Nginx;
 pub(crate) use program::{quantile_s, words};
 
 const CONNECTIONS: u32 = 50;

@@ -51,7 +51,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 pub(crate) fn relay(options: &Options) -> anyhow::Result<ExitCode> {
-    let transport = if options.udp { Transport::Udp } else { Transport::Tcp };
+    let transport = if options.udp { Transport::UDP } else { Transport::TCP };
     let LinkOptions { up, down } = options.link.clone();
     let asked = Asked { up: vec![up], down: vec![down] };
     let seed = options.seed.unwrap_or_else(kendall_lab::drawn_seed);
@@ -62,7 +62,7 @@ pub(crate) fn relay(options: &Options) -> anyhow::Result<ExitCode> {
     }
     print::out(&format!("{LISTENING}{}\n", relay.address()))?;
     let relayed = relay.run(&stop)?;
-    let link = format!("{} ({})", transport.relay(), transport.differs());
+    let link = format!("{} ({})", transport.relay(), transport.differs);
     if let Some(file) = &options.record {
         let [up, down] = [&asked.up, &asked.down].map(|hops| hops[0].to_string());
         write_json(file, &RelayRecord { link: &link, seed, up, down, relayed: &relayed })?;

@@ -3,22 +3,26 @@
 use std::env;
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsFd as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::str::FromStr;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use kendall_archive::write_json;
 use kendall_lab::{LinkRun, LinkRunRecord};
-use kendall_link::{Asked, BackEnd, EmulatedLink, Forward, Hop, SERVER};
+use kendall_link::{Asked, BackEnd, EmulatedLink, Forward, Hop, ProgramEnd, SERVER, ServerProgram};
 use kendall_linkmodel::Settings;
 use kendall_record::clock::now_ns;
 
-use super::process::{attend, serve};
 use super::settings::LinkOptions;
 use super::summary::summary;
-use crate::{options::loopback, print};
+use crate::interrupt::CtrlC;
+use crate::options::loopback;
+use crate::{INTERRUPTED, print};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -111,7 +115,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let mut link = lay(options)?;
     // From here on there may be threads; those that stay outside of the link are begun before this one enters it.
     link.join()?;
-    let cancel = crate::interrupt::ctrl_c()?;
+    let ctrl_c = CtrlC::listen()?;
     let forwards: Vec<_> = options.forward.iter().map(|&(port, to)| (port, Forward::to(to))).collect();
     link.client().enter()?;
     let measured = options.measure.then(|| link.measure(&asked, !seed)).transpose()?;
@@ -122,11 +126,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         let listener = link.server().visit(|| TcpListener::bind((SERVER, port)))?;
         forward.from(listener.with_context(|| format!("cannot listen on {SERVER}:{port}"))?);
     }
-    let serve = |command: &String| serve(&link, command, options.wait, &cancel);
+    let within = Duration::from_secs(options.wait);
+    let serve = |command: &String| ServerProgram::start(&link, command, within, ctrl_c.as_fd());
     let server = options.server.as_ref().map(serve).transpose()?;
     let mut command = Command::new(&options.command[0]);
     command.args(&options.command[1..]);
-    let status = attend(&mut link, command, &cancel)?;
+    let status = code(link.run_program(command, ctrl_c.as_fd())?);
     let outcome = link.stop(log.as_deref().map(|log| (log, start_ns)))?;
     drop(server);
     let described = link.described();
@@ -140,6 +145,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         print::note(&summary(&did));
     }
     Ok(status)
+}
+
+/// An exit status as shells have it.
+fn code(end: ProgramEnd) -> ExitCode {
+    let ProgramEnd::Exited(status) = end else { return ExitCode::from(INTERRUPTED) };
+    let signalled = || 128 + status.signal().unwrap_or(0);
+    ExitCode::from(u8::try_from(status.code().unwrap_or_else(signalled)).unwrap_or(1))
 }
 
 fn lay(options: &Options) -> anyhow::Result<EmulatedLink> {

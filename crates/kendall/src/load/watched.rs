@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 
 use clap::Args;
-use kendall_lab::Probing;
+use kendall_experiment::Probing;
 use kendall_probe::listener;
 
 #[derive(Args)]

@@ -1,21 +1,18 @@
 //! The command line and the house as a whole, from outside: one program, so that all of it is linked once. Tests share a process, so
 //! none changes its environment, its current directory or its signals.
 
-mod browser;
 mod check;
 mod compare;
+mod curve;
 mod docs;
 mod export;
 mod fit;
-mod floors;
 mod http;
 mod link;
 mod link_relay;
 mod load;
 mod load_probe;
-mod module_cycles;
 mod networks;
-mod page;
 mod peak;
 mod plan;
 mod push;

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::browser::{Page, browser};
+use kendall_testbed::browser::{Page, browser};
 
 /// Trials of two seconds, so that there is something to watch; as many as a test asks for.
 fn experiment(trials: u32) -> String {

@@ -1,5 +1,8 @@
 //! Whole runs: an experiment file in, records and a report out, with a real server under real load.
 
+mod stopped;
+mod watched;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -337,87 +340,6 @@ fn a_faulty_file_names_its_line_and_runs_nothing() {
     assert!(!folder.path().join("results").exists());
 }
 
-/// Starts a run and waits until some trials are done.
-fn start_and_wait(folder: &Path, done: usize) -> Child {
-    let child = kendall()
-        .current_dir(folder)
-        .args(["run", "small.toml"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let finished = || {
-        folder.join("results/small").exists()
-            && results(folder).join("trials").exists()
-            && trials(folder).iter().filter(|trial| trial.join("answer.json").exists()).count() >= done
-    };
-    while !finished() {
-        assert!(Instant::now() < deadline, "no trial was done");
-        thread::sleep(Duration::from_millis(20));
-    }
-    child
-}
-
-fn signal(child: &Child, signal: rustix::process::Signal) {
-    rustix::process::kill_process(rustix::process::Pid::from_child(child), signal).unwrap();
-}
-
-#[test]
-fn a_run_that_is_interrupted_or_killed_keeps_what_is_done_and_goes_on() {
-    for how in [rustix::process::Signal::INT, rustix::process::Signal::KILL] {
-        let folder = folder_with(&EXPERIMENT.replace("repeats = 2", "repeats = 3"));
-        let mut child = start_and_wait(folder.path(), 2);
-        signal(&child, how);
-        let status = child.wait().unwrap();
-        assert!(!status.success());
-        let answered = |trial: &PathBuf| fs::read(trial.join("answer.json")).ok();
-        let before: Vec<_> = trials(folder.path()).iter().filter_map(answered).collect();
-        assert!((2..6).contains(&before.len()), "{}", before.len());
-
-        let results = results(folder.path());
-        let output = kendall().args(["run", "--json", "--resume"]).arg(&results).output().unwrap();
-        assert!(output.status.success(), "{}", stderr(&output));
-        let after = trials(folder.path());
-        assert_eq!(after.len(), 6);
-        let kept = after.iter().filter_map(answered).filter(|answer| before.contains(answer)).count();
-        assert_eq!(kept, before.len(), "what was done was not done again");
-    }
-}
-
-/// `kendall serve` and `kendall load` by hand, in two terminals.
-#[test]
-fn a_server_is_loaded_by_url_and_stops_on_a_signal() {
-    let mut server = kendall()
-        .args(["serve", "reverse", "--listen", "127.0.0.1:0", "--workers", "1", "--discipline", "gittins"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.trim().strip_prefix("listening on ").unwrap().to_owned();
-
-    let url = format!("reverse://{address}?difficulty=2000&repeat-percent=20&priority-lambda=1.5");
-    let output = kendall()
-        .args(["load", &url, "--rate", "200", "--requests", "100", "--seed", "3", "--json"])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(found["run"]["sent"], 100);
-    assert_eq!(found["run"]["ended"][0], 100, "{found}");
-
-    let text = kendall()
-        .args(["load", &url, "--arrivals", "closed", "--users", "3", "--requests", "60"])
-        .output()
-        .unwrap();
-    let text = String::from_utf8(text.stdout).unwrap();
-    assert!(text.contains("60 answered") && text.contains("response time, mean"), "{text}");
-
-    signal(&server, rustix::process::Signal::TERM);
-    assert!(server.wait().unwrap().success());
-}
-
 const CASES: &str = r#"
 name = "small"
 question = "What does the order of service cost?"
@@ -509,64 +431,4 @@ fn cases_and_published_figures_go_all_the_way_to_the_report() {
     assert!(output.status.success(), "{}", stderr(&output));
     let again: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&again["factors"], &again["published"]), (&report["factors"], &report["published"]));
-}
-
-#[test]
-fn a_profiled_run_says_where_the_time_goes_and_what_limits() {
-    let folder = folder_with(EXPERIMENT);
-    let output = kendall()
-        .current_dir(folder.path())
-        .args(["run", "small.toml", "--json", "--profile"])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let watched = report["resources"].as_array().unwrap();
-    assert_eq!(watched.len(), 4);
-    for (one, line) in watched.iter().zip(report["trials"].as_array().unwrap()) {
-        // The probe and the operating system's own account agree on what the server used.
-        let (seen, told) = (&one["summary"]["server"]["cpu_cores"], &line["server_cpu_cores"]);
-        let (seen, told) = (seen.as_f64().unwrap(), told.as_f64().unwrap());
-        // Told in ticks of 10 ms, over some 700 ms.
-        assert!((seen - told).abs() < 0.08 + 0.2 * told, "{seen} and {told} cores");
-        assert!(one["limit"].is_object(), "{one}");
-    }
-    for trial in trials(folder.path()) {
-        let stacks = fs::read_to_string(trial.join("profile.folded")).unwrap();
-        assert!(
-            stacks.lines().all(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().is_ok()),
-            "{stacks}"
-        );
-    }
-    let page = fs::read_to_string(results(folder.path()).join("report.html")).unwrap();
-    for part in ["<h2>Resources</h2>", "Flame graph of the server in trial", "of a core at 100 a second"] {
-        assert!(page.contains(part), "{part}");
-    }
-}
-
-#[test]
-fn a_running_process_can_be_watched_by_its_number() {
-    let folder = tempfile::tempdir().unwrap();
-    let record = folder.path().join("seen");
-    let mut child = Command::new("sleep").arg("20").spawn().unwrap();
-    let pid = child.id().to_string();
-    let watched = kendall()
-        .args(["probe", &pid, "--for", "300ms", "--profile", "--record"])
-        .arg(&record)
-        .output()
-        .unwrap();
-    let taken = kendall().args(["probe", &pid, "--record"]).arg(&record).output().unwrap();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let (words, faults) = (String::from_utf8_lossy(&watched.stdout), stderr(&watched));
-    assert!(watched.status.success(), "{faults}");
-    for said in ["CPU", "run queue", "Watching cost", "sleep "] {
-        assert!(words.contains(said), "{words}");
-    }
-    for file in ["resources.parquet", "summary.json", "profile.folded", "flame.svg"] {
-        assert!(record.join(file).exists(), "{file}");
-    }
-    assert!(!taken.status.success() && stderr(&taken).contains("is there already"), "{}", stderr(&taken));
-    let gone = kendall().args(["probe", &pid, "--for", "1s"]).output().unwrap();
-    assert!(!gone.status.success() && stderr(&gone).contains(&pid), "{}", stderr(&gone));
 }

@@ -10,37 +10,19 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use kendall_analysis::LinkRecord;
+use kendall_experiment::{RELAY, back_end};
 use kendall_link::calibrate::Calibration;
 use kendall_link::{Asked, BackEnd, EmulatedLink, End, LinkError, Outcome, SERVER, measure_relay};
 use kendall_linkmodel::Settings as Hop;
 use kendall_linkmodel::Transport;
-use serde::{Deserialize, Serialize};
 
 use super::relay::{TrialRelay, check};
-use super::{RELAY, back_end};
 use crate::trial_error::TrialError;
 use kendall_system::Settings;
 
 /// What every flow did on the link, in a trial's folder.
 const TABLE: &str = "link.parquet";
-
-/// What a trial's `answer.json` says of the link that it crossed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LinkRecord {
-    /// How the link was emulated.
-    pub emulated: String,
-    /// How that differs from a link, where it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub differs: Option<String>,
-    /// The hops from client to server, as asked for.
-    pub up: Vec<String>,
-    /// The hops from server to client, as asked for.
-    pub down: Vec<String>,
-    /// What was measured on it before the first trial that crossed it.
-    pub measured: Option<Calibration>,
-    /// What it did during the trial.
-    pub outcome: Outcome,
-}
 
 /// What the trials of a run cross.
 pub(crate) struct Bed {
@@ -97,7 +79,7 @@ impl Bed {
         match &self.way {
             Way::Packets { link, .. } => lock(link).described(),
             Way::Relay { transports, .. } => {
-                let relay = |of: &Transport| format!("{} ({})", of.relay(), of.differs());
+                let relay = |of: &Transport| format!("{} ({})", of.relay(), of.differs);
                 transports.iter().map(relay).collect::<Vec<_>>().join("; ")
             }
         }
@@ -218,7 +200,7 @@ impl Crossing<'_> {
             }
             Over::Relay(relay) => {
                 let of = relay.transport;
-                (of.relay().to_owned(), Some(of.differs().to_owned()), relay.finish(self.folder)?)
+                (of.relay(), Some(of.differs.to_owned()), relay.finish(self.folder)?)
             }
         };
         Ok(LinkRecord { emulated, differs, up, down, measured, outcome })

@@ -9,7 +9,7 @@ use kendall_archive::read_json;
 use kendall_link::relay::{Relay, Relayed};
 use kendall_link::{Asked, LinkError, Outcome};
 use kendall_linkmodel::Settings;
-use kendall_linkmodel::Transport;
+use kendall_linkmodel::{Carries, Transport};
 use serde::Deserialize;
 
 use crate::server::{Server, ServerError};
@@ -77,7 +77,7 @@ impl TrialRelay<'_> {
         ] {
             arguments.push(format!("--{name}={value}").into());
         }
-        if self.transport == Transport::Udp {
+        if self.transport.carries == Carries::Datagrams {
             arguments.push("--udp".into());
         }
         arguments.extend(["--record".into(), folder.join(RECORD).into()]);

@@ -4,12 +4,13 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+use kendall_linkmodel::Carries;
 use kendall_record::Outcome;
 use kendall_record::clock::now_ns;
 use rustls::ClientConnection;
 
 use crate::connection::Stamps;
-use crate::dialog::{AnswerRead, Dialog, Dialogs, Transport, UNREAD_AT_MOST_BYTES, Wire};
+use crate::dialog::{AnswerRead, Dialog, Dialogs, Tls, UNREAD_AT_MOST_BYTES, Wire};
 use crate::ledger::OutgoingRequest;
 use crate::poll::reactor::PendingRequest;
 use crate::poll::socket::{Inbox, Socket, Stamped};
@@ -131,11 +132,12 @@ pub(crate) enum Step {
 impl Carrier {
     /// Begins to connect.
     pub(crate) fn connect(wire: &Wire, dialogs: &dyn Dialogs, stamped_by: StampedBy) -> io::Result<Self> {
-        let socket = Socket::connect(&wire.to, &wire.transport, stamped_by)?;
-        let layer = match &wire.transport {
-            Transport::Tcp => Layer::Stream,
-            Transport::Udp => Layer::Datagrams,
-            Transport::Tls { config, name } => {
+        let transport = wire.kind.transport();
+        let socket = Socket::connect(&wire.to, transport, stamped_by)?;
+        let layer = match (wire.kind.security(), transport.carries) {
+            (None, Carries::Streams) => Layer::Stream,
+            (None, Carries::Datagrams) => Layer::Datagrams,
+            (Some(Tls { config, name }), _) => {
                 let mut tls =
                     ClientConnection::new(Arc::clone(config), name.clone()).map_err(io::Error::other)?;
                 // The request is in memory anyway, whole.

@@ -11,7 +11,7 @@ use kendall_record::Outcome;
 use kendall_record::clock::now_ns;
 use rustls::ClientConnection;
 
-use crate::dialog::{Transport, UNREAD_AT_MOST_BYTES};
+use crate::dialog::{ConnectionKind, Tls, UNREAD_AT_MOST_BYTES};
 use crate::poll::socket::{Inbox, Socket, Stamped};
 use crate::session::{OpeningReply, Session, SessionRead};
 use crate::summary::StampedBy;
@@ -63,14 +63,14 @@ impl SessionLine {
     /// Begins to connect. The opening goes out as soon as the connection is there.
     pub(crate) fn connect(
         to: &SocketAddr,
-        transport: &Transport,
+        kind: &ConnectionKind,
         (user, mut session): (u32, Box<dyn Session>),
         stamped_by: StampedBy,
     ) -> io::Result<Self> {
-        let socket = Socket::connect(to, transport, stamped_by)?;
-        let tls = match transport {
-            Transport::Tcp | Transport::Udp => None,
-            Transport::Tls { config, name } => {
+        let socket = Socket::connect(to, kind.transport(), stamped_by)?;
+        let tls = match kind.security() {
+            None => None,
+            Some(Tls { config, name }) => {
                 let mut tls =
                     ClientConnection::new(Arc::clone(config), name.clone()).map_err(io::Error::other)?;
                 // What is unsent is bounded here.

@@ -9,7 +9,7 @@ use kendall_record::clock::now_ns;
 use rustix::event::epoll::EventFlags;
 
 use crate::connection::Stamps;
-use crate::dialog::Transport;
+use crate::dialog::ConnectionKind;
 use crate::ledger::{Failure, OutgoingRequest};
 use crate::poll::reactor::{Lines, PendingRequest, Reactor};
 use crate::poll::session_line::{LineEvent, SessionLine};
@@ -23,7 +23,7 @@ const OPENING_AT_MOST: usize = 64;
 /// The sessions of a run.
 pub(crate) struct SessionLines<'a> {
     to: SocketAddr,
-    transport: Transport,
+    kind: ConnectionKind,
     sessions: &'a dyn Sessions,
     slots: Slots<SessionLine>,
     /// The connection of each user, while there is one.
@@ -43,10 +43,10 @@ struct SessionPending {
 }
 
 impl<'a> SessionLines<'a> {
-    pub(crate) fn new(to: SocketAddr, transport: Transport, sessions: &'a dyn Sessions) -> Self {
+    pub(crate) fn new(to: SocketAddr, kind: ConnectionKind, sessions: &'a dyn Sessions) -> Self {
         Self {
             to,
-            transport,
+            kind,
             sessions,
             slots: Slots::default(),
             of_user: vec![None; sessions.users().max(1) as usize],
@@ -59,7 +59,7 @@ impl<'a> SessionLines<'a> {
     /// Opens the session of a user.
     fn connect(&mut self, reactor: &mut Reactor<'_, '_>, user: u32) -> io::Result<Key> {
         let session = self.sessions.session(user);
-        let line = SessionLine::connect(&self.to, &self.transport, (user, session), reactor.stamped_by)?;
+        let line = SessionLine::connect(&self.to, &self.kind, (user, session), reactor.stamped_by)?;
         let key = self.slots.insert(line);
         let line = self.slots.get(key).expect("it was just put there");
         if let Err(error) = reactor.watch(&*line, key) {

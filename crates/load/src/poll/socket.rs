@@ -5,17 +5,17 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use kendall_linkmodel::{Carries, Transport};
 use kendall_record::clock::now_ns;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
 use nix::sys::time::TimeSpec;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType, connect, getsockname,
-    recv, send, sendmsg, socket_with, sockopt as options,
+    AddressFamily, Protocol, RawProtocol, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType,
+    connect, getsockname, recv, send, sendmsg, socket_with, sockopt as options,
 };
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-use crate::dialog::Transport;
 use crate::summary::StampedBy;
 
 /// A connected socket, or one that is being connected.
@@ -26,13 +26,14 @@ pub(crate) struct Socket {
 
 impl Socket {
     /// Begins to connect. A refusal may show only when the socket is used.
-    pub(crate) fn connect(to: &SocketAddr, transport: &Transport, stamped_by: StampedBy) -> io::Result<Self> {
+    pub(crate) fn connect(to: &SocketAddr, transport: Transport, stamped_by: StampedBy) -> io::Result<Self> {
         let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let kind = match transport {
-            Transport::Tcp | Transport::Tls { .. } => SocketType::STREAM,
-            Transport::Udp => SocketType::DGRAM,
+        let kind = match transport.carries {
+            Carries::Streams => SocketType::STREAM,
+            Carries::Datagrams => SocketType::DGRAM,
         };
-        let fd = socket_with(family, kind, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?;
+        let protocol = RawProtocol::new(transport.protocol.into()).map(Protocol::from_raw);
+        let fd = socket_with(family, kind, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, protocol)?;
         if kind == SocketType::STREAM {
             // A request is one write and must not wait for company.
             options::set_tcp_nodelay(&fd, true)?;

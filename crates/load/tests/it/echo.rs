@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kendall_load::{
-    AnswerRead, Connect, Connection, Dialog, Dialogs, Exchange, LocalFuture, Plan, Progress, Request,
-    RequestClass, Reuse, Route, RunSummary, Stamps, Transport, Wire, Workload, run,
+    AnswerRead, Connect, Connection, ConnectionKind, Dialog, Dialogs, Exchange, LocalFuture, Plan, Progress,
+    Request, RequestClass, Reuse, Route, RunSummary, Stamps, Wire, Workload, run,
 };
 use kendall_record::clock::now_ns;
 use kendall_record::{Outcome, RequestRow};
@@ -20,7 +20,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 /// Sends the request's number, and wants it back.
 pub(crate) struct Echo {
     pub(crate) address: SocketAddr,
-    pub(crate) transport: Transport,
+    pub(crate) kind: ConnectionKind,
     pub(crate) reuse: Reuse,
     pub(crate) driver: Driver,
     /// The generator's thread pauses as it reads the answer to this request, for this time.
@@ -43,9 +43,9 @@ impl Workload for Echo {
     }
 
     fn route(&self) -> Route<'_> {
-        let (transport, reuse) = (self.transport.clone(), self.reuse);
+        let (kind, reuse) = (self.kind.clone(), self.reuse);
         match self.driver {
-            Driver::Poll => Route::Bytes(Wire { to: self.address, transport, reuse }, self),
+            Driver::Poll => Route::Bytes(Wire { to: self.address, kind, reuse }, self),
             Driver::Task => Route::Tasks(self),
         }
     }
@@ -168,7 +168,7 @@ pub(crate) fn echo() -> SocketAddr {
 }
 
 pub(crate) fn over(driver: Driver, address: SocketAddr) -> Echo {
-    Echo { address, transport: Transport::Tcp, reuse: Reuse::Keep, driver, pause: None }
+    Echo { address, kind: ConnectionKind::TCP, reuse: Reuse::Keep, driver, pause: None }
 }
 
 pub(crate) fn plan(arrivals: Arrivals, ms: u64) -> Plan {

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kendall_load::{
-    LoadError, Opening, OpeningReply, Plan, Progress, Request, RequestClass, Route, RunSummary, Session,
-    SessionRead, SessionRequest, Sessions, Transport, Workload, run,
+    ConnectionKind, LoadError, Opening, OpeningReply, Plan, Progress, Request, RequestClass, Route,
+    RunSummary, Session, SessionRead, SessionRequest, Sessions, Workload, run,
 };
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Arrivals, Law};
@@ -46,7 +46,7 @@ impl Workload for Post {
     }
 
     fn route(&self) -> Route<'_> {
-        Route::Sessions(self.server, Transport::Tcp, self)
+        Route::Sessions(self.server, ConnectionKind::TCP, self)
     }
 }
 
@@ -282,7 +282,7 @@ impl Workload for OverUdp {
     }
 
     fn route(&self) -> Route<'_> {
-        Route::Sessions(self.0.server, Transport::Udp, &self.0)
+        Route::Sessions(self.0.server, ConnectionKind::UDP, &self.0)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -10,9 +11,10 @@ use std::time::Duration;
 
 use crate::echo::{Driver, Echo, over, plan, rows, run_all, server};
 use bytes::Bytes;
+use kendall_linkmodel::{Carries, Transport};
 use kendall_load::{
-    AnswerRead, Dialog, Dialogs, Plan, Progress, Request, RequestClass, Reuse, Route, StampedBy, Timing,
-    Transport, Wire, Workload,
+    AnswerRead, ConnectionKind, Dialog, Dialogs, Plan, Progress, Request, RequestClass, Reuse, Route,
+    StampedBy, Timing, Wire, Workload,
 };
 use kendall_record::clock::now_ns;
 use kendall_record::{Outcome, RequestRow};
@@ -66,7 +68,7 @@ fn a_kept_connection_that_the_server_closes_is_replaced() {
 }
 
 /// A TLS server that answers as [`server`] does; it closes a connection over a request of this number.
-fn tls_server(closes_at: u64) -> (SocketAddr, Transport) {
+fn tls_server(closes_at: u64) -> (SocketAddr, ConnectionKind) {
     let certificate = CertificateDer::from(&include_bytes!("../../testdata/localhost.crt.der")[..]);
     let key = PrivateKeyDer::try_from(&include_bytes!("../../testdata/localhost.key.der")[..]).unwrap();
     let config = ServerConfig::builder()
@@ -94,14 +96,14 @@ fn tls_server(closes_at: u64) -> (SocketAddr, Transport) {
     roots.add(certificate).unwrap();
     let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
     let name = ServerName::try_from("localhost").unwrap();
-    (address, Transport::Tls { config: Arc::new(config), name })
+    (address, ConnectionKind::tls(Arc::new(config), name))
 }
 
 #[test]
 fn requests_go_over_tls_kept_or_one_connection_each() {
     for reuse in [Reuse::Keep, Reuse::Close] {
-        let (address, transport) = tls_server(7);
-        let workload = Echo { reuse, transport, ..over(Driver::Poll, address) };
+        let (address, kind) = tls_server(7);
+        let workload = Echo { reuse, kind, ..over(Driver::Poll, address) };
         let (rows, summary) = rows(&plan(Arrivals::constant(200.0), 300), &workload);
         for row in &rows {
             let refused = row.index == 7;
@@ -117,12 +119,32 @@ fn requests_go_over_tls_kept_or_one_connection_each() {
     }
 }
 
+/// All that it takes to add a transport: the data of one. Multipath TCP is one that this house has no constant for; a kernel
+/// without it gets TCP by its number. A server that knows TCP alone answers both.
+#[test]
+fn a_transport_is_added_by_its_data_alone() {
+    const MULTIPATH_TCP: u16 = 262;
+    const TCP: u16 = 6;
+    let has_multipath = Path::new("/proc/sys/net/mptcp/enabled").exists();
+    let added = Transport {
+        name: "multipath TCP",
+        carries: Carries::Streams,
+        protocol: if has_multipath { MULTIPATH_TCP } else { TCP },
+        differs: "a relay carries one path",
+    };
+    let address = server(|stream, index| stream.write_all(&index.to_be_bytes()));
+    let workload = Echo { kind: ConnectionKind::plain(added), ..over(Driver::Poll, address) };
+    let (_, summary) = rows(&plan(Arrivals::constant(200.0), 100), &workload);
+    assert_eq!(summary.count(Outcome::Answered), summary.sent, "{summary:?}");
+    assert_eq!(added.relay(), "relay of multipath TCP");
+}
+
 #[test]
 fn a_certificate_for_somebody_else_is_refused_in_words() {
-    let (address, transport) = tls_server(u64::MAX);
-    let Transport::Tls { config, .. } = transport else { unreachable!("it is TLS") };
+    let (address, kind) = tls_server(u64::MAX);
+    let config = kind.security().expect("it is TLS").config.clone();
     let name = ServerName::try_from("elsewhere.example").unwrap();
-    let workload = Echo { transport: Transport::Tls { config, name }, ..over(Driver::Poll, address) };
+    let workload = Echo { kind: ConnectionKind::tls(config, name), ..over(Driver::Poll, address) };
     let (rows, summary) = rows(&plan(Arrivals::constant(100.0), 100), &workload);
     assert_eq!(summary.count(Outcome::Refused), summary.sent);
     assert!(rows.iter().all(|row| row.sent.is_none()), "nothing is said to a stranger");
@@ -151,7 +173,7 @@ fn lost_and_late_datagrams_are_given_up_and_spoil_no_other() {
             }
         }
     });
-    let workload = Echo { transport: Transport::Udp, ..over(Driver::Poll, address) };
+    let workload = Echo { kind: ConnectionKind::UDP, ..over(Driver::Poll, address) };
     let patient = Plan { timeout: Duration::from_secs(1), ..plan(Arrivals::constant(200.0), 1000) };
     let (rows, _) = rows(&Plan { drain: Duration::from_secs(3), ..patient }, &workload);
     for row in &rows {
@@ -186,7 +208,7 @@ fn what_comes_while_the_generator_stands_still_is_no_silence_and_too_late_if_it_
 #[test]
 fn a_datagram_to_a_closed_port_is_refused() {
     let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let workload = Echo { transport: Transport::Udp, ..over(Driver::Poll, address) };
+    let workload = Echo { kind: ConnectionKind::UDP, ..over(Driver::Poll, address) };
     let (_, summary) = rows(&plan(Arrivals::constant(200.0), 200), &workload);
     assert_eq!(summary.count(Outcome::Refused), summary.sent);
 }
@@ -207,7 +229,7 @@ impl Workload for Clocked {
     }
 
     fn route(&self) -> Route<'_> {
-        Route::Bytes(Wire { to: self.server, transport: Transport::Tcp, reuse: Reuse::Keep }, self)
+        Route::Bytes(Wire { to: self.server, kind: ConnectionKind::TCP, reuse: Reuse::Keep }, self)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use kendall_analysis::{Report, TrialLine};
+use kendall_analysis::{Report, TrialLine, TrialResult};
 use kendall_archive::read_trial;
 use kendall_record::{RecordError, RequestRow};
 
@@ -64,8 +64,8 @@ pub struct Exported<'a> {
 pub enum Answers<'a> {
     /// Those of an experiment.
     Experiment(&'a Report),
-    /// Those of a single load, as JSON.
-    Load(String),
+    /// Those of a single load.
+    Load(&'a TrialResult),
 }
 
 /// A trial whose rows are written.
@@ -97,6 +97,19 @@ impl<'a> Exported<'a> {
             trials: report.trials.iter().filter_map(trial).collect(),
             answers: Answers::Experiment(report),
             expected: Suite::of(report),
+        }
+    }
+
+    /// A recorded load.
+    pub fn load(folder: &'a Path, result: &'a TrialResult) -> Self {
+        let name =
+            folder.file_name().map_or_else(|| "load".into(), |name| name.to_string_lossy().into_owned());
+        let warmup_ns = result.left_out_ns().unwrap_or_default();
+        Self {
+            folder,
+            trials: vec![ExportedTrial { name, point: 0, folder: folder.into(), warmup_ns }],
+            answers: Answers::Load(result),
+            expected: Suite::of_load(result),
         }
     }
 }

@@ -25,7 +25,7 @@ impl Export for Json {
     fn write(&self, run: &Exported<'_>, to: &Path) -> Result<(), ExportError> {
         let text = match &run.answers {
             Answers::Experiment(report) => report.to_json() + "\n",
-            Answers::Load(json) => json.clone() + "\n",
+            Answers::Load(result) => result.to_json() + "\n",
         };
         fs::write(to, text).map_err(ExportError::write(to))
     }

@@ -1,6 +1,6 @@
 //! What was expected of a run, as a suite of tests.
 
-use kendall_analysis::Report;
+use kendall_analysis::{Report, TrialResult};
 use kendall_evidence::expect::Judged;
 
 /// What was expected of one run.
@@ -33,6 +33,18 @@ impl<'a> Suite<'a> {
             started_utc: report.started_utc.clone(),
             cases: cases.collect(),
             doubts: report.doubts.iter().cloned().chain(of_trials).collect(),
+        }
+    }
+
+    /// What was expected of a load of its own.
+    pub fn of_load(result: &'a TrialResult) -> Self {
+        let (limits, doubts) = (result.verdict.limits.iter(), result.verdict.doubts.iter());
+        let limits = limits.map(|limit| format!("the generator limited it: {limit}"));
+        Self {
+            name: result.target.clone().unwrap_or_default(),
+            started_utc: result.started_utc.clone().unwrap_or_default(),
+            cases: result.expectations.iter().map(|judged| (String::new(), judged)).collect(),
+            doubts: limits.chain(doubts.map(ToString::to_string)).collect(),
         }
     }
 }

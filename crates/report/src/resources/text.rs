@@ -1,6 +1,7 @@
 //! What was seen of a process, for the terminal.
 
-use kendall_probe::{Bottleneck, Connections, Place, Profile, Summary, Use};
+use kendall_analysis::Bottleneck;
+use kendall_probe::{Connections, Place, Profile, Summary, Use};
 
 use crate::flame::functions;
 use kendall_stats::number::{NONE, percent, significant, time};

@@ -1,14 +1,18 @@
 //! The formats of other tools are read back as their readers do.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 
 use kendall_analysis::ExpectedAt;
 use kendall_evidence::expect::{Expectation, Figure};
+use kendall_report::export::format::{Answers, Export, ExportError, Exported, ExportedTrial};
 use kendall_report::export::junit::to_xml;
 use kendall_report::export::openmetrics::{ResponseCounts, openmetrics};
 use kendall_report::export::suite::Suite;
-use kendall_report::export::{FORMATS, in_words, named};
+use kendall_report::export::{FORMATS, in_words, named, write};
 use kendall_station::Estimate;
+use kendall_testbed::tempdir;
 
 use crate::sample;
 
@@ -166,7 +170,7 @@ fn metrics_read_back_as_the_numbers_of_the_report() {
 fn the_documentation_names_every_format() {
     let page = |path: &str| {
         let path = format!("{}/../../{path}", env!("CARGO_MANIFEST_DIR"));
-        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
     };
     let (readme, notebook) = (page("README.md"), page("docs/notebook.md"));
     let names = FORMATS.map(|format| format.name());
@@ -219,4 +223,42 @@ fn junit_has_a_case_an_expectation_and_every_doubt() {
     assert!(doubts.clone().all(|doubt| out.contains(doubt.as_str())), "{out}");
     report.expected.clear();
     assert!(to_xml(&Suite::of(&report)).contains("tests=\"0\""));
+}
+
+/// All that it takes to add a format: a type that writes one. In the crate it is a file of its own with its lines in `export.rs`.
+#[test]
+fn a_format_is_added_by_one_type() {
+    #[derive(Debug)]
+    struct Names;
+
+    impl Export for Names {
+        fn name(&self) -> &'static str {
+            "names"
+        }
+
+        fn about(&self) -> &'static str {
+            "the name of each trial"
+        }
+
+        fn file(&self) -> &'static str {
+            "names.txt"
+        }
+
+        fn write(&self, run: &Exported<'_>, to: &Path) -> Result<(), ExportError> {
+            let names: String = run.trials.iter().map(|trial| format!("{}\n", trial.name)).collect();
+            fs::write(to, names).map_err(|source| ExportError::Write { path: to.into(), source })
+        }
+    }
+
+    let (report, folder) = (sample::report(), tempdir().unwrap());
+    let trial = ExportedTrial { name: "001".into(), point: 0, folder: folder.path().into(), warmup_ns: 0 };
+    let run = Exported {
+        folder: folder.path(),
+        trials: vec![trial],
+        answers: Answers::Experiment(&report),
+        expected: Suite::of(&report),
+    };
+    let written = write(&run, &Names, None).unwrap();
+    assert_eq!(written, folder.path().join("export/names.txt"));
+    assert_eq!(fs::read_to_string(written).unwrap(), "001\n");
 }

@@ -4,6 +4,7 @@ mod figures;
 mod findings;
 mod formats;
 mod link;
+mod page;
 mod renderings;
 mod replay;
 mod resources;

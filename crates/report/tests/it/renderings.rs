@@ -1,6 +1,7 @@
 //! The sample report in all three renderings, read back.
 
-use kendall_analysis::{Finding, Measure, Modelling, Published, PublishedRow, Report, findings};
+use kendall_analysis::{Finding, Modelling, Published, PublishedRow, Report, findings};
+use kendall_experiment::Measure;
 use kendall_report::figure::{self, Figure};
 use kendall_report::{page, terminal};
 use kendall_station::Estimate;
@@ -334,10 +335,10 @@ fn published_figures_stand_beside_ours_with_their_order() {
     }
     // A class, and the idle share, of what was measured.
     let point = &report.points[0];
-    let idle = Measure::Idle.of(point).unwrap();
+    let idle = point.measured_of(&Measure::Idle).unwrap();
     assert!((idle.value + point.measured.utilisation.value - 1.0).abs() < 1e-12);
     let nobody = Measure::ClassResponse { class: "nobody".to_owned() };
-    assert_eq!((nobody.of(point), Measure::TotalTime.of(point)), (None, None));
+    assert_eq!((point.measured_of(&nobody), point.measured_of(&Measure::TotalTime)), (None, None));
 }
 
 #[test]

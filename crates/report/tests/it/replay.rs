@@ -25,21 +25,15 @@ fn rows(requests: usize, utilisation: f64) -> Vec<RequestRow> {
             let started = free[0].max(queued);
             free[0] = started + service;
             RequestRow {
-                index,
-                class: 0,
-                port: 1,
-                scheduled: queued,
-                sent: Some(queued),
-                first_byte: None,
-                completed: Some(free[0] + 400_000),
                 queued: Some(queued),
                 started: Some(started),
                 finished: Some(free[0]),
                 service: Some(service),
-                fixed: None,
-                outcome: Outcome::Answered,
                 bytes_out: 1,
                 bytes_in: 1,
+                ..RequestRow::due(index, queued)
+                    .sent_at(queued, 1)
+                    .ended(Outcome::Answered, free[0] + 400_000)
             }
         })
         .collect()

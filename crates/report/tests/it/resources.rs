@@ -1,8 +1,9 @@
 //! What server, generator and machine used, on a page and on a screen.
 
+use kendall_analysis::Bottleneck;
 use kendall_analysis::{Finding, Report, Resources, Severity, findings};
 use kendall_probe::{
-    Bottleneck, Cost, Line, Lock, MachineUse, Place, Places, Profile, Role, Summary, ThreadUse, Timeline, Use,
+    Cost, Line, Lock, MachineUse, Place, Places, Profile, Role, Summary, ThreadUse, Timeline, Use,
 };
 use kendall_report::{page, resources};
 

@@ -4,7 +4,7 @@ use kendall_station::{Arrivals, Discipline, Law, Servers, Station};
 
 use super::approximate::TwoMoments;
 use super::classes::matters;
-use super::delay::Delay;
+use super::delay::{Delay, Fitted};
 use super::premises::{exponential_mean, open_rate, stable};
 use super::solution::{Order, Solution, order};
 use super::tails::Tails;
@@ -184,6 +184,6 @@ fn fitted(
         service_s,
         throughput_per_s: rate_per_s,
         lost: 0.0,
-        tails: Tails::Fitted { delay, service },
+        tails: Tails::of(Fitted { delay, service }),
     }
 }

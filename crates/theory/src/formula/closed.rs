@@ -11,7 +11,7 @@ use super::classes::matters;
 use super::poisson::Window;
 use super::premises::exponential_mean;
 use super::solution::{Order, Solution, order};
-use super::tails::Tails;
+use super::tails::{Distributions, NoWait, Tails};
 
 /// The most users, and the most room, whose states are added up one by one.
 const MOST: u64 = 10_000_000;
@@ -49,7 +49,7 @@ pub(super) fn solve(station: &Station, population: u32, think: &Law) -> Result<S
         solution.ordered(order)
     } else {
         let variance_s2 = service.moment(2) - service.mean_s().powi(2);
-        Solution { response_variance_s2: Some(variance_s2), tails: Tails::Service(service), ..solution }
+        Solution { response_variance_s2: Some(variance_s2), tails: Tails::of(NoWait { service }), ..solution }
     })
 }
 
@@ -173,7 +173,7 @@ impl Chain {
             service_s: self.service_s,
             throughput_per_s: self.throughput_per_s(),
             lost: self.lost(),
-            tails: Tails::Closed(seen),
+            tails: Tails::of(seen),
         }
     }
 }
@@ -202,48 +202,6 @@ impl Seen {
         let end = ahead.iter().rposition(|share| *share > least).map_or(0, |last| last + 1);
         let ahead = ahead[first..end.max(first)].to_vec();
         Self { p_free, first, ahead, service_s, drain_per_s, mean_s, spread_s }
-    }
-
-    /// P(W > t): with j + 1 departures to wait for, at most j by t.
-    pub(super) fn waiting(&self, t_s: f64) -> f64 {
-        let departures = Window::new(self.drain_per_s * t_s);
-        let before = self.first.saturating_sub(departures.first).min(departures.terms.len());
-        let mut few: f64 = departures.terms[..before].iter().sum();
-        let mut sum = 0.0;
-        for (share, j) in self.ahead.iter().zip(self.first..) {
-            few += departures.at(j);
-            sum += share * few;
-        }
-        sum
-    }
-
-    /// P(R > t) = P(W > t) + P(W ≤ t < W + S). For a wait of j stages of rate θ = mµ the second part is
-    /// H_j = ∫ f_j(x) e^(−µ(t−x)) dx, and H_(j−1) = (1 − 1/m)·H_j + Poisson(j−1; θt): positive terms, from above.
-    pub(super) fn response(&self, t_s: f64) -> f64 {
-        let departures = Window::new(self.drain_per_s * t_s);
-        let keep = 1.0 - 1.0 / (self.drain_per_s * self.service_s);
-        let last = self.first + self.ahead.len();
-        let mut in_service = 0.0;
-        let mut sum = self.p_free * libm::exp(-t_s / self.service_s);
-        // H is nothing above both windows, and between them it only shrinks.
-        for j in (departures.first.max(last + 1)..departures.end()).rev() {
-            in_service = keep * in_service + departures.at(j);
-        }
-        in_service *= libm::pow(keep, departures.first.saturating_sub(last + 1) as f64);
-        for j in (self.first + 1..=last).rev() {
-            in_service = keep * in_service + departures.at(j);
-            sum += self.ahead[j - 1 - self.first] * in_service;
-        }
-        sum + self.waiting(t_s)
-    }
-
-    /// Quantiles at the given shares, of the response and of the waiting time.
-    pub(super) fn quantiles(&self, shares: &[f64]) -> (Vec<Quantile>, Vec<Quantile>) {
-        let all = |survival: &dyn Fn(f64) -> f64| {
-            let at = |&p: &f64| Quantile { p, value_s: Estimate::exact(self.crossing(1.0 - p, survival)) };
-            shares.iter().map(at).collect()
-        };
-        (all(&|t_s| self.response(t_s)), all(&|t_s| self.waiting(t_s)))
     }
 
     /// Where a survival function falls to a level, to one part in 10¹³: from a bracket about the mean by the Illinois form
@@ -293,5 +251,49 @@ impl Seen {
             }
         }
         high
+    }
+}
+
+impl Distributions for Seen {
+    /// P(W > t): with j + 1 departures to wait for, at most j by t.
+    fn waiting(&self, t_s: f64) -> f64 {
+        let departures = Window::new(self.drain_per_s * t_s);
+        let before = self.first.saturating_sub(departures.first).min(departures.terms.len());
+        let mut few: f64 = departures.terms[..before].iter().sum();
+        let mut sum = 0.0;
+        for (share, j) in self.ahead.iter().zip(self.first..) {
+            few += departures.at(j);
+            sum += share * few;
+        }
+        sum
+    }
+
+    /// P(R > t) = P(W > t) + P(W ≤ t < W + S). For a wait of j stages of rate θ = mµ the second part is
+    /// H_j = ∫ f_j(x) e^(−µ(t−x)) dx, and H_(j−1) = (1 − 1/m)·H_j + Poisson(j−1; θt): positive terms, from above.
+    fn response(&self, t_s: f64) -> f64 {
+        let departures = Window::new(self.drain_per_s * t_s);
+        let keep = 1.0 - 1.0 / (self.drain_per_s * self.service_s);
+        let last = self.first + self.ahead.len();
+        let mut in_service = 0.0;
+        let mut sum = self.p_free * libm::exp(-t_s / self.service_s);
+        // H is nothing above both windows, and between them it only shrinks.
+        for j in (departures.first.max(last + 1)..departures.end()).rev() {
+            in_service = keep * in_service + departures.at(j);
+        }
+        in_service *= libm::pow(keep, departures.first.saturating_sub(last + 1) as f64);
+        for j in (self.first + 1..=last).rev() {
+            in_service = keep * in_service + departures.at(j);
+            sum += self.ahead[j - 1 - self.first] * in_service;
+        }
+        sum + self.waiting(t_s)
+    }
+
+    /// Quantiles at the given shares, of the response and of the waiting time.
+    fn quantiles(&self, shares: &[f64]) -> (Vec<Quantile>, Vec<Quantile>) {
+        let all = |survival: &dyn Fn(f64) -> f64| {
+            let at = |&p: &f64| Quantile { p, value_s: Estimate::exact(self.crossing(1.0 - p, survival)) };
+            shares.iter().map(at).collect()
+        };
+        (all(&|t_s| self.response(t_s)), all(&|t_s| self.waiting(t_s)))
     }
 }

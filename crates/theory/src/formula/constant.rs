@@ -6,7 +6,7 @@ use super::grid::dot;
 use super::poisson::{Sides, ln_chance, short_of_log, stirling};
 use super::quadrature::places;
 use super::solution::Solution;
-use super::tails::Tails;
+use super::tails::{Distributions, Tails};
 
 /// Walks of fewer services than this are added up one by one, longer ones integrated.
 const ONE_BY_ONE: u32 = 48;
@@ -291,10 +291,12 @@ impl Constant {
         let ln_ratio = -libm::log1p(walk.excess);
         Self { load, servers, service_s, more, ln_ratio, p_wait: -libm::expm1(-busy), queue, dispersion }
     }
+}
 
+impl Distributions for Constant {
     /// P(W > t). With t between the (k−1)-th and k-th multiple of the service time: j arrivals in what is missing to
     /// the k-th, and more than km − 1 − j requests waiting.
-    pub(super) fn waiting(&self, t_s: f64) -> f64 {
+    fn waiting(&self, t_s: f64) -> f64 {
         if self.load == 0.0 {
             return 0.0;
         }
@@ -330,13 +332,12 @@ impl Constant {
     }
 
     /// P(R > t) = P(W > t − D).
-    pub(super) fn response(&self, t_s: f64) -> f64 {
+    fn response(&self, t_s: f64) -> f64 {
         if t_s < self.service_s { 1.0 } else { self.waiting(t_s - self.service_s) }
     }
 
-    /// The quantile of the response time from that of the waiting time.
-    pub(super) fn response_quantile(&self, waiting_s: f64) -> f64 {
-        waiting_s + self.service_s
+    fn response_quantiles(&self, _shares: &[f64], waiting_s: &[f64]) -> Vec<f64> {
+        waiting_s.iter().map(|t_s| t_s + self.service_s).collect()
     }
 }
 
@@ -371,7 +372,7 @@ pub(super) fn solve(rate_per_s: f64, service_s: f64, servers: u32) -> Solution {
         service_s,
         throughput_per_s: rate_per_s,
         lost: 0.0,
-        tails: Tails::Constant(constant),
+        tails: Tails::of(constant),
     }
 }
 
@@ -421,7 +422,7 @@ mod tests {
     fn the_tail_has_the_mean() {
         for (servers, rho) in [(2u32, 0.5), (4, 0.9), (30, 0.95), (3, 0.99)] {
             let solution = solve(rho * f64::from(servers), 1.0, servers);
-            let Tails::Constant(constant) = &solution.tails else { panic!("of constant service") };
+            let constant = Constant::new(rho * f64::from(servers), 1.0, servers);
             let steps = (20.0 * solution.waiting_s / solution.p_wait).ceil() as u32;
             let area: f64 =
                 (0..steps).map(|k| integral(f64::from(k), f64::from(k + 1), |t| constant.waiting(t))).sum();

@@ -4,6 +4,7 @@
 use kendall_station::Law;
 
 use super::quadrature::integral;
+use super::tails::Distributions;
 
 /// Such a wait, before exponential service.
 #[derive(Clone, Copy, Debug)]
@@ -27,21 +28,6 @@ impl Delay {
         self.p_wait * (2.0 - self.p_wait) * (self.service_s / self.spare).powi(2)
     }
 
-    /// P(W > t) = C·e^(−θt).
-    pub(super) fn waiting(&self, t_s: f64) -> f64 {
-        if self.p_wait == 0.0 { 0.0 } else { self.p_wait * libm::exp(-self.spare / self.service_s * t_s) }
-    }
-
-    /// P(R > t) = e^(−µt) + C·(e^(−µt) − e^(−θt))/(θ/µ − 1), written so that nothing cancels or overflows where θ is
-    /// near µ or on either side of it.
-    pub(super) fn response(&self, t_s: f64) -> f64 {
-        let x = t_s / self.service_s;
-        let gap = self.spare - 1.0;
-        let y = x * gap.abs();
-        let shape = if y > 0.0 { -libm::expm1(-y) / y } else { 1.0 };
-        libm::exp(-x) + self.p_wait * libm::exp(-x * self.spare.min(1.0)) * x * shape
-    }
-
     /// The quantile of the waiting time, in closed form.
     pub(super) fn waiting_quantile(&self, p: f64) -> f64 {
         if self.p_wait <= 1.0 - p {
@@ -52,7 +38,7 @@ impl Delay {
 
     /// P(R > t) where the service that follows has another law of the same mean:
     /// (1 − C)·P(S > t) + C·(e^(−θt) + ∫ θ e^(−θu) P(S > t − u) du).
-    pub(super) fn response_with(&self, service: &Law, t_s: f64) -> f64 {
+    fn response_with(&self, service: &Law, t_s: f64) -> f64 {
         let at_once = (1.0 - self.p_wait) * service.survival(t_s);
         if self.p_wait == 0.0 {
             return at_once;
@@ -71,6 +57,47 @@ impl Delay {
             })
             .sum();
         at_once + self.p_wait * (libm::exp(-rate_per_s * t_s) + after_wait)
+    }
+}
+
+impl Distributions for Delay {
+    /// P(W > t) = C·e^(−θt).
+    fn waiting(&self, t_s: f64) -> f64 {
+        if self.p_wait == 0.0 { 0.0 } else { self.p_wait * libm::exp(-self.spare / self.service_s * t_s) }
+    }
+
+    /// P(R > t) = e^(−µt) + C·(e^(−µt) − e^(−θt))/(θ/µ − 1), written so that nothing cancels or overflows where θ is
+    /// near µ or on either side of it.
+    fn response(&self, t_s: f64) -> f64 {
+        let x = t_s / self.service_s;
+        let gap = self.spare - 1.0;
+        let y = x * gap.abs();
+        let shape = if y > 0.0 { -libm::expm1(-y) / y } else { 1.0 };
+        libm::exp(-x) + self.p_wait * libm::exp(-x * self.spare.min(1.0)) * x * shape
+    }
+
+    fn waiting_quantiles(&self, shares: &[f64]) -> Vec<f64> {
+        shares.iter().map(|&p| self.waiting_quantile(p)).collect()
+    }
+}
+
+/// A wait fitted to its mean, and then service of any law.
+pub(super) struct Fitted {
+    pub(super) delay: Delay,
+    pub(super) service: Law,
+}
+
+impl Distributions for Fitted {
+    fn waiting(&self, t_s: f64) -> f64 {
+        self.delay.waiting(t_s)
+    }
+
+    fn response(&self, t_s: f64) -> f64 {
+        self.delay.response_with(&self.service, t_s)
+    }
+
+    fn waiting_quantiles(&self, shares: &[f64]) -> Vec<f64> {
+        self.delay.waiting_quantiles(shares)
     }
 }
 

@@ -9,6 +9,7 @@ use kendall_station::{Estimate, Law, Quantile};
 
 use super::poisson::Sides;
 use super::quadrature::integral;
+use super::tails::Distributions;
 
 /// Cells of one grid.
 const CELLS: usize = 512;
@@ -112,14 +113,16 @@ impl Grid {
     pub(super) fn new(rho: f64, service: Law) -> Self {
         Self { rho, service: Limited::new(service) }
     }
+}
 
+impl Distributions for Grid {
     /// P(W > t), from a grid that ends at t.
-    pub(super) fn waiting(&self, t_s: f64) -> f64 {
+    fn waiting(&self, t_s: f64) -> f64 {
         if t_s == 0.0 { self.rho } else { Rung::extrapolated(self, t_s).waiting[CELLS] }
     }
 
     /// P(R > t).
-    pub(super) fn response(&self, t_s: f64) -> f64 {
+    fn response(&self, t_s: f64) -> f64 {
         if t_s == 0.0 {
             return 1.0 - (1.0 - self.rho) * (1.0 - self.service.law.survival(0.0));
         }
@@ -127,7 +130,7 @@ impl Grid {
     }
 
     /// Quantiles at ascending shares, of the response and of the waiting time, each from the shortest grid that contains it.
-    pub(super) fn quantiles(&self, shares: &[f64]) -> (Vec<Quantile>, Vec<Quantile>) {
+    fn quantiles(&self, shares: &[f64]) -> (Vec<Quantile>, Vec<Quantile>) {
         let (mut response, mut waiting) = (Vec::new(), Vec::new());
         let mut reach_s = self.service.mean_s;
         // Were all who wait to do so exponentially; far below that no quantile lies, and the grids are passed over.

@@ -3,11 +3,11 @@
 use super::delay::Delay;
 use super::erlang::erlang_c;
 use super::solution::Solution;
-use super::tails::Tails;
+use super::tails::{Distributions, Tails};
 
 /// The waiting and response times of M/M/m, in order of arrival.
 pub(super) struct Many {
-    pub(super) delay: Delay,
+    delay: Delay,
     load: f64,
     servers: f64,
 }
@@ -21,7 +21,7 @@ impl Many {
     }
 
     /// P(N ≥ n) = C·ρ^(n−m) from m on; below, what is missing is the sum of p_n … p_(m−1), from p_m downwards.
-    pub(super) fn number_at_least(&self, n: u64) -> f64 {
+    fn at_least(&self, n: u64) -> f64 {
         let (n, rho) = (n as f64, self.load / self.servers);
         if n >= self.servers {
             return self.delay.p_wait * libm::pow(rho, n - self.servers);
@@ -36,6 +36,24 @@ impl Many {
             k -= 1.0;
         }
         sum.min(1.0)
+    }
+}
+
+impl Distributions for Many {
+    fn waiting(&self, t_s: f64) -> f64 {
+        self.delay.waiting(t_s)
+    }
+
+    fn response(&self, t_s: f64) -> f64 {
+        self.delay.response(t_s)
+    }
+
+    fn waiting_quantiles(&self, shares: &[f64]) -> Vec<f64> {
+        self.delay.waiting_quantiles(shares)
+    }
+
+    fn number_at_least(&self, n: u64) -> Option<f64> {
+        Some(self.at_least(n))
     }
 }
 
@@ -56,6 +74,6 @@ pub(super) fn solve(rate_per_s: f64, service_s: f64, servers: u32) -> Solution {
         service_s,
         throughput_per_s: rate_per_s,
         lost: 0.0,
-        tails: Tails::Many(many),
+        tails: Tails::of(many),
     }
 }

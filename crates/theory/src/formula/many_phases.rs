@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use kendall_station::Law;
 
 use super::matrix::{Diagonal, Factors, Matrix, inner};
-use super::phases::{Chain, Stages};
+use super::phases::{Chain, Phases, Stages};
 use super::solution::Solution;
 use super::tails::Tails;
 
@@ -193,7 +193,7 @@ pub(super) fn solve(rate_per_s: f64, service: &Law, servers: u32) -> Option<Solu
         service_s,
         throughput_per_s: rate_per_s,
         lost: 0.0,
-        tails: Tails::Phases { waiting, response },
+        tails: Tails::of(Phases { waiting, response }),
     })
 }
 

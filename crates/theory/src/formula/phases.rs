@@ -6,6 +6,7 @@ use kendall_station::Law;
 
 use super::matrix::{Matrix, inner};
 use super::poisson::Window;
+use super::tails::Distributions;
 
 /// Beyond this many stages, or ways from the end of one service to the start of the next, the grid is faster.
 const MOST_STAGES: usize = 256;
@@ -28,6 +29,22 @@ pub(super) struct Chain {
     rate_per_s: f64,
     alive: Vec<f64>,
     ratio: f64,
+}
+
+/// Waiting and response time as such times.
+pub(super) struct Phases {
+    pub(super) waiting: Chain,
+    pub(super) response: Chain,
+}
+
+impl Distributions for Phases {
+    fn waiting(&self, t_s: f64) -> f64 {
+        self.waiting.survival(t_s)
+    }
+
+    fn response(&self, t_s: f64) -> f64 {
+        self.response.survival(t_s)
+    }
 }
 
 /// Moves of a chain: from, to, rate.
@@ -81,7 +98,7 @@ impl Stages {
 }
 
 /// The laws of W and W + S of M/PH/1, if the service time is a mixture of exponential and Erlang times and of zero.
-pub(super) fn waiting_and_response(rho: f64, service: &Law) -> Option<(Chain, Chain)> {
+pub(super) fn waiting_and_response(rho: f64, service: &Law) -> Option<Phases> {
     let stages = Stages::of(service)?;
     if stages.fresh.len() * stages.branches > MOST_WAYS {
         return None;
@@ -95,7 +112,7 @@ pub(super) fn waiting_and_response(rho: f64, service: &Law) -> Option<(Chain, Ch
     }
     let waiting = Chain::new(&start, &moves, &stages.rates_per_s);
     let response = waiting.then(1.0 - rho, &stages);
-    Some((waiting, response))
+    Some(Phases { waiting, response })
 }
 
 /// Takes a law apart into branches. A part that is always zero takes no time and becomes none.
@@ -250,7 +267,8 @@ mod tests {
     #[test]
     fn one_exponential_stage_is_m_m_1() {
         for rho in [0.5, 0.99, 1.0 - 1e-9] {
-            let (waiting, response) = waiting_and_response(rho, &Law::Exponential { mean_s: 1.0 }).unwrap();
+            let Phases { waiting, response } =
+                waiting_and_response(rho, &Law::Exponential { mean_s: 1.0 }).unwrap();
             for t in [0.0, 0.3, 50.0, 1.0 / (1.0 - rho)] {
                 let exact = (-(1.0 - rho) * t).exp();
                 assert!((waiting.survival(t) / (rho * exact) - 1.0).abs() < 1e-6, "{rho} {t}");

@@ -13,6 +13,7 @@ use super::classes::{law_of, urgency};
 use super::delay::Delay;
 use super::erlang::erlang_c;
 use super::premises::{exponential_mean, summary};
+use super::tails::Distributions;
 
 /// Classes that wait for each other in order of arrival, and what is offered by them.
 struct Rank<'a> {
@@ -179,12 +180,8 @@ impl Method<'_> {
             // Those of the first rank wait for none but their like: exponentially, if at all.
             let quantiles = if k == 0 { QUANTILES.iter().map(at).collect() } else { Vec::new() };
             let response = (k == 0).then(|| {
-                let tails = super::tails::Tails::Delay(delay);
-                summary(
-                    mean_s + service_s,
-                    Some(delay.variance_s2() + service_s * service_s),
-                    tails.quantiles().0,
-                )
+                let (quantiles, _) = delay.quantiles(&QUANTILES);
+                summary(mean_s + service_s, Some(delay.variance_s2() + service_s * service_s), quantiles)
             });
             Waits { variance_s2: Some(second - mean_s * mean_s), quantiles, response, ..Waits::mean(mean_s) }
         };

@@ -35,7 +35,7 @@ pub(super) fn solve(gap: &Law, service_s: f64, servers: u32) -> Option<Solution>
         service_s,
         throughput_per_s: 1.0 / gap.mean_s(),
         lost: 0.0,
-        tails: Tails::Delay(delay),
+        tails: Tails::of(delay),
     })
 }
 

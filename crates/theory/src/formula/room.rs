@@ -5,7 +5,7 @@ use kendall_station::Law;
 use super::erlang::erlang_b;
 use super::poisson::{Sides, Window, ln_chance};
 use super::solution::Solution;
-use super::tails::Tails;
+use super::tails::{Distributions, NoWait, Tails};
 
 /// The largest room that is answered.
 pub(super) const MOST: u64 = 10_000_000;
@@ -28,9 +28,9 @@ pub(super) struct Room {
     service_s: f64,
 }
 
-impl Room {
+impl Distributions for Room {
     /// P(W > t): with j requests waiting before it, fewer than j + 1 departures by t.
-    pub(super) fn waiting(&self, t_s: f64) -> f64 {
+    fn waiting(&self, t_s: f64) -> f64 {
         let departures = self.servers * t_s / self.service_s;
         if self.places <= FEW {
             let window = Window::new(departures);
@@ -46,7 +46,7 @@ impl Room {
     }
 
     /// P(R > t) = P(W > t) + P(W ≤ t < W + S).
-    pub(super) fn response(&self, t_s: f64) -> f64 {
+    fn response(&self, t_s: f64) -> f64 {
         let departures = self.servers * t_s / self.service_s;
         if self.places <= FEW {
             return self.p_free * libm::exp(-t_s / self.service_s)
@@ -59,7 +59,9 @@ impl Room {
         }
         self.p_free * libm::exp(-t_s / self.service_s) + self.waiting(t_s) + self.in_service(departures)
     }
+}
 
+impl Room {
     fn ahead(&self, j: u64) -> f64 {
         libm::exp(self.ln_first + j as f64 * self.ln_ratio())
     }
@@ -168,6 +170,12 @@ impl Geometric {
 
 /// Means, variances and tails of M/M/m/K with K > m. A load above m is welcome.
 pub(super) fn solve(rate_per_s: f64, service_s: f64, servers: u32, capacity: u64) -> Solution {
+    let (moments, room) = moments(rate_per_s, service_s, servers, capacity);
+    Solution { tails: Tails::of(room), ..moments }
+}
+
+/// Means and variances, and that of which the tails are.
+fn moments(rate_per_s: f64, service_s: f64, servers: u32, capacity: u64) -> (Solution, Room) {
     let (m, load, places) = (f64::from(servers), rate_per_s * service_s, capacity - u64::from(servers));
     let j = places as f64;
     // Up to a factor: the chances of fewer than m requests together, of exactly m, and of K; and the sums over the
@@ -197,7 +205,8 @@ pub(super) fn solve(rate_per_s: f64, service_s: f64, servers: u32, capacity: u64
     } else {
         (j - 1.0) * ln_quotient(m, load) - libm::log(accepted)
     };
-    Solution {
+    let room = Room { p_free: free / accepted, places, ln_first, load, servers: m, service_s };
+    let moments = Solution {
         source: "M/M/m/K (Gross, Shortle, Thompson and Harris 2008, section 2.5)",
         approximate: None,
         p_wait,
@@ -207,8 +216,9 @@ pub(super) fn solve(rate_per_s: f64, service_s: f64, servers: u32, capacity: u64
         service_s,
         throughput_per_s: rate_per_s * accepted / (accepted + full),
         lost: full / (accepted + full),
-        tails: Tails::Room(Room { p_free: free / accepted, places, ln_first, load, servers: m, service_s }),
-    }
+        tails: Tails::MEANS,
+    };
+    (moments, room)
 }
 
 /// M/G/m/m: who finds all servers busy is lost, so nobody waits; the loss depends on the law only by its mean.
@@ -225,7 +235,7 @@ pub(super) fn loss(rate_per_s: f64, service: Law, servers: u32) -> Solution {
         service_s,
         throughput_per_s: rate_per_s * (1.0 - lost),
         lost,
-        tails: Tails::Service(service),
+        tails: Tails::of(NoWait { service }),
     }
 }
 
@@ -242,11 +252,7 @@ mod tests {
             // The last but one has σ = 1, and is as good as that next to it.
             let loads = [0.3 * m, 0.97 * m, m * (1.0 - 1e-9), m, m * (1.0 + 1e-6), 1.3 * m, 5.0 * m, m - 1.0];
             for load in loads.into_iter().filter(|load| *load > 0.0) {
-                let Tails::Room(room) =
-                    solve(load / service_s, service_s, servers, u64::from(servers) + places).tails
-                else {
-                    panic!("of limited room")
-                };
+                let (_, room) = moments(load / service_s, service_s, servers, u64::from(servers) + places);
                 for x in [0.0, 0.5, 10.0, 55.0, 70.0, 200.0] {
                     let t_s = x / m * service_s;
                     let near = |found: f64, exact: f64| {

@@ -27,7 +27,7 @@ pub(super) fn solve(rate_per_s: f64, service: &Law) -> Solution {
         service_s,
         throughput_per_s: rate_per_s,
         lost: 0.0,
-        tails: Tails::Means,
+        tails: Tails::MEANS,
     }
 }
 

@@ -32,8 +32,8 @@ pub(super) fn solve(rate_per_s: f64, service: Law) -> Solution {
 
 fn tails(rho: f64, service: Law) -> Tails {
     match phases::waiting_and_response(rho, &service) {
-        Some((waiting, response)) => Tails::Phases { waiting, response },
-        None => Tails::Grid(Grid::new(rho, service)),
+        Some(phases) => Tails::of(phases),
+        None => Tails::of(Grid::new(rho, service)),
     }
 }
 
@@ -41,6 +41,7 @@ fn tails(rho: f64, service: Law) -> Tails {
 mod tests {
     use super::*;
     use crate::formula::constant::Constant;
+    use crate::formula::tails::Distributions;
 
     /// The methods share nothing but the law, so that they agree says that each is right.
     #[test]
@@ -52,7 +53,7 @@ mod tests {
         ];
         for law in laws {
             for rho in [0.3, 0.8, 0.95] {
-                let (waiting, response) = phases::waiting_and_response(rho, &law).unwrap();
+                let phases::Phases { waiting, response } = phases::waiting_and_response(rho, &law).unwrap();
                 let grid = Grid::new(rho, law.clone());
                 for t in [0.1, 1.0, 5.0, 20.0] {
                     let t = t * law.mean_s();

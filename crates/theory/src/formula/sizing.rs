@@ -4,6 +4,7 @@ use kendall_station::Servers;
 
 use super::erlang::erlang_b;
 use super::many::Many;
+use super::tails::Distributions;
 
 /// The fewest servers with which at most the share `target` of the requests of an M/M/m station waits. `load` is
 /// λ·E\[S\]. `None` if that is beyond the largest number of servers a station may have.
@@ -26,7 +27,7 @@ pub fn servers_for_response(rate_per_s: f64, service_s: f64, p: f64, target_s: f
         return None;
     }
     let first = (rate_per_s * service_s).floor() as u32 + 1;
-    let enough = |servers: u32| Many::new(rate_per_s, service_s, servers).delay.response(target_s) <= 1.0 - p;
+    let enough = |servers: u32| Many::new(rate_per_s, service_s, servers).response(target_s) <= 1.0 - p;
     (first..=u32::MAX).find(|&servers| enough(servers)).and_then(Servers::new)
 }
 

@@ -54,7 +54,7 @@ impl Solution {
     }
 
     fn means(self) -> Self {
-        Self { waiting_variance_s2: None, response_variance_s2: None, tails: Tails::Means, ..self }
+        Self { waiting_variance_s2: None, response_variance_s2: None, tails: Tails::MEANS, ..self }
     }
 
     /// Adds the variance that is known for M/M/1 with processor sharing.

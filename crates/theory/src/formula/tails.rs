@@ -2,74 +2,63 @@
 
 use kendall_station::{Estimate, Law, QUANTILES, Quantile};
 
-use super::closed::Seen;
-use super::constant::Constant;
-use super::delay::Delay;
-use super::grid::Grid;
-use super::many::Many;
-use super::phases::Chain;
-use super::room::Room;
+/// The distributions of waiting and response time of one model. Each model implements them beside its means.
+pub(super) trait Distributions {
+    /// P(W > t), for t ≥ 0.
+    fn waiting(&self, t_s: f64) -> f64;
 
-/// What is known of the distributions of waiting and response time.
-pub(super) enum Tails {
-    /// Nothing beyond the moments.
-    Means,
-    /// M/M/m.
-    Many(Many),
-    /// GI/M/m.
-    Delay(Delay),
-    /// A wait fitted to its mean, and then service of any law.
-    Fitted { delay: Delay, service: Law },
-    /// M/M/m/K.
-    Room(Room),
-    /// M/M/m//N, with or without limited room.
-    Closed(Seen),
-    /// Nobody waits: the response time is the service time.
-    Service(Law),
-    /// M/PH/m.
-    Phases { waiting: Chain, response: Chain },
-    /// M/D/m.
-    Constant(Constant),
-    /// M/G/1 with any other law.
-    Grid(Grid),
+    /// P(R > t), for t ≥ 0.
+    fn response(&self, t_s: f64) -> f64;
+
+    /// Quantiles of the waiting time at ascending shares.
+    fn waiting_quantiles(&self, shares: &[f64]) -> Vec<f64> {
+        invert(shares, |t_s| self.waiting(t_s))
+    }
+
+    /// Quantiles of the response time at ascending shares, of which those of the waiting time are known.
+    fn response_quantiles(&self, shares: &[f64], _waiting_s: &[f64]) -> Vec<f64> {
+        invert(shares, |t_s| self.response(t_s))
+    }
+
+    /// Quantiles of the response and of the waiting time at ascending shares; fewer where the method ends before.
+    fn quantiles(&self, shares: &[f64]) -> (Vec<Quantile>, Vec<Quantile>) {
+        let quantile = |(&p, value_s)| Quantile { p, value_s: Estimate::exact(value_s) };
+        let all = |values: Vec<f64>| shares.iter().zip(values).map(quantile).collect();
+        let waiting_s = self.waiting_quantiles(shares);
+        (all(self.response_quantiles(shares, &waiting_s)), all(waiting_s))
+    }
+
+    /// P(N ≥ n) at an arbitrary instant; `None` where the model does not give it.
+    fn number_at_least(&self, _n: u64) -> Option<f64> {
+        None
+    }
 }
 
+/// What is known of the distributions of waiting and response time: all, or nothing beyond the moments.
+pub(super) struct Tails(Option<Box<dyn Distributions>>);
+
 impl Tails {
+    /// Nothing beyond the moments.
+    pub(super) const MEANS: Self = Self(None);
+
+    /// The distributions of a model.
+    pub(super) fn of(distributions: impl Distributions + 'static) -> Self {
+        Self(Some(Box::new(distributions)))
+    }
+
+    /// The distributions; `None` where only moments are known.
+    pub(super) fn known(&self) -> Option<&dyn Distributions> {
+        self.0.as_deref()
+    }
+
     /// P(W > t).
     pub(super) fn waiting(&self, t_s: f64) -> Option<f64> {
-        if t_s < 0.0 {
-            return Some(1.0);
-        }
-        match self {
-            Self::Means => None,
-            Self::Many(Many { delay, .. }) | Self::Delay(delay) | Self::Fitted { delay, .. } => {
-                Some(delay.waiting(t_s))
-            }
-            Self::Room(room) => Some(room.waiting(t_s)),
-            Self::Closed(seen) => Some(seen.waiting(t_s)),
-            Self::Service(_) => Some(0.0),
-            Self::Phases { waiting, .. } => Some(waiting.survival(t_s)),
-            Self::Constant(constant) => Some(constant.waiting(t_s)),
-            Self::Grid(grid) => Some(grid.waiting(t_s)),
-        }
+        survival(t_s, self.known().map(|known| known.waiting(t_s.max(0.0))))
     }
 
     /// P(R > t).
     pub(super) fn response(&self, t_s: f64) -> Option<f64> {
-        if t_s < 0.0 {
-            return Some(1.0);
-        }
-        match self {
-            Self::Means => None,
-            Self::Many(Many { delay, .. }) | Self::Delay(delay) => Some(delay.response(t_s)),
-            Self::Fitted { delay, service } => Some(delay.response_with(service, t_s)),
-            Self::Room(room) => Some(room.response(t_s)),
-            Self::Closed(seen) => Some(seen.response(t_s)),
-            Self::Service(law) => Some(law.survival(t_s)),
-            Self::Phases { response, .. } => Some(response.survival(t_s)),
-            Self::Constant(constant) => Some(constant.response(t_s)),
-            Self::Grid(grid) => Some(grid.response(t_s)),
-        }
+        survival(t_s, self.known().map(|known| known.response(t_s.max(0.0))))
     }
 
     /// All quantiles, of the response and of the waiting time; none where only moments are known.
@@ -79,30 +68,31 @@ impl Tails {
 
     /// Quantiles at ascending shares.
     pub(super) fn quantiles_at(&self, shares: &[f64]) -> (Vec<Quantile>, Vec<Quantile>) {
-        if let Self::Means = self {
-            return (Vec::new(), Vec::new());
-        }
-        if let Self::Grid(grid) = self {
-            return grid.quantiles(shares);
-        }
-        if let Self::Closed(seen) = self {
-            return seen.quantiles(shares);
-        }
-        let quantile = |(&p, value_s)| Quantile { p, value_s: Estimate::exact(value_s) };
-        let known = "only moments and the grid were taken out above";
-        let waiting: Vec<f64> = match self {
-            Self::Many(Many { delay, .. }) | Self::Delay(delay) | Self::Fitted { delay, .. } => {
-                shares.iter().map(|&p| delay.waiting_quantile(p)).collect()
-            }
-            _ => invert(shares, |t_s| self.waiting(t_s).expect(known)),
-        };
-        let response: Vec<f64> = match self {
-            Self::Service(law) => shares.iter().map(|&p| law.quantile_s(p)).collect(),
-            Self::Constant(constant) => waiting.iter().map(|&t_s| constant.response_quantile(t_s)).collect(),
-            _ => invert(shares, |t_s| self.response(t_s).expect(known)),
-        };
-        let all = |values: Vec<f64>| shares.iter().zip(values).map(quantile).collect();
-        (all(response), all(waiting))
+        self.known().map_or_else(Default::default, |known| known.quantiles(shares))
+    }
+}
+
+/// Before 0, every time is yet to end, also where only moments are known.
+fn survival(t_s: f64, known: Option<f64>) -> Option<f64> {
+    if t_s < 0.0 { Some(1.0) } else { known }
+}
+
+/// No request waits: the response time is the service time.
+pub(super) struct NoWait {
+    pub(super) service: Law,
+}
+
+impl Distributions for NoWait {
+    fn waiting(&self, _t_s: f64) -> f64 {
+        0.0
+    }
+
+    fn response(&self, t_s: f64) -> f64 {
+        self.service.survival(t_s)
+    }
+
+    fn response_quantiles(&self, shares: &[f64], _waiting_s: &[f64]) -> Vec<f64> {
+        shares.iter().map(|&p| self.service.quantile_s(p)).collect()
     }
 }
 

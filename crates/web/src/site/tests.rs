@@ -14,6 +14,7 @@ use kendall_archive::Manifest;
 use kendall_archive::live::{Live, LiveState, Process, Sample, Samples};
 use tempfile::TempDir;
 
+use crate::analysis::Analysis;
 use crate::events::MOST_WATCHERS;
 use crate::{Server, Site, WebError};
 
@@ -27,13 +28,20 @@ struct Served {
     thread: Option<JoinHandle<Result<(), WebError>>>,
 }
 
-fn site(folder: &Path, listen: &str, reports: &Arc<AtomicUsize>) -> Site {
-    let reports = Arc::clone(reports);
+fn site(folder: &Path, listen: &str) -> Site {
     Site {
         results: folder.into(),
         listen: listen.parse().unwrap(),
         token: None,
         program: "/bin/false".into(),
+        systems: &[],
+    }
+}
+
+/// An analysis that counts the reports that it writes, and compares nothing.
+fn counting(reports: &Arc<AtomicUsize>) -> Analysis {
+    let reports = Arc::clone(reports);
+    Analysis {
         write_report: Box::new(move |folder| {
             reports.fetch_add(1, Ordering::Relaxed);
             fs::write(folder.join("report.html"), "<p>a report").map_err(|error| error.to_string())
@@ -44,7 +52,8 @@ fn site(folder: &Path, listen: &str, reports: &Arc<AtomicUsize>) -> Site {
 
 fn serve(folder: TempDir, listen: &str) -> Served {
     let reports = Arc::default();
-    let server = Server::bind(site(folder.path(), listen, &reports)).unwrap();
+    let mut server = Server::bind(site(folder.path(), listen)).unwrap();
+    server.analysis = counting(&reports);
     let (address, url) = (server.address, server.url());
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let thread = thread::spawn(move || server.serve_until(async { drop(stopped.await) }));
@@ -417,6 +426,18 @@ fn what_cannot_be_compared_is_said_with_its_reason() {
     assert!(site.get("/compare").body.contains("Compare two runs"));
 }
 
+/// The analysis that a site has when nothing else is put in its place.
+#[test]
+fn a_folder_without_a_run_has_no_report_and_is_not_compared() {
+    let site = served();
+    let [one, other] = ["a", "b"].map(|stamp| site.run("e", stamp));
+    let analysis = Analysis::of(&[]);
+    let why = (analysis.write_report)(&one).unwrap_err();
+    assert!(why.contains("experiment.toml, line 4"), "{why}");
+    let why = (analysis.compare)(&[("A".into(), one), ("B".into(), other)]).unwrap_err();
+    assert!(why.contains("experiment.toml, line 4"), "{why}");
+}
+
 #[test]
 fn heads_without_end_cost_their_own_connection() {
     let site = served();
@@ -439,18 +460,17 @@ fn heads_without_end_cost_their_own_connection() {
 #[test]
 fn an_address_in_use_a_run_and_a_short_token_are_refused_in_words() {
     let site = served();
-    let reports = Arc::default();
     let folder = site.folder.path();
-    let again = Server::bind(self::site(folder, &site.address.to_string(), &reports)).unwrap_err();
+    let again = Server::bind(self::site(folder, &site.address.to_string())).unwrap_err();
     assert!(again.to_string().contains("--listen"), "{again}");
     let run = site.run("e", "r");
-    let one = Server::bind(self::site(&run, "127.0.0.1:0", &reports)).unwrap_err();
+    let one = Server::bind(self::site(&run, "127.0.0.1:0")).unwrap_err();
     assert!(one.to_string().contains("is one run"), "{one}");
-    let short = Site { token: Some("short".into()), ..self::site(folder, "127.0.0.1:0", &reports) };
+    let short = Site { token: Some("short".into()), ..self::site(folder, "127.0.0.1:0") };
     assert!(Server::bind(short).unwrap_err().to_string().contains("16 characters"));
-    let none = Server::bind(self::site(&folder.join("none"), "127.0.0.1:0", &reports)).unwrap_err();
+    let none = Server::bind(self::site(&folder.join("none"), "127.0.0.1:0")).unwrap_err();
     assert!(none.to_string().contains("folder that holds results"), "{none}");
-    let beside = Server::bind(self::site(folder, "127.0.0.1:0", &reports)).unwrap();
+    let beside = Server::bind(self::site(folder, "127.0.0.1:0")).unwrap();
     let url = beside.run_url(&run).unwrap();
     assert!(url.starts_with("http://127.0.0.1:") && url.ends_with("/runs/e/r/"), "{url}");
     assert_eq!(beside.run_url(Path::new("/etc")), None);

@@ -1,0 +1,94 @@
+//! What was expected of each combination beside what was seen, and where intervals stayed wider than was asked.
+
+use kendall_evidence::expect::{Judged, Measure, Seen, Verdict};
+use kendall_record::Outcome;
+use kendall_station::Estimate;
+use kendall_stats::share_interval;
+
+use super::Sample;
+use crate::axis::Axis;
+use crate::precision::{Reached, reached};
+use crate::report::expected::ExpectedAt;
+use crate::warmup::TooShort;
+use kendall_experiment::RunFolder;
+
+/// What is expected of a combination, judged by its trials.
+pub(super) fn judged(run: &RunFolder, index: usize, axis: &Axis, sample: &Sample) -> Vec<ExpectedAt> {
+    let combination = &run.combinations()[index];
+    let wanted = run.experiment().expected.iter().filter(|expected| expected.holds_for(combination));
+    let clients = kendall_evidence::client_side(&sample.views()).map_err(|why| why.to_string());
+    let (mut due, mut failed, mut refused) = (0, 0, 0);
+    for row in sample.rows() {
+        due += 1;
+        failed += u64::from(row.outcome != Outcome::Answered);
+        refused += u64::from(row.outcome == Outcome::Refused);
+    }
+    let judge = |expected: &kendall_experiment::ExpectedAt| {
+        let expectation = expected.expectation;
+        let mut judged = match &clients {
+            Ok(clients) => {
+                let errors = Estimate {
+                    value: failed as f64 / due as f64,
+                    interval: Some(share_interval(failed, due)),
+                };
+                let seen = Seen {
+                    response: &clients.response,
+                    throughput_per_s: clients.throughput_per_s,
+                    errors,
+                    requests: due - refused,
+                };
+                expectation.judge(seen.figure(expectation.measure))
+            }
+            Err(why) => Judged {
+                expected: expectation,
+                verdict: Verdict::Undecided,
+                seen: None,
+                at_least: false,
+                why: Some(why.clone()),
+            },
+        };
+        stopped(&mut judged, sample);
+        ExpectedAt { settings: axis.settings(combination), judged }
+    };
+    wanted.map(judge).collect()
+}
+
+/// A trial that was stopped for an expectation decides it where the interval over the few trials does not.
+fn stopped(judged: &mut Judged, sample: &Sample) {
+    let out_of_reach = format!("{} was out of reach", judged.expected);
+    let of_trials = sample.trials.iter().filter_map(|trial| trial.result.hopeless.as_ref());
+    let count = of_trials.filter(|why| why.contains(&out_of_reach)).count();
+    if 2 * count > sample.trials.len() && judged.verdict == Verdict::Undecided {
+        judged.verdict = Verdict::Failed;
+        judged.why = Some(format!("{count} of {} trials were stopped for it", sample.trials.len()));
+    }
+}
+
+/// That the interval of a combination is wider than asked, and how many more trials it needs.
+pub(super) fn too_wide(run: &RunFolder, index: usize, axis: &Axis, sample: &Sample) -> Option<String> {
+    let precision = run.experiment().precision.as_ref()?;
+    let trials = sample.trials.iter().map(|trial| &trial.result);
+    let Reached::More(more) = reached(trials, precision) else { return None };
+    let place = place(run, index, axis);
+    let what = if precision.of == Measure::Mean { "mean".to_owned() } else { precision.of.to_string() };
+    let the = if place.is_empty() { "The".to_owned() } else { format!("At {place} the") };
+    let trials = if more == 1 { "trial".to_owned() } else { "trials".to_owned() };
+    Some(format!(
+        "{the} interval of the {what} is wider than the ± {} that were asked for, after {} trials; about {more} more {trials} \
+         would narrow it.",
+        kendall_stats::number::percent(precision.relative),
+        sample.trials.len()
+    ))
+}
+
+/// That more of the trials of a combination is warm-up than was left out.
+pub(super) fn warming(run: &RunFolder, index: usize, axis: &Axis, sample: &Sample) -> Option<TooShort> {
+    let trials: Vec<_> = sample.trials.iter().map(|trial| &trial.result).collect();
+    TooShort::of(place(run, index, axis), &trials, run.load(index).warmup)
+}
+
+/// A combination in words: "rate 20, workers 2".
+fn place(run: &RunFolder, index: usize, axis: &Axis) -> String {
+    let settings = axis.settings(&run.combinations()[index]);
+    settings.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
+}

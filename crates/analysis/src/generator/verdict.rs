@@ -1,0 +1,163 @@
+//! The verdict on the generator as data, as a trial's `answer.json` has it.
+
+use serde::{Deserialize, Serialize};
+
+/// Who limited a run, and what that is judged by.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GeneratorVerdict {
+    /// Whether the run can be trusted.
+    pub trust: Trust,
+    /// Every check, held or not.
+    pub checks: Vec<Check>,
+    /// Why the generator limited the run, each as a clause; none where it did not.
+    pub limits: Vec<Limit>,
+    /// Other reasons to doubt the run.
+    pub doubts: Vec<Doubt>,
+}
+
+/// Whether a run can be trusted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    /// Every check held.
+    #[default]
+    Trustworthy,
+    /// The generator did its part, and still something may have changed what was seen.
+    Doubtful,
+    /// What was measured is partly the generator.
+    GeneratorLimited,
+}
+
+/// What is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Checked {
+    /// The rate of the sends beside that of the schedule.
+    Rate,
+    /// How late requests with a free connection were begun.
+    Lag,
+    /// The share of a core that the generator used.
+    Processor,
+    /// How long it was kept waiting for one.
+    RunQueue,
+    /// The law of the gaps between sends.
+    Gaps,
+    /// How the sends bunch.
+    Dispersion,
+    /// Little's law, over the generator's own books.
+    Little,
+    /// Waits for a free connection.
+    Connections,
+}
+
+/// One check of a run: what was asked, and what was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// What.
+    pub what: Checked,
+    /// What should be, in words.
+    pub asked: String,
+    /// What was, in words.
+    pub found: String,
+    /// Whether that is so; `None` where there is too little to say, or nothing was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<bool>,
+}
+
+/// Why a generator limited what it was to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// Requests left late although a connection was free.
+    Late {
+        /// 99 % left at most this late, in seconds.
+        lag_p99_s: f64,
+        /// Its share of the mean, the median or the 99th percentile of the response times, whichever is largest.
+        #[serde(default)]
+        share: f64,
+    },
+    /// It had hardly any time to spare.
+    Busy {
+        /// The share of one core that it used.
+        core_share: f64,
+    },
+    /// Others kept it from its core.
+    Waited {
+        /// The share of the run that it was ready and did not run.
+        share: f64,
+    },
+    /// It sent at another rate than was due.
+    Rate {
+        /// Sends over what was due.
+        ratio: f64,
+    },
+    /// Its sends came by another law than was asked for.
+    Gaps {
+        /// The coefficient of variation of the gaps.
+        cv: f64,
+        /// That of the law.
+        asked: f64,
+    },
+    /// Its sends bunched otherwise than was asked for.
+    Dispersion {
+        /// The index of dispersion of the sends per millisecond.
+        index: f64,
+        /// That of the law.
+        asked: f64,
+    },
+    /// Connections failed, and requests with them, because it had no port or file left.
+    OwnFailures {
+        /// How many.
+        count: u64,
+    },
+    /// Its books do not balance.
+    Little {
+        /// Arrival rate × response over the number present, less 1.
+        gap: f64,
+    },
+}
+
+/// Another reason to doubt a run than its generator. Its sentence is its `Display`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doubt {
+    /// Requests waited in the generator for a free connection.
+    Connections {
+        /// How many.
+        waited: u64,
+        /// Of how many.
+        sent: u64,
+    },
+    /// Requests ended unsent, because too many waited for a connection already.
+    TurnedAway {
+        /// How many.
+        count: u64,
+    },
+    /// Requests were still out when the run ended.
+    Unanswered {
+        /// How many.
+        count: u64,
+    },
+    /// The generator took more of a full machine than the server.
+    Crowding(Crowding),
+}
+
+/// A generator that has more of a full machine than the server, and than all other programs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Crowding {
+    /// The cores that the generator used.
+    pub used_cores: f64,
+    /// Those of the server.
+    pub server_cores: f64,
+}
+
+/// What a verdict says of the generator's process, for the search for a server's bottleneck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcessJudged {
+    /// It sent on schedule and had time to spare.
+    Sound,
+    /// It sent so late that it shows in the response times.
+    Late,
+    /// It had hardly any time to spare.
+    Busy,
+}

@@ -1,0 +1,63 @@
+//! What a trial's `answer.json` says of the resources that were watched in it.
+
+use std::path::Path;
+
+use kendall_load::RunSummary;
+use kendall_probe::{Profile, Summary};
+use serde::{Deserialize, Serialize};
+
+use crate::bottleneck::{Bottleneck, LoadSeen, bottleneck};
+use crate::generator::GeneratorVerdict;
+use crate::report::resources::Resources;
+
+/// The sampled stacks of a trial, in its folder.
+pub const STACKS: &str = "profile.folded";
+
+/// What was seen of the resources in a trial, as its `answer.json` has it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ResourceRecord {
+    /// The process that was taken for the server, if one was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<u32>,
+    /// What server, generator and machine used.
+    pub summary: Summary,
+    /// What limited the server, where that is judged with the trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Bottleneck>,
+    /// Stacks, if they were sampled; in a record they are beside it, and here is how they were.
+    pub profile: Option<Profile>,
+}
+
+impl ResourceRecord {
+    /// The same with the stacks that lie in the record's folder.
+    #[must_use]
+    pub fn with_stacks_of(mut self, folder: &Path) -> Self {
+        let stacks = || std::fs::read_to_string(folder.join(STACKS)).unwrap_or_default();
+        self.profile = self.profile.map(|profile| profile.with_stacks(&stacks()));
+        self
+    }
+
+    /// What limited the server in a run with this verdict on its generator and this mean response time, in s, if any request
+    /// was answered.
+    pub fn limit(
+        &self,
+        run: &RunSummary,
+        verdict: &GeneratorVerdict,
+        response_s: Option<f64>,
+    ) -> Option<Bottleneck> {
+        let send_lag_p99_s = run.lag.p99_ns as f64 / 1e9;
+        bottleneck(&self.summary, Some(&LoadSeen { response_s, send_lag_p99_s, verdict }))
+    }
+
+    /// For a report: with the stacks that lie in the trial's folder.
+    pub(crate) fn resources(
+        &self,
+        trial: &str,
+        point: Option<usize>,
+        folder: &Path,
+        limit: Option<Bottleneck>,
+    ) -> Resources {
+        let Self { summary, profile, .. } = self.clone().with_stacks_of(folder);
+        Resources { trial: trial.into(), point, summary, limit, profile }
+    }
+}

@@ -1,0 +1,6 @@
+//! The engines from outside: each against whole hash functions, audited implementations and the portable engine.
+
+mod gpu;
+mod password;
+mod pbkdf2;
+mod sha256;

@@ -1,0 +1,35 @@
+//! How trials are watched, as `[probe]` says.
+
+use std::time::Duration;
+
+use kendall_probe::DEFAULT_HZ;
+
+/// The usual interval between two readings.
+const EVERY: Duration = Duration::from_millis(10);
+
+/// How trials are watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probing {
+    /// The interval between two readings; `None` for no watching.
+    pub every: Option<Duration>,
+    /// How often a second of CPU time the stacks of the server are sampled, if they are.
+    pub profile_hz: Option<u32>,
+}
+
+impl Default for Probing {
+    fn default() -> Self {
+        Self { every: Some(EVERY), profile_hz: None }
+    }
+}
+
+impl Probing {
+    /// Nothing is watched.
+    pub const OFF: Self = Self { every: None, profile_hz: None };
+
+    /// With stacks sampled, at the usual rate where none is asked for.
+    #[must_use]
+    pub fn with_profile(self) -> Self {
+        let profile_hz = Some(self.profile_hz.unwrap_or(DEFAULT_HZ));
+        Self { every: Some(self.every.unwrap_or(EVERY)), profile_hz }
+    }
+}

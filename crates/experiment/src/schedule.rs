@@ -1,0 +1,75 @@
+//! The trials of an experiment, in seeded order.
+
+use kendall_stats::random::{Purpose, derive, stream};
+use rand::seq::SliceRandom;
+
+/// One trial to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// Its number in the order of running, from 1.
+    pub number: usize,
+    /// Its combination, as an index into [`crate::Experiment::combinations`].
+    pub combination: usize,
+    /// Which repeat of its combination it is, from 0; all of one repeat are a block.
+    pub repeat: u32,
+    /// Which attempt it is, from 0: what was disturbed is tried again, and asked the same again.
+    pub attempt: u32,
+    /// The seed of its requests and arrivals.
+    pub seed: u64,
+}
+
+/// Every combination `repeats` times, in randomised blocks: each repeat tries all combinations in an order of its
+/// own, so that a slow drift of the machine falls on all of them alike.
+///
+/// `asks` tells for each combination the first one that is asked the same. Trials of one repeat that are asked the same
+/// share a seed: ways to serve are compared on the same requests (common random numbers).
+pub(crate) fn schedule(asks: &[usize], repeats: u32, seed: u64) -> Vec<Trial> {
+    (0..repeats).flat_map(|repeat| block(asks, repeat, seed)).collect()
+}
+
+/// One block of them. Its trials are numbered after those of all blocks before it.
+pub(crate) fn block(asks: &[usize], repeat: u32, seed: u64) -> Vec<Trial> {
+    let mut order: Vec<usize> = (0..asks.len()).collect();
+    order.shuffle(&mut stream(seed, Purpose::Order, u64::from(repeat)));
+    let before = asks.len() * repeat as usize;
+    let trial = |(place, combination): (usize, usize)| Trial {
+        number: before + place + 1,
+        combination,
+        repeat,
+        attempt: 0,
+        seed: derive(seed, Purpose::Trial, (asks[combination] as u64) << 32 | u64::from(repeat)),
+    };
+    order.into_iter().enumerate().map(trial).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_block_holds_every_combination_once_in_an_order_of_its_own() {
+        let asks: Vec<usize> = (0..8).collect();
+        let trials = schedule(&asks, 5, 1);
+        assert_eq!(trials.len(), 40);
+        let blocks: Vec<Vec<usize>> =
+            trials.chunks(8).map(|block| block.iter().map(|trial| trial.combination).collect()).collect();
+        for block in &blocks {
+            let mut sorted = block.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..8).collect::<Vec<_>>());
+        }
+        assert_ne!(blocks[0], blocks[1]);
+        assert_eq!(trials, schedule(&asks, 5, 1));
+        assert_ne!(trials, schedule(&asks, 5, 2));
+    }
+
+    #[test]
+    fn trials_share_a_seed_where_one_repeat_asks_the_same() {
+        let asks = [0, 1, 0, 1, 0, 1, 6, 7];
+        let trials = schedule(&asks, 5, 1);
+        for (a, b) in trials.iter().flat_map(|a| trials.iter().map(move |b| (a, b))) {
+            let same = asks[a.combination] == asks[b.combination] && a.repeat == b.repeat;
+            assert_eq!(a.seed == b.seed, same, "{a:?} {b:?}");
+        }
+    }
+}

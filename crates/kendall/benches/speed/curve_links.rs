@@ -1,0 +1,168 @@
+//! CurveCP beside TCP on emulated links: what one flow gets alone and under loss, how two share, and what each congestion
+//! control adds to the delay.
+
+pub(crate) mod ends;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::{ROUNDS, median};
+
+/// Data bytes per byte on the link: 1,024 in a packet of 1,212 with an Ethernet header.
+const EFFICIENCY: f64 = 1024.0 / (1212.0 + 14.0);
+const RATES_MBIT: [f64; 2] = [10.0, 100.0];
+/// The link: a round trip of 20 ms, and the queue that `kendall link` has by default, which is one product of rate and
+/// round trip at 100 Mbit/s and ten at 10.
+const LINK: &str = "--delay 10ms";
+/// Until all flows have started and slow start is over.
+const WARM_UP_S: f64 = 5.0;
+const ALONE_S: u32 = 15;
+const SHARED_S: u32 = 35;
+const LOSSY_S: u32 = 25;
+
+pub(crate) fn section(page: &mut String) {
+    page.push_str("\n## CurveCP on emulated links\n\n");
+    if !can_emulate() {
+        page.push_str("Not measured: namespaces may not be made here (run as root).\n");
+        return;
+    }
+    page.push_str(
+        "From client to server over `kendall link` with 20 ms of round trip and its queue of 256 kB. Goodput is what arrives after \
+         5 s, as a share of the protocol's ceiling: 1,024 bytes of data in a packet that takes 1,226 on the link.\n\n",
+    );
+    alone(page);
+    shared(page);
+    lossy(page);
+    delays(page);
+}
+
+/// What arrived of each flow in bytes/s, and the median time in the queue.
+struct Seen {
+    goodput: Vec<f64>,
+    queue_ms: f64,
+}
+
+fn ceiling(mbit: f64) -> f64 {
+    mbit * 1e6 / 8.0 * EFFICIENCY
+}
+
+fn row(page: &mut String, name: &str, cells: &[Option<String>]) {
+    page.push_str(&format!("| {name} |"));
+    for cell in cells {
+        page.push_str(&format!(" {} |", cell.as_deref().unwrap_or("not measured")));
+    }
+    page.push('\n');
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+fn alone(page: &mut String) {
+    page.push_str("**Alone.**\n\n| | 10 Mbit/s | 100 Mbit/s |\n| --- | ---: | ---: |\n");
+    for flow in ["cubic", "bbr"] {
+        let cells = RATES_MBIT.map(|mbit| {
+            let seen = run(&at(mbit), ALONE_S, &[flow])?;
+            Some(percent(seen.goodput[0] / ceiling(mbit)))
+        });
+        row(page, flow, &cells);
+    }
+}
+
+/// Two flows: the share of the first in the bytes of both.
+fn shared(page: &mut String) {
+    page.push_str(
+        "\n**Two flows**, the share of the first in what both deliver. TCP is Linux's CUBIC with segments of 1,448 bytes; \
+         two of those show how even a share is at all. Of the first row, the median of the rounds.\n\n\
+         | | 10 Mbit/s | 100 Mbit/s |\n| --- | ---: | ---: |\n",
+    );
+    for (name, flows) in [
+        ("cubic beside TCP", ["cubic", "tcp-cubic"]),
+        ("TCP beside TCP", ["tcp-cubic", "tcp-cubic"]),
+        ("cubic beside cubic", ["cubic", "cubic"]),
+    ] {
+        let rounds = if name == "cubic beside TCP" { ROUNDS } else { 1 };
+        let cells = RATES_MBIT.map(|mbit| {
+            let shares: Vec<f64> = (0..rounds)
+                .filter_map(|_| run(&at(mbit), SHARED_S, &flows))
+                .map(|seen| seen.goodput[0] / seen.goodput.iter().sum::<f64>())
+                .collect();
+            (!shares.is_empty()).then(|| format!("{:.2}", median(shares.into_iter())))
+        });
+        row(page, name, &cells);
+    }
+}
+
+fn lossy(page: &mut String) {
+    page.push_str(
+        "\n**1 % of packets lost**, kB/s.\n\n| | 10 Mbit/s | 100 Mbit/s |\n| --- | ---: | ---: |\n",
+    );
+    for flow in ["cubic", "tcp-cubic", "bbr"] {
+        let cells = RATES_MBIT.map(|mbit| {
+            let seen = run(&(at(mbit) + " --loss 1% --seed 7"), LOSSY_S, &[flow])?;
+            Some(format!("{:.0}", seen.goodput[0] / 1e3))
+        });
+        row(page, flow, &cells);
+    }
+}
+
+/// On a buffer of 100 ms: the delay that each control adds, and what it gets.
+fn delays(page: &mut String) {
+    page.push_str(
+        "\n**A queue of 100 ms** at 10 Mbit/s: the median delay in it, and the goodput.\n\n\
+         | | in the queue, ms | of the ceiling |\n| --- | ---: | ---: |\n",
+    );
+    for flow in ["cubic", "bbr", "chicago", "chicago-polled"] {
+        let seen = run("--delay 10ms --rate 10mbit --queue 125k", SHARED_S, &[flow]);
+        let cells = [
+            seen.as_ref().map(|seen| format!("{:.1}", seen.queue_ms)),
+            seen.as_ref().map(|seen| percent(seen.goodput[0] / ceiling(10.0))),
+        ];
+        row(page, flow, &cells);
+    }
+}
+
+fn at(mbit: f64) -> String {
+    format!("{LINK} --rate {mbit}mbit")
+}
+
+fn can_emulate() -> bool {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kendall"));
+    command.args(["link", "run", "--quiet", "true"]).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Runs flows over a link; `None` where that failed.
+fn run(link: &str, seconds: u32, flows: &[&str]) -> Option<Seen> {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let (counts, record) = (folder.path().join("counts"), folder.path().join("record"));
+    let program = std::env::current_exe().expect("a program knows its path");
+    let program = program.to_str().expect("the path is text");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kendall"));
+    command.args(["link", "run", "--quiet", "--congestion", "cubic"]).args(link.split(' '));
+    command.arg("--record").arg(&record);
+    command.args(["--server", &format!("exec '{program}' {} server '{}'", ends::WORD, counts.display())]);
+    command.args(["--", program, ends::WORD, "client", &seconds.to_string()]).args(flows);
+    let status = command.stdin(Stdio::null()).stderr(Stdio::null()).status().ok()?;
+    let goodput = status.success().then(|| goodput(&counts, flows.len()))??;
+    let record: Value = serde_json::from_slice(&fs::read(record.join("link.json")).ok()?).ok()?;
+    let queue_ns = record.pointer("/outcome/up/waited/p50_ns")?.as_f64()?;
+    Some(Seen { goodput, queue_ms: queue_ns / 1e6 })
+}
+
+/// Bytes per second of each flow, from the end of the warm-up after all have started until the last byte.
+fn goodput(counts: &Path, flows: usize) -> Option<Vec<f64>> {
+    let text = fs::read_to_string(counts).ok()?;
+    let read = |line: &str| line.split(' ').map(|number| number.parse().ok()).collect::<Option<Vec<f64>>>();
+    // The last line may not have been finished.
+    let lines: Vec<Vec<f64>> = text.lines().filter_map(read).filter(|line| line.len() > flows).collect();
+    let started = lines.iter().find(|line| line[1..=flows].iter().all(|bytes| *bytes > 0.0))?[0];
+    let from = lines.iter().find(|line| line[0] >= started + WARM_UP_S)?;
+    let to =
+        lines.iter().rev().zip(lines.iter().rev().skip(1)).find(|(line, before)| line[1..] != before[1..])?.0;
+    let seconds = to[0] - from[0];
+    (seconds > 0.0).then(|| (1..=flows).map(|flow| (to[flow] - from[flow]) / seconds).collect())
+}

@@ -1,3 +1,0 @@
-//! The public face of the laboratory.
-
-mod experiment_file;

@@ -1,0 +1,146 @@
+//! What the probe sees of little servers.
+//!
+//! This test starts itself again as each of them, so that they are processes of their own.
+
+use std::thread;
+use std::time::Duration;
+
+use kendall_archive::series::Series;
+use kendall_probe::{Children, Config, Role, Summary, Target, Watch, Watched};
+use kendall_record::clock::now_ns;
+use kendall_testbed::Again;
+
+const WATCHED: Duration = Duration::from_millis(1200);
+
+/// Starts this test again as a server.
+fn start(what: &str) -> Again {
+    Again::start("be_a_server_if_asked_to", what).0
+}
+
+/// What the probe sees of a server.
+fn watched(server: &Again) -> Summary {
+    let target = Target { role: Role::Server, pid: server.pid(), children: Children::Watched };
+    let watch = Watch::start(&Config::default(), &[target]).unwrap();
+    thread::sleep(WATCHED);
+    watch.end(0).unwrap().summary
+}
+
+#[test]
+fn be_a_server_if_asked_to() {
+    let Some(what) = Again::role() else { return };
+    Again::ready("");
+    match what.as_str() {
+        "two functions" => loop {
+            std::hint::black_box(long(std::hint::black_box(3_000_000)));
+            std::hint::black_box(short(std::hint::black_box(1_000_000)));
+        },
+        "one thread" => spin(),
+        _ => loop {
+            thread::sleep(Duration::from_secs(1));
+        },
+    }
+}
+
+/// Three times the work of [`short`].
+#[inline(never)]
+fn long(steps: u64) -> u64 {
+    (0..steps).fold(1, |state, step| std::hint::black_box(state ^ step).rotate_left(7))
+}
+
+#[inline(never)]
+fn short(steps: u64) -> u64 {
+    (0..steps).fold(2, |state, step| std::hint::black_box(state ^ step).rotate_left(9))
+}
+
+fn spin() -> ! {
+    loop {
+        std::hint::spin_loop();
+    }
+}
+
+#[test]
+fn readings_are_written_relative_to_the_trial_and_agree_with_the_summary() {
+    let server = start("one thread");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("resources.parquet");
+    let target = Target { role: Role::Server, pid: server.pid(), children: Children::Watched };
+    let config = Config { record: Some(&path), ..Config::default() };
+    let began_ns = now_ns();
+    let watch = Watch::start(&config, &[target]).unwrap();
+    thread::sleep(WATCHED);
+    let summary = watch.end(began_ns).unwrap().summary;
+    let series = Series::read(&path).unwrap();
+    assert!(series.time_ns.windows(2).all(|pair| pair[0] <= pair[1]));
+    let spinning = &summary.server.as_ref().unwrap().threads[0].thread;
+    let rows = series.label("thread").zip(series.values("cpu_s")).zip(&series.time_ns);
+    let rows: Vec<(f64, i64)> = rows
+        .filter(|((thread, _), _)| thread == spinning)
+        .filter_map(|((_, cpu_s), at_ns)| Some(((*cpu_s)?, *at_ns)))
+        .collect();
+    let (first, last) = (rows[0], rows[rows.len() - 1]);
+    assert!(first.1 >= 0 && last.1 <= now_ns() - began_ns);
+    let cores = (last.0 - first.0) / summary.length_s;
+    let told = summary.server.as_ref().unwrap().threads[0].cpu_cores;
+    assert!((cores / told - 1.0).abs() < 0.02, "{cores} {told}");
+    // A line over time is the same CPU time, in bins.
+    let line = summary.timeline.lines.iter().find(|line| &line.thread == spinning).unwrap();
+    let binned_s = line.cpu_cores.iter().sum::<f64>() * summary.timeline.bin_s;
+    assert!((binned_s / (last.0 - first.0) - 1.0).abs() < 0.02, "{binned_s}");
+}
+
+#[test]
+fn a_profile_tells_which_function_uses_the_cpu() {
+    let looks: Vec<Option<f64>> = (0..5).map(|_| work_of_long_to_short()).collect();
+    if looks.contains(&None) {
+        return eprintln!("skipped: this kernel allows no profile");
+    }
+    // One has three times the work of the other. Of 100 samples or more, a ratio beyond 2 to 5 is less than one chance in
+    // 100; but a host that takes the core away during one of the two counts as that one's work.
+    assert!(looks.iter().flatten().any(|ratio| (2.0..5.0).contains(ratio)), "{looks:?}");
+}
+
+/// The samples in [`long`] for each in [`short`], of a server that calls both in turn; none where nothing can be sampled.
+fn work_of_long_to_short() -> Option<f64> {
+    let server = start("two functions");
+    let target = Target { role: Role::Server, pid: server.pid(), children: Children::Watched };
+    let watch = Watch::start(&Config { profile_hz: Some(499), ..Config::default() }, &[target]).unwrap();
+    thread::sleep(WATCHED);
+    let Watched { summary, profile } = watch.end(0).unwrap();
+    let profile = profile.unwrap();
+    if profile.samples == 0 {
+        eprintln!("{}", profile.notes.join(" "));
+        return None;
+    }
+    let within = |function: &str| {
+        let name = format!("watching::{function}");
+        let stacks = profile.folded.iter().filter(|(stack, _)| stack.split(';').any(|frame| frame == name));
+        stacks.map(|(_, count)| *count as f64).sum::<f64>()
+    };
+    // The stack goes from the thread's start through this test to the function.
+    let whole = |stack: &str| stack.contains("be_a_server_if_asked_to") && stack.contains(";watching::long");
+    assert!(profile.folded.iter().any(|(stack, _)| whole(stack)), "{}", profile.to_text());
+    // 499 samples a second of CPU time: at half as many, a third of the machine's time would be missing.
+    let expected = 499.0 * summary.server.unwrap().cpu_cores * summary.length_s;
+    assert!(profile.samples as f64 > 0.5 * expected, "{} of {expected}", profile.samples);
+    Some(within("long") / within("short"))
+}
+
+#[test]
+fn watching_costs_little_and_says_how_much() {
+    let server = start("rest");
+    let cost = watched(&server).cost;
+    let asked = WATCHED.as_secs_f64() / cost.every_s;
+    let came = (cost.samples + cost.skipped) as f64;
+    // Where a reading is dear, there are fewer; and where the machine is busy, some come too late.
+    assert!((0.2..1.5).contains(&(came / asked)), "{cost:?}");
+    // A hundredth of a core is kept by reading less often, whatever a reading costs here; the opening comes on top.
+    assert!(cost.cpu_s > 0.0 && cost.cpu_s < 0.03 * WATCHED.as_secs_f64(), "{cost:?}");
+}
+
+#[test]
+fn a_process_that_is_not_there_is_an_error_that_names_it() {
+    let target = Target { role: Role::Server, pid: u32::MAX, children: Children::Left };
+    let config = Config::default();
+    let message = Watch::start(&config, &[target]).unwrap_err().to_string();
+    assert!(message.contains("4294967295"), "{message}");
+}

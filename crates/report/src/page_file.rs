@@ -1,0 +1,61 @@
+//! The page of a run as a file in its folder: `report.html`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use kendall_analysis::{Report, TrialResult, analyse};
+use kendall_experiment::RunError;
+use kendall_record::RecordError;
+use kendall_system::System;
+
+use crate::load::load_page;
+use crate::page::page;
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum PageError {
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error("cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
+/// Analyses the run or the recorded load in a folder, and writes its page there. Returns the page's path.
+///
+/// # Errors
+/// Fails where the folder holds neither, or the page cannot be written.
+pub fn analyse_into_page(folder: &Path, systems: &'static [System]) -> Result<PathBuf, PageError> {
+    match TrialResult::of_load(folder)? {
+        Some(found) => write_load_page(&found, folder),
+        None => write_page(&analyse(folder, systems)?, folder),
+    }
+}
+
+/// Writes the page of a run into its folder. Returns the page's path.
+///
+/// # Errors
+/// Fails where it cannot be written.
+pub fn write_page(report: &Report, folder: &Path) -> Result<PathBuf, PageError> {
+    replace(&page(report), folder)
+}
+
+/// Writes the page of a recorded load into its folder. Returns the page's path.
+///
+/// # Errors
+/// Fails where it cannot be written.
+pub fn write_load_page(found: &TrialResult, folder: &Path) -> Result<PathBuf, PageError> {
+    replace(&load_page(found), folder)
+}
+
+/// A reader meanwhile gets the old page or the new one.
+fn replace(html: &str, folder: &Path) -> Result<PathBuf, PageError> {
+    let path = folder.join("report.html");
+    let beside = folder.join("report.html.tmp");
+    let written = fs::write(&beside, html).and_then(|()| fs::rename(&beside, &path));
+    written.map_err(|source| PageError::Write { path: path.clone(), source })?;
+    Ok(path)
+}

@@ -1,0 +1,5 @@
+//! What holds for the sources as such.
+
+mod adding;
+mod floors;
+mod module_cycles;

@@ -1,0 +1,3 @@
+//! What a system needs to be one.
+
+mod adding;
