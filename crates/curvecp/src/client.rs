@@ -1,6 +1,6 @@
 //! The client's handshake: Hellos until a server answers with a Cookie, then Initiates until its first Message.
 
-use crate::keys::{BoxKey, nonce};
+use crate::keys::{BoxKey, erasing_stack, nonce};
 use crate::layer::{MessageLayer, Role};
 use crate::nonce::{LongTermNonces, SendCounter};
 use crate::packet::{
@@ -127,7 +127,7 @@ impl HelloPhase {
         let sealed = &mut packet[HelloHeader::LENGTH..HELLO];
         sealed[TAG..].fill(0);
         sealed[TAG..TAG + self.capabilities.len()].copy_from_slice(&self.capabilities);
-        self.hello_key.seal(&nonce(prefix::HELLO, &counter.to_le_bytes()), sealed);
+        erasing_stack(|| self.hello_key.seal(&nonce(prefix::HELLO, &counter.to_le_bytes()), sealed));
         let wait = match (self.hellos + 1).checked_sub(self.addresses.len()) {
             None => FAIL_OVER,
             Some(repeats) => {
@@ -153,32 +153,48 @@ impl HelloPhase {
         sealed: &mut [u8],
         rng: &mut (impl CryptoRng + ?Sized),
         nonces: &mut dyn LongTermNonces,
-    ) -> Option<(InitiatePhase, Session)> {
+    ) -> Option<(InitiatePhase, Box<Session>)> {
         let (_, sent) = self.addresses.iter().zip(&self.tried).find(|(address, _)| **address == from)?;
         if (header.to, header.from) != (self.ours, self.theirs) {
             return None;
         }
         let round_trip = (self.hellos <= self.addresses.len()).then(|| now.saturating_sub(*sent));
-        let text = self.hello_key.open(&nonce(prefix::COOKIE, &header.nonce), sealed)?;
-        let (server_short, cookie) = text.split_first_chunk()?;
-        let shared = self.short.box_key(&PublicKey(*server_short))?;
-        let unique = nonces.next();
-        let mut vouch = [0; 64];
-        vouch[..16].copy_from_slice(&unique);
-        vouch[16 + TAG..].copy_from_slice(&self.client.0);
-        self.identity.box_key(&self.server)?.seal(&nonce(prefix::VOUCH, &unique), &mut vouch[16..]);
-        let counter = std::mem::replace(&mut self.counter, SendCounter::new(rng));
-        let ends = Ends { role: Role::Client, client: self.client, ours: self.ours, theirs: self.theirs };
-        let session = Session::new(ends, shared, (from, true), counter, rng);
+        let (cookie, session) = erasing_stack(|| self.session(from, header, sealed, rng))?;
         let phase = InitiatePhase {
-            cookie: *cookie.first_chunk()?,
+            cookie,
             identity: self.identity.public_key(),
-            vouch,
+            vouch: erasing_stack(|| self.vouch(nonces.next()))?,
             name: self.name.clone(),
             deadline: now + INITIATE_TIMEOUT,
             round_trip,
         };
         Some((phase, session))
+    }
+
+    /// The cookie in a Cookie packet, and the session with the server's short-term key in it.
+    fn session(
+        &mut self,
+        from: SocketAddr,
+        header: &CookieHeader,
+        sealed: &mut [u8],
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Option<([u8; 96], Box<Session>)> {
+        let text = self.hello_key.open(&nonce(prefix::COOKIE, &header.nonce), sealed)?;
+        let (server_short, cookie) = text.split_first_chunk()?;
+        let shared = self.short.box_key(&PublicKey(*server_short))?;
+        let counter = std::mem::replace(&mut self.counter, SendCounter::new(rng));
+        let ends = Ends { role: Role::Client, client: self.client, ours: self.ours, theirs: self.theirs };
+        let session = Session::new(ends, shared, (from, true), counter, rng);
+        Some((*cookie.first_chunk()?, Box::new(session)))
+    }
+
+    /// C' in a box under both long-term keys, after what is unique of its nonce.
+    fn vouch(&self, unique: [u8; 16]) -> Option<[u8; 64]> {
+        let mut vouch = [0; 64];
+        vouch[..16].copy_from_slice(&unique);
+        vouch[16 + TAG..].copy_from_slice(&self.client.0);
+        self.identity.box_key(&self.server)?.seal(&nonce(prefix::VOUCH, &unique), &mut vouch[16..]);
+        Some(vouch)
     }
 }
 

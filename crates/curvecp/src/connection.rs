@@ -110,7 +110,7 @@ impl Connection {
             if let Some(round_trip) = phase.round_trip {
                 self.layer.assume_rtt(round_trip);
             }
-            self.stage = Stage::Initiate(Box::new(phase), Box::new(session));
+            self.stage = Stage::Initiate(Box::new(phase), session);
         }
     }
 

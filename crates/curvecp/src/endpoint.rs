@@ -5,7 +5,7 @@ use crate::congestion::Algorithm;
 use crate::connection::{CloseReason, Connection, ConnectionName, Stage};
 use crate::cookie::Capabilities;
 use crate::hashing::{KeyedHash, Table};
-use crate::keys::erase_stack;
+use crate::keys::erasing_stack;
 use crate::layer::{MessageLayer, Role};
 use crate::nonce::LongTermNonces;
 use crate::packet::COOKIE;
@@ -82,8 +82,7 @@ impl Endpoint {
         mut rng: Box<dyn CryptoRng + Send>,
         nonces: Box<dyn LongTermNonces + Send>,
     ) -> Self {
-        let server = server.map(|config| Acceptor::new(now, config, &mut *rng));
-        erase_stack();
+        let server = erasing_stack(|| server.map(|config| Acceptor::new(now, config, &mut *rng)));
         Self {
             server,
             slots: Slots::default(),
@@ -112,13 +111,13 @@ impl Endpoint {
         if self.by_extension.contains_key(&ours) {
             return Err(Error::ExtensionInUse);
         }
-        let phase = HelloPhase::new(now, &config, ours, &mut *self.rng)?;
+        let phase = erasing_stack(|| HelloPhase::new(now, &config, ours, &mut *self.rng).map(Box::new))?;
         let layer = MessageLayer::new(config.message, Role::Client, self.rng.next_u64(), now);
         let id = self.slots.insert(Connection::new(
             now,
             ConnectionName::Extension(ours),
             layer,
-            Stage::Hello(Box::new(phase)),
+            Stage::Hello(phase),
         ));
         self.by_extension.insert(ours, id);
         self.enqueue(id);
@@ -127,15 +126,6 @@ impl Endpoint {
 
     /// Fills the buffer with datagrams that are due, in place of what it held; false where there are none.
     pub fn poll_transmit(&mut self, now: Duration, buffer: &mut TransmitBuffer) -> bool {
-        let filled = self.fill(now, buffer);
-        if filled {
-            erase_stack();
-        }
-        filled
-    }
-
-    #[inline(never)]
-    fn fill(&mut self, now: Duration, buffer: &mut TransmitBuffer) -> bool {
         buffer.clear();
         while let Some((to, cookie)) = self.cookies.front() {
             let Some(packet) = buffer.next_packet() else { return true };
@@ -172,8 +162,7 @@ impl Endpoint {
         if let Some(server) = &mut self.server
             && now >= server.jar.deadline()
         {
-            server.jar.rotate(now, &mut *self.rng);
-            erase_stack();
+            erasing_stack(|| server.jar.rotate(now, &mut *self.rng));
         }
         while let Some(&(at, id)) = self.deadlines.first().filter(|(at, _)| *at <= now) {
             self.deadlines.remove(&(at, id));

@@ -2,13 +2,11 @@
 
 use crate::connection::{CloseReason, Connection, ConnectionName, Stage};
 use crate::endpoint::{COOKIES, Endpoint, Event};
-use crate::keys::erase_stack;
+use crate::keys::erasing_stack;
 use crate::layer::{MessageLayer, Role};
-use crate::nonce::SendCounter;
 use crate::packet::{ClientMessageHeader, HelloHeader, InitiateHeader, Packet, ServerMessageHeader};
 use crate::seal::BATCH;
 use crate::server::Accepted;
-use crate::session::{Ends, Session};
 use crate::slots::ConnectionId;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -33,11 +31,9 @@ impl Endpoint {
             self.handle_run(now, from, run, segment);
             datagrams = rest;
         }
-        erase_stack();
     }
 
     /// Takes one packet, or several Message packets of one connection.
-    #[inline(never)]
     fn handle_run(&mut self, now: Duration, from: SocketAddr, run: &mut [u8], segment: usize) {
         match Packet::decode(&mut run[..segment]) {
             Some(Packet::Hello(header, sealed)) => self.handle_hello(now, from, &header, sealed),
@@ -94,10 +90,11 @@ impl Endpoint {
         if known || self.cookies.len() >= COOKIES {
             return;
         }
-        server.jar.rotate(now, &mut *self.rng);
-        if let Some(cookie) = server.hello(now, from, header, sealed, &mut *self.rng, &mut *self.nonces) {
-            self.cookies.push_back((from, cookie));
-        }
+        let cookie = erasing_stack(|| {
+            server.jar.rotate(now, &mut *self.rng);
+            server.hello(now, from, header, sealed, &mut *self.rng, &mut *self.nonces)
+        });
+        self.cookies.extend(cookie.map(|cookie| (from, cookie)));
     }
 
     fn handle_initiate(
@@ -111,10 +108,11 @@ impl Endpoint {
         if let Some(&id) = self.by_client.get(&header.client) {
             return self.handle_again(now, id, from, header, sealed);
         }
-        server.jar.rotate(now, &mut *self.rng);
         let bytes = InitiateHeader::LENGTH + sealed.len();
-        let Accepted { shared, identity, capabilities, validated, round_trip, message } =
-            server.initiate(now, from, header, sealed)?;
+        let Accepted { mut session, identity, capabilities, round_trip, message } = erasing_stack(|| {
+            server.jar.rotate(now, &mut *self.rng);
+            server.initiate(now, from, header, sealed, &mut *self.rng)
+        })?;
         let config = server.config.message.clone();
         if self.by_client.len() >= server.config.max_connections {
             let silent_since = now.checked_sub(server.config.evictable_after)?;
@@ -123,14 +121,11 @@ impl Endpoint {
         let server = self.server.as_mut().expect("the server role does not end");
         server.jar.mark_used(now, header.client, &mut *self.rng);
 
-        let ends = Ends { role: Role::Server, client: header.client, ours: header.to, theirs: header.from };
-        let counter = SendCounter::new(&mut *self.rng);
-        let mut session = Session::new(ends, shared, (from, validated), counter, &mut *self.rng);
         session.accept(from, header.counter, bytes, message);
         let mut layer = MessageLayer::new(config, Role::Server, self.rng.next_u64(), now);
         layer.assume_rtt(round_trip);
         layer.handle(now, message);
-        let stage = Stage::Open(Box::new(session));
+        let stage = Stage::Open(session);
         let id = self.slots.insert(Connection::new(now, ConnectionName::Key(header.client), layer, stage));
         self.by_client.insert(header.client, id);
         self.events.push_back(Event::NewConnection {

@@ -116,15 +116,30 @@ impl fmt::Debug for BoxKey {
     }
 }
 
-/// How much of the stack [`erase_stack`] overwrites: more than any function here takes with all that it calls, also in a test build.
+/// How much of the stack [`erasing_stack`] overwrites: more than any function here takes with all that it calls, also in a
+/// test build.
 const STACK_BYTES: usize = 32 << 10;
 
-/// Overwrites what functions that have returned left below the caller on the stack. Values that erase themselves when
-/// dropped still leave copies where they were moved from, and ciphers leave what they spilled from registers.
+/// Works with keys, then overwrites what that left on the stack. Values that erase themselves when dropped still leave
+/// copies where they were moved from, and ciphers leave what they spilled from registers.
 ///
-/// The caller must not have held keys itself, so those who do are functions of their own that are not inlined.
+/// This must happen before anything else is moved to the heap: bytes of a value that are not in use, as between its
+/// fields, are copied with it, and until they are written they are what the stack held before. The result must not hold a
+/// key, but may be a box that does.
+pub(crate) fn erasing_stack<T>(work: impl FnOnce() -> T) -> T {
+    let result = apart(work);
+    erase();
+    result
+}
+
+/// A frame of its own for the work, below the caller's.
 #[inline(never)]
-pub(crate) fn erase_stack() {
+fn apart<T>(work: impl FnOnce() -> T) -> T {
+    work()
+}
+
+#[inline(never)]
+fn erase() {
     let mut area = [0_u8; STACK_BYTES];
     // The compiler must believe that the zeros are read.
     std::hint::black_box(&mut area);

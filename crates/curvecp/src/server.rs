@@ -1,10 +1,12 @@
 //! How a server admits clients: it answers Hellos without keeping anything, and lets one Initiate per cookie through.
 
 use crate::cookie::{Capabilities, CookieContents, CookieJar, milliseconds, same_address};
-use crate::keys::{BoxKey, nonce};
+use crate::keys::nonce;
+use crate::layer::Role;
 use crate::limit::HelloLimiter;
-use crate::nonce::LongTermNonces;
+use crate::nonce::{LongTermNonces, SendCounter};
 use crate::packet::{COOKIE, CookieHeader, HelloHeader, InitiateHeader, prefix};
+use crate::session::{Ends, Session};
 use crate::{GRANULARITY, PublicKey, SecretKey, ServerConfig, TAG};
 use rand_core::CryptoRng;
 use std::net::SocketAddr;
@@ -24,13 +26,10 @@ pub(crate) struct Acceptor {
 /// A valid Initiate that no connection belongs to yet.
 #[derive(Debug)]
 pub(crate) struct Accepted<'a> {
-    /// Of C' and S'.
-    pub(crate) shared: BoxKey,
+    pub(crate) session: Box<Session>,
     /// The client's long-term key, which the vouch proves.
     pub(crate) identity: PublicKey,
     pub(crate) capabilities: Capabilities,
-    /// Whether the Initiate came from the address that the cookie was sent to.
-    pub(crate) validated: bool,
     /// From Cookie to Initiate.
     pub(crate) round_trip: Duration,
     pub(crate) message: &'a mut [u8],
@@ -80,6 +79,7 @@ impl Acceptor {
         from: SocketAddr,
         header: &InitiateHeader,
         sealed: &'a mut [u8],
+        rng: &mut (impl CryptoRng + ?Sized),
     ) -> Option<Accepted<'a>> {
         if self.jar.is_used(&header.client) {
             return None;
@@ -103,10 +103,14 @@ impl Acceptor {
         if self.config.authorise.as_mut().is_some_and(|authorise| !authorise(&identity, from)) {
             return None;
         }
+        let ends = Ends { role: Role::Server, client: header.client, ours: header.to, theirs: header.from };
+        // Where the Initiate comes from another address than the cookie was sent to, either may be forged.
         let validated = same_address(address, from);
+        let counter = SendCounter::new(rng);
+        let session = Box::new(Session::new(ends, shared, (from, validated), counter, rng));
         let round_trip = Duration::from_millis(milliseconds(now).wrapping_sub(made_ms).into());
         // A lost Initiate makes the time longer, whole milliseconds may make it zero.
         let round_trip = round_trip.clamp(GRANULARITY, MAX_ROUND_TRIP);
-        Some(Accepted { shared, identity, capabilities, validated, round_trip, message })
+        Some(Accepted { session, identity, capabilities, round_trip, message })
     }
 }

@@ -1,7 +1,7 @@
 //! The packet protection of a connection once both sides share a key: counters, keys and path of both directions.
 
 use crate::hashing::KeyedHash;
-use crate::keys::{BoxKey, nonce};
+use crate::keys::{BoxKey, erasing_stack, nonce};
 use crate::layer::{MessageLayer, Role};
 use crate::nonce::{ReplayWindow, SendCounter};
 use crate::packet::{
@@ -103,7 +103,7 @@ impl Session {
 
     /// Seals the box of an Initiate.
     pub(crate) fn seal_initiate(&self, counter: u64, sealed: &mut [u8]) {
-        self.shared.seal(&nonce(prefix::INITIATE, &counter.to_le_bytes()), sealed);
+        erasing_stack(|| self.shared.seal(&nonce(prefix::INITIATE, &counter.to_le_bytes()), sealed));
     }
 
     /// Bytes of a received Message packet before its box.
@@ -135,7 +135,7 @@ impl Session {
         if !packets.chunks_exact(stride).any(fresh) {
             return Received::default();
         }
-        let authentic = self.incoming.open_batch(Batch { packets, stride, header });
+        let authentic = erasing_stack(|| self.incoming.open_batch(Batch { packets, stride, header }));
         let mut received = Received::default();
         for (i, packet) in
             packets.chunks_exact_mut(stride).enumerate().filter(|(i, _)| authentic >> i & 1 == 1)
@@ -160,7 +160,12 @@ impl Session {
             return None;
         }
         let bytes = InitiateHeader::LENGTH + sealed.len();
-        self.shared.open(&nonce(prefix::INITIATE, &counter.to_le_bytes()), sealed)?;
+        let authentic = erasing_stack(|| {
+            self.shared.open(&nonce(prefix::INITIATE, &counter.to_le_bytes()), sealed).is_some()
+        });
+        if !authentic {
+            return None;
+        }
         let message = &mut sealed[INITIATE_BEFORE_MESSAGE..];
         let moved = self.accept(from, counter, bytes, message)?;
         Some((message, moved))
@@ -222,7 +227,8 @@ impl Session {
     fn seal(&self, buffer: &mut TransmitBuffer, batch: usize, stride: usize) {
         let packets = buffer.since(batch);
         if !packets.is_empty() {
-            self.outgoing.seal_batch(Batch { packets, stride, header: self.sent_header() });
+            let header = self.sent_header();
+            erasing_stack(|| self.outgoing.seal_batch(Batch { packets, stride, header }));
         }
     }
 
