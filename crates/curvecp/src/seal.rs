@@ -1,11 +1,16 @@
 //! XSalsa20-Poly1305 over packets of one connection and direction, one by one and in batches of equal length, in place.
 //!
 //! All boxes of a direction share the first 16 bytes of their nonce, so HSalsa20 gives the same key for every one:
-//! [`DirectionKey`] holds it. A batch goes through vectors with a packet in each lane where the processor has AVX2. The
-//! cipher for single boxes, which is the fallback, takes the key before HSalsa20 and computes that step again for each.
+//! [`DirectionKey`] holds it. A batch goes through vectors with a packet in each lane where the processor has a [`Kernel`].
+//! The cipher for single boxes, which is the fallback, takes the key before HSalsa20 and computes that step again for each.
 
 #[cfg(target_arch = "x86_64")]
-mod avx2;
+mod kernel;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "seal/no_kernel.rs"]
+mod kernel;
+
+pub use self::kernel::Kernel;
 
 use crate::keys::{BoxKey, TAG, hsalsa20, nonce};
 use crate::packet::counter_of;
@@ -35,6 +40,15 @@ pub struct Batch<'a> {
     pub header: usize,
 }
 
+impl<'a> Batch<'a> {
+    /// The first packets, this many, and the others.
+    fn split_at(self, count: usize) -> (Self, Self) {
+        let Self { packets, stride, header } = self;
+        let (first, others) = packets.split_at_mut(count * stride);
+        (Self { packets: first, stride, header }, Self { packets: others, stride, header })
+    }
+}
+
 impl DirectionKey {
     /// The key for boxes under `shared` whose nonces begin with `prefix`.
     pub fn new(shared: BoxKey, prefix: &[u8; 16]) -> Self {
@@ -59,18 +73,18 @@ impl DirectionKey {
 
     /// Seals every packet of the batch in place, each under the counter in its header.
     pub fn seal_batch(&self, batch: Batch<'_>) {
+        self.seal_batch_with(Kernel::fastest(), batch);
+    }
+
+    /// Does the same with the given kernel, or one by one without.
+    pub fn seal_batch_with(&self, kernel: Option<Kernel>, batch: Batch<'_>) {
         debug_assert_eq!(batch.packets.len() % batch.stride, 0);
-        let Batch { packets, stride, header } = batch;
-        let mut rest = packets;
-        #[cfg(target_arch = "x86_64")]
-        if let Some(kernel) = batch_kernel(stride - header) {
-            while rest.len() >= avx2::FEWEST * stride {
-                let (packets, after) = rest.split_at_mut(rest.len().min(avx2::LANES * stride));
-                kernel.seal(&self.subkey, Batch { packets, stride, header });
-                rest = after;
-            }
+        let taken = kernel.map_or(0, |kernel| kernel.takes(&batch));
+        let (side_by_side, Batch { packets, stride, header }) = batch.split_at(taken);
+        if let Some(kernel) = kernel {
+            kernel.seal(&self.subkey, side_by_side);
         }
-        for packet in rest.chunks_exact_mut(stride) {
+        for packet in packets.chunks_exact_mut(stride) {
             let (header, boxed) = packet.split_at_mut(header);
             self.seal(counter_of(header), boxed);
         }
@@ -79,19 +93,18 @@ impl DirectionKey {
     /// Opens every packet of the batch in place. Bit `i` of the result is set where packet `i` is authentic; others stay
     /// as they were. A batch has at most [`BATCH`] packets; those beyond stay sealed.
     pub fn open_batch(&self, batch: Batch<'_>) -> u64 {
+        self.open_batch_with(Kernel::fastest(), batch)
+    }
+
+    /// Does the same with the given kernel, or one by one without.
+    pub fn open_batch_with(&self, kernel: Option<Kernel>, batch: Batch<'_>) -> u64 {
         debug_assert_eq!(batch.packets.len() % batch.stride, 0);
-        let Batch { packets, stride, header } = batch;
-        let most = packets.len().min(BATCH * stride);
-        let (mut rest, mut done, mut authentic) = (&mut packets[..most], 0, 0);
-        #[cfg(target_arch = "x86_64")]
-        if let Some(kernel) = batch_kernel(stride - header) {
-            while rest.len() >= avx2::FEWEST * stride {
-                let (packets, after) = rest.split_at_mut(rest.len().min(avx2::LANES * stride));
-                authentic |= kernel.open(&self.subkey, Batch { packets, stride, header }) << done;
-                (rest, done) = (after, done + avx2::LANES);
-            }
-        }
-        for (i, packet) in (done..).zip(rest.chunks_exact_mut(stride)) {
+        let most = BATCH.min(batch.packets.len() / batch.stride);
+        let (batch, _) = batch.split_at(most);
+        let taken = kernel.map_or(0, |kernel| kernel.takes(&batch));
+        let (side_by_side, Batch { packets, stride, header }) = batch.split_at(taken);
+        let mut authentic = kernel.map_or(0, |kernel| kernel.open(&self.subkey, side_by_side));
+        for (i, packet) in (taken..).zip(packets.chunks_exact_mut(stride)) {
             let (header, boxed) = packet.split_at_mut(header);
             authentic |= u64::from(self.open(counter_of(header), boxed).is_some()) << i;
         }
@@ -103,13 +116,6 @@ impl std::fmt::Debug for DirectionKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("DirectionKey(***)")
     }
-}
-
-/// The kernel for batches whose boxes have this many bytes, where this processor has one that is faster.
-#[cfg(target_arch = "x86_64")]
-fn batch_kernel(boxed: usize) -> Option<avx2::Avx2> {
-    let whole_blocks = boxed > TAG && boxed.is_multiple_of(16);
-    avx2::Avx2::detect().filter(|_| whole_blocks)
 }
 
 const _: () = assert!(TAG == 16);
@@ -180,24 +186,29 @@ mod tests {
             for (i, packet) in packets.chunks_exact_mut(stride).enumerate() {
                 packet[40..48].copy_from_slice(&(u64::from(first) + i as u64).to_le_bytes());
             }
-            let plain = packets.clone();
             let mut one_by_one = packets.clone();
             for (i, packet) in one_by_one.chunks_exact_mut(stride).enumerate() {
                 key.seal(u64::from(first) + i as u64, &mut packet[header..]);
             }
-            key.seal_batch(Batch { packets: &mut packets, stride, header });
-            prop_assert_eq!(&packets, &one_by_one);
-
             let all = u64::MAX >> (64 - count);
-            for i in (0..count).filter(|i| forged >> i & 1 == 1) {
-                packets[i * stride + header] ^= 1;
+            let is_forged = |i: usize| forged >> i & 1 == 1;
+            let mut received = one_by_one.clone();
+            for i in (0..count).filter(|i| is_forged(*i)) {
+                received[i * stride + header] ^= 1;
             }
-            let sealed = packets.clone();
-            prop_assert_eq!(key.open_batch(Batch { packets: &mut packets, stride, header }), all & !forged);
-            for i in 0..count {
-                let expected = if forged >> i & 1 == 1 { &sealed } else { &plain };
-                let text = i * stride + header + TAG..(i + 1) * stride;
-                prop_assert_eq!(&packets[text.clone()], &expected[text]);
+            for kernel in Kernel::all().map(Some).chain([None]) {
+                let mut sealed = packets.clone();
+                key.seal_batch_with(kernel, Batch { packets: &mut sealed, stride, header });
+                prop_assert_eq!(&sealed, &one_by_one);
+
+                let mut opened = received.clone();
+                let authentic = key.open_batch_with(kernel, Batch { packets: &mut opened, stride, header });
+                prop_assert_eq!(authentic, all & !forged);
+                for i in 0..count {
+                    let expected = if is_forged(i) { &received } else { &packets };
+                    let text = i * stride + header + TAG..(i + 1) * stride;
+                    prop_assert_eq!(&opened[text.clone()], &expected[text]);
+                }
             }
         }
     }

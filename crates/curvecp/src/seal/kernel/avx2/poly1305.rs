@@ -9,24 +9,25 @@ use std::arch::x86_64::{
     _mm256_unpackhi_epi64, _mm256_unpacklo_epi64,
 };
 
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
-use super::LANES;
 use super::vector::{load, store};
+use crate::TAG;
+use crate::seal::kernel::LANES;
+use crate::seal::kernel::poly1305::{point, tag};
 
 /// Messages in a vector.
 const GROUP: usize = 4;
 /// The bits of a limb.
-const LIMB: u64 = (1 << 26) - 1;
-/// Zero where the specification clears a bit of the key.
-const CLAMP: u128 = 0x0fff_fffc_0fff_fffc_0fff_fffc_0fff_ffff;
+const BITS: usize = 26;
+const LIMB: u64 = (1 << BITS) - 1;
 
 /// The tags of eight messages of the same length, a multiple of 16.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn tags(keys: &[[u8; 32]; LANES], texts: &[&[u8]; LANES]) -> [[u8; 16]; LANES] {
-    let half = |half: usize| std::array::from_fn(|i| keys[GROUP * half + i]);
-    let mut groups = [Group::new(&half(0)), Group::new(&half(1))];
+pub(super) fn tags(keys: &[[u8; 32]; LANES], texts: &[&[u8]; LANES]) -> [[u8; TAG]; LANES] {
+    let half = |half: usize| std::array::from_fn(|i| &keys[GROUP * half + i]);
+    let mut groups = [Group::new(half(0)), Group::new(half(1))];
     let length = texts[0].len();
     for at in (0..length / 32).map(|pair| 32 * pair) {
         // Two blocks of one group, then of the other: their instructions overlap.
@@ -44,7 +45,7 @@ pub(super) fn tags(keys: &[[u8; 32]; LANES], texts: &[&[u8]; LANES]) -> [[u8; 16
         }
     }
     let sums = [groups[0].sums(), groups[1].sums()];
-    std::array::from_fn(|i| tag(sums[i / GROUP][i % GROUP], &keys[i]))
+    std::array::from_fn(|i| tag::<5, BITS>(sums[i / GROUP][i % GROUP], &keys[i]))
 }
 
 /// The sums of four messages.
@@ -58,10 +59,10 @@ struct Group {
 impl Group {
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn new(keys: &[[u8; 32]; GROUP]) -> Self {
-        let points = keys.map(|key| u128::from_le_bytes(*key.first_chunk().expect("it is longer")) & CLAMP);
+    fn new(keys: [&[u8; 32]; GROUP]) -> Self {
+        let points = Zeroizing::new(keys.map(point::<5, BITS>));
         let limbs = std::array::from_fn(|limb| {
-            let [a, b, c, d] = points.map(|point| ((point >> (26 * limb)) as u64 & LIMB) as i64);
+            let [a, b, c, d] = std::array::from_fn(|i| points[i][limb] as i64);
             _mm256_set_epi64x(d, c, b, a)
         });
         let point = Factor::new(limbs);
@@ -209,85 +210,4 @@ fn last_block(texts: [&[u8; 16]; GROUP]) -> [__m256i; 2] {
         _mm256_set_epi64x(d, c, b, a)
     };
     [of(0), of(64)]
-}
-
-/// Reduces a sum modulo 2^130 - 5 and adds the second half of the key, modulo 2^128. No branch depends on either.
-fn tag(mut sum: [u64; 5], key: &[u8; 32]) -> [u8; 16] {
-    for [from, to] in [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0], [0, 1]] {
-        let carry = sum[from] >> 26;
-        sum[from] &= LIMB;
-        sum[to] += if to == 0 { 5 * carry } else { carry };
-    }
-    // The sum plus 5 has a bit 130 where the sum is at least 2^130 - 5; without it the sum is reduced.
-    let mut less = sum;
-    less[0] += 5;
-    for i in 0..4 {
-        less[i + 1] += less[i] >> 26;
-        less[i] &= LIMB;
-    }
-    let reduces = 0_u64.wrapping_sub(less[4] >> 26);
-    less[4] &= LIMB;
-    let joined = (0..5).fold(0_u128, |joined, i| {
-        let limb = (less[i] & reduces) | (sum[i] & !reduces);
-        joined.wrapping_add(u128::from(limb) << (26 * i))
-    });
-    let pad = u128::from_le_bytes(*key.last_chunk().expect("a key has 32 bytes"));
-    joined.wrapping_add(pad).to_le_bytes()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use ::poly1305::universal_hash::KeyInit;
-    use proptest::prelude::*;
-
-    /// The tags, where this processor can compute them.
-    fn tags_here(keys: &[[u8; 32]; LANES], texts: &[&[u8]; LANES]) -> Option<[[u8; 16]; LANES]> {
-        // SAFETY: the processor has AVX2.
-        is_x86_feature_detected!("avx2").then(|| unsafe { tags(keys, texts) })
-    }
-
-    /// RFC 8439, appendix A.3, test vectors 7 to 11: sums near 2^130 - 5.
-    #[test]
-    fn sums_at_the_modulus_are_reduced() {
-        let sixteen = |first: u8, rest: u8| {
-            let mut bytes = vec![rest; 16];
-            bytes[0] = first;
-            bytes
-        };
-        let ones = || sixteen(0xff, 0xff);
-        let vectors = [
-            (2, 0, ones(), sixteen(3, 0)),
-            (2, 0xff, sixteen(2, 0), sixteen(3, 0)),
-            (1, 0, [ones(), sixteen(0xf0, 0xff), sixteen(0x11, 0)].concat(), sixteen(5, 0)),
-            (1, 0, [ones(), sixteen(0xfb, 0xfe), sixteen(1, 1)].concat(), sixteen(0, 0)),
-            (2, 0, sixteen(0xfd, 0xff), sixteen(0xfa, 0xff)),
-        ];
-        for (point, pad, text, tag) in vectors {
-            let mut key = [0; 32];
-            key[0] = point;
-            key[16..].fill(pad);
-            let computed = tags_here(&[key; LANES], &[&text; LANES]);
-            assert!(computed.is_none_or(|tags| tags.iter().all(|one| one[..] == tag)));
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn tags_equal_those_of_a_second_implementation(
-            keys: [[u8; 32]; LANES], blocks in 1usize..70, extreme: bool,
-            bytes in proptest::collection::vec(any::<u8>(), (70 + LANES) * 16)
-        ) {
-            let bytes: Vec<u8> = bytes.iter().map(|byte| if extreme { 0xff * (byte & 1) } else { *byte }).collect();
-            let keys = keys.map(|key| if extreme { key.map(|byte| byte | 0x0f) } else { key });
-            // Each lane has another text.
-            let texts = std::array::from_fn(|i| &bytes[i * 16..][..blocks * 16]);
-            if let Some(tags) = tags_here(&keys, &texts) {
-                for ((key, tag), text) in keys.iter().zip(tags).zip(texts) {
-                    let expected = ::poly1305::Poly1305::new(key.into()).compute_unpadded(text);
-                    prop_assert_eq!(&tag[..], &expected[..]);
-                }
-            }
-        }
-    }
 }

@@ -12,32 +12,24 @@ mod vector;
 
 use std::arch::x86_64::{__m256i, _mm256_setzero_si256, _mm256_xor_si256};
 
-use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use self::poly1305::tags;
 use self::salsa20::Salsa20;
 use self::vector::{load, store};
-use super::Batch;
-use crate::TAG;
-use crate::packet::counter_of;
-
-/// Packets that are computed side by side.
-pub(super) const LANES: usize = 8;
-/// From this many packets on the lanes gain more than the idle ones cost.
-pub(super) const FEWEST: usize = 6;
+use super::{Batch, LANES};
 
 /// The one-time key of each lane's tag.
 type MacKeys = Zeroizing<[[u8; 32]; LANES]>;
 
-/// Shows that this processor runs the kernel faster than the cipher for single packets.
+/// Shows that this processor can run the kernel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx2(());
 
 impl Avx2 {
-    /// `None` where the processor has no AVX2; and where it has AVX-512, for which the cipher for single packets has code.
+    /// `None` where the processor has no AVX2.
     pub(super) fn detect() -> Option<Self> {
-        (is_x86_feature_detected!("avx2") && !is_x86_feature_detected!("avx512f")).then_some(Self(()))
+        is_x86_feature_detected!("avx2").then_some(Self(()))
     }
 
     /// Seals at most eight packets, whose messages are whole blocks of 16 bytes.
@@ -52,30 +44,29 @@ impl Avx2 {
         // SAFETY: as for `seal`.
         unsafe { open(subkey, packets) }
     }
-}
 
-#[target_feature(enable = "avx2")]
-fn seal(subkey: &[u8; 32], packets: Batch<'_>) {
-    let text = packets.header + TAG;
-    let (cipher, mac_keys, first) = start(subkey, &packets);
-    apply(&cipher, &first, &mut *packets.packets, packets.stride, text, u64::MAX);
-    let tags = tags(&mac_keys, &texts(&packets));
-    for (packet, tag) in packets.packets.chunks_exact_mut(packets.stride).zip(tags) {
-        packet[packets.header..text].copy_from_slice(&tag);
+    /// The Poly1305 tags of eight messages.
+    #[cfg(test)]
+    pub(super) fn tags(self, keys: &[[u8; 32]; LANES], texts: &[&[u8]; LANES]) -> [[u8; crate::TAG]; LANES] {
+        // SAFETY: as for `seal`.
+        unsafe { tags(keys, texts) }
     }
 }
 
 #[target_feature(enable = "avx2")]
-fn open(subkey: &[u8; 32], packets: Batch<'_>) -> u64 {
-    let text = packets.header + TAG;
+fn seal(subkey: &[u8; 32], mut packets: Batch<'_>) {
     let (cipher, mac_keys, first) = start(subkey, &packets);
-    let tags = tags(&mac_keys, &texts(&packets));
-    let mut authentic = 0;
-    for (i, (packet, tag)) in packets.packets.chunks_exact(packets.stride).zip(&tags).enumerate() {
-        authentic |= u64::from(bool::from(packet[packets.header..text].ct_eq(tag))) << i;
-    }
+    apply(&cipher, &first, &mut packets, u64::MAX);
+    let tags = tags(&mac_keys, &packets.texts());
+    packets.write_tags(&tags);
+}
+
+#[target_feature(enable = "avx2")]
+fn open(subkey: &[u8; 32], mut packets: Batch<'_>) -> u64 {
+    let (cipher, mac_keys, first) = start(subkey, &packets);
+    let authentic = packets.with_tags(&tags(&mac_keys, &packets.texts()));
     if authentic != 0 {
-        apply(&cipher, &first, packets.packets, packets.stride, text, authentic);
+        apply(&cipher, &first, &mut packets, authentic);
     }
     authentic
 }
@@ -84,7 +75,7 @@ fn open(subkey: &[u8; 32], packets: Batch<'_>) -> u64 {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn start(subkey: &[u8; 32], packets: &Batch<'_>) -> (Salsa20, MacKeys, [__m256i; LANES]) {
-    let cipher = Salsa20::new(subkey, &counters(packets));
+    let cipher = Salsa20::new(subkey, &packets.counters());
     let mut halves = no_block();
     cipher.block(0, &mut halves);
     let [keys, first] = halves;
@@ -93,49 +84,22 @@ fn start(subkey: &[u8; 32], packets: &Batch<'_>) -> (Salsa20, MacKeys, [__m256i;
     (cipher, mac_keys, first)
 }
 
-/// The counters of all lanes; those without a packet have the counter of the first.
-fn counters(packets: &Batch<'_>) -> [u64; LANES] {
-    let mut counters = [counter_of(&packets.packets[..packets.header]); LANES];
-    for (counter, packet) in counters.iter_mut().zip(packets.packets.chunks_exact(packets.stride)) {
-        *counter = counter_of(&packet[..packets.header]);
-    }
-    counters
-}
-
-/// The sealed messages of all lanes; those without a packet have the message of the first.
-fn texts<'a>(packets: &'a Batch<'_>) -> [&'a [u8]; LANES] {
-    let text = packets.header + TAG;
-    let mut texts = [&packets.packets[text..packets.stride]; LANES];
-    for (place, packet) in texts.iter_mut().zip(packets.packets.chunks_exact(packets.stride)) {
-        *place = &packet[text..];
-    }
-    texts
-}
-
 /// Applies the key stream, of which the first 32 bytes are given, to the chosen packets.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn apply(
-    cipher: &Salsa20,
-    first: &[__m256i; LANES],
-    packets: &mut [u8],
-    stride: usize,
-    text: usize,
-    chosen: u64,
-) {
-    for (i, packet) in packets.chunks_exact_mut(stride).enumerate().filter(|(i, _)| chosen >> i & 1 == 1) {
-        xor(&mut packet[text..], first[i]);
+fn apply(cipher: &Salsa20, first: &[__m256i; LANES], packets: &mut Batch<'_>, chosen: u64) {
+    for (i, text) in packets.chosen_texts(chosen) {
+        xor(text, first[i]);
     }
     let mut halves = no_block();
-    for (number, at) in (1..).zip((text + 32..stride).step_by(64)) {
+    let length = packets.text().len();
+    for (number, at) in (1..).zip((32..length).step_by(64)) {
         cipher.block(number, &mut halves);
-        for (i, packet) in packets.chunks_exact_mut(stride).enumerate() {
-            if chosen >> i & 1 == 1 {
-                let rest = &mut packet[at..];
-                xor(rest, halves[0][i]);
-                if rest.len() > 32 {
-                    xor(&mut rest[32..], halves[1][i]);
-                }
+        for (i, text) in packets.chosen_texts(chosen) {
+            let rest = &mut text[at..];
+            xor(rest, halves[0][i]);
+            if rest.len() > 32 {
+                xor(&mut rest[32..], halves[1][i]);
             }
         }
     }
