@@ -89,6 +89,7 @@ impl Kernel {
     /// The Poly1305 tags of eight messages.
     #[cfg(test)]
     fn tags(self, keys: &[[u8; 32]; LANES], texts: &[&[u8]; LANES]) -> [[u8; TAG]; LANES] {
+        let keys = &keys.each_ref().map(poly1305::MacKey::new);
         match self.0 {
             Instructions::Avx512(kernel) => kernel.tags(keys, texts),
             Instructions::Avx2(kernel) => kernel.tags(keys, texts),

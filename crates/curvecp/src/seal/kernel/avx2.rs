@@ -17,10 +17,11 @@ use zeroize::Zeroizing;
 use self::poly1305::tags;
 use self::salsa20::Salsa20;
 use self::vector::{load, store};
+use super::poly1305::MacKey;
 use super::{Batch, LANES};
 
 /// The one-time key of each lane's tag.
-type MacKeys = Zeroizing<[[u8; 32]; LANES]>;
+type MacKeys = Zeroizing<[MacKey; LANES]>;
 
 /// Shows that this processor can run the kernel.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +48,7 @@ impl Avx2 {
 
     /// The Poly1305 tags of eight messages.
     #[cfg(test)]
-    pub(super) fn tags(self, keys: &[[u8; 32]; LANES], texts: &[&[u8]; LANES]) -> [[u8; crate::TAG]; LANES] {
+    pub(super) fn tags(self, keys: &[MacKey; LANES], texts: &[&[u8]; LANES]) -> [[u8; crate::TAG]; LANES] {
         // SAFETY: as for `seal`.
         unsafe { tags(keys, texts) }
     }
@@ -79,8 +80,12 @@ fn start(subkey: &[u8; 32], packets: &Batch<'_>) -> (Salsa20, MacKeys, [__m256i;
     let mut halves = no_block();
     cipher.block(0, &mut halves);
     let [keys, first] = halves;
-    let mut mac_keys = Zeroizing::new([[0; 32]; LANES]);
-    keys.iter().zip(mac_keys.iter_mut()).for_each(|(key, bytes)| store(*key, bytes));
+    let mut mac_keys = Zeroizing::new([MacKey::default(); LANES]);
+    let mut bytes = Zeroizing::new([0; 32]);
+    for (vector, key) in keys.iter().zip(mac_keys.iter_mut()) {
+        store(*vector, &mut bytes);
+        *key = MacKey::new(&bytes);
+    }
     (cipher, mac_keys, first)
 }
 

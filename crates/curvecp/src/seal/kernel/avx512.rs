@@ -17,10 +17,11 @@ use zeroize::Zeroizing;
 use self::poly1305::tags;
 use self::salsa20::Salsa20;
 use self::vector::{first_half, xor_into};
+use super::poly1305::MacKey;
 use super::{Batch, LANES};
 
 /// The one-time key of each lane's tag.
-type MacKeys = Zeroizing<[[u8; 32]; LANES]>;
+type MacKeys = Zeroizing<[MacKey; LANES]>;
 /// Two blocks of the key stream of each lane.
 type TwoBlocks = [[__m512i; LANES]; 2];
 
@@ -52,7 +53,7 @@ impl Avx512 {
 
     /// The Poly1305 tags of eight messages.
     #[cfg(test)]
-    pub(super) fn tags(self, keys: &[[u8; 32]; LANES], texts: &[&[u8]; LANES]) -> [[u8; crate::TAG]; LANES] {
+    pub(super) fn tags(self, keys: &[MacKey; LANES], texts: &[&[u8]; LANES]) -> [[u8; crate::TAG]; LANES] {
         // SAFETY: as for `seal`.
         unsafe { tags(keys, texts) }
     }
@@ -82,9 +83,9 @@ fn open(subkey: &[u8; 32], mut packets: Batch<'_>) -> u64 {
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn mac_keys([first, _]: &TwoBlocks) -> MacKeys {
-    let mut keys = Zeroizing::new([[0; 32]; LANES]);
+    let mut keys = Zeroizing::new([MacKey::default(); LANES]);
     for (key, block) in keys.iter_mut().zip(first) {
-        *key = first_half(*block);
+        *key = MacKey::new(&first_half(*block));
     }
     keys
 }

@@ -47,9 +47,12 @@ impl Batch<'_> {
 
     /// Bit `i` is set where packet `i` has the tag of lane `i`.
     pub(super) fn with_tags(&self, tags: &[[u8; TAG]; LANES]) -> u64 {
+        // As numbers, since byte by byte takes the comparison in constant time sixteen times as long.
         let packets = self.packets.chunks_exact(self.stride).zip(tags).enumerate();
         packets.fold(0, |equal, (i, (packet, tag))| {
-            equal | u64::from(packet[self.header..][..TAG].ct_eq(tag).unwrap_u8()) << i
+            let received = packet[self.header..].first_chunk().expect("a packet has a tag");
+            let same = u128::from_le_bytes(*received).ct_eq(&u128::from_le_bytes(*tag));
+            equal | u64::from(same.unwrap_u8()) << i
         })
     }
 }

@@ -3,19 +3,33 @@
 //! A number modulo 2^130 - 5 is a few limbs of some bits each, the lowest first.
 
 use crate::TAG;
+use zeroize::Zeroize;
 
 /// Zero where the specification clears a bit of the key.
 const CLAMP: u128 = 0x0fff_fffc_0fff_fffc_0fff_fffc_0fff_ffff;
 
-/// The one-time key of a message: the limbs of the point at which its polynomial is evaluated.
-pub(super) fn point<const LIMBS: usize, const BITS: usize>(key: &[u8; 32]) -> [u64; LIMBS] {
-    let point = u128::from_le_bytes(*key.first_chunk().expect("it is longer")) & CLAMP;
-    std::array::from_fn(|i| (point >> (BITS * i)) as u64 & ((1 << BITS) - 1))
+/// The one-time key of a message: the point at which its polynomial is evaluated, and what is added to the sum.
+#[derive(Clone, Copy, Default, Zeroize)]
+pub(super) struct MacKey {
+    point: u128,
+    pad: u128,
 }
 
-/// Reduces a sum below 2^132 modulo 2^130 - 5 and adds the second half of the key, modulo 2^128. Limbs may be longer than
+impl MacKey {
+    pub(super) fn new(bytes: &[u8; 32]) -> Self {
+        let half = |at: usize| u128::from_le_bytes(*bytes[at..].first_chunk().expect("a key has 32 bytes"));
+        Self { point: half(0) & CLAMP, pad: half(16) }
+    }
+
+    /// The limbs of the point.
+    pub(super) fn point<const LIMBS: usize, const BITS: usize>(&self) -> [u64; LIMBS] {
+        std::array::from_fn(|i| (self.point >> (BITS * i)) as u64 & ((1 << BITS) - 1))
+    }
+}
+
+/// Reduces a sum below 2^132 modulo 2^130 - 5 and adds the key's second half, modulo 2^128. Limbs may be longer than
 /// their bits. No branch depends on the sum or the key.
-pub(super) fn tag<const LIMBS: usize, const BITS: usize>(sum: [u64; LIMBS], key: &[u8; 32]) -> [u8; TAG] {
+pub(super) fn tag<const LIMBS: usize, const BITS: usize>(sum: [u64; LIMBS], key: &MacKey) -> [u8; TAG] {
     let (mut low, mut high) = (0_u128, 0);
     for (i, limb) in sum.into_iter().enumerate() {
         // Two shifts, since one by 128 bits is not defined.
@@ -28,8 +42,7 @@ pub(super) fn tag<const LIMBS: usize, const BITS: usize>(sum: [u64; LIMBS], key:
     let (less, bits) = plus(low, high, 5);
     let reduces = 0_u128.wrapping_sub(u128::from(bits >> 2));
     let reduced = (less & reduces) | (low & !reduces);
-    let pad = u128::from_le_bytes(*key.last_chunk().expect("a key has 32 bytes"));
-    reduced.wrapping_add(pad).to_le_bytes()
+    reduced.wrapping_add(key.pad).to_le_bytes()
 }
 
 /// Adds to a number of which `high` holds what is beyond 128 bits.

@@ -14,7 +14,7 @@ use zeroize::{Zeroize, Zeroizing};
 use super::vector::{load, store};
 use crate::TAG;
 use crate::seal::kernel::LANES;
-use crate::seal::kernel::poly1305::{point, tag};
+use crate::seal::kernel::poly1305::{MacKey, tag};
 
 /// Messages in a vector.
 const GROUP: usize = 4;
@@ -25,7 +25,7 @@ const LIMB: u64 = (1 << BITS) - 1;
 /// The tags of eight messages of the same length, a multiple of 16.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn tags(keys: &[[u8; 32]; LANES], texts: &[&[u8]; LANES]) -> [[u8; TAG]; LANES] {
+pub(super) fn tags(keys: &[MacKey; LANES], texts: &[&[u8]; LANES]) -> [[u8; TAG]; LANES] {
     let half = |half: usize| std::array::from_fn(|i| &keys[GROUP * half + i]);
     let mut groups = [Group::new(half(0)), Group::new(half(1))];
     let length = texts[0].len();
@@ -59,8 +59,8 @@ struct Group {
 impl Group {
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn new(keys: [&[u8; 32]; GROUP]) -> Self {
-        let points = Zeroizing::new(keys.map(point::<5, BITS>));
+    fn new(keys: [&MacKey; GROUP]) -> Self {
+        let points = Zeroizing::new(keys.map(MacKey::point::<5, BITS>));
         let limbs = std::array::from_fn(|limb| {
             let [a, b, c, d] = std::array::from_fn(|i| points[i][limb] as i64);
             _mm256_set_epi64x(d, c, b, a)

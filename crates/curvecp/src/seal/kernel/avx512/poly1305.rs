@@ -14,7 +14,7 @@ use zeroize::{Zeroize, Zeroizing};
 use super::vector::{load, numbers, to_numbers, transposed};
 use crate::TAG;
 use crate::seal::kernel::LANES;
-use crate::seal::kernel::poly1305::{point, tag};
+use crate::seal::kernel::poly1305::{MacKey, tag};
 
 /// The bits of a limb; the highest has two fewer.
 const BITS: usize = 44;
@@ -27,7 +27,7 @@ type Limbs = [__m512i; 3];
 /// The tags of eight messages of the same length, a multiple of 16.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub(super) fn tags(keys: &[[u8; 32]; LANES], texts: &[&[u8]; LANES]) -> [[u8; TAG]; LANES] {
+pub(super) fn tags(keys: &[MacKey; LANES], texts: &[&[u8]; LANES]) -> [[u8; TAG]; LANES] {
     let powers = powers(keys);
     let mut sum = no_limbs();
     let (length, four) = (texts[0].len(), 16 * BLOCKS);
@@ -77,8 +77,8 @@ impl Drop for Power {
 /// The powers of each point, the highest first.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn powers(keys: &[[u8; 32]; LANES]) -> [Power; BLOCKS] {
-    let points = Zeroizing::new(keys.each_ref().map(point::<3, BITS>));
+fn powers(keys: &[MacKey; LANES]) -> [Power; BLOCKS] {
+    let points = Zeroizing::new(keys.each_ref().map(MacKey::point::<3, BITS>));
     let limb = |limb: usize| numbers(&std::array::from_fn(|i| points[i][limb]));
     let point = [limb(0), limb(1), limb(2)];
     let first = Power::new(point);
