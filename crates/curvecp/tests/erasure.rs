@@ -136,10 +136,9 @@ impl Run {
             return false;
         }
         for transmit in buffer.transmits() {
-            for datagram in transmit.datagrams() {
-                self.packets.push(datagram.to_vec());
-                to.handle_datagram(self.now, address(2 - u8::from(!to_server)), &mut datagram.to_vec());
-            }
+            self.packets.extend(transmit.datagrams().map(<[u8]>::to_vec));
+            let address = address(2 - u8::from(!to_server));
+            to.handle_datagrams(self.now, address, &mut transmit.bytes.to_vec(), transmit.segment);
         }
         true
     }
@@ -165,18 +164,19 @@ impl Run {
         at(Step::Hello, &self);
 
         self.server.handle_datagram(self.now, address(2), &mut hello);
-        self.client.write(self.connection, &[5; 5000]).unwrap();
+        // Enough for batches of packets, which are sealed and opened side by side.
+        self.client.write(self.connection, &[5; 20_000]).unwrap();
         self.wait(Duration::from_secs(2));
         let accepted = std::iter::from_fn(|| self.server.poll_event()).find_map(|event| match event {
             Event::NewConnection { id, .. } => Some(id),
             _ => None,
         });
         let accepted = accepted.expect("the server has a connection");
-        let mut into = [0; 6000];
-        assert_eq!(self.server.read(accepted, &mut into).unwrap(), Read::Bytes(5000));
-        self.server.write(accepted, &[6; 5000]).unwrap();
+        let mut into = [0; 24_000];
+        assert_eq!(self.server.read(accepted, &mut into).unwrap(), Read::Bytes(20_000));
+        self.server.write(accepted, &[6; 20_000]).unwrap();
         self.wait(Duration::from_secs(2));
-        assert_eq!(self.client.read(self.connection, &mut into).unwrap(), Read::Bytes(5000));
+        assert_eq!(self.client.read(self.connection, &mut into).unwrap(), Read::Bytes(20_000));
         at(Step::Open, &self);
 
         self.client.finish(self.connection).unwrap();
