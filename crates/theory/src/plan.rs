@@ -46,7 +46,7 @@ pub struct Plan {
     pub utilisation: f64,
     /// The mean response time.
     pub response: Target,
-    /// The mean waiting time; `None` where nobody waits.
+    /// The mean waiting time; `None` where no request waits, or too few for a number of requests to be computed.
     pub waiting: Option<Target>,
     /// What to leave out at the start of each repeat.
     pub warmup: Warmup,
@@ -167,7 +167,8 @@ impl Moments {
     fn target(&self, precision: f64) -> Option<Target> {
         let &Self { mean_s, asymptotic_variance_s2, deficit_s } = self;
         let requests = (Z / precision * (asymptotic_variance_s2.sqrt() / mean_s)).powi(2);
-        (mean_s > 0.0 && requests.is_finite()).then_some(Target {
+        // A smaller mean has lost its digits, and its variance may be zero.
+        (mean_s >= f64::MIN_POSITIVE && requests.is_finite()).then_some(Target {
             mean_s,
             asymptotic_variance_s2,
             requests,

@@ -115,6 +115,12 @@ fn what_has_no_mean_has_no_plan() {
     }
 }
 
+#[test]
+fn waits_too_rare_to_compute_have_no_plan() {
+    let plan = plan(&exponential(0.220_657_656_123_446_32, 1000), 0.05).unwrap();
+    assert!(plan.waiting.is_none() && plan.response.requests > 1000.0, "{plan:?}");
+}
+
 /// Independent means of the variance that theory says spread as little as the narrowest thousandth in one of a thousand.
 #[test]
 fn an_interval_that_lies_is_told_from_a_lucky_one() {
