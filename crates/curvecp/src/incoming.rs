@@ -58,7 +58,13 @@ impl Endpoint {
                     self.handle_messages(now, id, from, run, segment);
                 }
             }
-            None => {}
+            None => self.refuse(from),
+        }
+    }
+
+    fn refuse(&mut self, from: SocketAddr) {
+        if let Some(server) = &mut self.server {
+            server.refusals.count(from.ip());
         }
     }
 
@@ -88,13 +94,16 @@ impl Endpoint {
         let Some(server) = &mut self.server else { return };
         let known = header.to != server.config.extension || self.by_client.contains_key(&header.client);
         if known || self.cookies.len() >= COOKIES {
-            return;
+            return self.refuse(from);
         }
         let cookie = erasing_stack(|| {
             server.jar.rotate(now, &mut *self.rng);
             server.hello(now, from, header, sealed, &mut *self.rng, &mut *self.nonces)
         });
-        self.cookies.extend(cookie.map(|cookie| (from, cookie)));
+        match cookie {
+            Some(cookie) => self.cookies.push_back((from, cookie)),
+            None => self.refuse(from),
+        }
     }
 
     fn handle_initiate(
