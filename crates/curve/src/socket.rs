@@ -8,8 +8,12 @@ use curvecp::{Transmit, TransmitBuffer};
 use quinn_udp::{RecvMeta, UdpSocketState};
 use rustix::net::sockopt::set_socket_reuseport;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
+
+use crate::filter::program;
+use crate::flood::Thinning;
 
 /// Messages taken in one system call.
 const MESSAGES: usize = 32;
@@ -79,6 +83,17 @@ impl Socket {
         }
         socket.set_nonblocking(true)?;
         Ok(Self { io: UdpSocket::from_std(socket)?, state })
+    }
+
+    /// Has the kernel drop packets without a connection, or no longer.
+    ///
+    /// # Errors
+    /// Where the kernel refuses programs, as some sandboxes make it.
+    pub(crate) fn thin_out(&self, thinning: &Thinning) -> io::Result<()> {
+        let socket = SockRef::from(&self.io);
+        // Some kernels have memory for one program only, not for another in its place. There may be none to detach.
+        _ = socket.detach_filter();
+        if thinning.is_none() { Ok(()) } else { socket.attach_filter(&program(thinning)) }
     }
 
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
