@@ -93,7 +93,7 @@ impl Endpoint {
     fn handle_hello(&mut self, now: Duration, from: SocketAddr, header: &HelloHeader, sealed: &mut [u8]) {
         let Some(server) = &mut self.server else { return };
         let known = header.to != server.config.extension || self.by_client.contains_key(&header.client);
-        if known || self.cookies.len() >= COOKIES {
+        if known || self.cookies.len() >= COOKIES || !server.admits(now, from, header) {
             return self.refuse(from);
         }
         let cookie = erasing_stack(|| {

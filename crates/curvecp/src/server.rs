@@ -43,7 +43,12 @@ impl Acceptor {
         Self { config, jar: CookieJar::new(now, rng), limiter, refusals: Refusals::default() }
     }
 
-    /// Answers a Hello with a Cookie packet. All that the server must know later is inside it.
+    /// Whether a Hello may cost a Diffie-Hellman exchange. No key takes part, so no stack has to be erased after a refusal.
+    pub(crate) fn admits(&mut self, now: Duration, from: SocketAddr, header: &HelloHeader) -> bool {
+        !self.jar.is_used(&header.client) && self.limiter.admit(now, from)
+    }
+
+    /// Answers a Hello that was admitted with a Cookie packet. All that the server must know later is inside it.
     pub(crate) fn hello(
         &mut self,
         now: Duration,
@@ -53,9 +58,6 @@ impl Acceptor {
         rng: &mut (impl CryptoRng + ?Sized),
         nonces: &mut dyn LongTermNonces,
     ) -> Option<[u8; COOKIE]> {
-        if self.jar.is_used(&header.client) || !self.limiter.admit(now, from) {
-            return None;
-        }
         let hello_key = self.config.secret.box_key(&header.client)?;
         let text = hello_key.open(&nonce(prefix::HELLO, &header.counter.to_le_bytes()), sealed)?;
         let capabilities = *text.first_chunk()?;
