@@ -1,7 +1,8 @@
-//! What a flood of Hellos leaves of an established connection: `cargo run --release -p kendall-curve --example flood [ROUNDS]`.
+//! What a flood of Hellos leaves of an established connection: `cargo run --release -p kendall-curve --example flood [ROUNDS]
+//! [HELLOS_PER_S]`.
 //!
-//! Each round moves 200 MB over one stream on the loopback interface three times: in calm, under a flood from one network, and
-//! under a flood from 256 networks, by a thread that sends Hellos as fast as it can. Both ends and the flood are threads
+//! Each round moves 1 GB over one stream on the loopback interface three times: in calm, under a flood from one network, and
+//! under a flood from 256 networks, by a thread that sends Hellos as fast as it can, or at the given rate. Both ends and the flood are threads
 //! on the same two processors. Printed is the median of the throughput per second of processor time that both ends get,
 //! relative to that of the calm transfer of the round (0 where the connection failed); and how long a new client takes to connect meanwhile.
 
@@ -18,7 +19,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-const BYTES: usize = 200_000_000;
+const BYTES: usize = 1_000_000_000;
 /// Bytes that an application writes or reads at once.
 const PIECE: usize = 256 << 10;
 /// Processors for all threads together.
@@ -36,8 +37,10 @@ struct Transfer {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let rounds: usize = std::env::args().nth(1).map_or(Ok(9), |words| words.parse())?;
+    let per_s: f64 = std::env::args().nth(2).map_or(Ok(f64::INFINITY), |words| words.parse())?;
     let floods: [&[Ipv4Addr]; 3] = [&[], &[Ipv4Addr::LOCALHOST], &many_networks()];
-    let rounds: Vec<[Transfer; 3]> = (0..rounds).map(|_| floods.map(transfer)).collect();
+    let rounds: Vec<[Transfer; 3]> =
+        (0..rounds).map(|_| floods.map(|sources| transfer(sources, per_s))).collect();
     println!(
         "| flood | Hellos/s | MB/s | CPU s/GB | relative throughput per CPU second | other client connects in |"
     );
@@ -66,7 +69,7 @@ fn many_networks() -> Vec<Ipv4Addr> {
 }
 
 /// Moves the bytes under a flood from these addresses.
-fn transfer(sources: &[Ipv4Addr]) -> Transfer {
+fn transfer(sources: &[Ipv4Addr], per_s: f64) -> Transfer {
     let secret = SecretKey::generate(&mut system_random());
     let key = secret.public_key();
     let config = ServerConfig::new(secret, Extension::default(), name());
@@ -111,7 +114,7 @@ fn transfer(sources: &[Ipv4Addr]) -> Transfer {
         });
         begun.recv().expect("the receiver accepts");
         let over = &over;
-        let flood = scope.spawn(move || flood(server, sources, over));
+        let flood = scope.spawn(move || flood(server, sources, per_s, over));
         let other = scope.spawn(move || connect(server, key, over));
         let [sent, received] = [sender, receiver].map(|end| end.join().expect("both ends return"));
         over.store(true, Ordering::Relaxed);
@@ -125,8 +128,9 @@ fn transfer(sources: &[Ipv4Addr]) -> Transfer {
 }
 
 /// Sends Hellos, each with another key, in turn from each source; returns how many.
-fn flood(server: SocketAddr, sources: &[Ipv4Addr], over: &AtomicBool) -> u64 {
+fn flood(server: SocketAddr, sources: &[Ipv4Addr], per_s: f64, over: &AtomicBool) -> u64 {
     confine();
+    let begin = Instant::now();
     let sockets: Vec<UdpSocket> =
         sources.iter().map(|source| UdpSocket::bind((*source, 0)).expect("a port is free")).collect();
     let mut hello = [0; 224];
@@ -135,6 +139,9 @@ fn flood(server: SocketAddr, sources: &[Ipv4Addr], over: &AtomicBool) -> u64 {
     for socket in sockets.iter().cycle() {
         if over.load(Ordering::Relaxed) {
             break;
+        }
+        while number as f64 > per_s * begin.elapsed().as_secs_f64() {
+            thread::sleep(Duration::from_micros(100));
         }
         number += 1;
         hello[40..48].copy_from_slice(&number.to_le_bytes());
