@@ -2,10 +2,12 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use curvecp::{ClientConfig, LongTermNonces, ServerConfig, TransmitBuffer};
 
 use crate::clock::{Timer, now};
+use crate::flood::Judge;
 use crate::member::Member;
 use crate::shared::{Entry, Incoming, Next, Shared, Stage};
 use crate::socket::{Inbox, Socket};
@@ -72,10 +74,11 @@ impl Endpoint {
         member: Option<Member>,
     ) -> std::io::Result<(Self, impl Future<Output = ()> + Send + 'static)> {
         let timer = Timer::new()?;
+        let judge = server.as_ref().map(|server| Judge::new(now(), server.hellos_per_s));
         // The system's generator: a generator in this process would remember what erased keys were made of.
         let protocol = curvecp::Endpoint::new(now(), server, Box::new(system_random()), nonces);
         let shared = Arc::new(Shared::new(protocol, socket.address()?, member));
-        let driver = drive(StopAtEnd(shared.clone()), socket, timer);
+        let driver = drive(StopAtEnd(shared.clone()), socket, timer, judge);
         Ok((Self { shared }, driver))
     }
 
@@ -196,7 +199,7 @@ impl Drop for StopAtEnd {
 }
 
 /// Moves datagrams between socket and protocol until there is nothing left to drive.
-async fn drive(shared: StopAtEnd, socket: Socket, mut timer: Timer) {
+async fn drive(shared: StopAtEnd, socket: Socket, mut timer: Timer, mut judge: Option<Judge>) {
     let shared = &shared.0;
     let (mut inbox, mut outbox) = (Inbox::new(), TransmitBuffer::new(OUTBOX));
     loop {
@@ -204,7 +207,9 @@ async fn drive(shared: StopAtEnd, socket: Socket, mut timer: Timer) {
             tracing::error!("UDP {}: {error}", shared.address);
             return;
         }
-        match shared.step(&mut inbox, &mut outbox) {
+        let next = shared.step(&mut inbox, &mut outbox);
+        thin_out_floods(shared, &socket, &mut judge);
+        match next {
             Next::Stop => return,
             Next::Busy => {
                 socket.send(&outbox).await;
@@ -215,8 +220,27 @@ async fn drive(shared: StopAtEnd, socket: Socket, mut timer: Timer) {
                 readable = socket.readable() => if readable.is_err() { return },
                 () = shared.work.notified() => {}
                 () = shared.handed_over() => {}
-                () = timer.wait(until) => {}
+                () = timer.wait(earliest(until, judge.as_ref().and_then(Judge::deadline))) => {}
             },
         }
     }
+}
+
+/// Has the kernel drop the share of a flood that the judge finds. Where the kernel refuses, the protocol alone limits floods.
+fn thin_out_floods(shared: &Shared, socket: &Socket, judge: &mut Option<Judge>) {
+    let now = now();
+    let Some(judging) = judge.as_mut().filter(|judge| judge.is_due(now)) else { return };
+    let refusals = shared.lock().protocol.take_refusals();
+    if !judging.judge(now, &refusals) {
+        return;
+    }
+    tracing::debug!("UDP {}: a flood is thinned out: {:?}", shared.address, judging.thinning());
+    if let Err(error) = socket.thin_out(judging.thinning()) {
+        tracing::debug!("UDP {}: the kernel does not thin out floods: {error}", shared.address);
+        *judge = None;
+    }
+}
+
+fn earliest(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    one.into_iter().chain(other).min()
 }

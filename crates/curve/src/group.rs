@@ -13,7 +13,7 @@ use curvecp::{LongTermNonces, ServerConfig};
 use tokio::sync::Notify;
 
 use crate::member::{Group, Member};
-use crate::socket::Socket;
+use crate::socket::{Socket, bind_alone};
 use crate::{CurveError, Endpoint, Stream};
 
 /// A server on several threads of its own, each with a socket at the same address.
@@ -40,7 +40,7 @@ impl ServerGroup {
         mut nonces: impl FnMut() -> Result<N, CurveError>,
     ) -> Result<Self, CurveError> {
         // Sockets that share an address would share it with another server, too, unnoticed: this one is refused then.
-        let address = std::net::UdpSocket::bind(address)
+        let address = bind_alone(address)
             .and_then(|socket| socket.local_addr())
             .map_err(|source| CurveError::Bind { address, source })?;
         let group = Arc::new(Group::new(threads.get()));

@@ -51,6 +51,8 @@
 mod clock;
 mod endpoint;
 mod error;
+mod filter;
+mod flood;
 mod group;
 mod key_directory;
 mod key_files;

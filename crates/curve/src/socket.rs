@@ -3,13 +3,18 @@
 
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket as StdSocket};
+use std::os::fd::OwnedFd;
 
 use curvecp::{Transmit, TransmitBuffer};
 use quinn_udp::{RecvMeta, UdpSocketState};
-use rustix::net::sockopt::set_socket_reuseport;
+use rustix::net::sockopt::{set_ipv6_v6only, set_socket_reuseport};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
+
+use crate::filter::program;
+use crate::flood::Thinning;
 
 /// Messages taken in one system call.
 const MESSAGES: usize = 32;
@@ -58,14 +63,13 @@ impl Inbox {
 impl Socket {
     /// A socket of its own; within a tokio runtime.
     pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
-        Self::new(StdSocket::bind(address)?)
+        Self::new(bind_alone(address)?)
     }
 
     /// A socket that shares its address with others bound so, among which the kernel distributes clients by their address;
     /// within a tokio runtime.
     pub(crate) fn bind_shared(address: SocketAddr) -> io::Result<Self> {
-        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let socket = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+        let socket = open(address)?;
         set_socket_reuseport(&socket, true)?;
         rustix::net::bind(&socket, &address)?;
         Self::new(socket.into())
@@ -79,6 +83,17 @@ impl Socket {
         }
         socket.set_nonblocking(true)?;
         Ok(Self { io: UdpSocket::from_std(socket)?, state })
+    }
+
+    /// Has the kernel drop packets without a connection, or no longer.
+    ///
+    /// # Errors
+    /// Where the kernel refuses programs, as some sandboxes make it.
+    pub(crate) fn thin_out(&self, thinning: &Thinning) -> io::Result<()> {
+        let socket = SockRef::from(&self.io);
+        // Some kernels have memory for one program only, not for another in its place. There may be none to detach.
+        _ = socket.detach_filter();
+        if thinning.is_none() { Ok(()) } else { socket.attach_filter(&program(thinning)) }
     }
 
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
@@ -138,6 +153,24 @@ impl Socket {
     }
 }
 
+/// A socket that shares its address with no other.
+pub(crate) fn bind_alone(address: SocketAddr) -> io::Result<StdSocket> {
+    let socket = open(address)?;
+    rustix::net::bind(&socket, &address)?;
+    Ok(socket.into())
+}
+
+/// A socket of the address's family. One of IPv6 also reaches addresses of IPv4 if it is bound to all of its own, whatever the
+/// system's default is (net.ipv6.bindv6only).
+fn open(address: SocketAddr) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    if address.is_ipv6() {
+        set_ipv6_v6only(&socket, false)?;
+    }
+    Ok(socket)
+}
+
 /// Whether a receive may be tried again.
 fn is_harmless(error: &io::Error) -> bool {
     use io::ErrorKind::{
@@ -147,4 +180,27 @@ fn is_harmless(error: &io::Error) -> bool {
         error.kind(),
         WouldBlock | Interrupted | ConnectionRefused | ConnectionReset | HostUnreachable | NetworkUnreachable
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::sockopt::ipv6_v6only;
+    use std::net::Ipv6Addr;
+
+    #[tokio::test]
+    async fn a_socket_that_is_bound_to_all_addresses_is_of_both_families() {
+        let all = (Ipv6Addr::UNSPECIFIED, 0).into();
+        for socket in [Socket::bind(all).unwrap(), Socket::bind_shared(all).unwrap()] {
+            // Whatever the system's default is.
+            assert!(!ipv6_v6only(&socket.io).unwrap());
+            let port = socket.address().unwrap().port();
+            StdSocket::bind("127.0.0.1:0").unwrap().send_to(b"packet", ("127.0.0.1", port)).unwrap();
+            socket.readable().await.unwrap();
+            let mut inbox = Inbox::new();
+            socket.receive(&mut inbox).unwrap();
+            let from: Vec<_> = inbox.messages().map(|(from, ..)| from.ip().to_canonical()).collect();
+            assert_eq!(from, ["127.0.0.1".parse::<std::net::IpAddr>().unwrap()]);
+        }
+    }
 }

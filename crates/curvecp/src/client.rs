@@ -20,7 +20,8 @@ const ADDRESSES: usize = 8;
 /// How long the first Hello to each address but the last waits for a Cookie before the next address gets one: the
 /// connection attempt delay of RFC 8305, section 5.
 const FAIL_OVER: Duration = Duration::from_millis(250);
-/// How long a client repeats its Initiate before it gives up.
+/// How long after the first Cookie a client gives up. Each address that the handshake has not failed with gets an equal part of
+/// the time left for its Initiates.
 const INITIATE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A client that waits for a Cookie.
@@ -43,6 +44,8 @@ pub(crate) struct HelloPhase {
     tried: Vec<Duration>,
     /// When the next Hello leaves.
     next: Duration,
+    /// When to give up, after a Cookie of an address that answered no Initiate.
+    end: Option<Duration>,
 }
 
 /// A client that waits for the server's first Message: what its Initiates are made of.
@@ -52,6 +55,8 @@ pub(crate) struct InitiatePhase {
     vouch: [u8; 64],
     name: DomainName,
     deadline: Duration,
+    /// What to go on with at the deadline: Hellos to the other addresses, if there are any.
+    others: Option<Box<HelloPhase>>,
     /// From Hello to Cookie, where one Hello only went to that address.
     pub(crate) round_trip: Option<Duration>,
 }
@@ -96,15 +101,17 @@ impl HelloPhase {
             hellos: 0,
             tried: vec![],
             next: now,
+            end: None,
         })
     }
 
     pub(crate) fn deadline(&self) -> Duration {
-        self.next
+        self.end.map_or(self.next, |end| end.min(self.next))
     }
 
     pub(crate) fn due(&self, now: Duration) -> HelloDue {
         match self.hellos {
+            _ if self.end.is_some_and(|end| end <= now) => HelloDue::Never,
             _ if now < self.next => HelloDue::Later,
             hellos if hellos == HELLOS - 1 + self.addresses.len() => HelloDue::Never,
             _ => HelloDue::Now,
@@ -159,16 +166,35 @@ impl HelloPhase {
             return None;
         }
         let round_trip = (self.hellos <= self.addresses.len()).then(|| now.saturating_sub(*sent));
+        let left = self.end.unwrap_or(now + INITIATE_TIMEOUT).saturating_sub(now);
+        let others = self.addresses.iter().filter(|address| **address != from).count();
+        let part = left / (1 + others) as u32;
         let (cookie, session) = erasing_stack(|| self.session(from, header, sealed, rng))?;
+        self.end = Some(now + left);
         let phase = InitiatePhase {
             cookie,
             identity: self.identity.public_key(),
             vouch: erasing_stack(|| self.vouch(nonces.next()))?,
             name: self.name.clone(),
-            deadline: now + INITIATE_TIMEOUT,
+            deadline: now + part,
+            others: None,
             round_trip,
         };
         Some((phase, session))
+    }
+
+    /// Whether a Cookie of another address came before.
+    pub(crate) fn is_fail_over(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Begins again without an address whose Cookie led nowhere. The short-term key stays, so a server that has several of the
+    /// addresses still opens one connection.
+    fn without(mut self: Box<Self>, silent: SocketAddr) -> Option<Box<Self>> {
+        self.addresses.retain(|address| *address != silent);
+        (self.hellos, self.next) = (0, Duration::ZERO);
+        self.tried.clear();
+        (!self.addresses.is_empty()).then_some(self)
     }
 
     /// The cookie in a Cookie packet, and the session with the server's short-term key in it.
@@ -199,8 +225,18 @@ impl HelloPhase {
 }
 
 impl InitiatePhase {
+    /// Keeps what is needed to go on with other addresses than the one that sent the Cookie.
+    pub(crate) fn or_else(self, hello: Box<HelloPhase>, address: SocketAddr) -> Self {
+        Self { others: hello.without(address), ..self }
+    }
+
     pub(crate) fn deadline(&self) -> Duration {
         self.deadline
+    }
+
+    /// How to go on after the deadline.
+    pub(crate) fn fail_over(&mut self) -> Option<Box<HelloPhase>> {
+        self.others.take()
     }
 
     /// Writes Initiates with all that `layer` wants to send: until the server has answered, each message goes in one, so

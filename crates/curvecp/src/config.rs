@@ -71,7 +71,7 @@ pub struct ClientConfig {
     /// The server's domain name.
     pub name: DomainName,
     /// One to eight addresses of the server, tried in random order, each a quarter of a second after
-    /// the one before, until one answers.
+    /// the one before, until one answers. If that one then does not open the connection, the others get their turn.
     pub addresses: Vec<SocketAddr>,
     /// The client's extension. Random if absent, which lets one socket carry many connections to one server.
     pub extension: Option<Extension>,

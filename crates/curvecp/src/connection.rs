@@ -104,14 +104,19 @@ impl Connection {
         rng: &mut (impl CryptoRng + ?Sized),
         nonces: &mut dyn LongTermNonces,
     ) {
-        if let Stage::Hello(phase) = &mut self.stage
-            && let Some((phase, session)) = phase.cookie(now, from, header, sealed, rng, nonces)
-        {
-            if let Some(round_trip) = phase.round_trip {
-                self.layer.assume_rtt(round_trip);
-            }
-            self.stage = Stage::Initiate(Box::new(phase), session);
+        let Stage::Hello(hello) = &mut self.stage else { return };
+        let fail_over = hello.is_fail_over();
+        let Some((phase, session)) = hello.cookie(now, from, header, sealed, rng, nonces) else { return };
+        if let Some(round_trip) = phase.round_trip {
+            self.layer.assume_rtt(round_trip);
         }
+        if fail_over {
+            // The message layer may wait long before it repeats what the other address did not acknowledge.
+            self.layer.ping();
+        }
+        let stage = std::mem::replace(&mut self.stage, Stage::Closed(CloseReason::NoAnswer));
+        let Stage::Hello(hello) = stage else { unreachable!("the stage was just compared") };
+        self.stage = Stage::Initiate(Box::new(phase.or_else(hello, from)), session);
     }
 
     /// Takes Message packets of equal length from one address.
@@ -172,8 +177,8 @@ impl Connection {
                 }
             },
             Stage::Initiate(phase, _) if now >= phase.deadline() => {
-                self.stage = Stage::Closed(CloseReason::NoAnswer);
-                return true;
+                self.stage = phase.fail_over().map_or(Stage::Closed(CloseReason::NoAnswer), Stage::Hello);
+                return self.fill(now, buffer, rng);
             }
             Stage::Initiate(phase, session) => phase.fill(now, &mut self.layer, session, buffer),
             Stage::Open(session) => session.fill(now, &mut self.layer, buffer),

@@ -9,6 +9,7 @@ use crate::keys::erasing_stack;
 use crate::layer::{MessageLayer, Role};
 use crate::nonce::LongTermNonces;
 use crate::packet::COOKIE;
+use crate::refusals::Refusals;
 use crate::server::Acceptor;
 use crate::slots::{ConnectionId, Slots};
 use crate::stream::Read;
@@ -277,6 +278,11 @@ impl Endpoint {
             Stage::Initiate(_, session) | Stage::Open(session) => Some(session.address()),
             Stage::Hello(_) | Stage::Closed(_) => None,
         }
+    }
+
+    /// What the server role has refused since the last call of this function; nothing, if there is no server role.
+    pub fn take_refusals(&mut self) -> Refusals {
+        self.server.as_mut().map(|server| std::mem::take(&mut server.refusals)).unwrap_or_default()
     }
 
     /// Whether a client with this short-term key has a connection to this server.

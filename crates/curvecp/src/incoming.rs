@@ -58,7 +58,13 @@ impl Endpoint {
                     self.handle_messages(now, id, from, run, segment);
                 }
             }
-            None => {}
+            None => self.refuse(from),
+        }
+    }
+
+    fn refuse(&mut self, from: SocketAddr) {
+        if let Some(server) = &mut self.server {
+            server.refusals.count(from.ip());
         }
     }
 
@@ -87,14 +93,17 @@ impl Endpoint {
     fn handle_hello(&mut self, now: Duration, from: SocketAddr, header: &HelloHeader, sealed: &mut [u8]) {
         let Some(server) = &mut self.server else { return };
         let known = header.to != server.config.extension || self.by_client.contains_key(&header.client);
-        if known || self.cookies.len() >= COOKIES {
-            return;
+        if known || self.cookies.len() >= COOKIES || !server.admits(now, from, header) {
+            return self.refuse(from);
         }
         let cookie = erasing_stack(|| {
             server.jar.rotate(now, &mut *self.rng);
             server.hello(now, from, header, sealed, &mut *self.rng, &mut *self.nonces)
         });
-        self.cookies.extend(cookie.map(|cookie| (from, cookie)));
+        match cookie {
+            Some(cookie) => self.cookies.push_back((from, cookie)),
+            None => self.refuse(from),
+        }
     }
 
     fn handle_initiate(

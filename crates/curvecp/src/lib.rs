@@ -94,6 +94,7 @@ pub mod packet;
 mod path;
 mod random;
 mod recovery;
+mod refusals;
 pub mod seal;
 mod server;
 mod session;
@@ -112,6 +113,7 @@ pub use layer::{Failure, LayerState, LayerStats, MessageConfig, MessageLayer, Ro
 pub use name::{DomainName, Extension};
 pub use nonce::LongTermNonces;
 pub use recovery::{GRANULARITY, INITIAL_RTT, RateSample, Rtt};
+pub use refusals::{Network, Refusals};
 pub use slots::ConnectionId;
 pub use stream::Read;
 pub use transmit::{Transmit, TransmitBuffer};

@@ -1,9 +1,10 @@
 //! How many Hellos a server answers: each costs a Diffie-Hellman exchange, and under a flood most are forged.
 
 use crate::hashing::KeyedHash;
+use crate::refusals::Network;
 use rand_core::CryptoRng;
 use std::hash::BuildHasher;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Networks are counted in this many groups, by a keyed hash.
@@ -40,7 +41,7 @@ impl HelloLimiter {
     /// Two token buckets in the form of the generic cell rate algorithm (ITU-T I.371): an instant that each admission
     /// moves on by one interval, and that may be at most one burst ahead of now.
     pub(crate) fn admit(&mut self, now: Duration, from: SocketAddr) -> bool {
-        let group = &mut self.groups[self.hash.hash_one(network(from.ip())) as usize % GROUPS];
+        let group = &mut self.groups[self.hash.hash_one(Network::of(from.ip())) as usize % GROUPS];
         let (of_group, of_all) =
             ((*group).max(now) + self.interval * PARTS, self.all.max(now) + self.interval);
         let admitted = of_group <= now + self.burst.max(self.interval * PARTS) && of_all <= now + self.burst;
@@ -48,14 +49,6 @@ impl HelloLimiter {
             (*group, self.all) = (of_group, of_all);
         }
         admitted
-    }
-}
-
-/// The network that one attacker may own: /24 in IPv4, /56 in IPv6.
-fn network(ip: IpAddr) -> u64 {
-    match ip.to_canonical() {
-        IpAddr::V4(ip) => u64::from(ip.to_bits() >> 8),
-        IpAddr::V6(ip) => (ip.to_bits() >> 72) as u64 | 1 << 63,
     }
 }
 

@@ -6,6 +6,7 @@ use crate::layer::Role;
 use crate::limit::HelloLimiter;
 use crate::nonce::{LongTermNonces, SendCounter};
 use crate::packet::{COOKIE, CookieHeader, HelloHeader, InitiateHeader, prefix};
+use crate::refusals::Refusals;
 use crate::session::{Ends, Session};
 use crate::{GRANULARITY, PublicKey, SecretKey, ServerConfig, TAG};
 use rand_core::CryptoRng;
@@ -21,6 +22,7 @@ pub(crate) struct Acceptor {
     pub(crate) config: ServerConfig,
     pub(crate) jar: CookieJar,
     limiter: HelloLimiter,
+    pub(crate) refusals: Refusals,
 }
 
 /// A valid Initiate that no connection belongs to yet.
@@ -38,10 +40,15 @@ pub(crate) struct Accepted<'a> {
 impl Acceptor {
     pub(crate) fn new(now: Duration, config: ServerConfig, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
         let limiter = HelloLimiter::new(config.hellos_per_s, config.hello_burst, rng);
-        Self { config, jar: CookieJar::new(now, rng), limiter }
+        Self { config, jar: CookieJar::new(now, rng), limiter, refusals: Refusals::default() }
     }
 
-    /// Answers a Hello with a Cookie packet. All that the server must know later is inside it.
+    /// Whether a Hello may cost a Diffie-Hellman exchange. No key takes part, so no stack has to be erased after a refusal.
+    pub(crate) fn admits(&mut self, now: Duration, from: SocketAddr, header: &HelloHeader) -> bool {
+        !self.jar.is_used(&header.client) && self.limiter.admit(now, from)
+    }
+
+    /// Answers a Hello that was admitted with a Cookie packet. All that the server must know later is inside it.
     pub(crate) fn hello(
         &mut self,
         now: Duration,
@@ -51,9 +58,6 @@ impl Acceptor {
         rng: &mut (impl CryptoRng + ?Sized),
         nonces: &mut dyn LongTermNonces,
     ) -> Option<[u8; COOKIE]> {
-        if self.jar.is_used(&header.client) || !self.limiter.admit(now, from) {
-            return None;
-        }
         let hello_key = self.config.secret.box_key(&header.client)?;
         let text = hello_key.open(&nonce(prefix::HELLO, &header.counter.to_le_bytes()), sealed)?;
         let capabilities = *text.first_chunk()?;

@@ -36,6 +36,8 @@ fn a_flood_of_hellos_costs_a_bounded_rate_of_answers_and_no_state() {
     }
     assert!((100..=111).contains(&net.log.len()), "{} answers in one second", net.log.len());
     assert_eq!(net.new_connections(), []);
+    let refusals = net.nodes[SERVER].endpoint.take_refusals();
+    assert_eq!(refusals.total() as usize, 50_000 - net.log.len(), "each Hello is answered or counted");
     // The flood is over; a client is served as if nothing had been.
     let client = net.nodes[CLIENT].endpoint.connect(net.now, client_config()).unwrap();
     net.run(Duration::from_secs(3));

@@ -125,6 +125,43 @@ fn a_client_takes_the_cookie_of_an_address_that_answers_after_the_next_was_tried
 }
 
 #[test]
+fn a_client_goes_on_to_another_address_where_the_first_answers_hellos_alone() {
+    let mut net = Net::new(server_config(), 2);
+    net.nodes[2].endpoint = endpoint(7, Some(server_config()));
+    let mut silent = None;
+    net.lose = Box::new(move |datagram| {
+        datagram.bytes.starts_with(b"QvnQ5XlI") && *silent.get_or_insert(datagram.to) == datagram.to
+    });
+    let config = curvecp::ClientConfig { addresses: vec![address(0), address(2)], ..client_config() };
+    let client = net.nodes[CLIENT].endpoint.connect(Duration::ZERO, config).unwrap();
+    net.write(CLIENT, client, b"first words");
+    net.run(Duration::from_secs(1));
+    let silent = net.nodes[CLIENT].endpoint.address(client).unwrap();
+    net.run(Duration::from_secs(29));
+    assert!(net.nodes[CLIENT].events.contains(&Event::Connected(client)));
+    let (server, other) = if silent == address(0) { (2, address(2)) } else { (SERVER, address(0)) };
+    assert_eq!(net.nodes[CLIENT].endpoint.address(client), Some(other));
+    let Event::NewConnection { id, .. } = net.nodes[server].events[0] else { panic!("no connection") };
+    assert_eq!(net.read(server, id), b"first words");
+}
+
+#[test]
+fn a_client_of_several_addresses_gives_up_in_time_where_none_answers_initiates() {
+    let mut net = Net::new(server_config(), 2);
+    net.nodes[2].endpoint = endpoint(7, Some(server_config()));
+    net.lose = Box::new(|datagram| datagram.bytes.starts_with(b"QvnQ5XlI"));
+    let addresses = vec![address(0), address(2), address(9)];
+    let config = curvecp::ClientConfig { addresses, ..client_config() };
+    let client = net.nodes[CLIENT].endpoint.connect(Duration::ZERO, config).unwrap();
+    net.write(CLIENT, client, b"first words");
+    net.run(Duration::from_secs(31));
+    assert!(net.nodes[CLIENT].events.contains(&Event::Closed(client, CloseReason::NoAnswer)));
+    let mut tried: Vec<_> = net.log.iter().filter(|(_, one)| one.bytes.starts_with(b"QvnQ5XlI")).collect();
+    tried.dedup_by_key(|(_, initiate)| initiate.to);
+    assert_eq!(tried.len(), 2, "each server got Initiates");
+}
+
+#[test]
 fn a_client_takes_a_cookie_only_from_the_address_it_tried() {
     let mut net = Net::new(server_config(), 1);
     net.lose = Box::new(|datagram| datagram.bytes.len() == 200);
