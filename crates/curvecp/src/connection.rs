@@ -38,6 +38,8 @@ pub(crate) struct Connection {
     pub(crate) stage: Stage,
     /// When the last authentic packet came.
     pub(crate) heard: Duration,
+    /// The entry in the server's order of silence: when the last packet had come as the order was last looked at.
+    pub(crate) listed: Duration,
     /// The application waits for something to read, for space to write.
     pub(crate) waits_to_read: bool,
     pub(crate) waits_to_write: bool,
@@ -78,6 +80,7 @@ impl Connection {
             layer,
             stage,
             heard: now,
+            listed: now,
             waits_to_read: true,
             waits_to_write: false,
             armed: None,

@@ -61,6 +61,8 @@ pub struct Endpoint {
     pub(crate) server: Option<Acceptor>,
     pub(crate) slots: Slots,
     pub(crate) by_client: Table<PublicKey, ConnectionId>,
+    /// The clients of a server by [`Connection::listed`], which is never after they were last heard.
+    pub(crate) silence: BTreeSet<(Duration, ConnectionId)>,
     pub(crate) by_extension: Table<Extension, ConnectionId>,
     pub(crate) cookies: VecDeque<(SocketAddr, [u8; COOKIE])>,
     /// Connections that may have something to send.
@@ -88,6 +90,7 @@ impl Endpoint {
             server,
             slots: Slots::default(),
             by_client: Table::with_hasher(KeyedHash::new(&mut *rng)),
+            silence: BTreeSet::new(),
             by_extension: Table::with_hasher(KeyedHash::new(&mut *rng)),
             cookies: VecDeque::new(),
             ready: VecDeque::new(),
@@ -352,7 +355,10 @@ impl Endpoint {
         // After the end the name may belong to another connection.
         match connection.name {
             _ if connection.closed => {}
-            ConnectionName::Key(client) => _ = self.by_client.remove(&client),
+            ConnectionName::Key(client) => {
+                self.by_client.remove(&client);
+                self.silence.remove(&(connection.listed, id));
+            }
             ConnectionName::Extension(ours) => _ = self.by_extension.remove(&ours),
         }
     }

@@ -137,6 +137,7 @@ impl Endpoint {
         let stage = Stage::Open(session);
         let id = self.slots.insert(Connection::new(now, ConnectionName::Key(header.client), layer, stage));
         self.by_client.insert(header.client, id);
+        self.silence.insert((now, id));
         self.events.push_back(Event::NewConnection {
             id,
             client: identity,
@@ -168,15 +169,21 @@ impl Endpoint {
     }
 
     /// Closes the client that has been silent longest, and at least since the given instant.
+    ///
+    /// The order is brought up to date here only, from its front. An entry that moves stays out of the way until its client
+    /// could be evicted again, so a full server does not look at all its clients for each new one.
     fn evict(&mut self, silent_since: Duration) -> Option<()> {
-        let heard =
-            |id: &ConnectionId| self.slots.get(*id).map_or(Duration::MAX, |connection| connection.heard);
-        let id = *self.by_client.values().min_by_key(|id| heard(id))?;
-        if heard(&id) > silent_since {
-            return None;
+        loop {
+            let &(listed, id) = self.silence.first().filter(|(listed, _)| *listed <= silent_since)?;
+            let connection = self.slots.get_mut(id).expect("tables name connections that exist");
+            if connection.heard == listed {
+                self.close(id, CloseReason::Evicted);
+                return Some(());
+            }
+            connection.listed = connection.heard;
+            self.silence.insert((connection.heard, id));
+            self.silence.remove(&(listed, id));
         }
-        self.close(id, CloseReason::Evicted);
-        Some(())
     }
 }
 

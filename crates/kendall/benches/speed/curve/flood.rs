@@ -9,8 +9,8 @@ use std::thread;
 use super::{Transfer, confine, ours};
 use crate::{ROUNDS, median};
 
-/// Bytes of a transfer.
-const BYTES: usize = 200_000_000;
+/// Bytes of a transfer, which takes several times as long as a server needs to notice a flood.
+const BYTES: usize = 1_000_000_000;
 const LEAST: f64 = 0.8;
 
 /// Transfers in turns, without and with the flood; all threads share the same processors.
