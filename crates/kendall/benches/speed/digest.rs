@@ -18,8 +18,8 @@ pub(crate) fn section(page: &mut String) {
         page,
         "\n## Digests\n\nSHA-256 of 64-bit integers: million candidates tested a second. One thread, {SLICES} slices \
          of {} ms in turns, medians. The clock is measured around each slice by a chain of multiplications. The bound \
-         is that of the processor's vector units: the operations of the formula at four a cycle; for sha-ni, 28 \
-         `sha256rnds2` at one every second cycle. A run is marked as disturbed if its clock was low or its slices \
+         is that of the widest vector units: the operations of the formula at four a cycle, of which a processor that \
+         starts two of 512 bits a cycle can reach half; for sha-ni, 28 `sha256rnds2` at one every second cycle. A run is marked as disturbed if its clock was low or its slices \
          scatter.\n\n",
         SLICE.as_millis(),
     );

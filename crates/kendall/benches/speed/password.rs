@@ -16,7 +16,7 @@ pub(crate) fn section(page: &mut String) {
     let _ = write!(
         page,
         "\n## Passwords\n\nMillion passwords tested a second by {fastest}, as above: one thread, {SLICES} slices of {} ms \
-         in turns, medians. The bound counts the operations of a vector at four a cycle.\n\n",
+         in turns, medians. The bound counts the operations of a vector at four a cycle, as above.\n\n",
         SLICE.as_millis(),
     );
     let lowercase: Vec<u8> = (b'a'..=b'z').collect();
