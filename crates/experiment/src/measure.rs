@@ -34,7 +34,7 @@ impl Measure {
     pub const NAMES: [&str; 6] =
         ["mean-response", "weighted-response", "total-time", "throughput", "utilisation", "idle"];
 
-    /// The measure of this name, of one class or of all. `None` where there is none.
+    /// The measure of this name, of one class or of all. `None` where it was not measured.
     pub fn named(name: &str, class: Option<String>) -> Option<Self> {
         Some(match (name, class) {
             ("mean-response", Some(class)) => Self::ClassResponse { class },

@@ -285,7 +285,7 @@ mod tests {
             });
             let log = PathBuf::new();
             let mut server = Server { process, address: ([0, 0, 0, 0], 0).into(), log, _lifeline: None };
-            // Longer than a machine stands still.
+            // Longer than a machine pauses.
             server.first_line(&hears, Duration::from_millis(1500))
         };
         let busy = "i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done; echo ready";

@@ -24,7 +24,7 @@ pub(crate) fn wait(descriptors: &[BorrowedFd<'_>], limit: Option<Duration>) -> i
         let mut polled: Vec<PollFd<'_>> =
             descriptors.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         let left = limit.map(|limit| limit.saturating_sub(begun.elapsed()));
-        // A time that no system keeps is none.
+        // A time that no system keeps is left out.
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut polled, left.as_ref()) {
             Ok(0) => return Ok(None),

@@ -25,7 +25,7 @@ pub fn wait_for_end(pid: u32, stop: Option<BorrowedFd<'_>>, limit: Option<Durati
         let mut polled: Vec<PollFd<'_>> =
             descriptors.iter().flatten().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         let left = limit.map(|limit| limit.saturating_sub(begun.elapsed()));
-        // A time that no system keeps is none.
+        // A time that no system keeps is left out.
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut polled, left.as_ref()) {
             Ok(_) => return Ok(()),

@@ -80,8 +80,8 @@ fn readings_are_written_relative_to_the_trial_and_agree_with_the_summary() {
     let (first, last) = (rows[0], rows[rows.len() - 1]);
     assert!(first.1 >= 0 && last.1 <= now_ns() - began_ns);
     let cores = (last.0 - first.0) / summary.length_s;
-    let told = summary.server.as_ref().unwrap().threads[0].cpu_cores;
-    assert!((cores / told - 1.0).abs() < 0.02, "{cores} {told}");
+    let reported = summary.server.as_ref().unwrap().threads[0].cpu_cores;
+    assert!((cores / reported - 1.0).abs() < 0.02, "{cores} {reported}");
     // A line over time is the same CPU time, in bins.
     let line = summary.timeline.lines.iter().find(|line| &line.thread == spinning).unwrap();
     let binned_s = line.cpu_cores.iter().sum::<f64>() * summary.timeline.bin_s;

@@ -1,4 +1,4 @@
-//! In place of the kernels on processors for which there is none.
+//! In place of the kernels on processors that have none.
 
 use super::Batch;
 

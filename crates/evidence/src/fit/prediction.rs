@@ -55,7 +55,7 @@ impl Prediction {
         self.overload
     }
 
-    /// Takes an answer, or notes why there is none.
+    /// Takes an answer, or notes why it is missing.
     pub(super) fn take<T>(&mut self, answer: Result<T, NoForecast>) -> Option<T> {
         answer
             .inspect_err(|why| {

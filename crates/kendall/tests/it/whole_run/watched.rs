@@ -16,10 +16,10 @@ fn a_profiled_run_says_where_the_time_goes_and_what_limits() {
     assert_eq!(watched.len(), 4);
     for (one, line) in watched.iter().zip(report["trials"].as_array().unwrap()) {
         // The probe and the operating system's own account agree on what the server used.
-        let (seen, told) = (&one["summary"]["server"]["cpu_cores"], &line["server_cpu_cores"]);
-        let (seen, told) = (seen.as_f64().unwrap(), told.as_f64().unwrap());
+        let (seen, reported) = (&one["summary"]["server"]["cpu_cores"], &line["server_cpu_cores"]);
+        let (seen, reported) = (seen.as_f64().unwrap(), reported.as_f64().unwrap());
         // Counted in ticks of 10 ms, over some 700 ms.
-        assert!((seen - told).abs() < 0.08 + 0.2 * told, "{seen} and {told} cores");
+        assert!((seen - reported).abs() < 0.08 + 0.2 * reported, "{seen} and {reported} cores");
         assert!(one["limit"].is_object(), "{one}");
     }
     for trial in trials(folder.path()) {

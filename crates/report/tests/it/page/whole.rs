@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Half a million of these is what an hour of a small service leaves; plots of a trial get at most so many.
+/// Half a million of these is what an hour of a small service leaves; plots of a trial get at most that many.
 const REQUESTS: u32 = 100_000;
 
 #[test]
