@@ -142,7 +142,7 @@ pub enum ClientFrame<'a> {
     },
     /// Asks for the client's sessions.
     List,
-    /// Ends a session.
+    /// Ends a session; as a request, or on the session's own connection.
     End(SessionId),
     /// Input.
     Input {

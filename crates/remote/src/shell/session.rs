@@ -447,6 +447,10 @@ impl Session {
             ClientFrame::Detach => Ok(After::Detach),
             ClientFrame::Finished if attachment.has_exit() => Ok(After::Finish),
             ClientFrame::Finished => Err("an end of a session that has not ended"),
+            ClientFrame::End(session) if session == self.about.session => {
+                self.hang_up();
+                Ok(After::GoOn)
+            }
             ClientFrame::Open(_)
             | ClientFrame::Attach { .. }
             | ClientFrame::Resume { .. }
