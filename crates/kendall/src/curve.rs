@@ -21,12 +21,13 @@ use kendall_curve::{
 };
 use kendall_linkmodel::duration_ns;
 use tokio::process::Command;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::INTERRUPTED;
+use crate::curve_copy::{Copy, copy};
+use crate::curve_run::{run, signalled};
+use crate::curve_serve_files::{ServeFiles, serve_files};
 use crate::print::{note, out};
 use crate::serve::address;
 
@@ -52,6 +53,10 @@ pub(crate) enum Curve {
     Serve(Serve),
     /// Connect to a server and run a program with the connection as its standard input and output
     Connect(Connect),
+    /// Copy files and folders from or to a server: kendall curve copy photos backup:
+    Copy(Copy),
+    /// Serve a folder for `kendall curve copy` to clients whose keys a file lists
+    ServeFiles(ServeFiles),
 }
 
 /// A server, as a client has to know it.
@@ -165,29 +170,14 @@ pub(crate) fn curve(curve: Curve) -> anyhow::Result<ExitCode> {
         Curve::Cat(target) => run(unless_signalled(cat(target))),
         Curve::Serve(options) => run(serve(options)),
         Curve::Connect(options) => run(unless_signalled(connect(options))),
+        Curve::Copy(options) => copy(options),
+        Curve::ServeFiles(options) => serve_files(options),
     }
 }
 
 fn show(key: PublicKey) -> anyhow::Result<ExitCode> {
     out(&format!("{key:?}\n"))?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn run(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let done = runtime.block_on(work);
-    // A read of standard input cannot be cancelled.
-    runtime.shutdown_background();
-    done
-}
-
-/// Waits for Ctrl-C or SIGTERM; the exit code for it.
-async fn signalled() -> anyhow::Result<ExitCode> {
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    tokio::select! {
-        _ = interrupt.recv() => Ok(ExitCode::from(INTERRUPTED)),
-        _ = terminate.recv() => Ok(ExitCode::SUCCESS),
-    }
 }
 
 /// Runs until the work is done or a signal comes: then the connection ends in failure and its program is killed.

@@ -4,6 +4,9 @@ mod check;
 mod compare;
 mod console;
 mod curve;
+mod curve_copy;
+mod curve_run;
+mod curve_serve_files;
 mod doctor;
 mod export;
 mod figure;
@@ -35,6 +38,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use tracing_subscriber::filter::LevelFilter;
 
 /// Exit status of `solve` and `predict` where the station has no steady state.
 const UNSTABLE: u8 = 3;
@@ -50,9 +54,9 @@ const INTERRUPTED: u8 = 130;
 #[derive(Parser)]
 #[command(version, propagate_version = true, max_term_width = 100)]
 struct Arguments {
-    /// What is logged to standard error: error, warn, info, debug or trace
-    #[arg(long, global = true, value_name = "LEVEL", default_value = "warn", display_order = 1000)]
-    log: tracing_subscriber::filter::LevelFilter,
+    /// What is logged to standard error: error, warn, info, debug or trace [default: warn, and info of servers for remote work]
+    #[arg(long, global = true, value_name = "LEVEL", display_order = 1000)]
+    log: Option<LevelFilter>,
 
     #[command(subcommand)]
     command: Command,
@@ -112,7 +116,12 @@ enum Command {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    tracing_subscriber::fmt().with_max_level(arguments.log).with_writer(io::stderr).init();
+    // A server that strangers may try to use says who did what.
+    let usual = match arguments.command {
+        Command::Curve(curve::Curve::ServeFiles(_)) => LevelFilter::INFO,
+        _ => LevelFilter::WARN,
+    };
+    tracing_subscriber::fmt().with_max_level(arguments.log.unwrap_or(usual)).with_writer(io::stderr).init();
     let result = match arguments.command {
         Command::Solve(options) => solve::solve(&options),
         Command::Plan(options) => plan::plan(&options),

@@ -542,7 +542,7 @@ impl Client {
             Outcome::Detached(_) | Outcome::TakenOver(_) | Outcome::ServerStops => {
                 self.link.close(FAREWELL).await
             }
-            _ => self.link.abort(FAREWELL).await,
+            _ => self.link.leave(FAREWELL).await,
         }
         // What was received before is shown, unless what shows it is stuck.
         let write = async {

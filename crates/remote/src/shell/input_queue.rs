@@ -55,6 +55,11 @@ impl InputQueue {
         self.ended = false;
     }
 
+    /// What the client knows may have been lost with its connection.
+    pub(crate) fn tell_again(&mut self) {
+        self.told = 0;
+    }
+
     /// The next bytes for the program.
     pub(crate) fn front(&self) -> &[u8] {
         let (front, back) = self.bytes.as_slices();

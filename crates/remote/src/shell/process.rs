@@ -11,6 +11,7 @@ use std::process::{ExitStatus, Stdio};
 use nix::sys::signal::{SigHandler, Signal as NixSignal, signal};
 use nix::unistd::{setgid, setgroups, setuid};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, ioctl_tiocsctty, kill_process_group, setsid};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{InputModes, OptionalActions, Winsize, tcgetattr, tcgetpgrp, tcsetattr, tcsetwinsize};
@@ -294,7 +295,8 @@ impl Output {
         match self {
             Self::Terminal(terminal) => {
                 let read = match terminal {
-                    Some(open) if exited => open.try_read(&mut buffer[..most]),
+                    // Not by way of the runtime, which reads only what it has been told of.
+                    Some(open) if exited => read_now(open, &mut buffer[..most]),
                     Some(open) => open.read(&mut buffer[..most]).await,
                     None => std::future::pending().await,
                 };
@@ -317,6 +319,10 @@ impl Output {
             }
         }
     }
+}
+
+fn read_now(terminal: &pipe::Receiver, into: &mut [u8]) -> io::Result<usize> {
+    Ok(retry_on_intr(|| rustix::io::read(terminal, &mut *into))?)
 }
 
 async fn read_pipe(pipe: &mut Option<impl AsyncRead + Unpin>, into: &mut [u8]) -> usize {

@@ -159,7 +159,7 @@ pub enum ClientFrame<'a> {
     Resize(Window),
     /// A signal for the program, one of [`SIGNALS`].
     Signal(u8),
-    /// The client leaves; a session with a terminal goes on.
+    /// The client leaves for good: a session with a terminal goes on, one without gets SIGHUP.
     Detach,
     /// Asks for a `Pong`.
     Ping,

@@ -370,12 +370,8 @@ impl Session {
                     .map(|frame| self.handle(&frame))
                     .map_err(|error| error.to_string())
             }
-            // A client that ends its stream leaves on purpose.
-            Ok(Progress::Ended) => return self.detached(),
-            Err(StreamError::Io(error)) if error.kind() == std::io::ErrorKind::TimedOut => {
-                return self.lost();
-            }
-            Err(StreamError::Io(_)) => return self.detached(),
+            // A client that leaves on purpose says so: this may be one that has given up a silent connection for another.
+            Ok(Progress::Ended) | Err(StreamError::Io(_)) => return self.lost(),
             Err(StreamError::Frame(error)) => Err(error.to_string()),
         };
         match frame {

@@ -38,7 +38,7 @@ enum State {
     /// Asked for the session; gives up at this instant.
     Greeting { _endpoint: Endpoint, framed: Framed<Stream>, until: Instant },
     /// The connection is the session's.
-    Up { endpoint: Endpoint, framed: Framed<Stream>, heard: Instant, asked: Option<Instant>, silent: bool },
+    Up { _endpoint: Endpoint, framed: Framed<Stream>, heard: Instant, asked: Option<Instant>, silent: bool },
     /// Waits until this instant to connect again; for ever, if there is none.
     Down { until: Option<Instant> },
 }
@@ -81,8 +81,8 @@ impl Link {
         let state = std::mem::replace(&mut self.state, State::Down { until: None });
         let was_greeting = matches!(state, State::Greeting { .. });
         self.state = match state {
-            State::Greeting { _endpoint: endpoint, framed, .. } => {
-                State::Up { endpoint, framed, heard: Instant::now(), asked: None, silent: false }
+            State::Greeting { _endpoint, framed, .. } => {
+                State::Up { _endpoint, framed, heard: Instant::now(), asked: None, silent: false }
             }
             state => state,
         };
@@ -165,12 +165,11 @@ impl Link {
         .await;
     }
 
-    /// Ends the connection in failure, so that the server ends what needs its user, and waits until it knows, at most so long.
-    pub(super) async fn abort(&mut self, within: Duration) {
-        let state = std::mem::replace(&mut self.state, State::Down { until: None });
-        if let State::Up { framed, endpoint, .. } = state {
-            drop(framed);
-            _ = timeout(within, endpoint.idle()).await;
+    /// Tells the server that the client leaves, and ends the connection.
+    pub(super) async fn leave(&mut self, within: Duration) {
+        if let State::Up { framed, .. } = &mut self.state {
+            ClientFrame::Detach.append(framed.outbox());
         }
+        self.close(within).await;
     }
 }

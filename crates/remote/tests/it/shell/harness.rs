@@ -181,6 +181,16 @@ impl Client {
         }
     }
 
+    /// Types Ctrl-C until the output contains a text: a shell may just be between two programs.
+    pub(crate) async fn interrupt_until(&mut self, text: &str) {
+        loop {
+            self.type_in("\x03").await;
+            if timeout(Duration::from_millis(300), self.expect(text)).await.is_ok() {
+                return;
+            }
+        }
+    }
+
     /// The reports and errors, until they contain a text.
     pub(crate) async fn expect_error(&mut self, text: &str) {
         let mut seen = String::new();

@@ -67,9 +67,14 @@ fn a_transfer_through_pipes_survives_losses_both_ways() {
                 input.write_all(piece).await.unwrap();
             }
         });
-        let (outcome, output, _) = client.wait().await;
+        let (outcome, output, errors) = client.wait().await;
+        assert_eq!(
+            outcome.unwrap(),
+            Outcome::Exited(Exit::Status(0)),
+            "{}",
+            String::from_utf8_lossy(&errors)
+        );
         writer.await.unwrap();
-        assert_eq!(outcome.unwrap(), Outcome::Exited(Exit::Status(0)));
         assert!(output == sent, "{} of {} bytes", output.len(), sent.len());
         server.stop().await;
     });

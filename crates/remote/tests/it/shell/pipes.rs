@@ -60,7 +60,19 @@ fn a_command_gets_signals_that_its_client_gets_and_hangs_up_when_the_client_leav
             format!("trap 'echo > {}; exit' HUP; echo ready; while :; do sleep 0.01; done", mark.display());
         let mut client = server.client(pipes(&line));
         client.expect("ready").await;
-        client.kill().await;
+        client.event(LocalEvent::Signal(1)).await;
+        let (outcome, ..) = client.wait().await;
+        assert_eq!(outcome.unwrap(), Outcome::Exited(Exit::Status(0)));
+        assert!(mark.exists());
+        std::fs::remove_file(&mark).unwrap();
+
+        // A second signal: the client no longer waits for the program.
+        let mut client = server.client(pipes(&format!("trap '' TERM; {line}")));
+        client.expect("ready").await;
+        client.event(LocalEvent::Signal(15)).await;
+        client.event(LocalEvent::Signal(15)).await;
+        let (outcome, ..) = client.wait().await;
+        assert_eq!(outcome.unwrap(), Outcome::Signalled(15));
         while !mark.exists() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

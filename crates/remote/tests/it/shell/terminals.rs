@@ -9,13 +9,16 @@ use super::harness::{Server, WINDOW, test};
 fn the_window_has_the_clients_size_and_follows_it() {
     test(async {
         let server = Server::start(ServerSettings::default());
-        let mut client = server
-            .terminal("trap 'stty size' WINCH; stty size; tty; echo $TERM; while :; do sleep 0.01; done");
+        let mut client = server.terminal(
+            "trap 'stty size; got=1' WINCH; stty size; tty; echo $TERM; until [ $got ]; do sleep 0.01; done; \
+             echo waiting; exec sleep 1000",
+        );
         client.expect("30 100").await;
         client.expect("xterm-256color").await;
         assert!(client.seen().contains("/dev/pts/"), "{}", client.seen());
         client.event(LocalEvent::Resized(Window { columns: 132, rows: 43, ..WINDOW })).await;
         client.expect("43 132").await;
+        client.expect("waiting").await;
         client.type_in("\x03").await;
         let (outcome, ..) = client.wait().await;
         assert_eq!(outcome.unwrap(), Outcome::Exited(Exit::Signal(2)));
@@ -36,8 +39,7 @@ fn control_c_interrupts_and_a_login_shell_goes_on() {
         client.expect("prompt> ").await;
         client.type_in("echo sta''rted; sleep 1000\n").await;
         client.expect("started").await;
-        client.type_in("\x03").await;
-        client.expect("prompt> ").await;
+        client.interrupt_until("prompt> ").await;
         client.type_in("echo status $((100 + $?)); echo $0 $-\n").await;
         client.expect("status 230").await;
         client.type_in("exit 5\n").await;
