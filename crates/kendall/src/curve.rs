@@ -19,15 +19,17 @@ use kendall_curve::{
     Connection, CurveError, Descriptors, Endpoint, KeyDirectory, RandomNonces, ServerGroup, Stream,
     copy_standard_streams, run_program, system_random,
 };
-use kendall_linkmodel::duration_ns;
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::curve_copy::{Copy, copy};
+use crate::curve_host::duration;
 use crate::curve_run::{run, signalled};
 use crate::curve_serve_files::{ServeFiles, serve_files};
+use crate::curve_serve_shell::{ServeShell, serve_shell};
+use crate::curve_shell::{Shell, shell};
 use crate::print::{note, out};
 use crate::serve::address;
 
@@ -57,6 +59,10 @@ pub(crate) enum Curve {
     Copy(Copy),
     /// Serve a folder for `kendall curve copy` to clients whose keys a file lists
     ServeFiles(ServeFiles),
+    /// Run a shell or a command at a server: kendall curve shell work
+    Shell(Box<Shell>),
+    /// Serve shells for `kendall curve shell` to clients whose keys a file lists
+    ServeShell(ServeShell),
 }
 
 /// A server, as a client has to know it.
@@ -172,6 +178,8 @@ pub(crate) fn curve(curve: Curve) -> anyhow::Result<ExitCode> {
         Curve::Connect(options) => run(unless_signalled(connect(options))),
         Curve::Copy(options) => copy(options),
         Curve::ServeFiles(options) => serve_files(options),
+        Curve::Shell(options) => shell(*options),
+        Curve::ServeShell(options) => serve_shell(options),
     }
 }
 
@@ -332,12 +340,6 @@ fn code(status: ExitStatus) -> ExitCode {
     use std::os::unix::process::ExitStatusExt;
     let signalled = || 128 + status.signal().unwrap_or(0);
     ExitCode::from(u8::try_from(status.code().unwrap_or_else(signalled)).unwrap_or(1))
-}
-
-fn duration(text: &str) -> anyhow::Result<Duration> {
-    let ns = duration_ns(text)?;
-    ensure!(ns > 0, "write a time, such as 10s");
-    Ok(Duration::from_nanos(ns.unsigned_abs()))
 }
 
 fn public_key(digits: &str) -> anyhow::Result<PublicKey> {

@@ -1,6 +1,5 @@
 //! `kendall curve copy`: files and trees from and to a server.
 
-use std::env;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -11,13 +10,13 @@ use anyhow::{Context, bail, ensure};
 use clap::Args;
 use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use kendall_curve::KeyDirectory;
-use kendall_linkmodel::duration_ns;
 use kendall_remote::copy::protocol::CopyOptions;
 use kendall_remote::copy::{CopyReport, Progress, download, upload};
-use kendall_remote::{Host, Hosts, Operand, RemoteError, dial, public_key};
+use kendall_remote::{Host, Operand, RemoteError, dial};
 use tokio::sync::watch;
 use tokio::time::{interval, timeout};
 
+use crate::curve_host::ClientOptions;
 use crate::curve_run::{run, signalled};
 use crate::print::note;
 
@@ -47,18 +46,6 @@ pub(crate) struct Copy {
     #[arg(value_names = ["SRC", "DST"], num_args = 2.., required = true)]
     operands: Vec<OsString>,
 
-    /// Use this server, which operands call NAME, in place of one of the hosts file
-    #[arg(long, num_args = 3, value_names = ["NAME", "KEY", "ADDR"])]
-    server: Option<Vec<String>>,
-
-    /// The hosts file [default: ~/.config/kendall/hosts.toml]
-    #[arg(long, value_name = "FILE")]
-    hosts: Option<PathBuf>,
-
-    /// This client's key, which the server has to admit [default: ~/.config/kendall/key]
-    #[arg(long, value_name = "DIR")]
-    key_directory: Option<PathBuf>,
-
     /// Keep owners and groups by number; for root at the target
     #[arg(long)]
     owner: bool,
@@ -75,9 +62,8 @@ pub(crate) struct Copy {
     #[arg(long, short)]
     quiet: bool,
 
-    /// Give up where no server has answered after this time
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
-    timeout: Duration,
+    #[command(flatten)]
+    client: ClientOptions,
 }
 
 /// The two ways of a copy.
@@ -88,8 +74,7 @@ enum Direction {
 
 pub(crate) fn copy(options: Copy) -> anyhow::Result<ExitCode> {
     let (host, direction) = direction(&options.operands)?;
-    let host = find_host(&options, &host)?;
-    let keys = client_keys(&options, &host)?;
+    let (host, keys) = options.client.resolve(&host)?;
     run(async move {
         let (end, mut ended) = watch::channel(None);
         tokio::spawn(async move {
@@ -147,41 +132,6 @@ fn direction(operands: &[OsString]) -> anyhow::Result<(String, Direction)> {
     }
 }
 
-fn find_host(options: &Copy, host: &str) -> anyhow::Result<Host> {
-    if let Some([name, key, address]) = options.server.as_deref() {
-        ensure!(host == name, "the operands name {host}, and --server names {name}: write {name}:PATH");
-        let key = public_key(key).context("the KEY of --server must have 64 hexadecimal digits")?;
-        return Ok(Host { name: name.clone(), key, address: address.clone(), key_directory: None });
-    }
-    let path = match &options.hosts {
-        Some(path) => path.clone(),
-        None => configuration()?.join("hosts.toml"),
-    };
-    Ok(Hosts::open(&path)?.get(host)?.clone())
-}
-
-/// The folder of kendall's configuration, as the XDG Base Directory Specification has it.
-fn configuration() -> anyhow::Result<PathBuf> {
-    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = || set("HOME").map(|home| home.join(".config"));
-    let folder = set("XDG_CONFIG_HOME").or_else(home).context("neither XDG_CONFIG_HOME nor HOME is set")?;
-    Ok(folder.join("kendall"))
-}
-
-fn client_keys(options: &Copy, host: &Host) -> anyhow::Result<KeyDirectory> {
-    let directory = match options.key_directory.as_ref().or(host.key_directory.as_ref()) {
-        Some(directory) => directory.clone(),
-        None => configuration()?.join("key"),
-    };
-    KeyDirectory::open(&directory).with_context(|| {
-        let shown = directory.display();
-        format!(
-            "this client has no key that can be read. Create one with `kendall curve keygen {shown}`, and add the key that it prints \
-             to the server's file of authorised keys"
-        )
-    })
-}
-
 /// Copies while the progress is drawn.
 async fn transfer(
     options: &Copy,
@@ -191,7 +141,8 @@ async fn transfer(
     stopped: impl Future<Output = ()>,
 ) -> Result<CopyReport, RemoteError> {
     let dialled = dial(host, keys).await?;
-    let (connection, silence) = (dialled.connection().clone(), dialled.no_answer().within(options.timeout));
+    let (connection, silence) =
+        (dialled.connection().clone(), dialled.no_answer().within(options.client.timeout));
     let (endpoint, stream) = (dialled.endpoint, dialled.stream);
     let progress = Progress::default();
     let wishes = CopyOptions {
@@ -309,12 +260,6 @@ fn summarise(report: &CopyReport, took: Duration, quiet: bool) -> ExitCode {
     }
     note(&format!("kendall: {} could not be copied", HumanCount(report.failed)));
     ExitCode::FAILURE
-}
-
-fn duration(text: &str) -> anyhow::Result<Duration> {
-    let ns = duration_ns(text)?;
-    ensure!(ns > 0, "write a time, such as 10s");
-    Ok(Duration::from_nanos(ns.unsigned_abs()))
 }
 
 #[cfg(test)]

@@ -22,3 +22,13 @@ pub(crate) async fn signalled() -> anyhow::Result<ExitCode> {
         _ = terminate.recv() => Ok(ExitCode::SUCCESS),
     }
 }
+
+/// The same on the calling thread alone: a message then wakes no other thread.
+pub(crate) fn run_on_one_thread(
+    work: impl Future<Output = anyhow::Result<ExitCode>>,
+) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_background();
+    done
+}

@@ -5,8 +5,11 @@ mod compare;
 mod console;
 mod curve;
 mod curve_copy;
+mod curve_host;
 mod curve_run;
 mod curve_serve_files;
+mod curve_serve_shell;
+mod curve_shell;
 mod doctor;
 mod export;
 mod figure;
@@ -118,7 +121,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     // A server that strangers may try to use says who did what.
     let usual = match arguments.command {
-        Command::Curve(curve::Curve::ServeFiles(_)) => LevelFilter::INFO,
+        Command::Curve(curve::Curve::ServeFiles(_) | curve::Curve::ServeShell(_)) => LevelFilter::INFO,
         _ => LevelFilter::WARN,
     };
     tracing_subscriber::fmt().with_max_level(arguments.log.unwrap_or(usual)).with_writer(io::stderr).init();

@@ -1,5 +1,6 @@
 //! The keys that a server admits, from a file like `authorized_keys` of SSH: a line for each client, with its public key in
-//! hexadecimal digits and a name for the log. Lines that begin with `#` are comments.
+//! hexadecimal digits and a name for the log. Lines that begin with `#` are comments. `user=NAME` between key and name is the user
+//! of this machine as whom the client's shells run where the server runs as root.
 //!
 //! The file is read again when it has changed, so that a client can be added or removed while the server runs.
 
@@ -29,7 +30,16 @@ pub struct AuthorizedKeys {
 #[derive(Debug)]
 struct State {
     stamp: Stamp,
-    names: HashMap<PublicKey, String>,
+    clients: HashMap<PublicKey, AuthorizedClient>,
+}
+
+/// A client that is admitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthorizedClient {
+    /// What the log calls it.
+    pub name: String,
+    /// The user of this machine as whom its programs run, where the file names one.
+    pub user: Option<String>,
 }
 
 /// By what a change of the file is noticed: its number, time of change in seconds and nanoseconds, and length.
@@ -50,6 +60,13 @@ impl AuthorizedKeys {
     ///
     /// A file that has become unreadable or invalid admits no client until it is repaired.
     pub fn name_of(&self, key: &PublicKey) -> Option<String> {
+        self.client(key).map(|client| client.name)
+    }
+
+    /// What the file has of a client, where it is admitted.
+    ///
+    /// A file that has become unreadable or invalid admits no client until it is repaired.
+    pub fn client(&self, key: &PublicKey) -> Option<AuthorizedClient> {
         let mut state = self.lock();
         let current = self.path.metadata().ok().map(|metadata| stamp(&metadata));
         if current != Some(state.stamp) {
@@ -61,12 +78,12 @@ impl AuthorizedKeys {
                 }
             }
         }
-        state.names.get(key).cloned()
+        state.clients.get(key).cloned()
     }
 
     /// The number of keys.
     pub fn count(&self) -> usize {
-        self.lock().names.len()
+        self.lock().clients.len()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -91,11 +108,11 @@ fn read(path: &Path) -> Result<State, RemoteError> {
     if text.len() as u64 > MAX_BYTES {
         return Err(failed()(std::io::Error::other(format!("it is longer than {MAX_BYTES} bytes"))));
     }
-    Ok(State { stamp: stamp(&metadata), names: parse(path, &text)? })
+    Ok(State { stamp: stamp(&metadata), clients: parse(path, &text)? })
 }
 
-fn parse(path: &Path, text: &str) -> Result<HashMap<PublicKey, String>, RemoteError> {
-    let mut names = HashMap::new();
+fn parse(path: &Path, text: &str) -> Result<HashMap<PublicKey, AuthorizedClient>, RemoteError> {
+    let mut clients = HashMap::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -106,12 +123,23 @@ fn parse(path: &Path, text: &str) -> Result<HashMap<PublicKey, String>, RemoteEr
         let key = public_key(digits).ok_or_else(|| {
             wrong("a line is a public key of 64 hexadecimal digits, a space, and a name of the client")
         })?;
-        let name = if name.is_empty() { &digits[..8] } else { name.trim() };
-        if names.insert(key, shown(name.as_bytes()).into_owned()).is_some() {
+        let (user, name) = match name.trim().strip_prefix("user=") {
+            Some(rest) => {
+                let (user, name) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+                (Some(user.to_owned()), name.trim())
+            }
+            None => (None, name.trim()),
+        };
+        if user.as_deref() == Some("") {
+            return Err(wrong("user= is followed by the name of a user of this machine, without a space"));
+        }
+        let name = if name.is_empty() { &digits[..8] } else { name };
+        let client = AuthorizedClient { name: shown(name.as_bytes()).into_owned(), user };
+        if clients.insert(key, client).is_some() {
             return Err(wrong("this key has a line already: remove one of them"));
         }
     }
-    Ok(names)
+    Ok(clients)
 }
 
 #[cfg(test)]
@@ -140,6 +168,24 @@ mod tests {
         assert_eq!(keys.name_of(&bob).as_deref(), Some("bbbbbbbb"));
         fs::remove_file(&path).unwrap();
         assert_eq!(keys.name_of(&bob), None);
+    }
+
+    #[test]
+    fn a_line_may_name_a_user() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("authorized_keys");
+        write(
+            &path,
+            &format!("{}  user=ann  Ann at home\n{} user=bob\n", "a".repeat(64), "b".repeat(64)),
+            0o600,
+        );
+        let keys = AuthorizedKeys::open(&path).unwrap();
+        let client =
+            |name: &str, user: &str| Some(AuthorizedClient { name: name.into(), user: Some(user.into()) });
+        assert_eq!(keys.client(&PublicKey([0xaa; 32])), client("Ann at home", "ann"));
+        assert_eq!(keys.client(&PublicKey([0xbb; 32])), client("bbbbbbbb", "bob"));
+        write(&path, &format!("{} user= ann\n", "a".repeat(64)), 0o600);
+        assert!(AuthorizedKeys::open(&path).unwrap_err().to_string().contains("without a space"));
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod serve;
 mod session;
 mod wire;
 
-pub use authorized::AuthorizedKeys;
+pub use authorized::{AuthorizedClient, AuthorizedKeys};
 pub use dial::{Dialled, NoAnswer, dial};
 pub use error::RemoteError;
 pub use hosts::{Host, Hosts, public_key};

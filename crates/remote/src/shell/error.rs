@@ -4,6 +4,7 @@ use std::io;
 
 use kendall_curve::CurveError;
 
+use crate::error::RemoteError;
 use crate::shell::protocol::FrameError;
 
 /// An error of the remote shell.
@@ -13,6 +14,9 @@ pub enum ShellError {
     /// The endpoint cannot be used.
     #[error(transparent)]
     Curve(#[from] CurveError),
+    /// A connection cannot be opened.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
     /// The peer broke the protocol.
     #[error(transparent)]
     Frame(#[from] FrameError),

@@ -77,7 +77,15 @@ impl Default for ServerSettings {
 /// Sets what the shell needs of CurveCP: only admitted clients are answered, and one that is silent is soon noticed.
 pub fn configure(config: &mut ServerConfig, admit: &Admit, settings: &ServerSettings) {
     let admit = admit.clone();
-    config.authorise = Some(Box::new(move |key, _| admit(key).is_some()));
+    config.authorise = Some(Box::new(move |key, address| {
+        let is_admitted = admit(key).is_some();
+        if !is_admitted {
+            tracing::warn!(
+                "{key:?} at {address} is not admitted: its key is not in the file of authorised keys"
+            );
+        }
+        is_admitted
+    }));
     config.max_connections = settings.sessions * 2 + GREETINGS;
     config.message = MessageConfig {
         idle_timeout: Some(SILENCE),
