@@ -1,0 +1,10 @@
+//! Copies between a server and clients in this process, over real sockets.
+
+mod access;
+mod attacks;
+mod fixture;
+mod full_disk;
+mod hostile_server;
+mod resume;
+mod round_trip;
+mod tree;
