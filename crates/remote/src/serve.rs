@@ -2,12 +2,14 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kendall_curve::curvecp::{DomainName, Extension, ServerConfig};
 use kendall_curve::{Endpoint, KeyDirectory, Stream};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::authorized::AuthorizedKeys;
 use crate::error::RemoteError;
@@ -30,6 +32,9 @@ pub struct Sessions {
 
 /// Connections of clients that are being refused, beside the sessions, at most.
 const REFUSALS: usize = 64;
+
+/// How long the last packets of connections may take when the server ends.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A signal to end, as a session waits for it.
 #[derive(Clone, Debug)]
@@ -106,6 +111,8 @@ where
     };
     end.send_replace(true);
     while running.join_next().await.is_some() {}
+    // Clients learn now that their connections are over, not by a time-out.
+    _ = timeout(FAREWELL, endpoint.idle()).await;
     result
 }
 

@@ -78,7 +78,7 @@ impl Folder {
         let mut at: Option<OwnedFd> = None;
         while let Some(name) = names.next() {
             let flags = if names.peek().is_some() { on_the_way } else { flags };
-            let folder = at.as_ref().map_or(self.fd.as_fd(), AsFd::as_fd);
+            let folder = at.as_ref().map_or_else(|| self.fd.as_fd(), AsFd::as_fd);
             at = Some(fs::openat(folder, name, flags, Mode::empty())?);
         }
         at.ok_or_else(|| Errno::NOENT.into())

@@ -135,7 +135,8 @@ pub(crate) async fn receive_all(
     let received = run_thread("copy-receive", move || {
         work(receiving, ToStream(answers), &arrived, from_stream, &empty)
     })?;
-    let reading = async {
+    // Owns its end of the channel: the thread learns that no more will come.
+    let reading = async move {
         loop {
             let mut piece = to_reuse.try_recv().unwrap_or_else(|_| vec![0; PIECE]);
             let read = tokio::select! {
@@ -162,7 +163,6 @@ pub(crate) async fn receive_all(
         moved = async { tokio::try_join!(reading, writing) } => moved.map(|_| ()),
         () = stop => Err(RemoteError::Interrupted),
     };
-    drop(pieces);
     drop(from_thread);
     let received = received.await.unwrap_or_else(|_| Err(RemoteError::unexpected("the thread has panicked")));
     match (moved, received) {

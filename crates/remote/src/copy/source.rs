@@ -37,7 +37,8 @@ impl Source {
             return Ok(Self { folder: Folder::open(path).map_err(failed())?, inner: TreePath::default() });
         }
         let name = path.file_name().expect("it was just checked");
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let parent =
+            path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
         let source = Self {
             folder: Folder::open(parent).map_err(failed())?,
             inner: TreePath::new(name.as_encoded_bytes())?,

@@ -65,7 +65,8 @@ impl Target {
             Arrangement::As => {
                 let name = path.file_name().ok_or_else(|| BadPath(shown(bytes).into_owned()))?;
                 let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-                let folder = Folder::open(parent.unwrap_or(Path::new("."))).map_err(failed("create"))?;
+                let folder =
+                    Folder::open(parent.unwrap_or_else(|| Path::new("."))).map_err(failed("create"))?;
                 Self::named(folder, name.as_encoded_bytes())
             }
         }
