@@ -250,7 +250,8 @@ fn report(outcome: Outcome, host: &str) -> ExitCode {
     match outcome {
         Outcome::Exited(exit) => return ExitCode::from(exit.code()),
         Outcome::Detached(session) => {
-            note(&format!("kendall: detached from session {session}; {}", attach(session)));
+            // The cursor is behind what the program wrote.
+            note(&format!("\nkendall: detached from session {session}; {}", attach(session)));
             return ExitCode::SUCCESS;
         }
         Outcome::TakenOver(session) => {

@@ -188,6 +188,15 @@ impl Exit {
     }
 }
 
+impl std::fmt::Display for Exit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Status(status) => write!(f, "status {status}"),
+            Self::Signal(signal) => write!(f, "signal {signal}"),
+        }
+    }
+}
+
 /// Where output comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {

@@ -227,7 +227,8 @@ impl Server {
         reserved.fill(about.clone(), sender, async move {
             let exit = session.run(requests).await;
             let (seconds, id) = (about.began.elapsed().as_secs_f64(), about.session);
-            tracing::info!("session {id} ended after {seconds:.1} s: {exit:?}");
+            let how = exit.map_or_else(|| "its program was left".into(), |exit| exit.to_string());
+            tracing::info!("session {id} ended after {seconds:.1} s: {how}");
         });
     }
 
