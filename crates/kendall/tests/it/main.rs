@@ -4,6 +4,7 @@
 mod check;
 mod compare;
 mod curve;
+mod curve_copy;
 mod docs;
 mod export;
 mod fit;
