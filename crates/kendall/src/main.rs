@@ -37,8 +37,10 @@ mod target;
 mod web;
 
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use tracing_subscriber::filter::LevelFilter;
@@ -115,6 +117,11 @@ enum Command {
         /// The shell
         shell: Shell,
     },
+    /// Write man pages of all subcommands: kendall man ~/.local/share/man/man1
+    Man {
+        /// The folder, which must exist
+        directory: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
@@ -149,6 +156,9 @@ fn main() -> ExitCode {
             clap_complete::generate(shell, &mut Arguments::command(), "kendall", &mut io::stdout());
             Ok(ExitCode::SUCCESS)
         }
+        Command::Man { directory } => clap_mangen::generate_to(Arguments::command(), &directory)
+            .with_context(|| format!("cannot write man pages to {}", directory.display()))
+            .map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {
         print::note(&format!("kendall: {}", print::words(&error)));

@@ -4,7 +4,8 @@ use std::io;
 use std::pin::pin;
 use std::thread;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use kendall_curve::Stream;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::copy::failures::Failures;
@@ -22,7 +23,7 @@ use crate::session::{Inward, Outward};
 /// Bytes that are read from the stream at once, at most.
 const PIECE: usize = 256 << 10;
 /// Pieces on their way to the thread, at most.
-const PIECES: usize = 8;
+const PIECES: usize = 4;
 /// Answers on their way to the stream, at most.
 const ANSWERS: usize = 64;
 
@@ -128,30 +129,15 @@ pub(crate) async fn receive_all(
     receiving: Receiving,
     stop: impl Future<Output = ()>,
 ) -> Result<(), RemoteError> {
-    let (mut stream, arrived) = inward.into_stream();
+    let (stream, arrived) = inward.into_stream();
     let (pieces, from_stream) = mpsc::channel::<Piece>(PIECES);
-    let (empty, mut to_reuse) = mpsc::channel(PIECES);
+    let (empty, to_reuse) = mpsc::channel(PIECES);
     let (answers, mut from_thread) = mpsc::channel(ANSWERS);
     let received = run_thread("copy-receive", move || {
         work(receiving, ToStream(answers), &arrived, from_stream, &empty)
     })?;
     // Owns its end of the channel: the thread learns that no more will come.
-    let reading = async move {
-        loop {
-            let mut piece = to_reuse.try_recv().unwrap_or_else(|_| vec![0; PIECE]);
-            let read = tokio::select! {
-                read = stream.read(&mut piece) => read,
-                // The thread has everything, or has given up.
-                () = pieces.closed() => return Ok(()),
-            };
-            match read {
-                Ok(0) => return Ok(()),
-                Ok(length) if pieces.send((piece, length)).await.is_ok() => {}
-                Ok(_) => return Ok(()),
-                Err(error) => return Err(RemoteError::Lost(error)),
-            }
-        }
-    };
+    let reading = read_all(stream, pieces, to_reuse);
     let writing = async {
         while let Some(bytes) = from_thread.recv().await {
             outward.write_all(&bytes).await.map_err(RemoteError::Lost)?;
@@ -172,6 +158,37 @@ pub(crate) async fn receive_all(
         (Ok(()), Ok(false)) => Err(RemoteError::Lost(io::ErrorKind::UnexpectedEof.into())),
         (_, Err(error)) => Err(error),
     }
+}
+
+/// Hands what arrives to the thread, in as few pieces as the thread's own pace allows.
+async fn read_all(
+    mut stream: ReadHalf<Stream>,
+    pieces: mpsc::Sender<Piece>,
+    mut to_reuse: mpsc::Receiver<Vec<u8>>,
+) -> Result<(), RemoteError> {
+    let (mut piece, mut filled) = (vec![0; PIECE], 0);
+    let ended = loop {
+        tokio::select! {
+            biased;
+            // The thread has everything, or has given up.
+            () = pieces.closed() => return Ok(()),
+            read = stream.read(&mut piece[filled..]), if filled < PIECE => match read {
+                Ok(0) => break Ok(()),
+                Ok(length) => filled += length,
+                Err(error) => break Err(RemoteError::Lost(error)),
+            },
+            permit = pieces.reserve(), if filled > 0 => {
+                let Ok(permit) = permit else { return Ok(()) };
+                let next = to_reuse.try_recv().unwrap_or_else(|_| vec![0; PIECE]);
+                permit.send((std::mem::replace(&mut piece, next), filled));
+                filled = 0;
+            }
+        }
+    };
+    if filled > 0 {
+        _ = pieces.send((piece, filled)).await;
+    }
+    ended
 }
 
 /// The thread: whether everything has arrived.
