@@ -1,4 +1,4 @@
-//! One of the bodies of curvecp's `tests/it/fuzzing`, or that of remote's, under libFuzzer; the environment's `FUZZ_TARGET`
+//! One of the bodies of curvecp's `tests/it/fuzzing`, or one of remote's, under libFuzzer; the environment's `FUZZ_TARGET`
 //! names it.
 
 #![no_main]
@@ -10,6 +10,9 @@ mod net;
 #[allow(dead_code, reason = "each program uses a part")]
 #[path = "../../crates/remote/tests/it/fuzzing.rs"]
 mod remote;
+#[allow(dead_code, reason = "each program uses a part")]
+#[path = "../../crates/remote/tests/it/shell/fuzzing.rs"]
+mod shell;
 
 use std::sync::LazyLock;
 
@@ -18,5 +21,6 @@ static TARGET: LazyLock<String> =
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| match TARGET.as_str() {
     "copy" => remote::run(input),
+    "shell" => shell::run(input),
     target => fuzzing::run(target, input),
 });
