@@ -55,13 +55,10 @@ pub(crate) enum Curve {
     Serve(Serve),
     /// Connect to a server and run a program with the connection as its standard input and output
     Connect(Connect),
-    /// Copy files and folders from or to a server: kendall curve copy photos backup:
+    // Here and below, help is in the subcommand's own file: a documentation comment here would replace the long one.
     Copy(Copy),
-    /// Serve a folder for `kendall curve copy` to clients whose keys a file lists
     ServeFiles(ServeFiles),
-    /// Run a shell or a command at a server: kendall curve shell work
     Shell(Box<Shell>),
-    /// Serve shells for `kendall curve shell` to clients whose keys a file lists
     ServeShell(ServeShell),
 }
 

@@ -10,7 +10,7 @@ use kendall_curve::KeyDirectory;
 use kendall_linkmodel::duration_ns;
 use kendall_remote::{Host, Hosts, public_key};
 
-/// How a client finds its server.
+// How a client finds its server. A comment for clap: a documentation comment would replace that of the subcommand.
 #[derive(Args, Clone)]
 pub(crate) struct ClientOptions {
     /// Use this server, called NAME, in place of one of the hosts file

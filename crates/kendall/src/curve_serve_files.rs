@@ -16,6 +16,7 @@ use crate::serve::address;
 
 #[derive(Args)]
 #[command(
+    about = "Serve a folder for `kendall curve copy` to clients whose keys a file lists",
     long_about = "Serve a folder for `kendall curve copy` to clients whose public keys a file lists.\n\n\
         Clients see nothing outside the folder: no path and no symbolic link leads out of it. Without --read-write they can \
         download only. Standard error has a line for every copy: which client, which files, how it ended.",

@@ -19,6 +19,7 @@ use crate::serve::address;
 
 #[derive(Args)]
 #[command(
+    about = "Serve shells for `kendall curve shell` to clients whose keys a file lists",
     long_about = "Serve shells and commands for `kendall curve shell` to clients whose public keys a file lists.\n\n\
         Programs run as the user who runs this server. Where that is root, they run as the user that the client's line names with \
         user=NAME, or as root where it names none. Each has a session of the kernel and descriptors of its own. Standard error has a line for \

@@ -98,6 +98,7 @@ struct OnTerminal {
     client: Running,
     master: File,
     terminal: OwnedFd,
+    /// What has come and no text was found in yet.
     seen: String,
 }
 
@@ -119,10 +120,13 @@ impl OnTerminal {
         self.master.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Reads until what comes contains a text.
+    /// Reads until a text comes, and forgets all up to its end.
     fn expect(&mut self, text: &str) {
-        let from = self.seen.len();
-        while !self.seen[from..].contains(text) {
+        loop {
+            if let Some(at) = self.seen.find(text) {
+                self.seen.drain(..at + text.len());
+                return;
+            }
             let mut piece = [0; 1024];
             let count = self.master.read(&mut piece).unwrap();
             self.seen += &String::from_utf8_lossy(&piece[..count]);

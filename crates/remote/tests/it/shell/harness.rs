@@ -118,6 +118,8 @@ pub(crate) struct Client {
     events: mpsc::Sender<LocalEvent>,
     running: JoinHandle<Result<Outcome, ShellError>>,
     seen: Vec<u8>,
+    /// Where the next expected text may begin.
+    expected: usize,
 }
 
 impl Client {
@@ -149,7 +151,7 @@ impl Client {
         };
         let (events, received) = mpsc::channel(8);
         let running = tokio::spawn(run(settings, connect, start, streams, received));
-        Self { input: Some(input), output, errors, events, running, seen: Vec::new() }
+        Self { input: Some(input), output, errors, events, running, seen: Vec::new(), expected: 0 }
     }
 
     pub(crate) async fn type_in(&mut self, text: &str) {
@@ -165,12 +167,12 @@ impl Client {
         String::from_utf8_lossy(&self.seen).into_owned()
     }
 
-    /// Reads output until it contains a text; what came up to then, from the last call on.
+    /// Reads output until a text comes, after the texts that were expected before.
     pub(crate) async fn expect(&mut self, text: &str) {
-        let from = self.seen.len();
         loop {
-            let found = self.seen[from..].windows(text.len()).any(|window| window == text.as_bytes());
-            if found {
+            let mut windows = self.seen[self.expected..].windows(text.len());
+            if let Some(at) = windows.position(|window| window == text.as_bytes()) {
+                self.expected += at + text.len();
                 return;
             }
             let mut piece = [0; 4096];
