@@ -136,7 +136,7 @@ impl OnTerminal {
         }
         // The rest of the line, and whatever is on its way.
         std::thread::sleep(Duration::from_millis(200));
-        on_terminal.terminal.read(&mut [0; 100])?;
+        let _rest = on_terminal.terminal.read(&mut [0; 100])?;
         Ok(on_terminal)
     }
 

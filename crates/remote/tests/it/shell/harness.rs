@@ -1,5 +1,7 @@
 //! A server and clients in the test's own process.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -257,7 +259,7 @@ impl Relay {
 }
 
 async fn relay(front: Arc<UdpSocket>, server: SocketAddr, silent: Arc<AtomicBool>, moved: Arc<Notify>) {
-    let mut backs = std::collections::HashMap::<SocketAddr, (Arc<UdpSocket>, JoinHandle<()>)>::new();
+    let mut backs = HashMap::<SocketAddr, (Arc<UdpSocket>, JoinHandle<()>)>::new();
     let mut datagram = [0; 2048];
     loop {
         let (length, client) = tokio::select! {
@@ -270,10 +272,10 @@ async fn relay(front: Arc<UdpSocket>, server: SocketAddr, silent: Arc<AtomicBool
         if silent.load(Ordering::SeqCst) {
             continue;
         }
-        if !backs.contains_key(&client) {
+        if let Entry::Vacant(place) = backs.entry(client) {
             let back = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
             let task = tokio::spawn(answers(back.clone(), front.clone(), client, silent.clone()));
-            backs.insert(client, (back, task));
+            place.insert((back, task));
         }
         _ = backs[&client].0.send_to(&datagram[..length], server).await;
     }
