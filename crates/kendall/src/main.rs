@@ -3,13 +3,6 @@
 mod check;
 mod compare;
 mod console;
-mod curve;
-mod curve_copy;
-mod curve_host;
-mod curve_run;
-mod curve_serve_files;
-mod curve_serve_shell;
-mod curve_shell;
 mod doctor;
 mod export;
 mod figure;
@@ -43,6 +36,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use kendall_curvecli::{Curve, curve};
 use tracing_subscriber::filter::LevelFilter;
 
 /// Exit status of `solve` and `predict` where the station has no steady state.
@@ -106,8 +100,7 @@ enum Command {
     #[command(flatten)]
     OfSystem(subcommands::OfSystem),
     /// Encrypted connections over UDP (CurveCP): keys, servers, clients, with NaCl's tools on the other side if need be
-    #[command(subcommand)]
-    Curve(curve::Curve),
+    Curve(Curve),
     /// Check the laboratory against synthetic servers whose law is known: are they named, do intervals hold?
     Selfcheck(selfcheck::Options),
     /// Say what this machine offers for measuring, and what to mend
@@ -127,8 +120,8 @@ enum Command {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     // A server that strangers may try to use says who did what.
-    let usual = match arguments.command {
-        Command::Curve(curve::Curve::ServeFiles(_) | curve::Curve::ServeShell(_)) => LevelFilter::INFO,
+    let usual = match &arguments.command {
+        Command::Curve(curve) if curve.is_remote_server() => LevelFilter::INFO,
         _ => LevelFilter::WARN,
     };
     tracing_subscriber::fmt().with_max_level(arguments.log.unwrap_or(usual)).with_writer(io::stderr).init();
@@ -149,7 +142,7 @@ fn main() -> ExitCode {
         Command::Peak(options) => peak::peak(&options),
         Command::Serve(served) => serve::serve(served),
         Command::OfSystem(command) => subcommands::run(&command),
-        Command::Curve(command) => curve::curve(command),
+        Command::Curve(command) => curve(command),
         Command::Selfcheck(options) => selfcheck::selfcheck(&options),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::Completions { shell } => {

@@ -19,9 +19,9 @@ use kendall_remote::{Host, RemoteError, dial};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::curve_host::ClientOptions;
-use crate::curve_run::run_on_one_thread;
-use crate::print::{note, out};
+use crate::console::{note, out};
+use crate::host::ClientOptions;
+use crate::run::run_on_one_thread;
 
 /// The status where it is not the command's, as ssh has it.
 const FAILED: u8 = 255;
@@ -92,7 +92,7 @@ pub(crate) fn shell(options: Shell) -> anyhow::Result<ExitCode> {
             session(&options, &host, &keys).await
         };
         ended.or_else(|error| {
-            note(&format!("kendall: {}", crate::print::words(&error)));
+            note(&format!("kendall: {error:#}"));
             Ok(ExitCode::from(FAILED))
         })
     })

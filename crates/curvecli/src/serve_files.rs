@@ -10,9 +10,9 @@ use kendall_curve::KeyDirectory;
 use kendall_remote::copy::{Access, FilePolicy, FileServer};
 use kendall_remote::{AuthorizedKeys, Sessions, serve};
 
-use crate::curve_run::{run, signalled};
-use crate::print::note;
-use crate::serve::address;
+use crate::console::address;
+use crate::console::note;
+use crate::run::{run, signalled};
 
 #[derive(Args)]
 #[command(

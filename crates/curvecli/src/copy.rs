@@ -16,9 +16,9 @@ use kendall_remote::{Host, Operand, RemoteError, dial};
 use tokio::sync::watch;
 use tokio::time::{interval, timeout};
 
-use crate::curve_host::ClientOptions;
-use crate::curve_run::{run, signalled};
-use crate::print::note;
+use crate::console::note;
+use crate::host::ClientOptions;
+use crate::run::{run, signalled};
 
 /// How often the bar is drawn, and a line is printed where there is no terminal.
 const BAR: Duration = Duration::from_millis(200);

@@ -12,10 +12,10 @@ use kendall_curve::{Endpoint, KeyDirectory};
 use kendall_remote::AuthorizedKeys;
 use kendall_remote::shell::{Admit, Guest, ServerSettings, configure, serve};
 
-use crate::curve_host::duration;
-use crate::curve_run::{run_on_one_thread, signalled};
-use crate::print::note;
-use crate::serve::address;
+use crate::console::address;
+use crate::console::note;
+use crate::host::duration;
+use crate::run::{run_on_one_thread, signalled};
 
 #[derive(Args)]
 #[command(

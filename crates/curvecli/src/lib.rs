@@ -1,5 +1,13 @@
 //! `kendall curve`: keys, servers and clients of CurveCP, in the manner of NaCl's tools.
 
+mod console;
+mod copy;
+mod host;
+mod run;
+mod serve_files;
+mod serve_shell;
+mod shell;
+
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::num::NonZero;
@@ -19,26 +27,40 @@ use kendall_curve::{
     Connection, CurveError, Descriptors, Endpoint, KeyDirectory, RandomNonces, ServerGroup, Stream,
     copy_standard_streams, run_program, system_random,
 };
-use tokio::process::Command;
+use tokio::process;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::curve_copy::{Copy, copy};
-use crate::curve_host::duration;
-use crate::curve_run::{run, signalled};
-use crate::curve_serve_files::{ServeFiles, serve_files};
-use crate::curve_serve_shell::{ServeShell, serve_shell};
-use crate::curve_shell::{Shell, shell};
-use crate::print::{note, out};
-use crate::serve::address;
+use crate::console::address;
+use crate::console::{note, out};
+use crate::copy::{Copy, copy};
+use crate::host::duration;
+use crate::run::{run, signalled};
+use crate::serve_files::{ServeFiles, serve_files};
+use crate::serve_shell::{ServeShell, serve_shell};
+use crate::shell::{Shell, shell};
 
 /// How long a client that has everything waits for a peer that did not hear so: the server may be NaCl's, which does not
 /// confirm the end.
 const TIME_WAIT: Duration = Duration::from_secs(1);
 
+/// The subcommands of `kendall curve`.
+#[derive(Args)]
+pub struct Curve {
+    #[command(subcommand)]
+    command: Command,
+}
+
+impl Curve {
+    /// Whether it is a server of remote work, whose log says which client did what.
+    pub fn is_remote_server(&self) -> bool {
+        matches!(self.command, Command::ServeFiles(_) | Command::ServeShell(_))
+    }
+}
+
 #[derive(Subcommand)]
-pub(crate) enum Curve {
+enum Command {
     /// Create a key directory: kendall curve keygen serverkey
     Keygen {
         /// The directory, which must not exist yet
@@ -64,7 +86,7 @@ pub(crate) enum Curve {
 
 /// A server, as a client has to know it.
 #[derive(Args)]
-pub(crate) struct Target {
+struct Target {
     /// The server's domain name
     name: String,
 
@@ -96,7 +118,7 @@ pub(crate) struct Target {
 }
 
 #[derive(Args)]
-pub(crate) struct Serve {
+struct Serve {
     /// The domain name that clients have to name
     name: String,
 
@@ -133,7 +155,7 @@ pub(crate) struct Serve {
 }
 
 #[derive(Args)]
-pub(crate) struct Connect {
+struct Connect {
     #[command(flatten)]
     target: Target,
 
@@ -159,24 +181,28 @@ impl Program {
         if self.ucspi { Descriptors::Ucspi } else { Descriptors::Standard }
     }
 
-    fn command(&self) -> Command {
-        let mut command = Command::new(&self.command[0]);
+    fn command(&self) -> process::Command {
+        let mut command = process::Command::new(&self.command[0]);
         command.args(&self.command[1..]);
         command
     }
 }
 
-pub(crate) fn curve(curve: Curve) -> anyhow::Result<ExitCode> {
-    match curve {
-        Curve::Keygen { directory } => show(KeyDirectory::create(&directory)?.public_key()),
-        Curve::Show { directory } => show(KeyDirectory::public_key_in(&directory)?),
-        Curve::Cat(target) => run(unless_signalled(cat(target))),
-        Curve::Serve(options) => run(serve(options)),
-        Curve::Connect(options) => run(unless_signalled(connect(options))),
-        Curve::Copy(options) => copy(options),
-        Curve::ServeFiles(options) => serve_files(options),
-        Curve::Shell(options) => shell(*options),
-        Curve::ServeShell(options) => serve_shell(options),
+/// Runs a subcommand; its exit status.
+///
+/// # Errors
+/// What a user has to read.
+pub fn curve(curve: Curve) -> anyhow::Result<ExitCode> {
+    match curve.command {
+        Command::Keygen { directory } => show(KeyDirectory::create(&directory)?.public_key()),
+        Command::Show { directory } => show(KeyDirectory::public_key_in(&directory)?),
+        Command::Cat(target) => run(unless_signalled(cat(target))),
+        Command::Serve(options) => run(serve(options)),
+        Command::Connect(options) => run(unless_signalled(connect(options))),
+        Command::Copy(options) => copy(options),
+        Command::ServeFiles(options) => serve_files(options),
+        Command::Shell(options) => shell(*options),
+        Command::ServeShell(options) => serve_shell(options),
     }
 }
 
