@@ -1,7 +1,7 @@
 //! Copies of files and trees. `docs/copy.md` describes the protocol.
 //!
-//! A copy has a sender and a receiver; either can be the client. Each has a thread that works on files, [`send`] or
-//! [`receive`], and tasks that move bytes between it and the stream, [`pump`].
+//! A copy has a sender and a receiver; either can be the client. Each has a thread that works on files, `send` or
+//! `receive`, and tasks that move bytes between it and the stream, `pump`.
 
 mod client;
 mod digest;
