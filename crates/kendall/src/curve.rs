@@ -53,9 +53,7 @@ pub(crate) enum Curve {
     Serve(Serve),
     /// Connect to a server and run a program with the connection as its standard input and output
     Connect(Connect),
-    /// Copy files and folders from or to a server: kendall curve copy photos backup:
     Copy(Copy),
-    /// Serve a folder for `kendall curve copy` to clients whose keys a file lists
     ServeFiles(ServeFiles),
 }
 

@@ -27,6 +27,7 @@ const LINE: Duration = Duration::from_secs(5);
 /// How long the end of the connection may take once everything is in its place.
 const FAREWELL: Duration = Duration::from_secs(1);
 
+/// Copy files and folders from or to a server: kendall curve copy photos backup:
 #[derive(Args)]
 #[command(
     long_about = "Copy files and folders from or to a server (kendall curve serve-files).\n\n\

@@ -14,6 +14,7 @@ use crate::curve_run::{run, signalled};
 use crate::print::note;
 use crate::serve::address;
 
+/// Serve a folder for `kendall curve copy` to clients whose keys a file lists
 #[derive(Args)]
 #[command(
     long_about = "Serve a folder for `kendall curve copy` to clients whose public keys a file lists.\n\n\

@@ -21,7 +21,7 @@ pub(crate) enum Node {
         modified_ns: u64,
     },
     Folder {
-        children: Vec<(Vec<u8>, Node)>,
+        children: Vec<(Vec<u8>, Self)>,
         mode: u32,
         modified_ns: u64,
     },
