@@ -26,9 +26,9 @@ const LINE: Duration = Duration::from_secs(5);
 /// How long the end of the connection may take once everything is in its place.
 const FAREWELL: Duration = Duration::from_secs(1);
 
+/// Copy files and folders from or to a server: kendall curve copy photos backup:
 #[derive(Args)]
 #[command(
-    about = "Copy files and folders from or to a server: kendall curve copy photos backup:",
     long_about = "Copy files and folders from or to a server (kendall curve serve-files).\n\n\
         A file of the server is written HOST:PATH. HOST is a table of the hosts file, or the name given with --server; PATH is \
         within the folder that the server serves. As with cp, sources go into the target where it is a folder; otherwise \

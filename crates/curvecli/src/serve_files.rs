@@ -14,9 +14,9 @@ use crate::console::address;
 use crate::console::note;
 use crate::run::{run, signalled};
 
+/// Serve a folder for `kendall curve copy` to clients whose keys a file lists
 #[derive(Args)]
 #[command(
-    about = "Serve a folder for `kendall curve copy` to clients whose keys a file lists",
     long_about = "Serve a folder for `kendall curve copy` to clients whose public keys a file lists.\n\n\
         Clients see nothing outside the folder: no path and no symbolic link leads out of it. Without --read-write they can \
         download only. Standard error has a line for every copy: which client, which files, how it ended.",

@@ -17,9 +17,9 @@ use crate::console::note;
 use crate::host::duration;
 use crate::run::{run_on_one_thread, signalled};
 
+/// Serve shells for `kendall curve shell` to clients whose keys a file lists
 #[derive(Args)]
 #[command(
-    about = "Serve shells for `kendall curve shell` to clients whose keys a file lists",
     long_about = "Serve shells and commands for `kendall curve shell` to clients whose public keys a file lists.\n\n\
         Programs run as the user who runs this server. Where that is root, they run as the user that the client's line names with \
         user=NAME, or as root where it names none. Each has a session of the kernel and descriptors of its own. Standard error has a line for \

@@ -29,9 +29,9 @@ const FAILED: u8 = 255;
 /// After this time without an answer the user is told.
 const SILENCE: Duration = Duration::from_secs(5);
 
+/// Run a shell or a command at a server: kendall curve shell work
 #[derive(Args)]
 #[command(
-    about = "Run a shell or a command at a server: kendall curve shell work",
     long_about = "Run a shell or a command at a server (kendall curve serve-shell).\n\n\
         Without a command: a login shell on a terminal. With one: the user's shell runs it, on pipes, so that standard output and \
         standard error stay apart and bytes are unchanged; -t gives it a terminal. The exit status is the command's, 128 and the number \

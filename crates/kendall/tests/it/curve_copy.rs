@@ -176,5 +176,5 @@ fn man_pages_are_written() {
     let made = Command::new(env!("CARGO_BIN_EXE_kendall")).arg("man").arg(folder.path()).output().unwrap();
     assert!(made.status.success(), "{}", errors(&made));
     let page = fs::read_to_string(folder.path().join("kendall-curve-copy.1")).unwrap();
-    assert!(page.contains("HOST:PATH") && page.contains("digest"), "{page}");
+    assert!(page.contains("HOST:PATH") && page.contains("hosts file"), "{page}");
 }
