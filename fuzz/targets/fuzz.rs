@@ -1,4 +1,5 @@
-//! One of the bodies of curvecp's `tests/it/fuzzing` under libFuzzer; the environment's `FUZZ_TARGET` names it.
+//! One of the bodies of curvecp's `tests/it/fuzzing`, or one of remote's, under libFuzzer; the environment's `FUZZ_TARGET`
+//! names it.
 
 #![no_main]
 
@@ -6,10 +7,20 @@
 mod fuzzing;
 #[path = "../../crates/curvecp/tests/it/net/mod.rs"]
 mod net;
+#[allow(dead_code, reason = "each program uses a part")]
+#[path = "../../crates/remote/tests/it/fuzzing.rs"]
+mod remote;
+#[allow(dead_code, reason = "each program uses a part")]
+#[path = "../../crates/remote/tests/it/shell/fuzzing.rs"]
+mod shell;
 
 use std::sync::LazyLock;
 
 static TARGET: LazyLock<String> =
     LazyLock::new(|| std::env::var("FUZZ_TARGET").expect("FUZZ_TARGET names a target"));
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| fuzzing::run(&TARGET, input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| match TARGET.as_str() {
+    "copy" => remote::run(input),
+    "shell" => shell::run(input),
+    target => fuzzing::run(target, input),
+});

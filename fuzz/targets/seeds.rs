@@ -4,19 +4,26 @@
 mod fuzzing;
 #[path = "../../crates/curvecp/tests/it/net/mod.rs"]
 mod net;
+#[allow(dead_code, reason = "each program uses a part")]
+#[path = "../../crates/remote/tests/it/fuzzing.rs"]
+mod remote;
+#[allow(dead_code, reason = "each program uses a part")]
+#[path = "../../crates/remote/tests/it/shell/fuzzing.rs"]
+mod shell;
 
 use std::fs;
 use std::path::PathBuf;
 
 fn main() -> std::io::Result<()> {
     let folder = PathBuf::from(std::env::args().nth(1).expect("a folder is named"));
-    for target in &fuzzing::TARGETS {
-        let folder = folder.join(target.name);
+    let targets = fuzzing::TARGETS.iter().map(|target| (target.name, (target.seeds)()));
+    for (name, seeds) in targets.chain([("copy", remote::seeds()), ("shell", shell::seeds())]) {
+        let folder = folder.join(name);
         fs::create_dir_all(&folder)?;
-        for (number, seed) in (target.seeds)().iter().enumerate() {
+        for (number, seed) in seeds.iter().enumerate() {
             fs::write(folder.join(format!("seed-{number}")), seed)?;
         }
-        println!("{}", target.name);
+        println!("{name}");
     }
     Ok(())
 }

@@ -3,7 +3,6 @@
 mod check;
 mod compare;
 mod console;
-mod curve;
 mod doctor;
 mod export;
 mod figure;
@@ -31,10 +30,14 @@ mod target;
 mod web;
 
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use kendall_curvecli::{Curve, curve};
+use tracing_subscriber::filter::LevelFilter;
 
 /// Exit status of `solve` and `predict` where the station has no steady state.
 const UNSTABLE: u8 = 3;
@@ -50,9 +53,9 @@ const INTERRUPTED: u8 = 130;
 #[derive(Parser)]
 #[command(version, propagate_version = true, max_term_width = 100)]
 struct Arguments {
-    /// What is logged to standard error: error, warn, info, debug or trace
-    #[arg(long, global = true, value_name = "LEVEL", default_value = "warn", display_order = 1000)]
-    log: tracing_subscriber::filter::LevelFilter,
+    /// What is logged to standard error: error, warn, info, debug or trace [default: warn, and info of servers for remote work]
+    #[arg(long, global = true, value_name = "LEVEL", display_order = 1000)]
+    log: Option<LevelFilter>,
 
     #[command(subcommand)]
     command: Command,
@@ -97,8 +100,7 @@ enum Command {
     #[command(flatten)]
     OfSystem(subcommands::OfSystem),
     /// Encrypted connections over UDP (CurveCP): keys, servers, clients, with NaCl's tools on the other side if need be
-    #[command(subcommand)]
-    Curve(curve::Curve),
+    Curve(Curve),
     /// Check the laboratory against synthetic servers whose law is known: are they named, do intervals hold?
     Selfcheck(selfcheck::Options),
     /// Say what this machine offers for measuring, and what to mend
@@ -108,11 +110,21 @@ enum Command {
         /// The shell
         shell: Shell,
     },
+    /// Write man pages of all subcommands: kendall man ~/.local/share/man/man1
+    Man {
+        /// The folder, which must exist
+        directory: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    tracing_subscriber::fmt().with_max_level(arguments.log).with_writer(io::stderr).init();
+    // A server that strangers may try to use says who did what.
+    let usual = match &arguments.command {
+        Command::Curve(curve) if curve.is_remote_server() => LevelFilter::INFO,
+        _ => LevelFilter::WARN,
+    };
+    tracing_subscriber::fmt().with_max_level(arguments.log.unwrap_or(usual)).with_writer(io::stderr).init();
     let result = match arguments.command {
         Command::Solve(options) => solve::solve(&options),
         Command::Plan(options) => plan::plan(&options),
@@ -130,13 +142,16 @@ fn main() -> ExitCode {
         Command::Peak(options) => peak::peak(&options),
         Command::Serve(served) => serve::serve(served),
         Command::OfSystem(command) => subcommands::run(&command),
-        Command::Curve(command) => curve::curve(command),
+        Command::Curve(command) => curve(command),
         Command::Selfcheck(options) => selfcheck::selfcheck(&options),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "kendall", &mut io::stdout());
             Ok(ExitCode::SUCCESS)
         }
+        Command::Man { directory } => clap_mangen::generate_to(Arguments::command(), &directory)
+            .with_context(|| format!("cannot write man pages to {}", directory.display()))
+            .map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {
         print::note(&format!("kendall: {}", print::words(&error)));

@@ -4,6 +4,8 @@
 mod check;
 mod compare;
 mod curve;
+mod curve_copy;
+mod curve_shell;
 mod docs;
 mod export;
 mod fit;

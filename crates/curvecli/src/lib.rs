@@ -1,5 +1,13 @@
 //! `kendall curve`: keys, servers and clients of CurveCP, in the manner of NaCl's tools.
 
+mod console;
+mod copy;
+mod host;
+mod run;
+mod serve_files;
+mod serve_shell;
+mod shell;
+
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::num::NonZero;
@@ -19,23 +27,40 @@ use kendall_curve::{
     Connection, CurveError, Descriptors, Endpoint, KeyDirectory, RandomNonces, ServerGroup, Stream,
     copy_standard_streams, run_program, system_random,
 };
-use kendall_linkmodel::duration_ns;
-use tokio::process::Command;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::process;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::INTERRUPTED;
-use crate::print::{note, out};
-use crate::serve::address;
+use crate::console::address;
+use crate::console::{note, out};
+use crate::copy::{Copy, copy};
+use crate::host::duration;
+use crate::run::{run, signalled};
+use crate::serve_files::{ServeFiles, serve_files};
+use crate::serve_shell::{ServeShell, serve_shell};
+use crate::shell::{Shell, shell};
 
 /// How long a client that has everything waits for a peer that did not hear so: the server may be NaCl's, which does not
 /// confirm the end.
 const TIME_WAIT: Duration = Duration::from_secs(1);
 
+/// The subcommands of `kendall curve`.
+#[derive(Args)]
+pub struct Curve {
+    #[command(subcommand)]
+    command: Command,
+}
+
+impl Curve {
+    /// Whether it is a server of remote work, whose log says which client did what.
+    pub fn is_remote_server(&self) -> bool {
+        matches!(self.command, Command::ServeFiles(_) | Command::ServeShell(_))
+    }
+}
+
 #[derive(Subcommand)]
-pub(crate) enum Curve {
+enum Command {
     /// Create a key directory: kendall curve keygen serverkey
     Keygen {
         /// The directory, which must not exist yet
@@ -52,11 +77,16 @@ pub(crate) enum Curve {
     Serve(Serve),
     /// Connect to a server and run a program with the connection as its standard input and output
     Connect(Connect),
+    // Here and below, help is in the subcommand's own file: a documentation comment here would replace the long one.
+    Copy(Copy),
+    ServeFiles(ServeFiles),
+    Shell(Box<Shell>),
+    ServeShell(ServeShell),
 }
 
 /// A server, as a client has to know it.
 #[derive(Args)]
-pub(crate) struct Target {
+struct Target {
     /// The server's domain name
     name: String,
 
@@ -88,7 +118,7 @@ pub(crate) struct Target {
 }
 
 #[derive(Args)]
-pub(crate) struct Serve {
+struct Serve {
     /// The domain name that clients have to name
     name: String,
 
@@ -125,7 +155,7 @@ pub(crate) struct Serve {
 }
 
 #[derive(Args)]
-pub(crate) struct Connect {
+struct Connect {
     #[command(flatten)]
     target: Target,
 
@@ -151,43 +181,34 @@ impl Program {
         if self.ucspi { Descriptors::Ucspi } else { Descriptors::Standard }
     }
 
-    fn command(&self) -> Command {
-        let mut command = Command::new(&self.command[0]);
+    fn command(&self) -> process::Command {
+        let mut command = process::Command::new(&self.command[0]);
         command.args(&self.command[1..]);
         command
     }
 }
 
-pub(crate) fn curve(curve: Curve) -> anyhow::Result<ExitCode> {
-    match curve {
-        Curve::Keygen { directory } => show(KeyDirectory::create(&directory)?.public_key()),
-        Curve::Show { directory } => show(KeyDirectory::public_key_in(&directory)?),
-        Curve::Cat(target) => run(unless_signalled(cat(target))),
-        Curve::Serve(options) => run(serve(options)),
-        Curve::Connect(options) => run(unless_signalled(connect(options))),
+/// Runs a subcommand; its exit status.
+///
+/// # Errors
+/// What a user has to read.
+pub fn curve(curve: Curve) -> anyhow::Result<ExitCode> {
+    match curve.command {
+        Command::Keygen { directory } => show(KeyDirectory::create(&directory)?.public_key()),
+        Command::Show { directory } => show(KeyDirectory::public_key_in(&directory)?),
+        Command::Cat(target) => run(unless_signalled(cat(target))),
+        Command::Serve(options) => run(serve(options)),
+        Command::Connect(options) => run(unless_signalled(connect(options))),
+        Command::Copy(options) => copy(options),
+        Command::ServeFiles(options) => serve_files(options),
+        Command::Shell(options) => shell(*options),
+        Command::ServeShell(options) => serve_shell(options),
     }
 }
 
 fn show(key: PublicKey) -> anyhow::Result<ExitCode> {
     out(&format!("{key:?}\n"))?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn run(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let done = runtime.block_on(work);
-    // A read of standard input cannot be cancelled.
-    runtime.shutdown_background();
-    done
-}
-
-/// Waits for Ctrl-C or SIGTERM; the exit code for it.
-async fn signalled() -> anyhow::Result<ExitCode> {
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    tokio::select! {
-        _ = interrupt.recv() => Ok(ExitCode::from(INTERRUPTED)),
-        _ = terminate.recv() => Ok(ExitCode::SUCCESS),
-    }
 }
 
 /// Runs until the work is done or a signal comes: then the connection ends in failure and its program is killed.
@@ -342,12 +363,6 @@ fn code(status: ExitStatus) -> ExitCode {
     use std::os::unix::process::ExitStatusExt;
     let signalled = || 128 + status.signal().unwrap_or(0);
     ExitCode::from(u8::try_from(status.code().unwrap_or_else(signalled)).unwrap_or(1))
-}
-
-fn duration(text: &str) -> anyhow::Result<Duration> {
-    let ns = duration_ns(text)?;
-    ensure!(ns > 0, "write a time, such as 10s");
-    Ok(Duration::from_nanos(ns.unsigned_abs()))
 }
 
 fn public_key(digits: &str) -> anyhow::Result<PublicKey> {

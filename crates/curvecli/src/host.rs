@@ -1,0 +1,85 @@
+//! The server that a client of remote work means, and the key that it has there.
+
+use std::env;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use clap::Args;
+use kendall_curve::KeyDirectory;
+use kendall_linkmodel::duration_ns;
+use kendall_remote::{Host, Hosts, public_key};
+
+// How a client finds its server. A comment for clap: a documentation comment would replace that of the subcommand.
+#[derive(Args, Clone)]
+pub(crate) struct ClientOptions {
+    /// Use this server, called NAME, in place of one of the hosts file
+    #[arg(long, num_args = 3, value_names = ["NAME", "KEY", "ADDR"])]
+    server: Option<Vec<String>>,
+
+    /// The hosts file [default: ~/.config/kendall/hosts.toml]
+    #[arg(long, value_name = "FILE")]
+    hosts: Option<PathBuf>,
+
+    /// This client's key, which the server has to admit [default: ~/.config/kendall/key]
+    #[arg(long, value_name = "DIR")]
+    key_directory: Option<PathBuf>,
+
+    /// Give up where no server has answered after this time
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    pub(crate) timeout: Duration,
+}
+
+impl ClientOptions {
+    /// The server that the command line calls so, and the client's key.
+    pub(crate) fn resolve(&self, host: &str) -> anyhow::Result<(Host, KeyDirectory)> {
+        let host = self.host(host)?;
+        let keys = self.keys(&host)?;
+        Ok((host, keys))
+    }
+
+    fn host(&self, host: &str) -> anyhow::Result<Host> {
+        if let Some([name, key, address]) = self.server.as_deref() {
+            ensure!(
+                host == name,
+                "the command line names {host}, and --server names {name}: write {name} in both places"
+            );
+            let key = public_key(key).context("the KEY of --server must have 64 hexadecimal digits")?;
+            return Ok(Host { name: name.clone(), key, address: address.clone(), key_directory: None });
+        }
+        let path = match &self.hosts {
+            Some(path) => path.clone(),
+            None => configuration()?.join("hosts.toml"),
+        };
+        Ok(Hosts::open(&path)?.get(host)?.clone())
+    }
+
+    fn keys(&self, host: &Host) -> anyhow::Result<KeyDirectory> {
+        let directory = match self.key_directory.as_ref().or(host.key_directory.as_ref()) {
+            Some(directory) => directory.clone(),
+            None => configuration()?.join("key"),
+        };
+        KeyDirectory::open(&directory).with_context(|| {
+            let shown = directory.display();
+            format!(
+                "this client has no key that can be read. Create one with `kendall curve keygen {shown}`, and add the key that it \
+                 prints to the server's file of authorised keys"
+            )
+        })
+    }
+}
+
+/// The folder of kendall's configuration, as the XDG Base Directory Specification has it.
+fn configuration() -> anyhow::Result<PathBuf> {
+    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = || set("HOME").map(|home| home.join(".config"));
+    let folder = set("XDG_CONFIG_HOME").or_else(home).context("neither XDG_CONFIG_HOME nor HOME is set")?;
+    Ok(folder.join("kendall"))
+}
+
+/// A time that is greater than 0.
+pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
+    let ns = duration_ns(text)?;
+    ensure!(ns > 0, "write a time, such as 10s");
+    Ok(Duration::from_nanos(ns.unsigned_abs()))
+}

@@ -1,0 +1,92 @@
+//! `kendall curve serve-files`: a folder for `kendall curve copy`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use kendall_curve::KeyDirectory;
+use kendall_remote::copy::{Access, FilePolicy, FileServer};
+use kendall_remote::{AuthorizedKeys, Sessions, serve};
+
+use crate::console::address;
+use crate::console::note;
+use crate::run::{run, signalled};
+
+/// Serve a folder for `kendall curve copy` to clients whose keys a file lists
+#[derive(Args)]
+#[command(
+    long_about = "Serve a folder for `kendall curve copy` to clients whose public keys a file lists.\n\n\
+        Clients see nothing outside the folder: no path and no symbolic link leads out of it. Without --read-write they can \
+        download only. Standard error has a line for every copy: which client, which files, how it ended.",
+    after_long_help = "The file of authorised keys has a line for each client: its public key (kendall curve show), a space, and a \
+        name for the log. It is read again when it changes.\n\n\
+        Example:\n  kendall curve serve-files server.example serverkey 127.0.0.1:10000 /srv/files --authorized-keys \
+        authorized_keys --read-write"
+)]
+pub(crate) struct ServeFiles {
+    /// The domain name that clients have to name
+    name: String,
+
+    /// The directory of the server's key
+    key_directory: PathBuf,
+
+    /// Listen on this address; port 0 takes a free one
+    #[arg(value_name = "ADDR", value_parser = address)]
+    listen: SocketAddr,
+
+    /// The folder
+    folder: PathBuf,
+
+    /// The public keys of the clients that are admitted, a line for each: the key, a space, a name
+    #[arg(long, value_name = "FILE")]
+    authorized_keys: PathBuf,
+
+    /// Accept uploads, too
+    #[arg(long)]
+    read_write: bool,
+
+    /// Sessions at once, at most; further clients are refused
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
+    sessions: u16,
+
+    /// Let clients set owners and groups of uploaded files
+    #[arg(long, requires = "read_write")]
+    allow_owner: bool,
+
+    /// Let clients set the set-user-ID, set-group-ID and sticky bits of uploaded files
+    #[arg(long, requires = "read_write")]
+    allow_special_bits: bool,
+}
+
+pub(crate) fn serve_files(options: ServeFiles) -> anyhow::Result<ExitCode> {
+    let keys = KeyDirectory::open(&options.key_directory)?;
+    let authorized = Arc::new(AuthorizedKeys::open(&options.authorized_keys)?);
+    let policy = FilePolicy {
+        access: if options.read_write { Access::ReadWrite } else { Access::ReadOnly },
+        allow_owner: options.allow_owner,
+        allow_special_bits: options.allow_special_bits,
+    };
+    let files = FileServer::new(&options.folder, policy)?;
+    let sessions = Sessions {
+        name: options.name.clone(),
+        keys,
+        listen: options.listen,
+        authorized: authorized.clone(),
+        most: options.sessions.into(),
+    };
+    run(async move {
+        let bound = |address| {
+            let (name, folder, count) = (&options.name, options.folder.display(), authorized.count());
+            note(&format!("kendall: {name} listens on {address} and serves {folder} to {count} clients"));
+        };
+        let session = |stream, client: String, stop: kendall_remote::Stop| {
+            let files = files.clone();
+            async move { files.session(stream, &client, stop.requested()).await }
+        };
+        let mut code = Ok(ExitCode::SUCCESS);
+        serve(sessions, bound, session, async { code = signalled().await }).await?;
+        code
+    })
+}

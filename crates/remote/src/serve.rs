@@ -1,0 +1,125 @@
+//! A server: admits clients by their keys, limits sessions, and ends them cleanly.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kendall_curve::curvecp::{DomainName, Extension, ServerConfig};
+use kendall_curve::{Endpoint, KeyDirectory, Stream};
+use tokio::io::AsyncWriteExt;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::authorized::AuthorizedKeys;
+use crate::error::RemoteError;
+use crate::opening::encode_refused;
+
+/// What a server of sessions is.
+#[derive(Debug)]
+pub struct Sessions {
+    /// The domain name that clients have to name.
+    pub name: String,
+    /// Its key.
+    pub keys: KeyDirectory,
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Whom it admits; it is silent to others.
+    pub authorized: Arc<AuthorizedKeys>,
+    /// Sessions at once, at most; further clients are refused with a reason.
+    pub most: usize,
+}
+
+/// Connections of clients that are being refused, beside the sessions, at most.
+const REFUSALS: usize = 64;
+
+/// How long the last packets of connections may take when the server ends.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// A signal to end, as a session waits for it.
+#[derive(Clone, Debug)]
+pub struct Stop(watch::Receiver<bool>);
+
+impl Stop {
+    /// Waits until the session has to end.
+    pub async fn requested(mut self) {
+        // The sender is gone only where the server is.
+        _ = self.0.wait_for(|stop| *stop).await;
+    }
+}
+
+/// Serves sessions until `stop`: then all sessions are told to end, and this returns when they have.
+///
+/// `bound` is called with the address; `session` serves one client, whose name in the file of keys it gets.
+///
+/// # Errors
+/// [`RemoteError::Curve`] where the address cannot be used or the socket fails.
+pub async fn serve<S, F>(
+    sessions: Sessions,
+    bound: impl FnOnce(SocketAddr),
+    session: S,
+    stop: impl Future<Output = ()>,
+) -> Result<(), RemoteError>
+where
+    S: Fn(Stream, String, Stop) -> F,
+    F: Future<Output = ()> + Send + 'static,
+{
+    let Sessions { name, keys, listen, authorized, most } = sessions;
+    let name = DomainName::new(&name).map_err(kendall_curve::CurveError::from)?;
+    let mut config = ServerConfig::new(keys.secret().clone(), Extension::default(), name);
+    config.max_connections = most + REFUSALS;
+    let admitted = authorized.clone();
+    // A client repeats its request until it gives up: one line for all of that.
+    let mut last_refused = None;
+    config.authorise = Some(Box::new(move |key, address| {
+        let is_known = admitted.name_of(key).is_some();
+        if !is_known && last_refused.replace((*key, address)) != Some((*key, address)) {
+            tracing::warn!(
+                "{key:?} at {address} is not admitted: its key is not in the file of authorised keys"
+            );
+        }
+        is_known
+    }));
+    let endpoint = Endpoint::server(listen, config, keys.nonces()?)?;
+    bound(endpoint.address());
+    let places = Arc::new(Semaphore::new(most));
+    let (end, ended) = watch::channel(false);
+    let mut running = JoinSet::new();
+    let mut stop = std::pin::pin!(stop);
+    let result = loop {
+        let stream = tokio::select! {
+            () = &mut stop => break Ok(()),
+            Some(_) = running.join_next() => continue,
+            accepted = endpoint.accept() => match accepted {
+                Ok(stream) => stream,
+                Err(error) => break Err(error.into()),
+            },
+        };
+        let key = stream.connection().peer();
+        // A client may have been removed since the handshake.
+        let Some(client) = authorized.name_of(&key) else { continue };
+        let Ok(place) = places.clone().try_acquire_owned() else {
+            tracing::warn!("{client} ({key:?}) is refused: there are {most} sessions");
+            running.spawn(refuse(stream, most));
+            continue;
+        };
+        let serving = session(stream, client, Stop(ended.clone()));
+        running.spawn(async move {
+            serving.await;
+            drop(place);
+        });
+    };
+    end.send_replace(true);
+    while running.join_next().await.is_some() {}
+    // Clients learn now that their connections are over, not by a time-out.
+    _ = timeout(FAREWELL, endpoint.idle()).await;
+    result
+}
+
+async fn refuse(mut stream: Stream, most: usize) {
+    let mut bytes = Vec::new();
+    encode_refused(&mut bytes, &format!("it has {most} sessions already; try again later"));
+    if stream.write_all(&bytes).await.is_ok() {
+        _ = stream.shutdown().await;
+    }
+}

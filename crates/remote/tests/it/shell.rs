@@ -1,0 +1,9 @@
+//! Real shells on real pseudo-terminals and pipes, over CurveCP on the loopback interface.
+
+mod attacks;
+mod fuzzing;
+mod harness;
+mod losses;
+mod pipes;
+mod sessions;
+mod terminals;
