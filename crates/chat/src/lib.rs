@@ -1,0 +1,5 @@
+//! The directory server of a chat between two clients.
+
+pub mod name;
+pub mod password;
+pub mod protocol;
