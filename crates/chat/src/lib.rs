@@ -1,5 +1,7 @@
 //! The directory server of a chat between two clients.
 
+pub mod directory;
 pub mod name;
+
 pub mod password;
 pub mod protocol;

@@ -141,7 +141,7 @@ codes! {
         11 => TooMuch,
         /// The password must be proved first, by a log-in in the session.
         12 => ProofNeeded,
-        /// The account was changed or deleted meanwhile.
+        /// The account was changed or deleted meanwhile, or the log-in took too long.
         13 => AccountChanged,
         /// The store of accounts failed. The operator finds the reason in the log.
         14 => StoreFailed,

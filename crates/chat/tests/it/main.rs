@@ -1,1 +1,3 @@
+//! The tests of this crate's public face, in one program.
 
+mod directory;
