@@ -280,16 +280,7 @@ impl Directory {
                 let (names, more) = self.sessions.names(&after, Names::MOST);
                 Ok(Answer::Users { names: Names::new(names), more: more.into() })
             }
-            Request::Watch { name } => {
-                let name_asked = Name::new(&name).map_err(|_| Blame::InvalidName)?;
-                let key = name_asked.key();
-                if !self.watches.watch(session, key, name, self.limits.watches) {
-                    return Err(Blame::TooMuch.into());
-                }
-                let is_there = !self.sessions.of_account(key).is_empty();
-                let presence = if is_there { Presence::There } else { Presence::Away };
-                Ok(Answer::Status { presence })
-            }
+            Request::Watch { name } => self.watch(connection, session, name),
             Request::Unwatch { name } => {
                 let name = Name::new(&name).map_err(|_| Blame::InvalidName)?;
                 self.watches.unwatch(session, name.key());
@@ -396,6 +387,23 @@ impl Directory {
             Some(session) if session.name.key() != key => Err(Blame::OtherSession.into()),
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// The status goes out as a push, like every change that follows: answers and pushes of different threads could overtake
+    /// each other, pushes cannot.
+    fn watch(
+        &mut self,
+        connection: ConnectionId,
+        session: SessionId,
+        asked: String,
+    ) -> Result<Answer, Refusal> {
+        let name = Name::new(&asked).map_err(|_| Blame::InvalidName)?;
+        if !self.watches.watch(session, name.key(), asked.clone(), self.limits.watches) {
+            return Err(Blame::TooMuch.into());
+        }
+        let presence = if self.is_there(name.key()) { Presence::There } else { Presence::Away };
+        self.pushes.push((connection, Push::Changed { name: asked, presence }));
+        Ok(Answer::Done)
     }
 
     /// Makes a place for a session of an account.

@@ -18,8 +18,9 @@ use unicode_security::{RestrictionLevel, RestrictionLevelDetection, skeleton};
 pub const NAME_CHARS: usize = 32;
 /// The most bytes of a name in UTF-8, as a client sends it and as the server keeps it.
 pub const NAME_BYTES: usize = 128;
-/// The most bytes of a key; a skeleton can be longer than its name.
-pub const KEY_BYTES: usize = 255;
+/// The most bytes of a key, by the bound of the stores. Latin and Cyrillic names reach it with their 32nd character, Chinese and
+/// Japanese ones with their 21st.
+pub const KEY_BYTES: usize = 64;
 /// How often case mapping and the skeleton follow each other until nothing changes; three rounds suffice for all of Unicode.
 const ROUNDS: usize = 4;
 
@@ -38,7 +39,7 @@ pub struct NameKey(Arc<str>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// It is empty or too long.
-    #[error("a name has 1 to {NAME_CHARS} characters; choose another name")]
+    #[error("a name has 1 to {NAME_CHARS} characters, of Chinese and Japanese ones 21; choose another name")]
     Length,
     /// It has characters that RFC 8265 excludes.
     #[error(

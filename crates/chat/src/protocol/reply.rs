@@ -57,11 +57,6 @@ messages! {
             /// 1 if more names follow.
             more: u8,
         },
-        /// Whether the watched user is there. That a name has no account looks like absence.
-        7 => Status {
-            /// As in [`Push::Changed`].
-            presence: Presence,
-        },
         /// The called user's clients ring.
         8 => Ringing {
             /// The call.
@@ -78,7 +73,8 @@ messages! {
 messages! {
     /// A message that no request asked for.
     Push {
-        /// A watched user came or went.
+        /// Whether a watched user is there: at the beginning of the watch, and when it changes. That a name has no account looks
+        /// like absence.
         128 => Changed {
             /// The user, by the name that the watch was asked for with.
             name: String,

@@ -52,7 +52,7 @@ messages! {
             /// The last name of the page before; empty for the first page.
             after: String,
         },
-        /// Session: whether a user is there, now and whenever that changes.
+        /// Session: reports whether a user is there, by [`Push::Changed`](super::Push::Changed), now and when it changes.
         9 => Watch {
             /// The user.
             name: String,

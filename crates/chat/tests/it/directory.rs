@@ -97,6 +97,8 @@ struct Model {
     tokens: Vec<(Secret, usize)>,
     /// What watches report, by connection and name.
     watched: BTreeMap<(u64, usize), Presence>,
+    /// Watches that have begun and not reported yet.
+    begun: BTreeSet<(u64, usize)>,
     /// Calls by their numbers: who called whom.
     calls: BTreeMap<u64, (u64, usize, usize)>,
     next_token: u8,
@@ -129,6 +131,7 @@ impl Model {
             carries: BTreeMap::new(),
             tokens: Vec::new(),
             watched: BTreeMap::new(),
+            begun: BTreeSet::new(),
             calls: BTreeMap::new(),
             next_token: 0,
         }
@@ -264,8 +267,10 @@ impl Model {
         let Ok(answer) = answer else { return Ok(()) };
         let own = own.expect("it has a session");
         match (request, answer, ask) {
-            (_, Answer::Status { presence }, Ask::Watch(account)) => {
-                self.watched.insert((number, *account), presence);
+            (Request::Watch { .. }, _, Ask::Watch(account)) => {
+                // The push that comes now is no change of what the client knows, but the beginning of it.
+                self.watched.remove(&(number, *account));
+                self.begun.insert((number, *account));
             }
             (Request::Unwatch { .. }, _, Ask::Unwatch(account)) => {
                 self.watched.remove(&(number, *account));
@@ -301,7 +306,8 @@ impl Model {
                 Push::Changed { name, presence } => {
                     let account = NAMES.iter().position(|known| *known == name).unwrap();
                     let before = self.watched.insert((number, account), presence);
-                    prop_assert!(before.is_some_and(|before| before != presence), "a change that is none");
+                    let is_first = self.begun.remove(&(number, account));
+                    prop_assert!(is_first || before.is_some_and(|before| before != presence), "no change");
                 }
                 Push::Incoming { call, name } => {
                     let (_, caller, called) = self.calls[&call];
@@ -331,6 +337,7 @@ impl Model {
 
     /// Presence is sessions, what watchers know is true, and nothing grows beyond its bound.
     fn check(&mut self) -> Result<(), TestCaseError> {
+        prop_assert!(self.begun.is_empty(), "each watch reports at once");
         for (number, account) in &self.carries {
             prop_assert!(self.open.contains(number));
             prop_assert!(self.directory.is_there(name(*account).key()));
