@@ -59,6 +59,7 @@ impl Directory {
             reachable(call.caller, caller_connection, call.contact.clone()).ok_or(Blame::NoSuchCall)?;
         let called = reachable(session, connection, contact).ok_or(Blame::NoSession)?;
         self.push(call.caller, Push::Accepted { call: call.id, peer: called });
+        self.elsewhere(&call, session);
         Ok(Answer::Joined { peer })
     }
 

@@ -78,6 +78,11 @@ impl Passwords {
         Ok(Self::with(setup, secret))
     }
 
+    /// The record of the account that no password enters, as a store would have it.
+    pub fn decoy(&self) -> Vec<u8> {
+        self.decoy.encode()
+    }
+
     /// A number for a registration.
     pub fn draw_credential() -> [u8; CREDENTIAL_BYTES] {
         let mut credential = [0; CREDENTIAL_BYTES];

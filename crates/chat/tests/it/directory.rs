@@ -101,6 +101,8 @@ struct Model {
     begun: BTreeSet<(u64, usize)>,
     /// Calls by their numbers: who called whom.
     calls: BTreeMap<u64, (u64, usize, usize)>,
+    /// Which calls ring at which connections, by what these were told.
+    rings: BTreeSet<(u64, u64)>,
     next_token: u8,
 }
 
@@ -133,6 +135,7 @@ impl Model {
             watched: BTreeMap::new(),
             begun: BTreeSet::new(),
             calls: BTreeMap::new(),
+            rings: BTreeSet::new(),
             next_token: 0,
         }
     }
@@ -284,9 +287,12 @@ impl Model {
                 prop_assert_eq!(peer.name, NAMES[caller_account]);
                 prop_assert_eq!(peer.contact.key, [caller as u8; 32]);
                 // The caller learns of it; `take_pushes` checks that it is this one.
-                self.calls.insert(call, (caller, caller_account, own));
+                self.rings.remove(&(number, call));
             }
-            (Request::Refuse { call }, _, _) => prop_assert_eq!(self.calls[&call].2, own),
+            (Request::Refuse { call }, _, _) => {
+                prop_assert_eq!(self.calls[&call].2, own);
+                self.rings.remove(&(number, call));
+            }
             (Request::Cancel { call }, _, _) => prop_assert_eq!(self.calls[&call].0, number),
             (Request::LogOut, _, _) => self.left(number),
             _ => {}
@@ -298,6 +304,7 @@ impl Model {
     fn left(&mut self, number: u64) {
         self.carries.remove(&number);
         self.watched.retain(|(connection, _), _| *connection != number);
+        self.rings.retain(|(connection, _)| *connection != number);
     }
 
     fn take_pushes(&mut self) -> Result<(), TestCaseError> {
@@ -313,6 +320,7 @@ impl Model {
                     let (_, caller, called) = self.calls[&call];
                     prop_assert_eq!(name, NAMES[caller]);
                     prop_assert_eq!(self.carries.get(&number), Some(&called));
+                    self.rings.insert((number, call));
                 }
                 Push::Accepted { call, peer } => {
                     let (caller, _, called) = self.calls[&call];
@@ -322,6 +330,7 @@ impl Model {
                     prop_assert_eq!(self.carries.get(&key), Some(&called), "the key of the called client");
                 }
                 Push::CallEnded { call, why } => {
+                    self.rings.remove(&(number, call));
                     let (caller, _, _) = self.calls[&call];
                     prop_assert!(why != EndOfCall::Elsewhere || caller != number);
                 }
@@ -351,6 +360,8 @@ impl Model {
         prop_assert!(sizes.log_ins <= limits.log_ins && sizes.counts <= 8);
         prop_assert!(sizes.watches <= limits.watches * sizes.sessions);
         prop_assert!(sizes.calls <= limits.calls * sizes.sessions);
+        let ringing: BTreeSet<u64> = self.rings.iter().map(|(_, call)| *call).collect();
+        prop_assert_eq!(ringing.len(), sizes.calls, "clients know which calls ring");
         prop_assert_eq!(sizes.connections, self.open.len());
         Ok(())
     }

@@ -1,3 +1,8 @@
 //! The tests of this crate's public face, in one program.
 
+mod abuse;
 mod directory;
+mod requests;
+mod secrets;
+mod serving;
+mod tls;
