@@ -145,6 +145,15 @@ impl Endpoint {
         Ok(None)
     }
 
+    /// Sends a datagram that is not of CurveCP from this socket, once: to open the way through an address translator (NAT)
+    /// for a peer that will send from there, or to show a third party this socket's address. CurveCP ignores such datagrams.
+    pub fn send_datagram(&self, mut to: SocketAddr, datagram: &[u8]) {
+        if self.shared.address.is_ipv6() {
+            write_as_ipv6(&mut to);
+        }
+        self.shared.send_foreign(to, datagram);
+    }
+
     /// Tells all servers where this endpoint's connections are, after the network has changed.
     pub fn network_changed(&self) {
         self.shared.lock().protocol.rebound();
@@ -208,6 +217,10 @@ async fn drive(shared: StopAtEnd, socket: Socket, mut timer: Timer, mut judge: O
             return;
         }
         let next = shared.step(&mut inbox, &mut outbox);
+        loop {
+            let Some((to, datagram)) = shared.lock().foreign.pop_front() else { break };
+            socket.send_one(to, &datagram).await;
+        }
         thin_out_floods(shared, &socket, &mut judge);
         match next {
             Next::Stop => return,

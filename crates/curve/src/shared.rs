@@ -19,6 +19,9 @@ use crate::socket::Inbox;
 /// Connections that wait to be accepted, at most; a client beyond is turned away.
 const INCOMING: usize = 1024;
 
+/// Datagrams of the owner that wait to be sent, at most; the oldest makes room.
+const FOREIGN: usize = 64;
+
 /// Where a connection is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -48,6 +51,8 @@ pub(crate) struct State {
     pub(crate) protocol: curvecp::Endpoint,
     pub(crate) connections: HashMap<ConnectionId, Entry>,
     pub(crate) incoming: VecDeque<Incoming>,
+    /// Datagrams of the owner, which are not CurveCP's.
+    pub(crate) foreign: VecDeque<(SocketAddr, Box<[u8]>)>,
     /// The owner of the endpoint exists and accepts connections.
     pub(crate) owned: bool,
     /// The driver has ended.
@@ -103,6 +108,7 @@ impl Shared {
                 protocol,
                 connections: HashMap::new(),
                 incoming: VecDeque::new(),
+                foreign: VecDeque::new(),
                 owned: true,
                 stopped: false,
             }),
@@ -117,6 +123,17 @@ impl Shared {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         // After a panic of the driver, which stops the endpoint, the others still get their answers.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the driver send a datagram that is not CurveCP's.
+    pub(crate) fn send_foreign(&self, to: SocketAddr, datagram: &[u8]) {
+        let mut state = self.lock();
+        if state.foreign.len() >= FOREIGN {
+            state.foreign.pop_front();
+        }
+        state.foreign.push_back((to, datagram.into()));
+        drop(state);
+        self.work.notify_one();
     }
 
     /// Hands received datagrams to the protocol, does what is due, and fills the buffer with datagrams to send.

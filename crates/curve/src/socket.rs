@@ -127,6 +127,11 @@ impl Socket {
         Ok(())
     }
 
+    /// Sends one datagram. If it cannot be sent, it is lost, as on any link.
+    pub(crate) async fn send_one(&self, to: SocketAddr, datagram: &[u8]) {
+        _ = self.io.send_to(datagram, to).await;
+    }
+
     /// Sends all that the buffer holds. What cannot be sent is lost, as on any link.
     pub(crate) async fn send(&self, buffer: &TransmitBuffer) {
         for Transmit { destination, segment, bytes } in buffer.transmits() {

@@ -22,8 +22,10 @@ pub(super) mod call {
     pub(in crate::gpu) const FROM: usize = 4;
     /// The number of candidates.
     pub(in crate::gpu) const COUNT: usize = 5;
+    /// The number 1, for the kernel's sums.
+    pub(in crate::gpu) const ONE: usize = 6;
     /// The words of the block.
-    pub(in crate::gpu) const BLOCK: usize = 6;
+    pub(in crate::gpu) const BLOCK: usize = 7;
     /// What matches.
     pub(in crate::gpu) const WANTED: usize = BLOCK + BLOCK_WORDS;
 }
@@ -34,18 +36,16 @@ pub(super) mod outcome {
     pub(in crate::gpu) const FIRST: usize = 0;
     /// The first candidate that was not tested because of the flag, counted alike.
     pub(in crate::gpu) const CUT: usize = 1;
-    /// The number 1, for the kernel's sums.
-    pub(in crate::gpu) const ONE: usize = 2;
 }
 
 /// The words in the card's memory before a launch.
-pub(super) type Words = [u32; 3];
+pub(super) type Words = [u32; 2];
 
 /// There was no such candidate.
 const NONE: u32 = u32::MAX;
 
 /// [`Words`] before a launch.
-pub(super) const UNTOUCHED: Words = [NONE, NONE, 1];
+pub(super) const UNTOUCHED: Words = [NONE, NONE];
 
 /// How many candidates a launch can have: counting on by the number of threads must not go round.
 pub(super) const MOST_CANDIDATES: u32 = 1 << 30;
@@ -78,6 +78,7 @@ impl Launch<'_> {
     pub(super) fn call(&self, outcome: u64, stop: u64) -> Vec<u32> {
         let halves = |address: u64| [address as u32, (address >> 32) as u32];
         let mut call = [halves(outcome), halves(stop), [self.from, self.count]].concat();
+        call.push(1);
         call.extend(words(&self.block));
         call.extend(self.wanted.iter().cycle().take(WIDTHS[self.width()]));
         call
@@ -121,7 +122,7 @@ mod tests {
             (0, 1, Report::Match(0)),
             (1, 0, Report::Cut(0)),
         ] {
-            assert_eq!(Report::from([first, cut, 1]), report);
+            assert_eq!(Report::from([first, cut]), report);
         }
     }
 }

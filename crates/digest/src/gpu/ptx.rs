@@ -8,9 +8,10 @@
 //! **Where the sums are done.** On cards from Volta to Hopper, each quarter of a multiprocessor can begin one
 //! instruction of 32 lanes a cycle, but the pipe for logic, shifts and additions and the one for
 //! multiplications take 16 lanes a cycle each. Rotates and logic (796 a candidate) must go to the former and
-//! alone keep it busy, so the sums go to the other one as `a · 1 + b`. The 1 is read from memory: a translator
-//! that knew it would turn the sum back into an addition, and one that knew it to be the same for all threads
-//! could put it where a constant word has to be, which is the other operand of many sums.
+//! alone keep it busy, so the sums go to the other one as `a · 1 + b`. The 1 is a word of the launch: a translator
+//! that knew it would turn the sum back into an addition. It must not be in a register of the threads either:
+//! three registers for one instruction are more than the two banks of the register file give in a cycle, and an
+//! H100 then did 15.7 G/s in place of 19.1.
 
 use std::fmt::Write as _;
 
@@ -27,7 +28,7 @@ pub enum Sums {
     Adder,
 }
 
-/// How many candidates a thread tests between two looks at the host's memory: some 0.2 ms on a full card.
+/// How many candidates a thread tests between two looks at the flag: some 0.2 ms on a full card.
 const LOOK_EVERY: u32 = 16;
 
 /// The name of the kernel of a width.
@@ -51,9 +52,9 @@ fn kernel(program: &Program, sums: Sums, width: usize) -> String {
     let values = program.operations.len();
     let body = body(program, sums);
     let compare = compare(Value(values - 1), width);
-    let [outcome, stop, from, count] =
-        [call::OUTCOME, call::STOP, call::FROM, call::COUNT].map(|word| word * 4);
-    let [first, cut, one] = [outcome::FIRST, outcome::CUT, outcome::ONE].map(|word| word * 4);
+    let [outcome, stop, from, count, one] =
+        [call::OUTCOME, call::STOP, call::FROM, call::COUNT, call::ONE].map(|word| word * 4);
+    let [first, cut] = [outcome::FIRST, outcome::CUT].map(|word| word * 4);
     format!(
         "
 .visible .entry {name}(.param .align 8 .b8 launch[{bytes}])
@@ -70,7 +71,7 @@ ld.param.u64 %stop, [launch+{stop}];
 cvta.to.global.u64 %stop, %stop;
 ld.param.u32 %from, [launch+{from}];
 ld.param.u32 %count, [launch+{count}];
-ld.volatile.global.u32 %one, [%outcome+{one}];
+ld.param.u32 %one, [launch+{one}];
 mov.u32 %place, %ctaid.x;
 mov.u32 %threads, %ntid.x;
 mov.u32 %index, %tid.x;

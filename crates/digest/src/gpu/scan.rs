@@ -29,10 +29,10 @@ pub(super) trait Card {
     fn report(&mut self, slot: Slot) -> Result<Option<Report>, GpuError>;
 
     /// Raises the flag that launches look at.
-    fn halt(&mut self);
+    fn halt(&mut self) -> Result<(), GpuError>;
 
     /// Lowers it.
-    fn resume(&mut self);
+    fn resume(&mut self) -> Result<(), GpuError>;
 
     /// Lets a little time pass, much less than a launch takes.
     fn pause(&mut self);
@@ -54,10 +54,9 @@ pub(super) fn scan(
             card.pause();
         }
     }
-    card.resume();
+    card.resume()?;
     let outcome = Search { card, targets, interrupt, left: range, flights: VecDeque::new() }.run();
-    card.halt();
-    outcome
+    outcome.and_then(|outcome| card.halt().map(|()| outcome))
 }
 
 /// Whether a card finds what there is to be found, by each kernel: at the ends of a range, in it, and beyond it.
@@ -164,7 +163,7 @@ impl<C: Card> Search<'_, C> {
                 return Ok(report);
             }
             if self.interrupt.is_raised() {
-                self.card.halt();
+                self.card.halt()?;
             }
             self.card.pause();
         }

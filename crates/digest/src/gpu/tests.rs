@@ -93,12 +93,14 @@ impl Card for Interpreted<'_> {
         Ok(Some(self.reports[slot.0]))
     }
 
-    fn halt(&mut self) {
+    fn halt(&mut self) -> Result<(), GpuError> {
         self.halted = true;
+        Ok(())
     }
 
-    fn resume(&mut self) {
+    fn resume(&mut self) -> Result<(), GpuError> {
         self.halted = false;
+        Ok(())
     }
 
     fn pause(&mut self) {

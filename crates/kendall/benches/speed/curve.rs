@@ -52,7 +52,7 @@ pub(crate) fn section(page: &mut String) {
     page.push_str("\n## CurveCP\n\n");
     beside_quic(page);
     crowd::row(page);
-    flood::row(page);
+    flood::table(page);
 }
 
 fn beside_quic(page: &mut String) {

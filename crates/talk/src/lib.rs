@@ -1,0 +1,22 @@
+//! A conversation between two peers that talk directly, over CurveCP, once somebody has given them each other's keys and
+//! addresses: the directory server of the chat system does.
+//!
+//! - [`protocol`] has the frames that peers exchange on the encrypted stream.
+//! - [`Conversation`] is what each side knows, without sockets and clocks. It outlives connections: after a reconnection no
+//!   message is lost or doubled.
+//! - [`converse`] runs a conversation over a stream.
+//! - [`Meeting`] makes the stream: one UDP socket that dials and accepts, so that both peers can open the way through their
+//!   address translators (NATs) at once, and a relay where there is no direct way.
+//! - [`relay`] is that relay, and shows peers the addresses that the other side can reach them at. It forwards packets that
+//!   it cannot read.
+
+mod conversation;
+mod converse;
+mod meeting;
+pub mod protocol;
+pub mod relay;
+
+pub use conversation::{Conversation, Event, SendError, Violation};
+pub use converse::{Command, End, converse};
+pub use meeting::{MeetError, Meeting, Path};
+pub use protocol::TalkId;

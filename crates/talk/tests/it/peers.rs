@@ -1,0 +1,137 @@
+//! Peers for tests, and a relay that tells each where the other one is, as the directory does.
+
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use kendall_curve::Stream;
+use kendall_curve::curvecp::SecretKey;
+use kendall_talk::relay::{Limits, PairId, Relay, RelayHandle, Seen, Token};
+use kendall_talk::{
+    Command, Conversation, End, Event, MeetError, Meeting, Path, SendError, TalkId, converse,
+};
+use tokio::sync::{mpsc, watch};
+
+pub(crate) const TALK: TalkId = TalkId([9; 16]);
+pub(crate) const TOKENS: [Token; 2] = [[1; 16], [2; 16]];
+/// Longer than anything takes, so that a test that hangs fails instead.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The secret keys of two peers, of which the first one dials.
+pub(crate) fn keys() -> [SecretKey; 2] {
+    let mut keys = [SecretKey::from_bytes([1; 32]), SecretKey::from_bytes([2; 32])];
+    keys.sort_by_key(|key| key.public_key().0);
+    keys
+}
+
+/// A relay, and for each side where the relay saw the other one.
+pub(crate) struct Introduction {
+    pub(crate) address: SocketAddr,
+    pub(crate) handle: RelayHandle,
+    pub(crate) pair: Cell<Option<PairId>>,
+    pub(crate) peers: [watch::Receiver<Vec<SocketAddr>>; 2],
+}
+
+impl Introduction {
+    /// Has the relay forward for the two.
+    pub(crate) fn open(&self) {
+        self.pair.set(Some(self.handle.open(TOKENS).unwrap()));
+    }
+}
+
+/// Starts a relay that runs as long as the runtime.
+pub(crate) async fn introduce(address: SocketAddr) -> Introduction {
+    let (relay, seen) = Relay::bind(address, Limits::default()).await.unwrap();
+    let (address, handle) = (relay.address().unwrap(), relay.handle());
+    let [(first, to_first), (second, to_second)] = [(); 2].map(|()| watch::channel(Vec::new()));
+    let introduction = Introduction { address, handle, pair: Cell::default(), peers: [to_first, to_second] };
+    introduction.open();
+    tokio::spawn(relay.run());
+    tokio::spawn(pass_on(seen, [second, first]));
+    introduction
+}
+
+/// Gives each side's address to the other one.
+async fn pass_on(mut seen: mpsc::Receiver<Seen>, other: [watch::Sender<Vec<SocketAddr>>; 2]) {
+    while let Some(Seen { side, address, .. }) = seen.recv().await {
+        other[side].send_if_modified(|known| {
+            let new = !known.contains(&address);
+            if new {
+                known.push(address);
+            }
+            new
+        });
+    }
+}
+
+/// One side meets the other.
+pub(crate) async fn meet(
+    side: usize,
+    local: SocketAddr,
+    addresses: watch::Receiver<Vec<SocketAddr>>,
+    relay: SocketAddr,
+) -> Result<(Stream, Path), MeetError> {
+    let peer = keys()[1 - side].public_key();
+    let meeting = Meeting::bind(local, keys()[side].clone())?;
+    meeting.join(peer, addresses, Some((relay, TOKENS[side])), PATIENCE).await
+}
+
+/// A running conversation, as its user holds it.
+pub(crate) struct User {
+    pub(crate) commands: mpsc::Sender<Command>,
+    pub(crate) events: mpsc::UnboundedReceiver<Result<Event, SendError>>,
+    running: tokio::task::JoinHandle<(Conversation, End)>,
+}
+
+impl User {
+    pub(crate) fn new(mut conversation: Conversation, stream: Stream) -> Self {
+        let (commands, mut wanted) = mpsc::channel(16);
+        let (happened, mut happens) = mpsc::channel(16);
+        // A user who writes without looking at what happens would wait for the conversation, and it for the user.
+        let (seen, events) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            while let Some(event) = happens.recv().await {
+                _ = seen.send(event);
+            }
+        });
+        let running = tokio::spawn(async move {
+            let end = converse(&mut conversation, stream, &mut wanted, &happened).await;
+            (conversation, end)
+        });
+        Self { commands, events, running }
+    }
+
+    pub(crate) async fn say(&self, text: impl Into<String>) {
+        self.commands.send(Command::Send { sent_ms: 0, text: text.into() }).await.unwrap();
+    }
+
+    /// The texts of the next messages; other events are passed over.
+    pub(crate) async fn hear(&mut self, messages: usize) -> Vec<String> {
+        let mut texts = Vec::new();
+        while texts.len() < messages {
+            match self.events.recv().await.expect("the conversation runs") {
+                Ok(Event::Message { text, .. }) => texts.push(text),
+                Ok(_) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        texts
+    }
+
+    /// Waits for an event; others are passed over.
+    pub(crate) async fn see(&mut self, wanted: Event) {
+        while self.events.recv().await.expect("the conversation runs") != Ok(wanted.clone()) {}
+    }
+
+    /// What is left of the conversation, the texts that arrived meanwhile, and why it no longer runs.
+    pub(crate) async fn end(mut self) -> (Conversation, Vec<String>, End) {
+        let mut texts = Vec::new();
+        while let Some(event) = self.events.recv().await {
+            if let Ok(Event::Message { text, .. }) = event {
+                texts.push(text);
+            }
+        }
+        let (conversation, end) = self.running.await.unwrap();
+        (conversation, texts, end)
+    }
+}
