@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 
+use kendall_talk::relay::Token;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -77,6 +78,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Duplex for T {}
 pub struct Client {
     stream: Box<dyn Duplex>,
     local: SocketAddr,
+    server: SocketAddr,
     buffer: Vec<u8>,
     last: u32,
     pushes: VecDeque<Push>,
@@ -107,8 +109,15 @@ impl Client {
                 Box::new(secured.map_err(|source| ClientError::Connect { address, source })?)
             }
         };
-        let mut client =
-            Self { stream, local, buffer: Vec::new(), last: 0, pushes: VecDeque::new(), bytes: (0, 0) };
+        let mut client = Self {
+            stream,
+            local,
+            server: address,
+            buffer: Vec::new(),
+            last: 0,
+            pushes: VecDeque::new(),
+            bytes: (0, 0),
+        };
         client.send(&encode_greeting(VERSION)).await?;
         loop {
             match decode_greeting(&client.buffer) {
@@ -229,20 +238,20 @@ impl Client {
     ///
     /// # Errors
     /// Fails where the user cannot be reached.
-    pub async fn call(&mut self, name: &str, contact: Contact) -> Result<u64, ClientError> {
-        match self.ask(Request::Call { name: name.to_owned(), contact }).await? {
+    pub async fn call(&mut self, name: &str, talk: [u8; 16], contact: Contact) -> Result<u64, ClientError> {
+        match self.ask(Request::Call { name: name.to_owned(), talk, contact }).await? {
             Answer::Ringing { call } => Ok(call),
             _ => Err(ClientError::Protocol),
         }
     }
 
-    /// Takes a call that rings here.
+    /// Takes a call that rings here. Returns the peer, and this side's token at the meeting point.
     ///
     /// # Errors
     /// Fails where the call is over.
-    pub async fn accept(&mut self, call: u64, contact: Contact) -> Result<Reachable, ClientError> {
+    pub async fn accept(&mut self, call: u64, contact: Contact) -> Result<(Reachable, Token), ClientError> {
         match self.ask(Request::Accept { call, contact }).await? {
-            Answer::Joined { peer } => Ok(peer),
+            Answer::Joined { peer, token } => Ok((peer, token)),
             _ => Err(ClientError::Protocol),
         }
     }
@@ -334,6 +343,11 @@ impl Client {
         self.local
     }
 
+    /// Where the server is: TCP of this connection, and UDP of its meeting point.
+    pub fn server_addr(&self) -> SocketAddr {
+        self.server
+    }
+
     /// Bytes sent and received, without those of TLS.
     pub fn bytes(&self) -> (u64, u64) {
         self.bytes
@@ -353,7 +367,7 @@ impl Client {
         }
     }
 
-    fn keep(&mut self, push: Push) -> Result<(), ClientError> {
+    pub(crate) fn keep(&mut self, push: Push) -> Result<(), ClientError> {
         if self.pushes.len() >= PUSHES {
             return Err(ClientError::Overrun);
         }

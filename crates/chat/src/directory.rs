@@ -11,6 +11,7 @@ mod attempts;
 mod calls;
 mod limits;
 mod log_ins;
+mod meetings;
 mod rendezvous;
 mod sessions;
 mod watches;
@@ -22,12 +23,14 @@ use std::time::Duration;
 
 pub use attempts::Network;
 pub use limits::{AttemptLimits, BackOff, Limits};
+pub use rendezvous::Introduction;
 
 use crate::name::{Name, NameKey};
 use crate::protocol::{Answer, Blame, EndOfCall, EndOfSession, Names, Presence, Push, Request, Secret};
 use attempts::Attempts;
 use calls::{Calls, Loss};
 use log_ins::LogIns;
+use meetings::Meetings;
 use sessions::Sessions;
 use watches::Watches;
 
@@ -58,6 +61,7 @@ pub struct Directory {
     log_ins: LogIns,
     watches: Watches,
     calls: Calls,
+    meetings: Meetings,
     pushes: Vec<(ConnectionId, Push)>,
 }
 
@@ -80,6 +84,8 @@ pub struct Sizes {
     pub watches: usize,
     /// Calls that ring.
     pub calls: usize,
+    /// Accepted calls whose sides are about to meet.
+    pub meetings: usize,
     /// Counts of attempts.
     pub counts: usize,
 }
@@ -101,6 +107,7 @@ impl Directory {
             log_ins: LogIns::default(),
             watches: Watches::default(),
             calls: Calls::default(),
+            meetings: Meetings::default(),
             pushes: Vec::new(),
         }
     }
@@ -294,8 +301,7 @@ impl Directory {
                 self.waits(session, false);
                 Ok(Answer::Done)
             }
-            Request::Call { name, contact } => self.call(now, session, &name, contact),
-            Request::Accept { call, contact } => self.accept(connection, session, call, contact),
+            Request::Call { name, talk, contact } => self.call(now, session, &name, talk, contact),
             Request::Refuse { call } => self.refuse(session, call),
             Request::Cancel { call } => self.cancel(session, call),
             Request::LogOut => {
@@ -307,6 +313,7 @@ impl Directory {
             | Request::LogInStart { .. }
             | Request::LogInFinish { .. }
             | Request::Resume { .. }
+            | Request::Accept { .. }
             | Request::ChangePasswordStart { .. }
             | Request::ChangePasswordFinish { .. }
             | Request::DeleteAccount => Err(Blame::OutOfOrder.into()),
@@ -322,12 +329,16 @@ impl Directory {
             self.call_ended(&call, EndOfCall::Unanswered, EndOfCall::Unanswered);
         }
         self.log_ins.advance(now);
+        self.meetings.advance(now);
         self.attempts.advance(now);
     }
 
     /// The instant at which [`advance`](Self::advance) is needed, or one before it. Counts of attempts need none.
     pub fn next_deadline(&self) -> Option<Duration> {
-        [self.sessions.next(), self.calls.next(), self.log_ins.next()].into_iter().flatten().min()
+        [self.sessions.next(), self.calls.next(), self.log_ins.next(), self.meetings.next()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// The messages for clients since the last call, in their order.
@@ -348,6 +359,7 @@ impl Directory {
             log_ins: self.log_ins.len(),
             watches: self.watches.len(),
             calls: self.calls.len(),
+            meetings: self.meetings.len(),
             counts: self.attempts.len(),
         }
     }

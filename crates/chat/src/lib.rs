@@ -5,5 +5,6 @@ pub mod directory;
 pub mod name;
 
 pub mod password;
+pub mod peer;
 pub mod protocol;
 pub mod server;

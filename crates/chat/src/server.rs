@@ -2,6 +2,7 @@
 
 pub(crate) mod hall;
 pub mod keys;
+mod meeting_point;
 mod sessions;
 pub mod store;
 mod wire;
@@ -61,6 +62,8 @@ pub enum ChatError {
     Runtime(io::Error),
     #[error("cannot open the store of accounts: {0}; choose another with --store")]
     Store(String),
+    #[error("cannot open the meeting point of the clients, UDP at the address of the server: {0}")]
+    MeetingPoint(io::Error),
     #[error(transparent)]
     Keys(#[from] KeyError),
     #[error(transparent)]
@@ -70,12 +73,12 @@ pub enum ChatError {
 /// A server that listens.
 pub type ChatServer = Server<InSessions<Chat>>;
 
-/// Opens the sockets of the directory server.
+/// Opens the sockets of the directory server: TCP for its clients, and UDP of the same number, where clients meet.
 ///
 /// # Errors
 /// Fails if the address is not of the loopback and there is no certificate, and if an address is taken.
 pub fn bind(options: Options) -> Result<ChatServer, ChatError> {
-    let Options { service, limits, store, runtime, passwords, identity } = options;
+    let Options { mut service, limits, store, runtime, passwords, identity } = options;
     if identity.is_none() && !service.listen.ip().is_loopback() {
         return Err(ChatError::PlainBeyondLoopback { address: service.listen });
     }
@@ -86,8 +89,13 @@ pub fn bind(options: Options) -> Result<ChatServer, ChatError> {
         requests: REQUESTS,
         idle: limits.lease + AFTER_LEASE,
     };
+    let hall = Arc::new(Hall::new(limits));
+    let (relay, seen) = meeting_point::bind(&runtime, service.listen)?;
+    service.listen = relay.address().map_err(ChatError::MeetingPoint)?;
+    let handle = relay.handle();
+    meeting_point::run(&runtime, relay, seen, Arc::clone(&hall));
     let decoy = passwords.decoy();
-    let chat = Chat::new(Office { hall: Arc::new(Hall::new(limits)), passwords, store, runtime, decoy });
+    let chat = Chat::new(Office { hall, passwords, store, runtime, decoy }, handle);
     Ok(match identity {
         Some(identity) => Server::bind_secured_sessions(service, session_limits, identity.tls, chat)?,
         None => Server::bind_sessions(service, session_limits, chat)?,

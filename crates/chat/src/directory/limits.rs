@@ -27,6 +27,10 @@ pub struct Limits {
     pub calls: usize,
     /// How long a call rings.
     pub ring: Duration,
+    /// Accepted calls whose sides are about to meet. When there are as many, accepting fails.
+    pub meetings: usize,
+    /// How long the sides of an accepted call learn where the other one was seen.
+    pub meeting: Duration,
     /// How attempts are limited; `None` for benchmarks.
     pub attempts: Option<AttemptLimits>,
 }
@@ -59,7 +63,8 @@ pub struct BackOff {
 
 impl Default for Limits {
     /// 100,000 sessions, 8 of an account, leased for a minute, 10 s without a connection, 12 hours in all; 10,000 log-ins that
-    /// wait 30 s at most; 5 minutes for changes of the account; 256 watches, 4 calls, which ring 30 s.
+    /// wait 30 s at most; 5 minutes for changes of the account; 256 watches, 4 calls, which ring 30 s;
+    /// 10,000 meetings, which take 30 s.
     fn default() -> Self {
         Self {
             sessions: 100_000,
@@ -73,6 +78,8 @@ impl Default for Limits {
             watches: 256,
             calls: 4,
             ring: Duration::from_secs(30),
+            meetings: 10_000,
+            meeting: Duration::from_secs(30),
             attempts: Some(AttemptLimits::default()),
         }
     }

@@ -1,12 +1,24 @@
 //! How two clients meet: a call rings at all clients of a user that wait for calls, and the first to accept gets the caller's
 //! address and key as the caller gets its.
 
+use std::net::SocketAddr;
 use std::time::Duration;
+
+use kendall_talk::relay::{PairId, Token};
 
 use super::calls::Call;
 use super::{ConnectionId, Directory, Refusal, SessionId};
 use crate::name::Name;
 use crate::protocol::{Answer, Blame, Contact, EndOfCall, Push, Reachable};
+
+/// How the two sides of an accepted call announce themselves at the meeting point.
+#[derive(Clone, Copy, Debug)]
+pub struct Introduction {
+    /// Their pair there.
+    pub pair: PairId,
+    /// The caller's token and that of the called side.
+    pub tokens: [Token; 2],
+}
 
 impl Directory {
     pub(super) fn call(
@@ -14,6 +26,7 @@ impl Directory {
         now: Duration,
         caller: SessionId,
         name: &str,
+        talk: [u8; 16],
         contact: Contact,
     ) -> Result<Answer, Refusal> {
         let name = Name::new(name).map_err(|_| Blame::InvalidName)?;
@@ -32,18 +45,27 @@ impl Directory {
         let from = self.sessions.get(caller).ok_or(Blame::NoSession)?.name.shown().to_owned();
         let call = self.calls.begin(caller, contact, ringing.clone(), now + self.limits.ring);
         for session in ringing {
-            self.push(session, Push::Incoming { call, name: from.clone() });
+            self.push(session, Push::Incoming { call, name: from.clone(), talk });
         }
         Ok(Answer::Ringing { call })
     }
 
-    pub(super) fn accept(
+    /// A client takes a call. Both sides are to meet as this introduction says.
+    ///
+    /// # Errors
+    /// Says why it is not done; the introduction is then good for nothing.
+    pub fn accept(
         &mut self,
+        now: Duration,
         connection: ConnectionId,
-        session: SessionId,
         call: u64,
         contact: Contact,
+        introduction: Introduction,
     ) -> Result<Answer, Refusal> {
+        let session = self.session(now, connection)?;
+        if self.meetings.len() >= self.limits.meetings {
+            return Err(Blame::Busy.into());
+        }
         let call = self.calls.end_rung(call, session).ok_or(Blame::NoSuchCall)?;
         // A caller without a connection has no call; see `leave`.
         let caller = self.sessions.get(call.caller).ok_or(Blame::NoSuchCall)?;
@@ -58,9 +80,20 @@ impl Directory {
         let peer =
             reachable(call.caller, caller_connection, call.contact.clone()).ok_or(Blame::NoSuchCall)?;
         let called = reachable(session, connection, contact).ok_or(Blame::NoSession)?;
-        self.push(call.caller, Push::Accepted { call: call.id, peer: called });
+        let Introduction { pair, tokens: [for_caller, for_called] } = introduction;
+        let connections = [caller_connection, connection];
+        self.meetings.begin(pair, call.id, connections, now + self.limits.meeting);
+        self.push(call.caller, Push::Accepted { call: call.id, peer: called, token: for_caller });
         self.elsewhere(&call, session);
-        Ok(Answer::Joined { peer })
+        Ok(Answer::Joined { peer, token: for_called })
+    }
+
+    /// One side of a pair, 0 for the caller's, has announced itself at the meeting point from this address: the other side
+    /// learns it.
+    pub fn seen(&mut self, pair: PairId, side: usize, address: SocketAddr) {
+        if let Some((call, other)) = self.meetings.seen(pair, side, address) {
+            self.pushes.push((other, Push::PeerSeen { call, address }));
+        }
     }
 
     pub(super) fn refuse(&mut self, session: SessionId, call: u64) -> Result<Answer, Refusal> {

@@ -66,6 +66,8 @@ messages! {
         9 => Joined {
             /// The peer.
             peer: Reachable,
+            /// What this client announces itself with at the meeting point.
+            token: [u8; 16],
         },
     }
 }
@@ -87,6 +89,8 @@ messages! {
             call: u64,
             /// The caller.
             name: String,
+            /// The talk that the caller begins, or goes on with.
+            talk: [u8; 16],
         },
         /// The call that this client began is accepted.
         130 => Accepted {
@@ -94,6 +98,8 @@ messages! {
             call: u64,
             /// The peer.
             peer: Reachable,
+            /// What this client announces itself with at the meeting point.
+            token: [u8; 16],
         },
         /// A call is over without a conversation.
         131 => CallEnded {
@@ -106,6 +112,13 @@ messages! {
         132 => SessionEnded {
             /// Why.
             why: EndOfSession,
+        },
+        /// The peer of an accepted call has announced itself at the meeting point.
+        133 => PeerSeen {
+            /// The call.
+            call: u64,
+            /// The address that its announcement came from.
+            address: SocketAddr,
         },
     }
 }

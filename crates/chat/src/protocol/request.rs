@@ -70,6 +70,8 @@ messages! {
         13 => Call {
             /// The user.
             name: String,
+            /// The talk: drawn anew, or that of a talk whose connection was lost.
+            talk: [u8; 16],
             /// How the caller can be reached.
             contact: Contact,
         },

@@ -7,23 +7,25 @@ use std::thread::{self, JoinHandle};
 
 use kendall_service::{Heard, Hearing, Malformed, Outlet, Sessions, Step, Turn};
 use kendall_station::Job;
+use kendall_talk::relay::RelayHandle;
 use rand_core_of_opaque::{OsRng, RngCore};
 
 use super::hall::Hall;
 use super::wire::Wire;
 use super::work::{Exchange, Office, SharedExchange, Work};
-use crate::directory::{ConnectionId, Refusal};
+use crate::directory::{ConnectionId, Introduction, Refusal};
 use crate::name::Name;
 use crate::password::LOG_IN_3;
 use crate::password::server::finish_log_in;
 use crate::protocol::{
-    Answer, Blame, Fault, Frame, GREETING_BYTES, REQUEST_BYTES, Request, Said, Secret, VERSION,
+    Answer, Blame, Contact, Fault, Frame, GREETING_BYTES, REQUEST_BYTES, Request, Said, Secret, VERSION,
     decode_greeting, decode_request,
 };
 
 /// The directory server without its sockets.
 pub struct Chat {
     office: Office,
+    relay: RelayHandle,
     clock: Option<JoinHandle<()>>,
 }
 
@@ -62,13 +64,13 @@ enum Sight {
 
 impl Chat {
     /// A server with its clock.
-    pub(crate) fn new(office: Office) -> Self {
+    pub(crate) fn new(office: Office, relay: RelayHandle) -> Self {
         let hall = Arc::clone(&office.hall);
         let clock = thread::Builder::new().name("directory-clock".to_owned()).spawn(move || hall.run_clock());
         if let Err(error) = &clock {
             tracing::error!(%error, "no thread for the clock: sessions end only when another client makes a request");
         }
-        Self { office, clock: clock.ok() }
+        Self { office, relay, clock: clock.ok() }
     }
 
     fn hall(&self) -> &Hall {
@@ -109,12 +111,28 @@ impl Chat {
                 _ => return Err(Blame::OutOfOrder.into()),
             },
             Request::DeleteAccount => Work::Delete,
+            Request::Accept { call, contact } => {
+                return Ok(Sight::Known(self.accept(connection, call, contact)));
+            }
             request => {
                 let done = self.hall().with(|directory, now| directory.perform(now, connection, request));
                 return Ok(Sight::Known(done));
             }
         };
         Ok(Sight::Work(work))
+    }
+
+    /// Takes a call, and makes a pair at the relay for its sides.
+    fn accept(&self, connection: ConnectionId, call: u64, contact: Contact) -> Result<Answer, Refusal> {
+        let tokens = [(); 2].map(|()| draw());
+        let pair = self.relay.open(tokens).map_err(|_| Blame::Busy)?;
+        let introduction = Introduction { pair, tokens };
+        let accepted =
+            self.hall().with(|directory, now| directory.accept(now, connection, call, contact, introduction));
+        if accepted.is_err() {
+            self.relay.close(pair);
+        }
+        accepted
     }
 
     /// Checks the proof of a log-in. It takes a microsecond.
@@ -126,7 +144,7 @@ impl Chat {
             self.hall().with(|directory, _| directory.abandon_log_in(line.id));
             return Err(Blame::WrongNameOrPassword.into());
         }
-        let token = draw_token();
+        let token = Secret(draw());
         self.hall().with(|directory, now| directory.finish_log_in(now, line.id, name, digest, token))
     }
 }
@@ -214,8 +232,8 @@ fn answer(number: u32, result: Result<Answer, Refusal>) -> Wire {
     Wire::Frame(Frame { number, message: Said::Answer(message) })
 }
 
-fn draw_token() -> Secret {
-    let mut token = [0; 32];
-    OsRng.fill_bytes(&mut token);
-    Secret(token)
+fn draw<const N: usize>() -> [u8; N] {
+    let mut drawn = [0; N];
+    OsRng.fill_bytes(&mut drawn);
+    drawn
 }

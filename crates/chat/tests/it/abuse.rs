@@ -95,7 +95,7 @@ fn what_is_out_of_order_is_refused() {
             (Request::ChangePasswordStart { message: [0; 32] }, Blame::NoSession),
             (Request::ChangePasswordFinish { record: record() }, Blame::OutOfOrder),
             (Request::DeleteAccount, Blame::NoSession),
-            (Request::Call { name: "bob".into(), contact: contact(1) }, Blame::NoSession),
+            (Request::Call { name: "bob".into(), talk: [0; 16], contact: contact(1) }, Blame::NoSession),
             (Request::RegisterStart { name: "bob".into(), message: [0xff; 32] }, Blame::InvalidMessage),
             (Request::LogInStart { name: "bob".into(), message: [0xff; 96] }, Blame::InvalidMessage),
         ];

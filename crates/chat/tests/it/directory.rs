@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use kendall_chat::directory::{AttemptLimits, ConnectionId, Directory, Limits};
+use kendall_chat::directory::{AttemptLimits, ConnectionId, Directory, Introduction, Limits};
 use kendall_chat::name::Name;
 use kendall_chat::protocol::{
     Answer, Blame, Contact, EndOfCall, EndOfSession, Presence, Push, Request, Secret,
 };
+use kendall_talk::relay::{Limits as RelayLimits, Pairs};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
@@ -86,6 +87,7 @@ enum Fate {
 /// What must be true of a directory, by what clients were told.
 struct Model {
     directory: Directory,
+    pairs: Pairs,
     now: Duration,
     /// Open connections.
     open: BTreeSet<u64>,
@@ -127,6 +129,7 @@ impl Model {
     fn new() -> Self {
         Self {
             directory: Directory::new(limits()),
+            pairs: Pairs::new(RelayLimits::default()),
             now: Duration::ZERO,
             open: BTreeSet::new(),
             log_ins: HashMap::new(),
@@ -259,13 +262,21 @@ impl Model {
             Ask::Unwatch(account) => Request::Unwatch { name: asked(account) },
             Ask::Wait => Request::WaitForCalls,
             Ask::StopWaiting => Request::StopWaiting,
-            Ask::Call(account) => Request::Call { name: asked(account), contact: contact() },
+            Ask::Call(account) => Request::Call { name: asked(account), talk: [0; 16], contact: contact() },
             Ask::Accept(index) => Request::Accept { call: call(index), contact: contact() },
             Ask::Refuse(index) => Request::Refuse { call: call(index) },
             Ask::Cancel(index) => Request::Cancel { call: call(index) },
             Ask::LogOut => Request::LogOut,
         };
-        let answer = self.directory.perform(self.now, ConnectionId(number), request.clone());
+        let answer = match request.clone() {
+            Request::Accept { call, contact } => {
+                let tokens = [(); 2].map(|()| [self.pairs.len() as u8; 16]);
+                let pair = self.pairs.open(self.now, tokens).unwrap();
+                let introduction = Introduction { pair, tokens };
+                self.directory.accept(self.now, ConnectionId(number), call, contact, introduction)
+            }
+            request => self.directory.perform(self.now, ConnectionId(number), request),
+        };
         prop_assert_eq!(answer.as_ref().is_err_and(|refusal| refusal.why == Blame::NoSession), own.is_none());
         let Ok(answer) = answer else { return Ok(()) };
         let own = own.expect("it has a session");
@@ -281,7 +292,7 @@ impl Model {
             (_, Answer::Ringing { call }, Ask::Call(account)) => {
                 prop_assert!(self.calls.insert(call, (number, own, *account)).is_none());
             }
-            (Request::Accept { call, .. }, Answer::Joined { peer }, _) => {
+            (Request::Accept { call, .. }, Answer::Joined { peer, .. }, _) => {
                 let (caller, caller_account, called) = self.calls[&call];
                 prop_assert_eq!(called, own, "only the called user takes a call");
                 prop_assert_eq!(peer.name, NAMES[caller_account]);
@@ -316,19 +327,20 @@ impl Model {
                     let is_first = self.begun.remove(&(number, account));
                     prop_assert!(is_first || before.is_some_and(|before| before != presence), "no change");
                 }
-                Push::Incoming { call, name } => {
+                Push::Incoming { call, name, .. } => {
                     let (_, caller, called) = self.calls[&call];
                     prop_assert_eq!(name, NAMES[caller]);
                     prop_assert_eq!(self.carries.get(&number), Some(&called));
                     self.rings.insert((number, call));
                 }
-                Push::Accepted { call, peer } => {
+                Push::Accepted { call, peer, .. } => {
                     let (caller, _, called) = self.calls[&call];
                     prop_assert_eq!(caller, number);
                     prop_assert_eq!(&peer.name, NAMES[called]);
                     let key = u64::from(peer.contact.key[0]);
                     prop_assert_eq!(self.carries.get(&key), Some(&called), "the key of the called client");
                 }
+                Push::PeerSeen { .. } => prop_assert!(false, "no client announces itself here"),
                 Push::CallEnded { call, why } => {
                     self.rings.remove(&(number, call));
                     let (caller, _, _) = self.calls[&call];

@@ -2,6 +2,7 @@
 
 mod abuse;
 mod directory;
+mod peers;
 mod requests;
 mod secrets;
 mod serving;

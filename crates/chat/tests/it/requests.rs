@@ -1,12 +1,14 @@
 //! Every request, over a real server.
 
+use std::net::UdpSocket;
 use std::time::Duration;
 
 use kendall_chat::directory::Limits;
 use kendall_chat::password::Stretch;
 use kendall_chat::protocol::{Addresses, Blame, Contact, EndOfCall, EndOfSession, Presence, Push};
+use kendall_talk::relay::announcement;
 
-use crate::serving::{PASSWORD, blame, clients, connect, contact, enter, new_user, pushed, serve};
+use crate::serving::{PASSWORD, TALK, blame, clients, connect, contact, enter, new_user, pushed, serve};
 
 /// Whether a watched user is there.
 fn changed(push: &Push) -> Option<(String, Presence)> {
@@ -91,26 +93,45 @@ fn a_call_joins_caller_and_called_and_the_others_stop_ringing() {
         let mut alice = new_user(&server, "alice").await;
         let (mut bob, mut bobs_other) = (new_user(&server, "bob").await, connect(&server).await);
         enter(&mut bobs_other, "bob").await;
-        assert_eq!(blame(alice.call("bob", contact(1)).await), Blame::Unreachable, "bob does not wait");
-        assert_eq!(blame(alice.call("carol", contact(1)).await), Blame::Unreachable, "there is no carol");
+        assert_eq!(blame(alice.call("bob", TALK, contact(1)).await), Blame::Unreachable, "bob does not wait");
+        assert_eq!(
+            blame(alice.call("carol", TALK, contact(1)).await),
+            Blame::Unreachable,
+            "there is no carol"
+        );
         bob.wait_for_calls().await.unwrap();
         bobs_other.wait_for_calls().await.unwrap();
         let addresses =
             Addresses::new(vec!["192.0.2.1:7".parse().unwrap(), "[2001:db8::1]:8".parse().unwrap()]);
         let own = Contact { key: [1; 32], addresses };
-        let call = alice.call("bob", own.clone()).await.unwrap();
+        let call = alice.call("bob", TALK, own.clone()).await.unwrap();
         for client in [&mut bob, &mut bobs_other] {
-            assert_eq!(client.next_push().await.unwrap(), Push::Incoming { call, name: "alice".into() });
+            assert_eq!(
+                client.next_push().await.unwrap(),
+                Push::Incoming { call, name: "alice".into(), talk: TALK }
+            );
         }
-        let peer = bob.accept(call, contact(2)).await.unwrap();
+        let (peer, called_token) = bob.accept(call, contact(2)).await.unwrap();
         assert_eq!((peer.name.as_str(), &peer.contact), ("alice", &own));
         assert_eq!(peer.seen_from, alice.local_addr());
-        let Push::Accepted { call: accepted, peer } = alice.next_push().await.unwrap() else { panic!() };
+        let Push::Accepted { call: accepted, peer, token } = alice.next_push().await.unwrap() else {
+            panic!()
+        };
+        assert_ne!(token, called_token);
         assert_eq!((accepted, peer.name.as_str(), peer.contact), (call, "bob", contact(2)));
         assert_eq!(peer.seen_from, bob.local_addr());
         let ended = bobs_other.next_push().await.unwrap();
         assert_eq!(ended, Push::CallEnded { call, why: EndOfCall::Elsewhere });
         assert_eq!(blame(bobs_other.accept(call, contact(3)).await), Blame::NoSuchCall);
+
+        // Each learns where the other one announced itself.
+        let [caller, called] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        caller.send_to(&announcement(&token), server.address).unwrap();
+        let address = caller.local_addr().unwrap();
+        assert_eq!(bob.next_push().await.unwrap(), Push::PeerSeen { call, address });
+        called.send_to(&announcement(&called_token), server.address).unwrap();
+        let address = called.local_addr().unwrap();
+        assert_eq!(alice.next_push().await.unwrap(), Push::PeerSeen { call, address });
     });
     server.stop();
 }
@@ -129,21 +150,21 @@ fn a_call_can_be_refused_given_up_missed_and_lost() {
             _ => None,
         };
         let rings = |push: &Push| matches!(push, Push::Incoming { .. }).then_some(());
-        let call = alice.call("bob", contact(1)).await.unwrap();
+        let call = alice.call("bob", TALK, contact(1)).await.unwrap();
         pushed(&mut bob, rings).await;
         assert_eq!(blame(carol.refuse(call).await), Blame::NoSuchCall, "it is not carol's");
         bob.refuse(call).await.unwrap();
         assert_eq!(pushed(&mut alice, ended).await, (call, EndOfCall::Refused));
-        let call = alice.call("bob", contact(1)).await.unwrap();
+        let call = alice.call("bob", TALK, contact(1)).await.unwrap();
         alice.cancel(call).await.unwrap();
         pushed(&mut bob, rings).await;
         assert_eq!(pushed(&mut bob, ended).await, (call, EndOfCall::Cancelled));
-        let call = alice.call("bob", contact(1)).await.unwrap();
+        let call = alice.call("bob", TALK, contact(1)).await.unwrap();
         pushed(&mut bob, rings).await;
         assert_eq!(pushed(&mut alice, ended).await, (call, EndOfCall::Unanswered));
         assert_eq!(pushed(&mut bob, ended).await, (call, EndOfCall::Unanswered));
         bob.stop_waiting().await.unwrap();
-        assert_eq!(blame(alice.call("bob", contact(1)).await), Blame::Unreachable);
+        assert_eq!(blame(alice.call("bob", TALK, contact(1)).await), Blame::Unreachable);
     });
     server.stop();
     let server = serve(Limits::default());
@@ -151,7 +172,7 @@ fn a_call_can_be_refused_given_up_missed_and_lost() {
         let mut alice = new_user(&server, "alice").await;
         let mut bob = new_user(&server, "bob").await;
         bob.wait_for_calls().await.unwrap();
-        let call = alice.call("bob", contact(1)).await.unwrap();
+        let call = alice.call("bob", TALK, contact(1)).await.unwrap();
         drop(bob);
         let ended = alice.next_push().await.unwrap();
         assert_eq!(ended, Push::CallEnded { call, why: EndOfCall::Gone });

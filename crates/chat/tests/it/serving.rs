@@ -19,6 +19,9 @@ use kendall_testbed::{LIMIT, Running};
 use tokio::net::TcpSocket;
 use tokio::time::timeout;
 
+/// A talk that a client begins.
+pub(crate) const TALK: [u8; 16] = [3; 16];
+
 pub(crate) const PASSWORD: &str = "correct horse battery staple";
 
 /// The options of a server that keeps its accounts there.

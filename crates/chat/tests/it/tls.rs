@@ -10,7 +10,7 @@ use kendall_chat::server::store::Memory;
 use kendall_chat::server::{ChatError, bind, keys};
 use kendall_testbed::wait_until;
 
-use crate::serving::{PASSWORD, clients, contact, enter, options, run};
+use crate::serving::{PASSWORD, TALK, clients, contact, enter, options, run};
 
 #[test]
 fn a_pinned_server_is_talked_to_and_another_is_not() {
@@ -26,9 +26,9 @@ fn a_pinned_server_is_talked_to_and_another_is_not() {
         bob.register("bob", PASSWORD, Stretch::Off).await.unwrap();
         enter(&mut bob, "bob").await;
         bob.wait_for_calls().await.unwrap();
-        let call = alice.call("bob", contact(1)).await.unwrap();
+        let call = alice.call("bob", TALK, contact(1)).await.unwrap();
         bob.next_push().await.unwrap();
-        assert_eq!(bob.accept(call, contact(2)).await.unwrap().name, "alice");
+        assert_eq!(bob.accept(call, contact(2)).await.unwrap().0.name, "alice");
         alice.next_push().await.unwrap();
         let other = Client::connect(server.address, &Security::pinned([0; 32])).await.unwrap_err();
         assert!(other.to_string().contains("another certificate"), "{other}");
