@@ -156,10 +156,10 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_makes_it_panic_and_no_password_is_shown(text in ".*", password in "[a-z]{8}") {
+        fn no_text_makes_it_panic_and_no_password_is_shown(text in ".*", password in "[a-z]{12}") {
             let _ = text.parse::<StoreUrl>();
             let shown = shown(&format!("postgres://user:{password}@host/{text}"));
-            proptest::prop_assert!(!shown.contains(&format!(":{password}@")));
+            proptest::prop_assert!(!shown.contains(&password), "{}", shown);
         }
     }
 }
