@@ -7,11 +7,13 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use crate::program::free_port;
-use crate::waiting::wait_until;
+use crate::waiting::{LIMIT, wait_until};
 use crate::{TempDir, has_peer, tempdir};
 
 /// How many databases a server has, each empty at first.
@@ -62,6 +64,11 @@ impl Database {
         let settings = settings.iter().map(ToString::to_string).collect();
         let mut database = Self { kind, folder, port: free_port(), settings, child: None };
         database.start_again();
+        if kind == DatabaseKind::Mariadb {
+            // Its new files are whole once it has ended in order: killed before that, it does not start again.
+            database.end();
+            database.start_again();
+        }
         Some(database)
     }
 
@@ -78,9 +85,16 @@ impl Database {
     /// Kills the server with SIGKILL, and all processes that it has started.
     ///
     /// # Panics
-    /// Where it does not end.
+    /// Where they do not end.
     pub fn kill(&mut self) {
-        let Some(mut child) = self.child.take() else { return };
+        let children = self.kill_all();
+        // They hold the port and shared memory until they are gone.
+        wait_until("the server's processes have ended", || children.iter().all(|id| state_of(*id).is_none()));
+    }
+
+    /// Kills without waiting for the processes that the server has started, and returns those.
+    fn kill_all(&mut self) -> Vec<u32> {
+        let Some(mut child) = self.child.take() else { return Vec::new() };
         let children = children_of(child.id());
         let _ = child.kill();
         let _ = child.wait();
@@ -88,8 +102,7 @@ impl Database {
             let id = i32::try_from(*id).ok().and_then(Pid::from_raw);
             let _ = id.map(|id| kill_process(id, Signal::KILL));
         }
-        // They hold the port and shared memory until they are gone.
-        wait_until("the server's processes have ended", || children.iter().all(|id| state_of(*id).is_none()));
+        children
     }
 
     /// Stops the server's processes without ending them: it answers nothing until [`Database::resume`].
@@ -122,8 +135,23 @@ impl Database {
         let mut command = self.command();
         command.args(&self.settings).stdin(Stdio::null()).stderr(log.try_clone().expect("a descriptor")).stdout(log);
         self.child = Some(command.spawn().expect("the server can be started"));
-        let port = self.port;
-        wait_until("the server listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        let begun = Instant::now();
+        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            let has_ended = self.child.as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None)));
+            if has_ended || begun.elapsed() > LIMIT {
+                let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+                panic!("{:?} does not listen:\n{log}", self.kind);
+            }
+            sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Ends the server in order.
+    fn end(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+            let _ = child.wait();
+        }
     }
 
     fn command(&self) -> Command {
@@ -158,13 +186,10 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         // A panic here would hide the one of the test.
-        if !std::thread::panicking() {
-            return self.kill();
-        }
-        if let Some(mut child) = self.child.take() {
-            let _ = kill_process(Pid::from_child(&child), Signal::QUIT);
-            let _ = child.kill();
-            let _ = child.wait();
+        if std::thread::panicking() {
+            self.kill_all();
+        } else {
+            self.kill();
         }
     }
 }
