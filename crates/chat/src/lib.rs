@@ -7,3 +7,4 @@ pub mod name;
 pub mod password;
 pub mod protocol;
 pub mod server;
+pub mod workload;
