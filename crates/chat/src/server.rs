@@ -1,5 +1,6 @@
 //! The directory server: what it is told at its start, and its sockets.
 
+pub mod durable;
 pub(crate) mod hall;
 pub mod keys;
 mod sessions;
@@ -61,6 +62,13 @@ pub enum ChatError {
     Runtime(io::Error),
     #[error("cannot open the store of accounts: {0}; choose another with --store")]
     Store(String),
+    #[error(
+        "the keys of a store that outlives the server must, too; name a folder for them with --keys, for example --keys \
+         chat-keys"
+    )]
+    NoKeys,
+    #[error("a certificate needs its key; give both --certificate and --certificate-key, or neither")]
+    HalfCertificate,
     #[error(transparent)]
     Keys(#[from] KeyError),
     #[error(transparent)]

@@ -77,7 +77,8 @@ impl Connect for ChatWorkload {
         Box::pin(async {
             self.prepared.get_or_try_init(|| self.prepare()).await.map_err(failed)?;
             let population = Arc::clone(&self.population);
-            let client = Client::connect(population.server, &population.mix.security).await.map_err(failed)?;
+            let client =
+                Client::connect(population.server, &population.mix.security).await.map_err(failed)?;
             let number = self.lines.fetch_add(1, Ordering::Relaxed);
             Ok(Box::new(Line::new(population, client, number)) as Box<dyn Connection>)
         })

@@ -97,7 +97,9 @@ impl Line {
                     let is_peer = peer.name == name && peer.contact.key == CALLED;
                     return if is_peer { Ok(()) } else { Err(ClientError::Protocol) };
                 }
-                Push::CallEnded { call: ended, .. } if ended == call => return Err(refused(Blame::Unreachable)),
+                Push::CallEnded { call: ended, .. } if ended == call => {
+                    return Err(refused(Blame::Unreachable));
+                }
                 Push::SessionEnded { .. } => return Err(refused(Blame::NoSession)),
                 _ => {}
             }
@@ -210,10 +212,7 @@ fn exchange(result: &Result<(), ClientError>, reuse: Reuse) -> Exchange {
             Exchange { outcome: Outcome::Refused, reuse: Reuse::Close }
         }
         Err(
-            ClientError::Version(_)
-            | ClientError::Protocol
-            | ClientError::Password(_)
-            | ClientError::Overrun,
+            ClientError::Version(_) | ClientError::Protocol | ClientError::Password(_) | ClientError::Overrun,
         ) => Exchange { outcome: Outcome::Wrong, reuse: Reuse::Close },
     }
 }

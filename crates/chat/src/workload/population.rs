@@ -121,4 +121,3 @@ impl Population {
 pub(super) fn password_of(name: &str) -> String {
     format!("password of {name}")
 }
-
