@@ -63,9 +63,9 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "limits",
-            help: "whether log-ins and registrations of a network are limited; off for a benchmark, whose clients all \
-                   come from one",
-            kind: Kind::Switch,
+            help: "whether log-ins and registrations of a network are limited, on or off; off for a benchmark, whose \
+                   clients all come from one",
+            kind: Kind::Word(check_switch),
             default: Some("on"),
         },
         Parameter {
@@ -150,6 +150,13 @@ fn check_store(word: &str) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("must be a store such as sqlite:accounts.db or memory:, not {word:?}"))
+    }
+}
+
+fn check_switch(word: &str) -> Result<(), String> {
+    match word {
+        "on" | "off" => Ok(()),
+        _ => Err(format!("must be on or off, not {word:?}")),
     }
 }
 
