@@ -1,5 +1,6 @@
 //! The directory server: what it is told at its start, and its sockets.
 
+pub mod durable;
 pub(crate) mod hall;
 pub mod keys;
 mod meeting_point;
@@ -64,6 +65,13 @@ pub enum ChatError {
     Store(String),
     #[error("cannot open the meeting point of the clients, UDP at the address of the server: {0}")]
     MeetingPoint(io::Error),
+    #[error(
+        "the keys of a store that outlives the server must, too; name a folder for them with --keys, for example --keys \
+         chat-keys"
+    )]
+    NoKeys,
+    #[error("a certificate needs its key; give both --certificate and --certificate-key, or neither")]
+    HalfCertificate,
     #[error(transparent)]
     Keys(#[from] KeyError),
     #[error(transparent)]

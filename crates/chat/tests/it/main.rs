@@ -2,6 +2,10 @@
 
 mod abuse;
 mod directory;
+mod durable;
+mod fuzz;
+mod fuzzing;
+mod load;
 mod peers;
 mod requests;
 mod secrets;
