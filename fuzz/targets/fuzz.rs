@@ -1,8 +1,10 @@
-//! One of the bodies of curvecp's `tests/it/fuzzing`, or one of remote's, under libFuzzer; the environment's `FUZZ_TARGET`
-//! names it.
+//! One of the bodies of `tests/it/fuzzing` of curvecp and of the chat, or one of remote's, under libFuzzer; the environment's
+//! `FUZZ_TARGET` names it.
 
 #![no_main]
 
+#[path = "../../crates/chat/tests/it/fuzzing/mod.rs"]
+mod chat;
 #[path = "../../crates/curvecp/tests/it/fuzzing/mod.rs"]
 mod fuzzing;
 #[path = "../../crates/curvecp/tests/it/net/mod.rs"]
@@ -22,5 +24,8 @@ static TARGET: LazyLock<String> =
 libfuzzer_sys::fuzz_target!(|input: &[u8]| match TARGET.as_str() {
     "copy" => remote::run(input),
     "shell" => shell::run(input),
-    target => fuzzing::run(target, input),
+    target => match chat::TARGETS.iter().find(|of_chat| of_chat.name == target) {
+        Some(of_chat) => (of_chat.run)(input),
+        None => fuzzing::run(target, input),
+    },
 });

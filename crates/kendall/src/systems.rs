@@ -9,6 +9,7 @@ pub(crate) static SYSTEMS: &[System] = &[
     kendall_recover::ROW,
     kendall_textsearch::ROW,
     kendall_hold::ROW,
+    kendall_chat::ROW,
     kendall_http::ROW,
 ];
 

@@ -1,7 +1,9 @@
 //! One session from its opening to its end: requests come in and messages go out side by side.
 //!
-//! A client that closes its side ends its session, and its requests in service are withdrawn.
+//! A client that closes its side ends its session, and its requests in service are withdrawn. Where the server has a
+//! certificate, TLS secures the session from its first byte.
 
+use std::future::pending;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -10,10 +12,11 @@ use std::time::Duration;
 
 use kendall_station::Job;
 use prometheus_client::registry::Registry;
-use tokio::io::AsyncReadExt;
-use tokio::net::TcpStream;
-use tokio::net::tcp::{ReadHalf, WriteHalf};
-use tokio::time::{Instant, sleep_until};
+use tokio::io::{self, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, tcp};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use crate::config::Config;
 use crate::floor::Recipient;
@@ -29,6 +32,8 @@ use crate::turn::{Step, Turn};
 
 /// The buffer grows from this.
 const FIRST_READ_BYTES: usize = 256;
+/// At the end of a secured session, for its last record.
+const LAST_WORD: Duration = Duration::from_millis(50);
 
 impl<S: Sessions> System for InSessions<S> {
     type Task = S::Task;
@@ -62,13 +67,71 @@ impl<S: Sessions> System for InSessions<S> {
         shared: Arc<Shared<Self>>,
         stamps: StampLog,
     ) -> Ending {
-        let mut open = Open::new(peer, shared, stamps);
-        let ending = open.serve(&mut stream).await;
-        drop(open);
-        if matches!(ending, Ending::Finished | Ending::Shutdown) {
+        let (ending, stream) = match shared.system.tls.clone() {
+            None => {
+                let (reader, writer) = stream.split();
+                (Open::new(peer, shared, stamps).serve(reader, writer).await, stream)
+            }
+            Some(acceptor) => {
+                let mut secured = match secure(acceptor, stream, &shared).await {
+                    Ok(secured) => secured,
+                    Err(ending) => return ending,
+                };
+                let (reader, writer) = io::split(&mut secured);
+                let ending = Open::new(peer, shared, stamps).serve(reader, writer).await;
+                if is_in_order(ending) {
+                    // So that the client knows that nothing was cut off. One that is gone does not mind.
+                    let _ = timeout(LAST_WORD, secured.shutdown()).await;
+                }
+                (ending, secured.into_inner().0)
+            }
+        };
+        if is_in_order(ending) {
             socket::finish(stream).await;
         }
         ending
+    }
+}
+
+fn is_in_order(ending: Ending) -> bool {
+    matches!(ending, Ending::Finished | Ending::Shutdown)
+}
+
+/// Agrees on keys with a client, as long as it takes its part in time and the server does not shut down.
+async fn secure<S: Sessions>(
+    acceptor: TlsAcceptor,
+    stream: TcpStream,
+    shared: &Shared<InSessions<S>>,
+) -> Result<TlsStream<TcpStream>, Ending> {
+    tokio::select! {
+        biased;
+        secured = timeout(shared.config.patience, acceptor.accept(stream)) => match secured {
+            Ok(Ok(secured)) => Ok(secured),
+            Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => Err(Ending::Incomplete),
+            Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => Err(Ending::Malformed),
+            Ok(Err(_)) => Err(Ending::Reset),
+            Err(_) => Err(Ending::Deadline),
+        },
+        () = shared.closing() => Err(Ending::Shutdown),
+    }
+}
+
+/// The way in of a session.
+trait Incoming: AsyncRead + Unpin + Send + Sync {
+    /// Returns once the connection is known to have failed without anything being read from it.
+    fn gone(&self) -> impl Future<Output = ()> + Send;
+}
+
+impl Incoming for tcp::ReadHalf<'_> {
+    fn gone(&self) -> impl Future<Output = ()> + Send {
+        socket::gone(self.as_ref())
+    }
+}
+
+/// Of a secured connection, only what is written says that it has failed.
+impl Incoming for io::ReadHalf<&mut TlsStream<TcpStream>> {
+    fn gone(&self) -> impl Future<Output = ()> + Send {
+        pending()
     }
 }
 
@@ -134,15 +197,14 @@ impl<S: Sessions> Drop for Open<S> {
 
 impl<S: Sessions> Open<S> {
     fn new(peer: SocketAddr, shared: Arc<Shared<InSessions<S>>>, stamps: StampLog) -> Self {
-        let InSessions { system, rules } = &shared.system;
+        let InSessions { system, rules, .. } = &shared.system;
         let outlet = Outlet::new(Arc::clone(rules));
         let session = Some(system.open(outlet.clone(), peer));
         Self { peer, shared, stamps, outlet, session, claims: Vec::new() }
     }
 
-    async fn serve(&mut self, stream: &mut TcpStream) -> Ending {
+    async fn serve(mut self, reader: impl Incoming, writer: impl AsyncWrite + Unpin + Send) -> Ending {
         let (outlet, patience) = (self.outlet.clone(), self.shared.config.patience);
-        let (reader, writer) = stream.split();
         let mut writing = pin!(write(&outlet, writer, patience));
         let ending = tokio::select! {
             biased;
@@ -159,7 +221,7 @@ impl<S: Sessions> Open<S> {
     }
 
     /// Reads requests and has them served, until the session is to end.
-    async fn listen(&mut self, mut reader: ReadHalf<'_>) -> Ending {
+    async fn listen(&mut self, mut reader: impl Incoming) -> Ending {
         let shared = Arc::clone(&self.shared);
         let (config, limits) = (&shared.config, shared.system.rules.limits);
         let max_bytes = shared.system.system.max_request_bytes();
@@ -199,7 +261,7 @@ impl<S: Sessions> Open<S> {
     async fn take_requests(
         &mut self,
         buffer: &mut Vec<u8>,
-        reader: &ReadHalf<'_>,
+        reader: &impl Incoming,
         max_bytes: usize,
     ) -> Result<(), Ending> {
         let mut used = 0;
@@ -216,7 +278,7 @@ impl<S: Sessions> Open<S> {
             tokio::select! {
                 biased;
                 () = self.outlet.capacity() => {}
-                () = socket::gone(reader.as_ref()) => return Err(Ending::Reset),
+                () = reader.gone() => return Err(Ending::Reset),
             }
         }
         buffer.drain(..used);
@@ -294,11 +356,20 @@ impl Waits {
 }
 
 /// Writes messages until the session is to end.
-async fn write<M: Message>(outlet: &Outlet<M>, mut writer: WriteHalf<'_>, patience: Duration) -> Ending {
+async fn write<M: Message>(
+    outlet: &Outlet<M>,
+    mut writer: impl AsyncWrite + Unpin,
+    patience: Duration,
+) -> Ending {
     loop {
         match outlet.to_write().await {
             ToWrite::Bytes(bytes) => match socket::send(&mut writer, &bytes, patience).await {
-                Ok(()) => outlet.written(),
+                // What is encrypted may still wait for the socket.
+                Ok(()) => match timeout(patience, writer.flush()).await {
+                    Ok(Ok(())) => outlet.written(),
+                    Ok(Err(_)) => return Ending::Reset,
+                    Err(_) => return Ending::Deadline,
+                },
                 Err(ending) => return ending,
             },
             ToWrite::End => return Ending::Finished,

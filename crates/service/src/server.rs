@@ -11,6 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
+use tokio_rustls::rustls::ServerConfig;
 
 use crate::accept;
 use crate::config::Config;
@@ -144,7 +145,21 @@ impl<S: Sessions> Server<InSessions<S>> {
     /// # Errors
     /// As [`bind`](Self::bind).
     pub fn bind_sessions(config: Config, limits: SessionLimits, system: S) -> Result<Self, ServiceError> {
-        Self::bind(config, InSessions::new(limits, system))
+        Self::bind(config, InSessions::new(limits, None, system))
+    }
+
+    /// As [`bind_sessions`](Self::bind_sessions), with TLS by this configuration. A client has the patience of `config` for the
+    /// handshake.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub fn bind_secured_sessions(
+        config: Config,
+        limits: SessionLimits,
+        tls: Arc<ServerConfig>,
+        system: S,
+    ) -> Result<Self, ServiceError> {
+        Self::bind(config, InSessions::new(limits, Some(tls.into()), system))
     }
 }
 

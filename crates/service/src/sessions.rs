@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use kendall_station::Job;
 use prometheus_client::registry::Registry;
+use tokio_rustls::TlsAcceptor;
 
 use crate::handler::Malformed;
 use crate::outlet::{Message, Outlet, Rules, SessionLimits};
@@ -113,15 +114,16 @@ impl<T, M> Heard<T, M> {
 }
 
 /// A system of sessions as a [`Server`](crate::Server) serves it.
-#[derive(Debug)]
 pub struct InSessions<S> {
     pub(crate) system: S,
     pub(crate) rules: Arc<Rules>,
+    /// What secures its connections, if anything.
+    pub(crate) tls: Option<TlsAcceptor>,
 }
 
 impl<S: Sessions> InSessions<S> {
-    pub(crate) fn new(limits: SessionLimits, system: S) -> Self {
+    pub(crate) fn new(limits: SessionLimits, tls: Option<TlsAcceptor>, system: S) -> Self {
         let rules = Rules { limits, queued: Default::default(), refused: Default::default() };
-        Self { system, rules: Arc::new(rules) }
+        Self { system, rules: Arc::new(rules), tls }
     }
 }

@@ -1,4 +1,4 @@
-//! What integration tests share: servers that run while a test does, programs on free ports, a browser, and the rule for peers that are
+//! What integration tests share: servers that run while a test does, programs on free ports, databases, a browser, and the rule for peers that are
 //! not installed.
 //!
 //! For tests only: it panics where a test has to fail. It uses no other crate of the workspace, so every crate's tests may use
@@ -8,6 +8,7 @@ mod again;
 mod alone;
 #[cfg(feature = "browser")]
 pub mod browser;
+mod database;
 mod program;
 mod running;
 mod waiting;
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 pub use again::Again;
 pub use alone::alone;
+pub use database::{Database, DatabaseKind, SPACES};
 pub use program::{Program, free_port};
 pub use running::Running;
 use rustix::net::sockopt::set_socket_linger;

@@ -20,6 +20,7 @@ use kendall_service::{
 };
 use kendall_station::Job;
 use kendall_testbed::Running;
+use tokio_rustls::rustls::ServerConfig;
 
 use crate::lines::run;
 
@@ -126,4 +127,14 @@ impl Sessions for Club {
 pub(crate) fn serve(config: Config, limits: SessionLimits) -> (Running, Arc<Book>) {
     let book = Arc::new(Book::default());
     (run(Server::bind_sessions(config, limits, Club(Arc::clone(&book))).unwrap()), book)
+}
+
+pub(crate) fn serve_secured(
+    config: Config,
+    limits: SessionLimits,
+    tls: Arc<ServerConfig>,
+) -> (Running, Arc<Book>) {
+    let book = Arc::new(Book::default());
+    let server = Server::bind_secured_sessions(config, limits, tls, Club(Arc::clone(&book)));
+    (run(server.unwrap()), book)
 }

@@ -5,6 +5,7 @@ mod club;
 mod descriptors;
 mod lines;
 mod runtime;
+mod secured;
 mod sessions;
 mod sharing;
 mod stores;

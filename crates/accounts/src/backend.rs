@@ -1,0 +1,112 @@
+//! What a kind of store implements: a way to connect, and five calls on a connection.
+
+use std::error::Error;
+use std::future::Future;
+
+use crate::account::{Account, Inserted};
+use crate::error::StoreError;
+
+/// Why a call on a connection failed, which decides what the caller is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The store answered with an error and stored nothing; the connection works.
+    Refused(String),
+    /// The store undid the transaction because of another one; the same call can succeed.
+    Conflict(String),
+    /// The connection no longer works. What was under way may have been stored.
+    Lost(String),
+}
+
+/// What became of each account of a batch, in the batch's order.
+pub(crate) type Rows = Vec<Result<Inserted, Failure>>;
+
+/// Whether a connection writes or only reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// It reads and writes.
+    Write,
+    /// It only reads.
+    Read,
+}
+
+/// Where the tasks of a kind of store run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Runs {
+    /// In the caller's runtime: its calls wait for sockets.
+    InRuntime,
+    /// Each on a thread of its own: its calls block.
+    OnThreads,
+}
+
+/// A kind of store, and how to reach it.
+pub(crate) trait Store: Clone + Send + Sync + 'static {
+    /// A connection to it.
+    type Connection: Connection;
+
+    /// Where its tasks run.
+    const RUNS: Runs;
+
+    /// The most connections that can write at the same time.
+    const MOST_WRITERS: usize;
+
+    /// Creates or migrates the schema, and checks that what the store acknowledges is durable.
+    fn prepare(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Opens a connection.
+    fn connect(&self, access: Access) -> impl Future<Output = Result<Self::Connection, Failure>> + Send;
+}
+
+/// An open connection.
+pub(crate) trait Connection: Send + 'static {
+    /// Checks that the connection still works.
+    fn ping(&mut self) -> impl Future<Output = Result<(), Failure>> + Send;
+
+    /// Writes those accounts whose names are free, and returns when they are durable. The names are distinct and in
+    /// ascending order, so that two connections that insert the same names cannot wait for each other in a circle.
+    fn insert_many(&mut self, accounts: &[Account]) -> impl Future<Output = Result<Rows, Failure>> + Send;
+
+    /// Reads the credentials of names, in their order.
+    fn find_many(
+        &mut self,
+        names: &[String],
+    ) -> impl Future<Output = Result<Vec<Option<Vec<u8>>>, Failure>> + Send;
+
+    /// Replaces a credential if it is `old`.
+    fn replace(
+        &mut self,
+        name: &str,
+        old: &[u8],
+        new: &[u8],
+    ) -> impl Future<Output = Result<bool, Failure>> + Send;
+
+    /// Removes an account if its credential is `old`.
+    fn remove(&mut self, name: &str, old: &[u8]) -> impl Future<Output = Result<bool, Failure>> + Send;
+
+    /// Counts the accounts.
+    fn count(&mut self) -> impl Future<Output = Result<u64, Failure>> + Send;
+
+    /// Ends the connection in order.
+    fn close(self) -> impl Future<Output = Result<(), Failure>> + Send;
+}
+
+/// What a failure says.
+pub(crate) fn failure_text(failure: Failure) -> String {
+    match failure {
+        Failure::Refused(reason) | Failure::Conflict(reason) | Failure::Lost(reason) => reason,
+    }
+}
+
+/// An error with its causes, which drivers keep out of their own text.
+pub(crate) fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        if !text.contains(&next) {
+            text.push_str(": ");
+            text.push_str(&next);
+        }
+        cause = error.source();
+    }
+    text
+}

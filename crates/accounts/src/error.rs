@@ -1,0 +1,113 @@
+//! What can go wrong, worded for users. Every variant says whether an account may have been stored.
+
+use thiserror::Error;
+
+/// Why a call to a store failed. Only [`StoreError::Unknown`] leaves open whether something was stored.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum StoreError {
+    /// Text that names no store.
+    #[error(
+        "cannot read the store {given:?}: {problem}; write sqlite:PATH, postgres://USER@HOST/DATABASE, mysql://USER@HOST/DATABASE or redis://HOST/NUMBER"
+    )]
+    Url {
+        /// The text, without its password.
+        given: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The program was built without the driver of this store.
+    #[error(
+        "{store}: this program was built without {driver}; build it with the feature {driver:?} of kendall-accounts"
+    )]
+    DriverMissing {
+        /// The store, without its password.
+        store: String,
+        /// The feature that brings the driver.
+        driver: &'static str,
+    },
+    /// A setting outside its range.
+    #[error("{setting} is {value}, and it must be {range}")]
+    Setting {
+        /// The setting's name.
+        setting: &'static str,
+        /// Its value.
+        value: usize,
+        /// What is allowed.
+        range: &'static str,
+    },
+    /// The store could not be opened.
+    #[error("cannot open the store {store}: {reason}")]
+    Open {
+        /// The store, without its password.
+        store: String,
+        /// What the driver or the operating system reported.
+        reason: String,
+    },
+    /// The store would lose accounts in a crash.
+    #[error(
+        "the store {store} is not durable: its setting {setting} is {found:?}; set it to {wanted:?}, or accept the loss of accounts with Durability::AsConfigured"
+    )]
+    NotDurable {
+        /// The store, without its password.
+        store: String,
+        /// The database's setting.
+        setting: &'static str,
+        /// Its value.
+        found: String,
+        /// The value that is durable.
+        wanted: &'static str,
+    },
+    /// A newer program has changed the schema.
+    #[error(
+        "the store {store} has a schema of version {found}, and this program knows versions up to {known}; use a newer program"
+    )]
+    NewerSchema {
+        /// The store, without its password.
+        store: String,
+        /// The version in the store.
+        found: u32,
+        /// The newest version that this program knows.
+        known: u32,
+    },
+    /// A name or a credential outside the bounds. Nothing was stored.
+    #[error("{problem}")]
+    Invalid {
+        /// What is wrong.
+        problem: String,
+    },
+    /// The queue is full. Nothing was stored.
+    #[error("the store is busy: {queued} calls wait already; try again later")]
+    Busy {
+        /// The queue's capacity.
+        queued: usize,
+    },
+    /// There is no connection to the store. Nothing was stored.
+    #[error("the store {store} cannot be reached, and nothing was stored: {reason}; try again later")]
+    Unavailable {
+        /// The store, without its password.
+        store: String,
+        /// What the driver or the operating system reported.
+        reason: String,
+    },
+    /// The connection was lost, or the store did not answer in time, while the call was under way.
+    #[error(
+        "the store {store} did not answer, and whether it was stored is unknown: {reason}; look the name up to find out"
+    )]
+    Unknown {
+        /// The store, without its password.
+        store: String,
+        /// What the driver or the operating system reported.
+        reason: String,
+    },
+    /// The store answered with an error. Nothing was stored.
+    #[error("the store {store} refused the call, and nothing was stored: {reason}")]
+    Refused {
+        /// The store, without its password.
+        store: String,
+        /// What the store reported.
+        reason: String,
+    },
+    /// The handle was closed before. Nothing was stored.
+    #[error("the store is closed, and nothing was stored")]
+    Closed,
+}

@@ -1,0 +1,84 @@
+//! Moving the write-ahead log into the file, on a thread and a connection of its own.
+//!
+//! A checkpoint flushes log and file; done by the writer, it makes one insert in a thousand wait for both. Done beside it, a
+//! writer that never pauses keeps adding to the log, which can begin anew only when all of it has been moved. So the log's
+//! length has a bound, above which the writer itself moves the rest.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use rusqlite::Connection as Database;
+
+use super::{file, lost};
+use crate::backend::Failure;
+
+/// After this many changed rows the log is moved. A row changes one page of 4 KiB or two.
+const ROWS: usize = 4096;
+
+/// The length of the log above which the writer waits until it is empty, in pages of 4 KiB: 256 MiB.
+const MOST_PAGES: i64 = 65_536;
+
+/// The thread that moves the log.
+#[derive(Debug)]
+pub(super) struct Checkpointer {
+    rows: usize,
+    request: Option<SyncSender<()>>,
+    log_is_long: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Checkpointer {
+    pub(super) fn start(path: &Path) -> Result<Self, Failure> {
+        let database = file::connect(path).map_err(lost)?;
+        // One request that waits stands for any number.
+        let (request, requests) = sync_channel(1);
+        let log_is_long = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&log_is_long);
+        let thread = thread::Builder::new()
+            .name("checkpoint".to_owned())
+            .spawn(move || serve(&database, &requests, &flag))
+            .map_err(|error| Failure::Lost(error.to_string()))?;
+        Ok(Self { rows: 0, request: Some(request), log_is_long, thread: Some(thread) })
+    }
+
+    /// Notes changed rows, after their commit.
+    pub(super) fn wrote(&mut self, rows: usize, writer: &Database) {
+        self.rows += rows;
+        if self.rows < ROWS {
+            return;
+        }
+        self.rows = 0;
+        if self.log_is_long.swap(false, Ordering::AcqRel) {
+            // If a reader holds it up, the next round tries again.
+            let _ = checkpoint(writer, "PRAGMA wal_checkpoint(RESTART)");
+        } else if let Some(request) = &self.request {
+            let _ = request.try_send(());
+        }
+    }
+}
+
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
+        self.request = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Moves the log whenever that is requested, until the writer ends.
+fn serve(database: &Database, requests: &Receiver<()>, log_is_long: &AtomicBool) {
+    while requests.recv().is_ok() {
+        if checkpoint(database, "PRAGMA wal_checkpoint(PASSIVE)").is_ok_and(|pages| pages > MOST_PAGES) {
+            log_is_long.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// Runs a checkpoint; returns the length of the log in pages.
+fn checkpoint(database: &Database, pragma: &str) -> rusqlite::Result<i64> {
+    database.query_row(pragma, [], |row| row.get(1))
+}

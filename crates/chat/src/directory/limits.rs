@@ -1,0 +1,101 @@
+//! The bounds of the directory, and how long things last.
+
+use std::time::Duration;
+
+/// The bounds of the directory, and how long things last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Sessions in all. When there are as many, sessions without a connection give way, and then log-ins fail.
+    pub sessions: usize,
+    /// Sessions of one account. The oldest gives way.
+    pub sessions_of_account: usize,
+    /// How long a session lasts without a request.
+    pub lease: Duration,
+    /// How long a session lasts without a connection.
+    pub linger: Duration,
+    /// How old a session may become.
+    pub max_age: Duration,
+    /// Log-ins that wait for their proof. When there are as many, the one that has waited longest fails.
+    pub log_ins: usize,
+    /// How long a log-in may wait for its proof.
+    pub log_in: Duration,
+    /// How long a proof of the password allows changes of the account.
+    pub proof: Duration,
+    /// Users that a session may watch.
+    pub watches: usize,
+    /// Calls that a session may have begun, or that may ring at it.
+    pub calls: usize,
+    /// How long a call rings.
+    pub ring: Duration,
+    /// Accepted calls whose sides are about to meet. When there are as many, accepting fails.
+    pub meetings: usize,
+    /// How long the sides of an accepted call learn where the other one was seen.
+    pub meeting: Duration,
+    /// How attempts are limited; `None` for benchmarks.
+    pub attempts: Option<AttemptLimits>,
+}
+
+/// How attempts are limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttemptLimits {
+    /// Log-ins to one account from one network.
+    pub pair: BackOff,
+    /// Log-ins from one network.
+    pub network: BackOff,
+    /// Registrations from one network.
+    pub registrations: BackOff,
+    /// Counts that are kept. When there are as many, the one that would be forgotten first gives way.
+    pub counts: usize,
+}
+
+/// A limit with exponential back-off: a count that leaks, and above a number of free attempts a wait that doubles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackOff {
+    /// Attempts without a wait.
+    pub free: u32,
+    /// The time in which the count falls by one.
+    pub leak: Duration,
+    /// The first wait; each further attempt doubles it.
+    pub first: Duration,
+    /// The longest wait.
+    pub longest: Duration,
+}
+
+impl Default for Limits {
+    /// 100,000 sessions, 8 of an account, leased for a minute, 10 s without a connection, 12 hours in all; 10,000 log-ins that
+    /// wait 30 s at most; 5 minutes for changes of the account; 256 watches, 4 calls, which ring 30 s;
+    /// 10,000 meetings, which take 30 s.
+    fn default() -> Self {
+        Self {
+            sessions: 100_000,
+            sessions_of_account: 8,
+            lease: Duration::from_secs(60),
+            linger: Duration::from_secs(10),
+            max_age: Duration::from_secs(12 * 3600),
+            log_ins: 10_000,
+            log_in: Duration::from_secs(30),
+            proof: Duration::from_secs(300),
+            watches: 256,
+            calls: 4,
+            ring: Duration::from_secs(30),
+            meetings: 10_000,
+            meeting: Duration::from_secs(30),
+            attempts: Some(AttemptLimits::default()),
+        }
+    }
+}
+
+impl Default for AttemptLimits {
+    /// To one account from one network 5 attempts, then waits of 1 s to 15 minutes, one forgotten every 5 minutes. From one
+    /// network 100 attempts, waits of up to a minute, one forgotten every second. 20 registrations from one network, one
+    /// forgotten every 10 s. 65,536 counts.
+    fn default() -> Self {
+        let second = Duration::from_secs(1);
+        Self {
+            pair: BackOff { free: 5, leak: 300 * second, first: second, longest: 900 * second },
+            network: BackOff { free: 100, leak: second, first: second, longest: 60 * second },
+            registrations: BackOff { free: 20, leak: 10 * second, first: second, longest: 300 * second },
+            counts: 65_536,
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The server's side of OPAQUE.
+//!
+//! A registration is evaluated under a random number of its own, which the record keeps. With the name in its place, as RFC
+//! 9807 leaves open, registrations could be begun under any name to evaluate guesses for its account. For a name without an
+//! account, a log-in is evaluated under a number derived from the name and a secret, and with the record of an account that no
+//! password enters: its answer looks and takes the same as that for an account.
+
+use std::fmt;
+
+use opaque_ke::{
+    CredentialFinalization, CredentialRequest, Identifiers, RegistrationRequest, ServerLogin,
+    ServerLoginParameters, ServerRegistration, ServerSetup,
+};
+use rand_core_of_opaque::{OsRng, RngCore};
+use sha2::{Digest, Sha256};
+
+use super::array::fixed;
+use super::client::Registration;
+use super::record::{CREDENTIAL_BYTES, Record};
+use super::{CONTEXT, LOG_IN_1, LOG_IN_2, LOG_IN_3, PasswordError, REGISTER_1, REGISTER_2, Stretch, Suite};
+use crate::name::{Name, NameKey};
+
+/// What the server's key begins with in its file.
+const KEY_MAGIC: &[u8; 16] = b"kendall chat k1\n";
+const SECRET_BYTES: usize = 32;
+
+/// The server's keys. As precious as the key of a certificate: without them no account can be entered, and with them and the
+/// records, passwords can be guessed.
+pub struct Passwords {
+    setup: ServerSetup<Suite>,
+    /// Of the numbers for names without an account.
+    secret: [u8; SECRET_BYTES],
+    /// The account that no password enters.
+    decoy: Record,
+}
+
+/// A log-in that waits for the client's proof.
+#[derive(Clone)]
+pub struct HalfLogIn(ServerLogin<Suite>);
+
+/// The bytes are not a key of this server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAKey;
+
+impl Passwords {
+    /// A server with new keys.
+    pub fn new() -> Self {
+        let mut secret = [0; SECRET_BYTES];
+        OsRng.fill_bytes(&mut secret);
+        Self::with(ServerSetup::new(&mut OsRng), secret)
+    }
+
+    fn with(setup: ServerSetup<Suite>, secret: [u8; SECRET_BYTES]) -> Self {
+        let mut password = [0; SECRET_BYTES];
+        OsRng.fill_bytes(&mut password);
+        let (client, first) = Registration::start(&format!("{password:?}"));
+        let credential = Self::draw_credential();
+        let third =
+            evaluate(&setup, &credential, &first).and_then(|second| client.finish(&second, Stretch::Off));
+        let name = Name::new("decoy").expect("it is a valid name");
+        let decoy = third.and_then(|third| Record::new(credential, &name, &third));
+        Self { setup, secret, decoy: decoy.expect("both sides are ours") }
+    }
+
+    /// The keys as their file has them.
+    pub fn encode(&self) -> Vec<u8> {
+        [&KEY_MAGIC[..], &self.secret, &self.setup.serialize()].concat()
+    }
+
+    /// Reads the keys of a file.
+    ///
+    /// # Errors
+    /// Fails on bytes that [`encode`](Self::encode) did not write.
+    pub fn decode(bytes: &[u8]) -> Result<Self, NotAKey> {
+        let rest = bytes.strip_prefix(KEY_MAGIC).ok_or(NotAKey)?;
+        let (&secret, setup) = rest.split_first_chunk().ok_or(NotAKey)?;
+        let setup = ServerSetup::deserialize(setup).map_err(|_| NotAKey)?;
+        Ok(Self::with(setup, secret))
+    }
+
+    /// The record of the account that no password enters, as a store would have it.
+    pub fn decoy(&self) -> Vec<u8> {
+        self.decoy.encode()
+    }
+
+    /// A number for a registration.
+    pub fn draw_credential() -> [u8; CREDENTIAL_BYTES] {
+        let mut credential = [0; CREDENTIAL_BYTES];
+        OsRng.fill_bytes(&mut credential);
+        credential
+    }
+
+    /// The second message of a registration.
+    ///
+    /// # Errors
+    /// Fails on bytes that are not its first message.
+    pub fn register(
+        &self,
+        credential: &[u8; CREDENTIAL_BYTES],
+        first: &[u8; REGISTER_1],
+    ) -> Result<[u8; REGISTER_2], PasswordError> {
+        evaluate(&self.setup, credential, first)
+    }
+
+    /// The second message of a log-in, whether there is an account of this name or not.
+    ///
+    /// # Errors
+    /// Fails on bytes that are not its first message.
+    pub fn log_in(
+        &self,
+        key: &NameKey,
+        record: Option<&Record>,
+        first: &[u8; LOG_IN_1],
+    ) -> Result<(HalfLogIn, Box<[u8; LOG_IN_2]>), PasswordError> {
+        // Hashed in either case, so that both take the same.
+        let hidden: [u8; 32] =
+            Sha256::new().chain_update(self.secret).chain_update(key.as_str()).finalize().into();
+        let hidden = *hidden.first_chunk().expect("it is shorter");
+        let (record, credential) =
+            record.map_or((&self.decoy, &hidden), |record| (record, record.credential()));
+        let request = CredentialRequest::deserialize(first).map_err(|_| PasswordError::InvalidMessage)?;
+        let start = ServerLogin::start(
+            &mut OsRng,
+            &self.setup,
+            Some(record.opaque()?),
+            request,
+            credential,
+            parameters(),
+        )
+        .map_err(|_| PasswordError::InvalidMessage)?;
+        Ok((HalfLogIn(start.state), Box::new(fixed(&start.message.serialize()))))
+    }
+}
+
+/// Whether the client has proved that it has the password.
+///
+/// # Errors
+/// Fails where it has not.
+pub fn finish_log_in(half: &HalfLogIn, third: &[u8; LOG_IN_3]) -> Result<(), PasswordError> {
+    let third = CredentialFinalization::deserialize(third).map_err(|_| PasswordError::WrongNameOrPassword)?;
+    let finished = half.0.clone().finish(third, parameters());
+    finished.map(drop).map_err(|_| PasswordError::WrongNameOrPassword)
+}
+
+fn parameters() -> ServerLoginParameters<'static, 'static> {
+    ServerLoginParameters { context: Some(CONTEXT), identifiers: Identifiers::default() }
+}
+
+fn evaluate(
+    setup: &ServerSetup<Suite>,
+    credential: &[u8; CREDENTIAL_BYTES],
+    first: &[u8; REGISTER_1],
+) -> Result<[u8; REGISTER_2], PasswordError> {
+    let request = RegistrationRequest::deserialize(first).map_err(|_| PasswordError::InvalidMessage)?;
+    let start =
+        ServerRegistration::start(setup, request, credential).map_err(|_| PasswordError::InvalidMessage)?;
+    Ok(fixed(&start.message.serialize()))
+}
+
+impl Default for Passwords {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Passwords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Passwords(…)")
+    }
+}
+
+impl fmt::Debug for HalfLogIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HalfLogIn(…)")
+    }
+}

@@ -1,0 +1,273 @@
+//! The directory server as a row of the table of systems.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kendall_linkmodel::Transport;
+use kendall_load::Reuse;
+use kendall_service::Config;
+use kendall_station::{Discipline, Servers};
+use kendall_system::{Home, Kind, LoadResult, Parameter, Serving, Settings, Subcommands, System};
+
+use crate::client::security::{Security, read_fingerprint, show_fingerprint};
+use crate::directory::Limits;
+use crate::password::Stretch;
+use crate::password::server::Passwords;
+use crate::server::durable::Durable;
+use crate::server::keys::{self, Identity};
+use crate::server::store::{Memory, Store};
+use crate::server::{ChatError, Options, bind};
+use crate::workload::{ChatWorkload, Mix, Operation};
+
+/// The row of this system.
+pub const ROW: System = System {
+    name: "chat",
+    about: "keeps the accounts of a chat, knows who is there, and lets two users meet",
+    default_port: 5011,
+    home: Home::Here,
+    server: &[
+        Parameter {
+            name: "store",
+            help: "where accounts are kept: sqlite:PATH, postgres://USER@HOST/DATABASE, mysql://USER@HOST/DATABASE, \
+                   redis://HOST/NUMBER, or memory: until the server ends",
+            kind: Kind::Word(check_store),
+            default: Some("memory:"),
+        },
+        Parameter {
+            name: "keys",
+            help: "folder of the server's keys, which are made there at the first start; needed for every store but \
+                   memory:, and to be backed up with it",
+            kind: Kind::File,
+            default: None,
+        },
+        Parameter {
+            name: "tls",
+            help: "whether TLS 1.3 secures connections; without it, the server listens on the loopback only",
+            kind: Kind::Switch,
+            default: Some("off"),
+        },
+        Parameter {
+            name: "certificate",
+            help: "PEM file of the certificate for --tls; if left out, the server makes its own and prints its \
+                   fingerprint, which clients pin",
+            kind: Kind::File,
+            default: None,
+        },
+        Parameter {
+            name: "certificate-key",
+            help: "PEM file of the key of --certificate",
+            kind: Kind::File,
+            default: None,
+        },
+        Parameter {
+            name: "limits",
+            help: "whether log-ins and registrations of a network are limited, on or off; off for a benchmark, whose \
+                   clients all come from one",
+            kind: Kind::Word(check_switch),
+            default: Some("on"),
+        },
+        Parameter {
+            name: "workers",
+            help: "requests that compute with keys or wait for the store at a time; they wait most of the time, so there \
+                   may be more than cores",
+            kind: Kind::Whole { least: 1, most: 1024 },
+            default: Some("64"),
+        },
+        Parameter {
+            name: "connections",
+            help: "connections that may be open at a time; more are closed at once",
+            kind: Kind::Whole { least: 1, most: 1_000_000 },
+            default: Some("16384"),
+        },
+    ],
+    workload: &[
+        Parameter {
+            name: "register",
+            help: "weight of registrations, each of a new name, among the operations",
+            kind: WEIGHT,
+            default: Some("1"),
+        },
+        Parameter { name: "log-in", help: "weight of log-ins", kind: WEIGHT, default: Some("0") },
+        Parameter {
+            name: "who",
+            help: "weight of questions who is there, in a session",
+            kind: WEIGHT,
+            default: Some("0"),
+        },
+        Parameter {
+            name: "call",
+            help: "weight of calls, from the call to the address of a peer that accepts at once",
+            kind: WEIGHT,
+            default: Some("0"),
+        },
+        Parameter {
+            name: "accounts",
+            help: "accounts that log-ins are to; the workload registers them before its first connection",
+            kind: Kind::Whole { least: 1, most: 1_000_000 },
+            default: Some("100"),
+        },
+        Parameter {
+            name: "connect",
+            help: "whether a connection carries many operations, or one as in the published study: kept or per-request",
+            kind: Kind::Word(check_connect),
+            default: Some("kept"),
+        },
+        Parameter {
+            name: "client-stretch",
+            help: "how clients stretch passwords: argon2id, which costs the generator 10 ms of a core each time, or off; \
+                   the server's work is the same",
+            kind: Kind::Word(check_stretch),
+            default: Some("off"),
+        },
+        Parameter {
+            name: "fingerprint",
+            help: "SHA-256 of the server's certificate, for a server with --tls on",
+            kind: Kind::Word(check_fingerprint),
+            default: None,
+        },
+    ],
+    station: |server| {
+        let workers = u32::try_from(whole(server, "workers")).ok().and_then(Servers::new);
+        (workers.expect("between 1 and 1024 workers"), Discipline::Fifo)
+    },
+    transport: |_| Transport::TCP,
+    load,
+    serve,
+    subcommands: Subcommands::NONE,
+};
+
+const WEIGHT: Kind = Kind::Number { least: 0.0, most: 1e6 };
+/// The store that ends with the server.
+const IN_MEMORY: &str = "memory:";
+/// The threads that the store's futures run on.
+const STORE_THREADS: usize = 1;
+
+fn check_store(word: &str) -> Result<(), String> {
+    let known = [IN_MEMORY, "sqlite:", "postgres://", "postgresql://", "mysql://", "mariadb://", "redis://"];
+    if known.iter().any(|scheme| word.starts_with(scheme)) {
+        Ok(())
+    } else {
+        Err(format!("must be a store such as sqlite:accounts.db or memory:, not {word:?}"))
+    }
+}
+
+fn check_switch(word: &str) -> Result<(), String> {
+    match word {
+        "on" | "off" => Ok(()),
+        _ => Err(format!("must be on or off, not {word:?}")),
+    }
+}
+
+fn check_connect(word: &str) -> Result<(), String> {
+    reuse(word).map(drop)
+}
+
+fn check_stretch(word: &str) -> Result<(), String> {
+    stretch(word).map(drop)
+}
+
+fn check_fingerprint(word: &str) -> Result<(), String> {
+    read_fingerprint(word).map(drop)
+}
+
+fn reuse(word: &str) -> Result<Reuse, String> {
+    match word {
+        "kept" => Ok(Reuse::Keep),
+        "per-request" => Ok(Reuse::Close),
+        _ => Err(format!("must be kept or per-request, not {word:?}")),
+    }
+}
+
+fn stretch(word: &str) -> Result<Stretch, String> {
+    match word {
+        "argon2id" => Ok(Stretch::Argon2id),
+        "off" => Ok(Stretch::Off),
+        _ => Err(format!("must be argon2id or off, not {word:?}")),
+    }
+}
+
+fn whole(settings: &Settings, name: &str) -> u64 {
+    settings.whole(name).expect("it has a default")
+}
+
+fn load(address: SocketAddr, workload: &Settings, seed: u64) -> LoadResult {
+    let weights =
+        Operation::ALL.map(|operation| workload.number(operation.name()).expect("it has a default"));
+    if weights.iter().sum::<f64>() <= 0.0 {
+        return Err("register, log-in, who and call all have the weight 0; give one a weight".to_owned());
+    }
+    let reuse = reuse(workload.word("connect").expect("it has a default"))?;
+    for (operation, weight) in Operation::ALL.into_iter().zip(weights) {
+        if reuse == Reuse::Close && operation.needs_session() && weight > 0.0 {
+            let name = operation.name();
+            return Err(format!(
+                "{name} needs a session, which a connection per request ends; set connect=kept"
+            ));
+        }
+    }
+    let security = match workload.word("fingerprint") {
+        Some(fingerprint) => Security::pinned(read_fingerprint(fingerprint)?),
+        None => Security::Plain,
+    };
+    let mix = Mix {
+        weights,
+        accounts: u32::try_from(whole(workload, "accounts")).expect("at most a million"),
+        reuse,
+        stretch: stretch(workload.word("client-stretch").expect("it has a default"))?,
+        security,
+    };
+    Ok(Box::new(ChatWorkload::new(address, seed, mix)))
+}
+
+fn serve(server: &Settings, serving: Serving) -> Result<(), String> {
+    run(server, serving).map_err(|error| error.to_string())
+}
+
+fn run(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -> Result<(), ChatError> {
+    let usual = Config::new(listen);
+    let service = Config {
+        workers: NonZeroUsize::new(whole(server, "workers") as usize).unwrap_or(usual.workers),
+        max_connections: whole(server, "connections") as usize,
+        metrics,
+        stamps,
+        ..usual
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(STORE_THREADS)
+        .thread_name("store")
+        .enable_all()
+        .build()
+        .map_err(ChatError::Runtime)?;
+    let url = server.word("store").expect("it has a default");
+    let keys = server.word("keys").map(PathBuf::from);
+    let (store, passwords): (Arc<dyn Store>, Passwords) = if url == IN_MEMORY {
+        (Arc::new(Memory::default()), Passwords::new())
+    } else {
+        let folder = keys.as_deref().ok_or(ChatError::NoKeys)?;
+        let opened = runtime.block_on(Durable::open(url));
+        let store = opened.map_err(|error| ChatError::Store(error.to_string()))?;
+        let accounts =
+            runtime.block_on(store.count()).map_err(|error| ChatError::Store(error.to_string()))?;
+        (Arc::new(store), keys::passwords(folder, accounts)?)
+    };
+    let identity = if server.is_on("tls") { Some(identity(server, keys.as_deref())?) } else { None };
+    if let Some(identity) = &identity {
+        tracing::warn!("clients pin this server by fingerprint={}", show_fingerprint(&identity.fingerprint));
+    }
+    let limits = Limits::default();
+    let attempts = limits.attempts.filter(|_| server.is_on("limits"));
+    let limits = Limits { attempts, ..limits };
+    let options = Options { service, limits, store, runtime, passwords, identity };
+    bind(options)?.run_until_signalled(ready)?;
+    Ok(())
+}
+
+fn identity(server: &Settings, keys: Option<&Path>) -> Result<Identity, ChatError> {
+    Ok(match (server.word("certificate"), server.word("certificate-key")) {
+        (Some(certificate), Some(key)) => keys::identity_of(Path::new(certificate), Path::new(key))?,
+        (None, None) => keys::own_identity(keys)?,
+        (Some(_), None) | (None, Some(_)) => return Err(ChatError::HalfCertificate),
+    })
+}

@@ -1,0 +1,239 @@
+//! The connections of the directory server, as the runtime sees them.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use kendall_service::{Heard, Hearing, Malformed, Outlet, Sessions, Step, Turn};
+use kendall_station::Job;
+use kendall_talk::relay::RelayHandle;
+use rand_core_of_opaque::{OsRng, RngCore};
+
+use super::hall::Hall;
+use super::wire::Wire;
+use super::work::{Exchange, Office, SharedExchange, Work};
+use crate::directory::{ConnectionId, Introduction, Refusal};
+use crate::name::Name;
+use crate::password::LOG_IN_3;
+use crate::password::server::finish_log_in;
+use crate::protocol::{
+    Answer, Blame, Contact, Fault, Frame, GREETING_BYTES, REQUEST_BYTES, Request, Said, Secret, VERSION,
+    decode_greeting, decode_request,
+};
+
+/// The directory server without its sockets.
+pub struct Chat {
+    office: Office,
+    relay: RelayHandle,
+    clock: Option<JoinHandle<()>>,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Line {
+    id: ConnectionId,
+    outlet: Outlet<Wire>,
+    greeting: Greeting,
+    exchange: SharedExchange,
+}
+
+/// How far a connection's greeting is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Greeting {
+    Awaited,
+    Exchanged,
+    /// The client speaks another version, and the connection is about to end.
+    Unknown,
+}
+
+/// A request at a worker.
+#[derive(Debug)]
+pub struct Task {
+    connection: ConnectionId,
+    exchange: SharedExchange,
+    number: u32,
+    work: Work,
+}
+
+/// What a request comes to at first sight.
+enum Sight {
+    Known(Result<Answer, Refusal>),
+    Work(Work),
+}
+
+impl Chat {
+    /// A server with its clock.
+    pub(crate) fn new(office: Office, relay: RelayHandle) -> Self {
+        let hall = Arc::clone(&office.hall);
+        let clock = thread::Builder::new().name("directory-clock".to_owned()).spawn(move || hall.run_clock());
+        if let Err(error) = &clock {
+            tracing::error!(%error, "no thread for the clock: sessions end only when another client makes a request");
+        }
+        Self { office, relay, clock: clock.ok() }
+    }
+
+    fn hall(&self) -> &Hall {
+        &self.office.hall
+    }
+
+    fn see(&self, line: &Line, request: Request) -> Sight {
+        self.begin(line, request).unwrap_or_else(|refusal| Sight::Known(Err(refusal)))
+    }
+
+    /// Begins a request, or does it if it needs no worker.
+    fn begin(&self, line: &Line, request: Request) -> Result<Sight, Refusal> {
+        let connection = line.id;
+        let work = match request {
+            Request::RegisterStart { name, message } => {
+                let name = Name::new(&name).map_err(|_| Blame::InvalidName)?;
+                self.hall().with(|directory, now| directory.begin_registration(now, connection))?;
+                Work::RegisterStart { name, message }
+            }
+            Request::RegisterFinish { record } => match line.exchange.take() {
+                Exchange::Registration { name, credential } => {
+                    Work::RegisterFinish { name, credential, record }
+                }
+                _ => return Err(Blame::OutOfOrder.into()),
+            },
+            Request::LogInStart { name, message } => {
+                let name = Name::new(&name).map_err(|_| Blame::InvalidName)?;
+                self.hall().with(|directory, now| directory.begin_log_in(now, connection, name.key()))?;
+                Work::LogInStart { name, message }
+            }
+            Request::LogInFinish { message } => return Ok(Sight::Known(self.enter(line, &message))),
+            Request::ChangePasswordStart { message } => {
+                self.hall().with(|directory, now| directory.to_change(now, connection))?;
+                Work::ChangeStart { message }
+            }
+            Request::ChangePasswordFinish { record } => match line.exchange.take() {
+                Exchange::Change { credential } => Work::ChangeFinish { credential, record },
+                _ => return Err(Blame::OutOfOrder.into()),
+            },
+            Request::DeleteAccount => Work::Delete,
+            Request::Accept { call, contact } => {
+                return Ok(Sight::Known(self.accept(connection, call, contact)));
+            }
+            request => {
+                let done = self.hall().with(|directory, now| directory.perform(now, connection, request));
+                return Ok(Sight::Known(done));
+            }
+        };
+        Ok(Sight::Work(work))
+    }
+
+    /// Takes a call, and makes a pair at the relay for its sides.
+    fn accept(&self, connection: ConnectionId, call: u64, contact: Contact) -> Result<Answer, Refusal> {
+        let tokens = [(); 2].map(|()| draw());
+        let pair = self.relay.open(tokens).map_err(|_| Blame::Busy)?;
+        let introduction = Introduction { pair, tokens };
+        let accepted =
+            self.hall().with(|directory, now| directory.accept(now, connection, call, contact, introduction));
+        if accepted.is_err() {
+            self.relay.close(pair);
+        }
+        accepted
+    }
+
+    /// Checks the proof of a log-in. It takes a microsecond.
+    fn enter(&self, line: &Line, third: &[u8; LOG_IN_3]) -> Result<Answer, Refusal> {
+        let Exchange::LogIn { name, digest, half } = line.exchange.take() else {
+            return Err(Blame::OutOfOrder.into());
+        };
+        if finish_log_in(&half, third).is_err() {
+            self.hall().with(|directory, _| directory.abandon_log_in(line.id));
+            return Err(Blame::WrongNameOrPassword.into());
+        }
+        let token = Secret(draw());
+        self.hall().with(|directory, now| directory.finish_log_in(now, line.id, name, digest, token))
+    }
+}
+
+impl Sessions for Chat {
+    type Session = Line;
+    type Task = Task;
+    type Message = Wire;
+
+    fn open(&self, outlet: Outlet<Wire>, peer: SocketAddr) -> Line {
+        let id = self.hall().connect(outlet.clone(), peer);
+        Line { id, outlet, greeting: Greeting::Awaited, exchange: SharedExchange::default() }
+    }
+
+    fn decode(&self, line: &mut Line, bytes: &[u8]) -> Hearing<Self> {
+        match line.greeting {
+            Greeting::Awaited => match decode_greeting(bytes) {
+                Ok(version) => {
+                    // The queue is empty, so there is a place.
+                    let _ = line.outlet.push(&Wire::Greeting);
+                    line.greeting = Greeting::Exchanged;
+                    if version != VERSION {
+                        line.greeting = Greeting::Unknown;
+                        line.outlet.end();
+                    }
+                    Ok(Some(Heard::nothing(GREETING_BYTES)))
+                }
+                Err(Fault::Incomplete) => Ok(None),
+                Err(Fault::Malformed) => Err(Malformed),
+            },
+            Greeting::Unknown => Ok(Some(Heard::nothing(bytes.len()))),
+            Greeting::Exchanged => match decode_request(bytes) {
+                Ok((Frame { number, message }, used)) => Ok(Some(match self.see(line, message) {
+                    Sight::Known(result) => Heard::answer(used, answer(number, result)),
+                    Sight::Work(work) => {
+                        let exchange = line.exchange.clone();
+                        let task = Task { connection: line.id, exchange, number, work };
+                        Heard::work(used, Job::new(), task, answer(number, Err(Blame::Busy.into())))
+                    }
+                })),
+                Err(Fault::Incomplete) => Ok(None),
+                Err(Fault::Malformed) => Err(Malformed),
+            },
+        }
+    }
+
+    fn advance(&self, task: &mut Task, _: &mut Turn<Option<Wire>>) -> Step<Option<Wire>> {
+        let result = self.office.work(task.connection, &task.exchange, &task.work);
+        Step::Done(Some(answer(task.number, result)))
+    }
+
+    fn close(&self, line: Line) {
+        self.hall().disconnect(line.id);
+    }
+
+    fn max_request_bytes(&self) -> usize {
+        REQUEST_BYTES
+    }
+}
+
+impl Drop for Chat {
+    fn drop(&mut self) {
+        self.hall().close();
+        if let Some(clock) = self.clock.take() {
+            let _ = clock.join();
+        }
+        if let Err(error) = self.office.runtime.block_on(self.office.store.close()) {
+            tracing::error!(%error, "the store of accounts was not closed in order");
+        }
+    }
+}
+
+impl fmt::Debug for Chat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chat").field("hall", &self.office.hall).finish_non_exhaustive()
+    }
+}
+
+fn answer(number: u32, result: Result<Answer, Refusal>) -> Wire {
+    let message = result.unwrap_or_else(|Refusal { why, retry }| Answer::Failed {
+        why,
+        // Rounded up: a client that waits this long is not early.
+        retry_ms: u32::try_from(retry.as_micros().div_ceil(1000)).unwrap_or(u32::MAX),
+    });
+    Wire::Frame(Frame { number, message: Said::Answer(message) })
+}
+
+fn draw<const N: usize>() -> [u8; N] {
+    let mut drawn = [0; N];
+    OsRng.fill_bytes(&mut drawn);
+    drawn
+}

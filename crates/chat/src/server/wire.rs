@@ -1,0 +1,23 @@
+//! What leaves the server.
+
+use kendall_service::Message;
+
+use crate::protocol::{Frame, Said, VERSION, encode_greeting, encode_said};
+
+/// What leaves the server.
+#[derive(Clone, Debug)]
+pub enum Wire {
+    /// The answer to a client's greeting.
+    Greeting,
+    /// An answer or a push.
+    Frame(Frame<Said>),
+}
+
+impl Message for Wire {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Greeting => bytes.extend(encode_greeting(VERSION)),
+            Self::Frame(frame) => encode_said(frame, bytes),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What must hold for any input, as functions of bytes: `cargo test` runs them on seeds, on their mutations and on random bytes,
+//! and the programs in the folder `fuzz` at the root hand them to libFuzzer.
+
+#![allow(dead_code, unreachable_pub, reason = "each program uses a part")]
+
+use std::time::Duration;
+
+use kendall_chat::directory::{AttemptLimits, ConnectionId, Directory, Limits};
+use kendall_chat::name::{KEY_BYTES, NAME_BYTES, Name};
+use kendall_chat::password::record::Record;
+use kendall_chat::protocol::{
+    Contact, Frame, Request, Secret, decode_greeting, decode_request, decode_said, encode_request,
+    encode_said,
+};
+
+/// A body and what it takes as input.
+pub struct Target {
+    pub name: &'static str,
+    pub run: fn(&[u8]),
+    pub seeds: fn() -> Vec<Vec<u8>>,
+}
+
+pub const TARGETS: [Target; 3] = [
+    Target { name: "chat-frames", run: frames, seeds: frame_seeds },
+    Target { name: "chat-names", run: names, seeds: name_seeds },
+    Target { name: "chat-directory", run: directory, seeds: directory_seeds },
+];
+
+/// Bytes are a message in one way, and a record in one way.
+fn frames(input: &[u8]) {
+    let _ = decode_greeting(input);
+    if let Ok((frame, used)) = decode_request(input) {
+        let mut bytes = Vec::new();
+        encode_request(&frame, &mut bytes);
+        assert_eq!(bytes, input[..used]);
+    }
+    if let Ok((frame, used)) = decode_said(input) {
+        let mut bytes = Vec::new();
+        encode_said(&frame, &mut bytes);
+        assert_eq!(bytes, input[..used]);
+    }
+    if let Ok(record) = Record::decode(input) {
+        assert_eq!(record.encode(), input);
+    }
+}
+
+fn frame_seeds() -> Vec<Vec<u8>> {
+    let name = || "alice".to_owned();
+    let contact = || Contact::unlisted([7; 32]);
+    let requests = [
+        Request::RegisterStart { name: name(), message: [1; 32] },
+        Request::RegisterFinish { record: Box::new([2; 192]) },
+        Request::LogInStart { name: name(), message: [3; 96] },
+        Request::LogInFinish { message: [4; 64] },
+        Request::Resume { token: Secret([5; 32]) },
+        Request::WhoIsThere { after: name() },
+        Request::Call { name: name(), talk: [7; 16], contact: contact() },
+        Request::Accept { call: 1, contact: contact() },
+        Request::LogOut,
+    ];
+    let encoded = |message| {
+        let mut bytes = Vec::new();
+        encode_request(&Frame { number: 9, message }, &mut bytes);
+        bytes
+    };
+    requests.into_iter().map(encoded).chain([b"KCHAT\x01\0\0".to_vec()]).collect()
+}
+
+/// A name has its bounds, and is its own name.
+fn names(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    if let Ok(name) = Name::new(text) {
+        assert!(name.shown().len() <= NAME_BYTES && name.key().as_str().len() <= KEY_BYTES);
+        assert_eq!(Name::new(name.shown()), Ok(name));
+    }
+}
+
+fn name_seeds() -> Vec<Vec<u8>> {
+    ["alice", "Ａlice", "раура", "山田タロ", "p\u{430}ul", "a\u{301}"]
+        .map(|name| name.as_bytes().to_vec())
+        .into()
+}
+
+/// A script of requests, two bytes each: the directory never panics, and its tables keep their bounds.
+fn directory(input: &[u8]) {
+    const NAMES: [&str; 4] = ["alice", "bob", "carol", "dave"];
+    let attempts = AttemptLimits { counts: 5, ..AttemptLimits::default() };
+    let limits = Limits {
+        sessions: 4,
+        sessions_of_account: 2,
+        log_ins: 2,
+        watches: 2,
+        calls: 2,
+        attempts: Some(attempts),
+        ..Limits::default()
+    };
+    let mut directory = Directory::new(limits);
+    let mut now = Duration::ZERO;
+    for (number, pair) in input.chunks_exact(2).enumerate() {
+        let [act, operand] = [pair[0], pair[1]];
+        let connection = ConnectionId(u64::from(operand >> 2) % 8);
+        let name = NAMES[usize::from(operand % 4)];
+        let key = Name::new(name).expect("it is a name");
+        let token = Secret([(number % 256) as u8; 32]);
+        let contact = || Contact::unlisted([operand; 32]);
+        let text = || name.to_owned();
+        let call = u64::from(operand >> 2);
+        let request = match act % 20 {
+            0 => {
+                // A connection is opened once.
+                directory.disconnect(now, connection);
+                directory.connect(connection, ([10, 0, 0, operand % 3], 1).into());
+                continue;
+            }
+            1 => {
+                directory.disconnect(now, connection);
+                continue;
+            }
+            2 => {
+                let _ = directory.begin_log_in(now, connection, key.key());
+                continue;
+            }
+            3 => {
+                let _ = directory.finish_log_in(now, connection, key, [0; 32], token);
+                continue;
+            }
+            4 => {
+                let _ = directory.begin_registration(now, connection);
+                continue;
+            }
+            5 => {
+                directory.password_changed(key.key(), connection, [1; 32]);
+                continue;
+            }
+            6 => {
+                directory.account_deleted(key.key(), connection);
+                continue;
+            }
+            7 => {
+                now += Duration::from_millis(u64::from(operand) * 300);
+                directory.advance(now);
+                assert!(directory.next_deadline().is_none_or(|next| next > now));
+                continue;
+            }
+            8 => Request::Resume { token: Secret([operand; 32]) },
+            9 => Request::StayAlive,
+            10 => Request::WhoIsThere { after: text() },
+            11 => Request::Watch { name: text() },
+            12 => Request::Unwatch { name: text() },
+            13 => Request::WaitForCalls,
+            14 => Request::StopWaiting,
+            15 => Request::Call { name: text(), talk: [text().len() as u8; 16], contact: contact() },
+            16 => Request::Accept { call, contact: contact() },
+            17 => Request::Refuse { call },
+            18 => Request::Cancel { call },
+            _ => Request::LogOut,
+        };
+        let _ = directory.perform(now, connection, request);
+        let sizes = directory.sizes();
+        assert!(sizes.sessions <= 4 && sizes.log_ins <= 2 && sizes.counts <= 5);
+        assert!(sizes.watches <= 8 && sizes.calls <= 8 && sizes.connections <= 8);
+        directory.take_pushes();
+    }
+}
+
+fn directory_seeds() -> Vec<Vec<u8>> {
+    // Two clients connect and log in, one waits, the other calls, and it is accepted.
+    let meet = [0, 0, 2, 0, 3, 0, 0, 5, 2, 5, 3, 5, 13, 5, 15, 1, 16, 5, 7, 255, 19, 0];
+    vec![meet.to_vec(), [meet, meet].concat(), vec![7, 255]]
+}

@@ -1,0 +1,13 @@
+//! The tests of this crate's public face, in one program.
+
+mod abuse;
+mod directory;
+mod durable;
+mod fuzz;
+mod fuzzing;
+mod load;
+mod peers;
+mod requests;
+mod secrets;
+mod serving;
+mod tls;

@@ -1,0 +1,289 @@
+//! Database servers of Debian's packages, each with its data in a temporary folder, on a free port of this machine.
+
+use std::fs;
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+
+use crate::program::free_port;
+use crate::waiting::{LIMIT, wait_until};
+use crate::{TempDir, has_peer, tempdir};
+
+/// How many databases a server has, each empty at first.
+pub const SPACES: usize = 8;
+
+/// A kind of database server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatabaseKind {
+    /// PostgreSQL.
+    Postgres,
+    /// MariaDB, without its tables of users: every user may log in.
+    Mariadb,
+    /// Redis, which flushes each write (`appendfsync always`).
+    Redis,
+}
+
+/// A database server, killed when this is dropped. It flushes what it acknowledges.
+#[derive(Debug)]
+pub struct Database {
+    kind: DatabaseKind,
+    folder: TempDir,
+    port: u16,
+    settings: Vec<String>,
+    child: Option<Child>,
+}
+
+impl Database {
+    /// Starts a server with these further arguments, and waits until it listens; it may still refuse calls for a moment.
+    /// `None`, with a line that says so, where the server is not installed.
+    ///
+    /// # Panics
+    /// Where it is missing while `CI` is set, or does not start.
+    pub fn start(kind: DatabaseKind, settings: &[&str]) -> Option<Self> {
+        let program = program(kind);
+        if !has_peer(&program.to_string_lossy(), "--version") {
+            eprintln!("skipped: {} is not installed (tools/install test)", program.display());
+            return None;
+        }
+        let folder = tempdir().expect("a temporary folder");
+        let data = folder.path().join("data");
+        fs::create_dir(&data).expect("a folder for the data");
+        match kind {
+            DatabaseKind::Postgres => initialise_postgres(folder.path(), &data, &program),
+            DatabaseKind::Mariadb => {
+                fs::write(folder.path().join("init.sql"), creations().join(";\n") + ";\n")
+                    .expect("a file of statements")
+            }
+            DatabaseKind::Redis => {}
+        }
+        let settings = settings.iter().map(ToString::to_string).collect();
+        let mut database = Self { kind, folder, port: free_port(), settings, child: None };
+        database.start_again();
+        if kind == DatabaseKind::Mariadb {
+            // Its new files are whole once it has ended in order: killed before that, it does not start again.
+            database.end();
+            database.start_again();
+        }
+        Some(database)
+    }
+
+    /// Where one of its [`SPACES`] databases is.
+    pub fn url(&self, space: usize) -> String {
+        let port = self.port;
+        match self.kind {
+            DatabaseKind::Postgres => format!("postgres://postgres@127.0.0.1:{port}/kendall_{space}"),
+            DatabaseKind::Mariadb => format!("mysql://root@127.0.0.1:{port}/kendall_{space}"),
+            DatabaseKind::Redis => format!("redis://127.0.0.1:{port}/{space}"),
+        }
+    }
+
+    /// Kills the server with SIGKILL, and all processes that it has started.
+    ///
+    /// # Panics
+    /// Where they do not end.
+    pub fn kill(&mut self) {
+        let children = self.kill_all();
+        // They hold the port and shared memory until they are gone.
+        wait_until("the server's processes have ended", || children.iter().all(|id| state_of(*id).is_none()));
+    }
+
+    /// Kills without waiting for the processes that the server has started, and returns those.
+    fn kill_all(&mut self) -> Vec<u32> {
+        let Some(mut child) = self.child.take() else { return Vec::new() };
+        let children = children_of(child.id());
+        let _ = child.kill();
+        let _ = child.wait();
+        for id in &children {
+            let id = i32::try_from(*id).ok().and_then(Pid::from_raw);
+            let _ = id.map(|id| kill_process(id, Signal::KILL));
+        }
+        children
+    }
+
+    /// Stops the server's processes without ending them: it answers nothing until [`Database::resume`].
+    pub fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets a paused server go on.
+    pub fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let Some(child) = &self.child else { return };
+        let ids = std::iter::once(child.id()).chain(children_of(child.id()));
+        for id in ids.filter_map(|id| Pid::from_raw(i32::try_from(id).ok()?)) {
+            let _ = kill_process(id, signal);
+        }
+    }
+
+    /// Starts the server once more with the data that it has, if it does not run, and waits until it listens.
+    ///
+    /// # Panics
+    /// Where it does not start.
+    pub fn start_again(&mut self) {
+        if self.child.is_some() {
+            return;
+        }
+        let log = fs::File::create(self.folder.path().join("log")).expect("a file for the server's messages");
+        let mut command = self.command();
+        command
+            .args(&self.settings)
+            .stdin(Stdio::null())
+            .stderr(log.try_clone().expect("a descriptor"))
+            .stdout(log);
+        self.child = Some(command.spawn().expect("the server can be started"));
+        let begun = Instant::now();
+        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            let has_ended = self.child.as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None)));
+            if has_ended || begun.elapsed() > LIMIT {
+                let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+                panic!("{:?} does not listen:\n{log}", self.kind);
+            }
+            sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Ends the server in order.
+    fn end(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+            let _ = child.wait();
+        }
+    }
+
+    fn command(&self) -> Command {
+        let (folder, port) = (self.folder.path(), self.port.to_string());
+        let data = folder.join("data");
+        let mut command = Command::new(program(self.kind));
+        match self.kind {
+            DatabaseKind::Postgres => {
+                as_postgres(&mut command);
+                command.arg("-D").arg(data).args(["-h", "127.0.0.1", "-p", &port, "-k", ""]);
+                command.args(["-c", "shared_buffers=16MB"]);
+            }
+            DatabaseKind::Mariadb => {
+                command.args(["--no-defaults", "--skip-grant-tables", "--bind-address=127.0.0.1"]);
+                // Under any other user root would have to hand the folder over.
+                command.arg(if geteuid().is_root() { "--user=root" } else { "--skip-symbolic-links" });
+                command.arg(format!("--port={port}"));
+                command.arg(option("--datadir", &data));
+                command.arg(option("--socket", &folder.join("socket")));
+                command.arg(option("--init-file", &folder.join("init.sql")));
+                command.args(["--innodb-buffer-pool-size=32M", "--innodb-log-file-size=16M"]);
+            }
+            DatabaseKind::Redis => {
+                command.args(["--bind", "127.0.0.1", "--port", &port, "--save", "", "--dir"]).arg(data);
+                command.args(["--appendonly", "yes", "--appendfsync", "always"]);
+            }
+        }
+        command
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // A panic here would hide the one of the test.
+        if std::thread::panicking() {
+            self.kill_all();
+        } else {
+            self.kill();
+        }
+    }
+}
+
+fn option(name: &str, path: &Path) -> String {
+    format!("{name}={}", path.display())
+}
+
+/// The server's program. Debian keeps PostgreSQL's outside the search path, in a folder for each version.
+fn program(kind: DatabaseKind) -> PathBuf {
+    match kind {
+        DatabaseKind::Postgres => {
+            let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+            let programs = versions.map(|version| version.path().join("bin/postgres"));
+            programs.filter(|program| program.exists()).max().unwrap_or_else(|| "postgres".into())
+        }
+        DatabaseKind::Mariadb => {
+            let program = Path::new("/usr/sbin/mariadbd");
+            if program.exists() { program.into() } else { "mariadbd".into() }
+        }
+        DatabaseKind::Redis => "redis-server".into(),
+    }
+}
+
+fn creations() -> Vec<String> {
+    // MariaDB runs the statements at each start.
+    (0..SPACES).map(|space| format!("CREATE DATABASE IF NOT EXISTS kendall_{space}")).collect()
+}
+
+/// PostgreSQL does not run as root.
+fn as_postgres(command: &mut Command) {
+    if let Some((user, group)) = postgres_ids() {
+        command.uid(user).gid(group);
+    }
+}
+
+/// The user and group that run PostgreSQL in place of root: `postgres`, otherwise `nobody`. `None` for any other user.
+fn postgres_ids() -> Option<(u32, u32)> {
+    if !geteuid().is_root() {
+        return None;
+    }
+    let users = fs::read_to_string("/etc/passwd").expect("the list of users");
+    let ids = |wanted: &str| {
+        let line = users.lines().find(|line| line.split(':').next() == Some(wanted))?;
+        let mut fields = line.split(':').skip(2).map(str::parse);
+        Some((fields.next()?.ok()?, fields.next()?.ok()?))
+    };
+    Some(ids("postgres").or_else(|| ids("nobody")).expect("there is a user without rights"))
+}
+
+/// Creates the files of a server, and its databases.
+fn initialise_postgres(folder: &Path, data: &Path, program: &Path) {
+    if let Some((user, group)) = postgres_ids() {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("the folder is ours");
+        chown(data, Some(user), Some(group)).expect("root may give a folder away");
+    }
+    let mut command = Command::new(program.with_file_name("initdb"));
+    as_postgres(&mut command);
+    command.args(["-U", "postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C", "-D"]);
+    let made = command.arg(data).current_dir("/").output().expect("initdb is beside postgres");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let mut command = Command::new(program);
+    as_postgres(&mut command);
+    command.args(["--single", "-F", "-D"]).arg(data).arg("postgres").current_dir("/");
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut single = command.spawn().expect("the server can be started");
+    let mut input = single.stdin.take().expect("it is piped");
+    for creation in creations() {
+        let creation = creation.replace("IF NOT EXISTS ", "");
+        writeln!(input, "{creation}").expect("the server reads statements");
+    }
+    drop(input);
+    assert!(single.wait().expect("it is a child").success(), "PostgreSQL's databases cannot be created");
+}
+
+/// The state and the parent of a process, unless it has ended.
+fn state_of(id: u32) -> Option<(char, u32)> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The name before it may contain spaces and parentheses.
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    let state = fields.next()?.chars().next()?;
+    let parent = fields.next()?.parse().ok()?;
+    (state != 'Z').then_some((state, parent))
+}
+
+/// The processes that a process has started.
+fn children_of(id: u32) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.filter(|child| state_of(*child).is_some_and(|(_, parent)| parent == id)).collect()
+}
