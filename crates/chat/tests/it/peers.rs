@@ -35,9 +35,8 @@ async fn talk(conversation: &mut Conversation, met: Met, texts: &[&str], leaves:
         }
         let mut heard = Vec::new();
         while heard.len() < texts.len() {
-            match events.recv().await.unwrap().unwrap() {
-                Event::Message { text, .. } => heard.push(text),
-                _ => {}
+            if let Event::Message { text, .. } = events.recv().await.unwrap().unwrap() {
+                heard.push(text);
             }
         }
         if leaves {
