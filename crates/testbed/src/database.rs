@@ -67,7 +67,12 @@ impl Database {
         let mut database = Self { kind, folder, port: free_port(), settings, child: None };
         database.start_again();
         if kind == DatabaseKind::Mariadb {
-            // Its new files are whole once it has ended in order: killed before that, it does not start again.
+            // Its new files are whole once it has ended in order: killed before that, it does not start again. Asked to end
+            // before it is ready, it hangs.
+            let log = database.folder.path().join("log");
+            wait_until("MariaDB is ready", || {
+                fs::read_to_string(&log).is_ok_and(|log| log.contains("ready for connections"))
+            });
             database.end();
             database.start_again();
         }
