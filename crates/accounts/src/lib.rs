@@ -2,7 +2,7 @@
 //!
 //! An account is a name and a credential; the credential means nothing to the store. [`Accounts::insert`] returns when the
 //! account is on disk. There is one way to write new accounts, `insert_many`: each connection has one writer that takes
-//! whatever is queued and writes it in one transaction, so many callers share one flush of the disk. There is no timer: while
+//! whatever is queued and writes it in one transaction: callers share one flush of the disk. There is no timer: while
 //! one batch is being flushed, the next one collects.
 //!
 //! A call never runs twice. If a connection is lost while an insert is under way, the caller gets

@@ -1,7 +1,7 @@
 //! The directory as a state machine: who is there, who watches whom, who calls whom, and how many attempts there were.
 //!
 //! It has no socket, no clock, no store and no randomness: the time is a duration since the start of the server, tokens are
-//! arguments, and messages to other clients wait in [`take_pushes`](Directory::take_pushes). What it is told of passwords is
+//! arguments, and messages to other clients wait in [`take_pushes`](Directory::take_pushes). All that it learns of passwords is
 //! that one was proved.
 //!
 //! A user is there as long as the account has a session. A session lasts as long as its client makes requests, and a moment

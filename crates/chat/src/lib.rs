@@ -1,9 +1,10 @@
-//! The directory server of a chat between two clients: accounts, presence and rendezvous. What two users say to each other does
-//! not pass through it.
+//! The directory server of a chat between two clients: accounts, presence and rendezvous. What two users say to each other
+//! is encrypted between them, and passes through the server only where they have no direct way.
 //!
 //! [`name`] decides which names there may be side by side, [`password`] checks passwords that the server never sees,
-//! [`protocol`] is the wire, and [`directory`] is all of the server that can be told without a socket, a clock and a store.
-//! [`server`] gives it these, [`client`] makes every request, and [`workload`] makes many.
+//! [`protocol`] is the wire, and [`directory`] is all of the server that needs neither socket nor clock nor store.
+//! [`server`] gives it these, [`client`] makes every request, [`peer`] leads from a call to a stream between two clients, and
+//! [`workload`] makes many requests.
 //!
 //! ```
 //! use kendall_chat::name::Name;

@@ -26,7 +26,7 @@ use crate::run::run_on_one_thread;
 /// The status where it is not the command's, as ssh has it.
 const FAILED: u8 = 255;
 
-/// After this time without an answer the user is told.
+/// After this time without an answer the user sees a line that says so.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// Run a shell or a command at a server: kendall curve shell work
@@ -53,7 +53,7 @@ pub(crate) struct Shell {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<std::ffi::OsString>,
 
-    /// Give the command a terminal, also where standard input is none
+    /// Give the command a terminal, also where standard input is not a terminal
     #[arg(long, short)]
     terminal: bool,
 

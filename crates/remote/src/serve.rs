@@ -48,7 +48,7 @@ impl Stop {
     }
 }
 
-/// Serves sessions until `stop`: then all sessions are told to end, and this returns when they have.
+/// Serves sessions until `stop`: then it asks all sessions to end, and this returns when they have.
 ///
 /// `bound` is called with the address; `session` serves one client, whose name in the file of keys it gets.
 ///

@@ -46,7 +46,7 @@ struct Message {
 /// Where the present connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {
-    /// There is none.
+    /// No connection exists.
     Down,
     /// There is one, on which each side first says Hello.
     Open {

@@ -49,7 +49,7 @@ pub enum End {
     /// The peer's frames make no sense.
     #[error("{0}")]
     Violation(#[from] Violation),
-    /// The user is gone: nobody takes the events, or gives commands.
+    /// The user's program no longer takes events or gives commands.
     #[error("the program that talks has ended")]
     Abandoned,
 }

@@ -1,5 +1,5 @@
-//! A conversation between two peers that talk directly, over CurveCP, once somebody has given them each other's keys and
-//! addresses: the directory server of the chat system does.
+//! A conversation between two peers that talk directly, over CurveCP, once the directory
+//! server of the chat system has given them each other's keys and addresses.
 //!
 //! - [`protocol`] has the frames that peers exchange on the encrypted stream.
 //! - [`Conversation`] is what each side knows, without sockets and clocks. It outlives connections: after a reconnection no

@@ -2,7 +2,7 @@
 //! direct way. The packets are CurveCP's, which it cannot read.
 //!
 //! A peer announces itself with a datagram of [`ANNOUNCEMENT_BYTES`]: eight fixed bytes, the token that the directory gave it,
-//! and zeros. The relay sends nothing back, so a forged announcement earns nothing; whoever owns the relay learns the address
+//! and zeros. The relay sends nothing back, so a forged announcement earns nothing; the relay's owner learns the address
 //! that the announcement came from. Everything else that a peer sends from that address is forwarded to the other peer, within
 //! a rate.
 

@@ -22,7 +22,7 @@ const APPLICATION: i32 = 0x6b61_6363;
 const STEPS: [&str; 1] =
     ["CREATE TABLE accounts (name TEXT NOT NULL UNIQUE, credential BLOB NOT NULL) STRICT"];
 
-/// Creates the file if there is none, for its owner alone, and brings its schema up to date.
+/// Creates the file if it does not exist, for its owner alone, and brings its schema up to date.
 pub(super) fn prepare(path: &Path, store: &str) -> Result<(), StoreError> {
     let failed = |reason: String| StoreError::Open { store: store.to_owned(), reason };
     create(path).map_err(|error| failed(open_error(path, &error)))?;

@@ -84,7 +84,7 @@ enum Fate {
     Withdrawn,
 }
 
-/// What must be true of a directory, by what clients were told.
+/// What must be true of a directory, by what its clients have learnt.
 struct Model {
     directory: Directory,
     pairs: Pairs,
@@ -103,7 +103,7 @@ struct Model {
     begun: BTreeSet<(u64, usize)>,
     /// Calls by their numbers: who called whom.
     calls: BTreeMap<u64, (u64, usize, usize)>,
-    /// Which calls ring at which connections, by what these were told.
+    /// Which calls ring at which connections, by what these have learnt.
     rings: BTreeSet<(u64, u64)>,
     next_token: u8,
 }

@@ -75,7 +75,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: The context was retained once, by `Driver::find`. If nobody else in the process has it, its
+        // SAFETY: The context was retained once, by `Driver::find`. If no other part of the process has it, its
         // release frees all that it holds. A failure leaves nothing to be done.
         let _ = unsafe { result::primary_ctx::release(self.device) };
     }

@@ -7,7 +7,7 @@ use crate::shell::protocol::INPUT_WINDOW;
 /// What a terminal's user types to end the input.
 const END_OF_TRANSMISSION: u8 = 4;
 
-/// While less input than this has been taken, the client is told with the next output.
+/// While less input than this has been taken, the client learns of it with the next output.
 const TELL_AFTER: u64 = 32 * 1024;
 
 /// Numbered input from any number of connections in turn.
@@ -17,7 +17,7 @@ pub(crate) struct InputQueue {
     /// Offset of the next byte that is accepted.
     accepted: u64,
     /// The offset before which the client knows that all is taken.
-    told: u64,
+    reported: u64,
     ended: bool,
 }
 
@@ -57,7 +57,7 @@ impl InputQueue {
 
     /// What the client knows may have been lost with its connection.
     pub(crate) fn tell_again(&mut self) {
-        self.told = 0;
+        self.reported = 0;
     }
 
     /// The next bytes for the program.
@@ -80,10 +80,10 @@ impl InputQueue {
     pub(crate) fn tell(&mut self, with_output: bool) -> Option<u64> {
         let waiting = (self.bytes.len() as u64).min(self.accepted);
         let taken = self.accepted - waiting;
-        let news = taken.saturating_sub(self.told);
+        let news = taken.saturating_sub(self.reported);
         let due = news >= TELL_AFTER || (with_output && news > 0);
         due.then(|| {
-            self.told = taken;
+            self.reported = taken;
             taken
         })
     }

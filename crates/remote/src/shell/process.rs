@@ -295,7 +295,7 @@ impl Output {
         match self {
             Self::Terminal(terminal) => {
                 let read = match terminal {
-                    // Not by way of the runtime, which reads only what it has been told of.
+                    // Not by way of the runtime, which reads only after the kernel has reported data.
                     Some(open) if exited => read_now(open, &mut buffer[..most]),
                     Some(open) => open.read(&mut buffer[..most]).await,
                     None => std::future::pending().await,

@@ -39,7 +39,7 @@ enum State {
     Greeting { _endpoint: Endpoint, framed: Framed<Stream>, until: Instant },
     /// The connection is the session's.
     Up { _endpoint: Endpoint, framed: Framed<Stream>, heard: Instant, asked: Option<Instant>, silent: bool },
-    /// Waits until this instant to connect again; for ever, if there is none.
+    /// Waits until this instant to connect again; for ever, if it is `None`.
     Down { until: Option<Instant> },
 }
 

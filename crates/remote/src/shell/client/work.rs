@@ -67,7 +67,7 @@ pub struct ClientSettings {
     pub no_answer: String,
     /// How long to wait for the first answer.
     pub answer_within: Duration,
-    /// After this time without an answer the user is told, and after three times as long the client connects again.
+    /// After this time without an answer the user sees a line that says so, and after three times as long the client connects again.
     pub silence: Duration,
     /// Whether `~` at the beginning of a line begins an escape.
     pub has_escapes: bool,
