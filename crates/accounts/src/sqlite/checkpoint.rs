@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection as Database;
 
-use super::{file, lost};
+use super::file::{self, lost};
 use crate::backend::Failure;
 
 /// After this many changed rows the log is moved. A row changes one page of 4 KiB or two.
