@@ -127,7 +127,11 @@ impl Database {
         }
         let log = fs::File::create(self.folder.path().join("log")).expect("a file for the server's messages");
         let mut command = self.command();
-        command.args(&self.settings).stdin(Stdio::null()).stderr(log.try_clone().expect("a descriptor")).stdout(log);
+        command
+            .args(&self.settings)
+            .stdin(Stdio::null())
+            .stderr(log.try_clone().expect("a descriptor"))
+            .stdout(log);
         self.child = Some(command.spawn().expect("the server can be started"));
         let begun = Instant::now();
         while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
