@@ -46,7 +46,9 @@ pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
     if name.len() > MOST_NAME_BYTES {
         let length = name.len();
         return Err(StoreError::Invalid {
-            problem: format!("an account's name has {length} bytes, and at most {MOST_NAME_BYTES} are allowed"),
+            problem: format!(
+                "an account's name has {length} bytes, and at most {MOST_NAME_BYTES} are allowed"
+            ),
         });
     }
     Ok(())
@@ -60,7 +62,9 @@ pub(crate) fn check_credential(credential: &[u8]) -> Result<(), StoreError> {
     let length = credential.len();
     if length > MOST_CREDENTIAL_BYTES {
         return Err(StoreError::Invalid {
-            problem: format!("a credential has {length} bytes, and at most {MOST_CREDENTIAL_BYTES} are allowed"),
+            problem: format!(
+                "a credential has {length} bytes, and at most {MOST_CREDENTIAL_BYTES} are allowed"
+            ),
         });
     }
     Ok(())

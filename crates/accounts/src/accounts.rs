@@ -54,12 +54,11 @@ impl Accounts {
         settings.check()?;
         let name = store.to_string();
         match &store.0 {
-            Kind::Sqlite(path) => {
-                Self::start(sqlite::Sqlite::new(path, name.clone()), name, &settings).await
-            }
+            Kind::Sqlite(path) => Self::start(sqlite::Sqlite::new(path, name.clone()), name, &settings).await,
             #[cfg(feature = "postgres")]
             Kind::Postgres(url) => {
-                Self::start(crate::postgres::Postgres::new(url, name.clone(), &settings)?, name, &settings).await
+                Self::start(crate::postgres::Postgres::new(url, name.clone(), &settings)?, name, &settings)
+                    .await
             }
             #[cfg(feature = "mysql")]
             Kind::Mysql(url) => {
@@ -92,9 +91,14 @@ impl Accounts {
         let writers = settings.connections.min(S::MOST_WRITERS);
         let writes: Lane<Write> =
             Lane::open(&store, Access::Write, writers, settings.queue, shared(settings.batch())).await?;
-        let reads: Lane<Read> =
-            Lane::open(&store, Access::Read, settings.readers, settings.queue, shared(settings.most_in_batch))
-                .await?;
+        let reads: Lane<Read> = Lane::open(
+            &store,
+            Access::Read,
+            settings.readers,
+            settings.queue,
+            shared(settings.most_in_batch),
+        )
+        .await?;
         // The writers are the last to end, since the last connection to a file of SQLite tidies it up.
         let tasks = reads.tasks.into_iter().chain(writes.tasks).collect();
         Ok(Self {

@@ -16,7 +16,9 @@ pub enum StoreError {
         problem: String,
     },
     /// The program was built without the driver of this store.
-    #[error("{store}: this program was built without {driver}; build it with the feature {driver:?} of kendall-accounts")]
+    #[error(
+        "{store}: this program was built without {driver}; build it with the feature {driver:?} of kendall-accounts"
+    )]
     DriverMissing {
         /// The store, without its password.
         store: String,
@@ -88,7 +90,9 @@ pub enum StoreError {
         reason: String,
     },
     /// The connection was lost, or the store did not answer in time, while the call was under way.
-    #[error("the store {store} did not answer, and whether it was stored is unknown: {reason}; look the name up to find out")]
+    #[error(
+        "the store {store} did not answer, and whether it was stored is unknown: {reason}; look the name up to find out"
+    )]
     Unknown {
         /// The store, without its password.
         store: String,

@@ -193,7 +193,8 @@ impl Inserts {
             served.written += u64::from(row == Ok(Inserted::New));
             let outcome = row.map_err(|failure| surroundings.write_error(&failure));
             for (place, answer) in answers.into_iter().enumerate() {
-                let outcome = outcome.clone().map(|inserted| if place == 0 { inserted } else { Inserted::Taken });
+                let outcome =
+                    outcome.clone().map(|inserted| if place == 0 { inserted } else { Inserted::Taken });
                 let _ = answer.send(outcome);
             }
         }

@@ -23,7 +23,7 @@ const CHECKED_AFTER: Duration = Duration::from_secs(1);
 
 /// The pauses between attempts to connect: the first, doubled up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// What a lane's tasks share.
 pub(crate) struct Shared {
@@ -85,7 +85,8 @@ impl<J: Job> Lane<J> {
 
 /// Runs a task on a thread of its own, where it may block.
 fn start_thread(store: &str, work: impl Future<Output = ()> + Send + 'static) -> Result<(), StoreError> {
-    let failed = |error: std::io::Error| StoreError::Open { store: store.to_owned(), reason: error.to_string() };
+    let failed =
+        |error: std::io::Error| StoreError::Open { store: store.to_owned(), reason: error.to_string() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(failed)?;
     let thread = thread::Builder::new().name("accounts".to_owned());
     thread.spawn(move || runtime.block_on(work)).map_err(failed)?;
@@ -192,8 +193,7 @@ impl<S: Store, J: Job> Task<S, J> {
 
     /// Answers calls that were not sent.
     fn fail_all(&self, jobs: Vec<J>, reason: &str) {
-        let error =
-            StoreError::Unavailable { store: self.shared.store.clone(), reason: reason.to_owned() };
+        let error = StoreError::Unavailable { store: self.shared.store.clone(), reason: reason.to_owned() };
         jobs.into_iter().for_each(|job| job.fail(&error));
     }
 }

@@ -89,7 +89,8 @@ impl Mysql {
             return Ok(());
         }
         // Released with the connection, too.
-        let got: Option<Option<u8>> = connection.query_first("SELECT GET_LOCK('kendall_accounts', 5)").await?;
+        let got: Option<Option<u8>> =
+            connection.query_first("SELECT GET_LOCK('kendall_accounts', 5)").await?;
         if got.flatten() != Some(1) {
             let reason = "another program changes its schema; try again later".to_owned();
             return Err(StoreError::Open { store: self.name.clone(), reason }.into());
@@ -255,7 +256,8 @@ fn push_condition(sql: &mut String, name: &str, old: &[u8]) {
 
 /// Appends bytes as a literal, `x'…'`.
 fn push_hex(sql: &mut String, bytes: &[u8]) {
-    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    const DIGITS: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
     sql.push_str("x'");
     for byte in bytes {
         sql.push(DIGITS[usize::from(byte >> 4)]);

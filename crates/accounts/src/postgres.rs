@@ -16,7 +16,8 @@ use crate::settings::{Durability, Settings};
 
 /// A step makes a schema of the version before it one of its own version. Names are bytes, so that neither the database's
 /// encoding nor its collation has a say in which names are equal.
-const STEPS: [&str; 1] = ["CREATE TABLE kendall_accounts (name bytea PRIMARY KEY, credential bytea NOT NULL)"];
+const STEPS: [&str; 1] =
+    ["CREATE TABLE kendall_accounts (name bytea PRIMARY KEY, credential bytea NOT NULL)"];
 
 /// A number for `pg_advisory_xact_lock` that no other program is likely to use: "kaccount".
 const LOCK: i64 = 0x6b61_6363_6f75_6e74;
@@ -65,8 +66,12 @@ impl Postgres {
         }
         let transaction = client.transaction().await?;
         transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
-        transaction.batch_execute("CREATE TABLE IF NOT EXISTS kendall_accounts_schema (version int NOT NULL)").await?;
-        let row = transaction.query_one("SELECT coalesce(max(version), 0) FROM kendall_accounts_schema", &[]).await?;
+        transaction
+            .batch_execute("CREATE TABLE IF NOT EXISTS kendall_accounts_schema (version int NOT NULL)")
+            .await?;
+        let row = transaction
+            .query_one("SELECT coalesce(max(version), 0) FROM kendall_accounts_schema", &[])
+            .await?;
         let found = u32::try_from(row.get::<_, i32>(0)).unwrap_or(u32::MAX);
         for step in schema::pending(&self.name, &STEPS, found)? {
             transaction.batch_execute(step).await?;
@@ -170,7 +175,13 @@ pub(crate) struct Open {
 
 impl Open {
     /// Runs a prepared statement that changes one account at the most; whether it changed one.
-    async fn changed(&self, place: usize, name: &str, old: &[u8], new: Option<&[u8]>) -> Result<bool, Failure> {
+    async fn changed(
+        &self,
+        place: usize,
+        name: &str,
+        old: &[u8],
+        new: Option<&[u8]>,
+    ) -> Result<bool, Failure> {
         let statement = self.prepared.get(place).ok_or_else(reads_only)?;
         let name = name.as_bytes();
         let rows = match new {
@@ -216,7 +227,8 @@ impl Connection for Open {
     }
 
     async fn count(&mut self) -> Result<u64, Failure> {
-        let row = self.client.query_one("SELECT count(*) FROM kendall_accounts", &[]).await.map_err(failure)?;
+        let row =
+            self.client.query_one("SELECT count(*) FROM kendall_accounts", &[]).await.map_err(failure)?;
         Ok(row.get::<_, i64>(0).unsigned_abs())
     }
 
@@ -234,7 +246,9 @@ fn reads_only() -> Failure {
 fn failure(error: tokio_postgres::Error) -> Failure {
     let reason = with_causes(&error);
     let Some(answer) = error.as_db_error() else { return Failure::Lost(reason) };
-    if *answer.code() == SqlState::T_R_SERIALIZATION_FAILURE || *answer.code() == SqlState::T_R_DEADLOCK_DETECTED {
+    if *answer.code() == SqlState::T_R_SERIALIZATION_FAILURE
+        || *answer.code() == SqlState::T_R_DEADLOCK_DETECTED
+    {
         Failure::Conflict(reason)
     } else if matches!(answer.severity(), "FATAL" | "PANIC") || answer.code().code().starts_with("57P") {
         Failure::Lost(reason)

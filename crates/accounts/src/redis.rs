@@ -40,8 +40,7 @@ pub(crate) struct Redis {
 
 impl Redis {
     pub(crate) fn new(url: &str, name: String, settings: &Settings) -> Result<Self, StoreError> {
-        let wrong =
-            |error: RedisError| StoreError::Url { given: name.clone(), problem: with_causes(&error) };
+        let wrong = |error: RedisError| StoreError::Url { given: name.clone(), problem: with_causes(&error) };
         let info = url.into_connection_info().map_err(wrong)?;
         let client = Client::open(info).map_err(wrong)?;
         Ok(Self { client, name, durability: settings.durability })

@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection as Database;
 
-use super::{file, lost};
+use super::file;
 use crate::backend::Failure;
 
 /// After this many changed rows the log is moved. A row changes one page of 4 KiB or two.
@@ -32,7 +32,7 @@ pub(super) struct Checkpointer {
 
 impl Checkpointer {
     pub(super) fn start(path: &Path) -> Result<Self, Failure> {
-        let database = file::connect(path).map_err(lost)?;
+        let database = file::connect(path).map_err(|error| Failure::Lost(error.to_string()))?;
         // One request that waits stands for any number.
         let (request, requests) = sync_channel(1);
         let log_is_long = Arc::new(AtomicBool::new(false));

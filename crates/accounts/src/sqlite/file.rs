@@ -19,7 +19,8 @@ const APPLICATION: i32 = 0x6b61_6363;
 ///
 /// A table with row ids and an index of names: new rows go to the end of the table, so that an insert dirties one page of a
 /// small index, and not one of a table that holds the credentials.
-const STEPS: [&str; 1] = ["CREATE TABLE accounts (name TEXT NOT NULL UNIQUE, credential BLOB NOT NULL) STRICT"];
+const STEPS: [&str; 1] =
+    ["CREATE TABLE accounts (name TEXT NOT NULL UNIQUE, credential BLOB NOT NULL) STRICT"];
 
 /// Creates the file if there is none, for its owner alone, and brings its schema up to date.
 pub(super) fn prepare(path: &Path, store: &str) -> Result<(), StoreError> {

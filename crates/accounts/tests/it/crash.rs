@@ -29,9 +29,8 @@ const CALLERS: usize = 16;
 /// When to kill: after this many acknowledgements, and a while that is shorter than a few batches.
 fn instants(seed: u64, kills: usize) -> impl Iterator<Item = (usize, Duration)> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    (0..kills).map(move |_| {
-        (random.random_range(1..300), Duration::from_micros(random.random_range(0..3000)))
-    })
+    (0..kills)
+        .map(move |_| (random.random_range(1..300), Duration::from_micros(random.random_range(0..3000))))
 }
 
 #[test]

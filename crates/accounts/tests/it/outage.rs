@@ -14,7 +14,8 @@ fn a_silent_server_makes_the_outcome_unknown() {
     let Some(database) = Database::start(DatabaseKind::Redis, &[]) else { return };
     run(async {
         let url = database.url(0).parse().unwrap();
-        let settings = Settings { connections: 1, answer_within: Duration::from_millis(500), ..Settings::default() };
+        let settings =
+            Settings { connections: 1, answer_within: Duration::from_millis(500), ..Settings::default() };
         let accounts = open(&url, settings).await;
         database.pause();
         let outcome = accounts.insert(account("ada")).await;
@@ -84,7 +85,8 @@ fn a_database_that_loses_accounts_is_not_opened() {
             let any = Settings { durability: Durability::AsConfigured, ..Settings::default() };
             open(&url, any).await.close().await.unwrap();
             let error = Accounts::open(&url, Settings::default()).await.unwrap_err();
-            let expected = matches!(&error, StoreError::NotDurable { setting: found, .. } if *found == setting);
+            let expected =
+                matches!(&error, StoreError::NotDurable { setting: found, .. } if *found == setting);
             assert!(expected, "{error}");
         });
     }
@@ -158,7 +160,10 @@ fn what_cannot_be_opened_is_reported_without_the_password() {
             let url = format!("{scheme}://ada:s3cret@127.0.0.1:{port}/0").parse().unwrap();
             let error = Accounts::open(&url, Settings::default()).await.unwrap_err();
             assert!(matches!(error, StoreError::Open { .. }), "{error}");
-            assert!(error.to_string().contains("refused") && !error.to_string().contains("s3cret"), "{error}");
+            assert!(
+                error.to_string().contains("refused") && !error.to_string().contains("s3cret"),
+                "{error}"
+            );
         }
         for url in [
             "postgres://ada@localhost/chat?sslmode=require",

@@ -62,7 +62,8 @@ async fn what_is_stored_is_found(peer: &Peer) {
     let url = peer.url(0);
     let accounts = open(&url, Settings::default()).await;
     // Names that a database might take as equal, or as the end of a literal.
-    let names = ["ada", "Ada", "ada ", "ädä", "a\u{308}da", "o'x\\", "\0", "%", "🦀", &"x".repeat(MOST_NAME_BYTES)];
+    let names =
+        ["ada", "Ada", "ada ", "ädä", "a\u{308}da", "o'x\\", "\0", "%", "🦀", &"x".repeat(MOST_NAME_BYTES)];
     for (number, name) in names.iter().enumerate() {
         let credential = vec![u8::try_from(number).unwrap(); number];
         let account = Account { name: (*name).to_owned(), credential };
@@ -151,7 +152,11 @@ async fn only_the_old_credential_is_replaced(peer: &Peer) {
     assert_eq!(accounts.replace("ada", b"other", b"two".to_vec()).await, Ok(false));
     assert_eq!(accounts.find("ada").await, Ok(Some(b"one".to_vec())));
     assert_eq!(accounts.replace("ada", b"one", b"two".to_vec()).await, Ok(true));
-    assert_eq!(accounts.replace("ada", b"two", b"two".to_vec()).await, Ok(true), "the same bytes are a replacement");
+    assert_eq!(
+        accounts.replace("ada", b"two", b"two".to_vec()).await,
+        Ok(true),
+        "the same bytes are a replacement"
+    );
     assert_eq!(accounts.replace("bob", b"two", b"three".to_vec()).await, Ok(false));
     accounts.close().await.unwrap();
 
