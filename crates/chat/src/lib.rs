@@ -2,8 +2,8 @@
 //! not pass through it.
 //!
 //! [`name`] decides which names there may be side by side, [`password`] checks passwords that the server never sees,
-//! [`protocol`] is the wire, and [`directory`] is all of the server that can be told without a socket, a clock and a store.
-//! [`server`] gives it these, [`client`] makes every request, and [`workload`] makes many.
+//! [`protocol`] is the wire, and [`directory`] is the part of the server that needs no socket, no clock and no store.
+//! [`server`] adds these, [`client`] makes every request, and [`workload`] makes many.
 //!
 //! ```
 //! use kendall_chat::name::Name;

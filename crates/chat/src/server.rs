@@ -1,4 +1,4 @@
-//! The directory server: what it is told at its start, and its sockets.
+//! The directory server: its options, and its sockets.
 
 pub mod durable;
 pub(crate) mod hall;
@@ -33,9 +33,9 @@ const MESSAGE_BYTES: usize = 256 * 1024;
 /// A connection whose session has ended stays open for this long.
 const AFTER_LEASE: Duration = Duration::from_secs(5);
 
-/// What the directory server is told at its start.
+/// The options of the directory server.
 pub struct Options {
-    /// What any server is told. Its workers wait for the store, so there may be more than processors.
+    /// The options that every server has. Its workers wait for the store, so there may be more than processors.
     pub service: Config,
     /// The bounds of the directory.
     pub limits: Limits,

@@ -83,7 +83,7 @@ enum Fate {
     Withdrawn,
 }
 
-/// What must be true of a directory, by what clients were told.
+/// What must be true of a directory, by the messages that clients got.
 struct Model {
     directory: Directory,
     now: Duration,
@@ -101,7 +101,7 @@ struct Model {
     begun: BTreeSet<(u64, usize)>,
     /// Calls by their numbers: who called whom.
     calls: BTreeMap<u64, (u64, usize, usize)>,
-    /// Which calls ring at which connections, by what these were told.
+    /// Which calls ring at which connections, by the messages that these got.
     rings: BTreeSet<(u64, u64)>,
     next_token: u8,
 }
