@@ -1,6 +1,5 @@
 //! What a kind of store implements: a way to connect, and five calls on a connection.
 
-use std::error::Error;
 use std::future::Future;
 
 use crate::account::{Account, Inserted};
@@ -12,6 +11,10 @@ pub(crate) enum Failure {
     /// The store answered with an error and stored nothing; the connection works.
     Refused(String),
     /// The store undid the transaction because of another one; the same call can succeed.
+    #[cfg_attr(
+        not(any(feature = "postgres", feature = "mysql")),
+        expect(dead_code, reason = "the other stores have one writer, or no transactions")
+    )]
     Conflict(String),
     /// The connection no longer works. What was under way may have been stored.
     Lost(String),
@@ -97,7 +100,8 @@ pub(crate) fn failure_text(failure: Failure) -> String {
 }
 
 /// An error with its causes, which drivers keep out of their own text.
-pub(crate) fn with_causes(error: &dyn Error) -> String {
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "redis"))]
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

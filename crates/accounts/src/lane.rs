@@ -23,7 +23,7 @@ const CHECKED_AFTER: Duration = Duration::from_secs(1);
 
 /// The pauses between attempts to connect: the first, doubled up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// What a lane's tasks share.
 pub(crate) struct Shared {

@@ -16,7 +16,6 @@ use crate::account::{Account, Inserted};
 use crate::backend::{Access, Connection, Failure, Rows, Runs, Store};
 use crate::error::StoreError;
 use checkpoint::Checkpointer;
-use file::lost;
 
 /// How long a call waits for another program that writes to the same file.
 const BUSY: Duration = Duration::from_secs(5);
@@ -184,4 +183,8 @@ fn is(error: &rusqlite::Error, code: ErrorCode) -> bool {
 
 fn refused(error: rusqlite::Error) -> Failure {
     Failure::Refused(error.to_string())
+}
+
+fn lost(error: rusqlite::Error) -> Failure {
+    Failure::Lost(error.to_string())
 }

@@ -1,8 +1,8 @@
 //! The directory as a state machine: who is there, who watches whom, who calls whom, and how many attempts there were.
 //!
 //! It has no socket, no clock, no store and no randomness: the time is a duration since the start of the server, tokens are
-//! arguments, and messages to other clients wait in [`take_pushes`](Directory::take_pushes). All that it learns of passwords is
-//! that one was proved.
+//! arguments, and messages to other clients wait in [`take_pushes`](Directory::take_pushes). Of passwords it learns
+//! only that one was proved.
 //!
 //! A user is there as long as the account has a session. A session lasts as long as its client makes requests, and a moment
 //! longer than its connection, so that a client can take it up on another one.

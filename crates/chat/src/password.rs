@@ -148,7 +148,7 @@ mod tests {
         assert_ne!(evaluated("bob", None), evaluated("alice", Some(&record)));
     }
 
-    /// A registration has a credential number of its own, so asking for registrations under a name evaluates no guess for
+    /// Each registration has its own credential number, so beginning registrations under a name evaluates no guess for
     /// its account, before it is registered or after.
     #[test]
     fn registrations_under_a_name_say_nothing_of_its_account() {

@@ -1,4 +1,4 @@
-//! The directory server: its options and its sockets.
+//! The directory server: its options, and its sockets.
 
 pub mod durable;
 pub(crate) mod hall;
@@ -36,7 +36,7 @@ const AFTER_LEASE: Duration = Duration::from_secs(5);
 
 /// The options of the directory server.
 pub struct Options {
-    /// The options of any server. Its workers wait for the store, so there may be more than processors.
+    /// The options that every server has. Its workers wait for the store, so there may be more than processors.
     pub service: Config,
     /// The bounds of the directory.
     pub limits: Limits,

@@ -57,25 +57,12 @@ impl Database {
         fs::create_dir(&data).expect("a folder for the data");
         match kind {
             DatabaseKind::Postgres => initialise_postgres(folder.path(), &data, &program),
-            DatabaseKind::Mariadb => {
-                fs::write(folder.path().join("init.sql"), creations().join(";\n") + ";\n")
-                    .expect("a file of statements")
-            }
+            DatabaseKind::Mariadb => initialise_mariadb(&data, &program),
             DatabaseKind::Redis => {}
         }
         let settings = settings.iter().map(ToString::to_string).collect();
         let mut database = Self { kind, folder, port: free_port(), settings, child: None };
         database.start_again();
-        if kind == DatabaseKind::Mariadb {
-            // Its new files are whole once it has ended in order: killed before that, it does not start again. Asked to end
-            // before it is ready, it hangs.
-            let log = database.folder.path().join("log");
-            wait_until("MariaDB is ready", || {
-                fs::read_to_string(&log).is_ok_and(|log| log.contains("ready for connections"))
-            });
-            database.end();
-            database.start_again();
-        }
         Some(database)
     }
 
@@ -157,14 +144,6 @@ impl Database {
         }
     }
 
-    /// Ends the server in order.
-    fn end(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
-            let _ = child.wait();
-        }
-    }
-
     fn command(&self) -> Command {
         let (folder, port) = (self.folder.path(), self.port.to_string());
         let data = folder.join("data");
@@ -173,17 +152,12 @@ impl Database {
             DatabaseKind::Postgres => {
                 as_postgres(&mut command);
                 command.arg("-D").arg(data).args(["-h", "127.0.0.1", "-p", &port, "-k", ""]);
-                command.args(["-c", "shared_buffers=16MB"]);
+                // A recovery flushes the whole file system in one call, and not thousands of files.
+                command.args(["-c", "shared_buffers=16MB", "-c", "recovery_init_sync_method=syncfs"]);
             }
             DatabaseKind::Mariadb => {
-                command.args(["--no-defaults", "--skip-grant-tables", "--bind-address=127.0.0.1"]);
-                // Under any other user root would have to hand the folder over.
-                command.arg(if geteuid().is_root() { "--user=root" } else { "--skip-symbolic-links" });
-                command.arg(format!("--port={port}"));
-                command.arg(option("--datadir", &data));
-                command.arg(option("--socket", &folder.join("socket")));
-                command.arg(option("--init-file", &folder.join("init.sql")));
-                command.args(["--innodb-buffer-pool-size=32M", "--innodb-log-file-size=16M"]);
+                command.args(mariadb_options(&data)).arg("--bind-address=127.0.0.1");
+                command.arg(format!("--port={port}")).arg(option("--socket", &folder.join("socket")));
             }
             DatabaseKind::Redis => {
                 command.args(["--bind", "127.0.0.1", "--port", &port, "--save", "", "--dir"]).arg(data);
@@ -225,9 +199,42 @@ fn program(kind: DatabaseKind) -> PathBuf {
     }
 }
 
-fn creations() -> Vec<String> {
-    // MariaDB runs the statements at each start.
-    (0..SPACES).map(|space| format!("CREATE DATABASE IF NOT EXISTS kendall_{space}")).collect()
+/// The statements that create the databases, one a line.
+fn creations() -> String {
+    (0..SPACES).map(|space| format!("CREATE DATABASE kendall_{space};\n")).collect()
+}
+
+/// Runs a server that reads statements, and ends when there are no more.
+fn run_statements(mut command: Command) {
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut server = command.spawn().expect("the server can be started");
+    let mut input = server.stdin.take().expect("it is piped");
+    input.write_all(creations().as_bytes()).expect("the server reads statements");
+    drop(input);
+    assert!(server.wait().expect("it is a child").success(), "databases cannot be created");
+}
+
+/// Options of every start of MariaDB with this data.
+fn mariadb_options(data: &Path) -> [String; 6] {
+    // Under any other user root would have to give the folder away.
+    let user = if geteuid().is_root() { "--user=root" } else { "--skip-symbolic-links" };
+    let sizes = ["--innodb-buffer-pool-size=32M", "--innodb-log-file-size=16M"];
+    [
+        "--no-defaults".to_owned(),
+        "--skip-grant-tables".to_owned(),
+        user.to_owned(),
+        option("--datadir", data),
+        sizes[0].to_owned(),
+        sizes[1].to_owned(),
+    ]
+}
+
+/// Creates the files of a server, and its databases. A server that created them at its first start would not start again after
+/// a kill.
+fn initialise_mariadb(data: &Path, program: &Path) {
+    let mut command = Command::new(program);
+    command.args(mariadb_options(data)).arg("--bootstrap");
+    run_statements(command);
 }
 
 /// PostgreSQL does not run as root.
@@ -265,15 +272,7 @@ fn initialise_postgres(folder: &Path, data: &Path, program: &Path) {
     let mut command = Command::new(program);
     as_postgres(&mut command);
     command.args(["--single", "-F", "-D"]).arg(data).arg("postgres").current_dir("/");
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut single = command.spawn().expect("the server can be started");
-    let mut input = single.stdin.take().expect("it is piped");
-    for creation in creations() {
-        let creation = creation.replace("IF NOT EXISTS ", "");
-        writeln!(input, "{creation}").expect("the server reads statements");
-    }
-    drop(input);
-    assert!(single.wait().expect("it is a child").success(), "PostgreSQL's databases cannot be created");
+    run_statements(command);
 }
 
 /// The state and the parent of a process, unless it has ended.

@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection as Database;
 
-use super::file::{self, lost};
+use super::file;
 use crate::backend::Failure;
 
 /// After this many changed rows the log is moved. A row changes one page of 4 KiB or two.
@@ -32,7 +32,7 @@ pub(super) struct Checkpointer {
 
 impl Checkpointer {
     pub(super) fn start(path: &Path) -> Result<Self, Failure> {
-        let database = file::connect(path).map_err(lost)?;
+        let database = file::connect(path).map_err(|error| Failure::Lost(error.to_string()))?;
         // One request that waits stands for any number.
         let (request, requests) = sync_channel(1);
         let log_is_long = Arc::new(AtomicBool::new(false));
@@ -81,4 +81,52 @@ fn serve(database: &Database, requests: &Receiver<()>, log_is_long: &AtomicBool)
 /// Runs a checkpoint; returns the length of the log in pages.
 fn checkpoint(database: &Database, pragma: &str) -> rusqlite::Result<i64> {
     database.query_row(pragma, [], |row| row.get(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use kendall_testbed::wait_until;
+
+    use super::*;
+
+    /// A file whose log holds 100 pages and more.
+    fn file_with_a_log(path: &Path) -> Database {
+        fs::write(path, "").unwrap();
+        let database = file::connect(path).unwrap();
+        database.execute_batch("CREATE TABLE bytes (bytes BLOB)").unwrap();
+        database.execute("INSERT INTO bytes VALUES (zeroblob(409600))", []).unwrap();
+        database
+    }
+
+    #[test]
+    fn the_log_is_moved_beside_the_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accounts.db");
+        let database = file_with_a_log(&path);
+        let length = || fs::metadata(&path).unwrap().len();
+        assert!(length() < 409_600, "a commit adds to the log alone");
+        let mut checkpointer = Checkpointer::start(&path).unwrap();
+        checkpointer.wrote(ROWS - 1, &database);
+        assert!(length() < 409_600, "a few rows are not worth a checkpoint");
+        checkpointer.wrote(1, &database);
+        wait_until("the log is moved", || length() > 409_600);
+    }
+
+    #[test]
+    fn a_long_log_is_moved_by_the_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accounts.db");
+        let database = file_with_a_log(&path);
+        let mut checkpointer = Checkpointer::start(&path).unwrap();
+        checkpointer.log_is_long.store(true, Ordering::Release);
+        checkpointer.wrote(ROWS, &database);
+        assert!(fs::metadata(&path).unwrap().len() > 409_600);
+        // The log begins anew.
+        let log = folder.path().join("accounts.db-wal");
+        let length = fs::metadata(&log).unwrap().len();
+        database.execute("INSERT INTO bytes VALUES (zeroblob(4096))", []).unwrap();
+        assert_eq!(fs::metadata(&log).unwrap().len(), length);
+    }
 }

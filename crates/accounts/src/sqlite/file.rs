@@ -8,7 +8,6 @@ use std::path::Path;
 use rusqlite::{Connection as Database, OpenFlags, TransactionBehavior};
 
 use super::BUSY;
-use crate::backend::Failure;
 use crate::error::StoreError;
 use crate::schema;
 use crate::store_url::folder_of;
@@ -79,11 +78,6 @@ fn migrate(database: &mut Database, store: &str, steps: &[&str]) -> Result<(), S
     let marks = format!("PRAGMA user_version = {version}; PRAGMA application_id = {APPLICATION}");
     transaction.execute_batch(&marks).map_err(broken)?;
     transaction.commit().map_err(broken)
-}
-
-/// The connection can no longer be used.
-pub(super) fn lost(error: rusqlite::Error) -> Failure {
-    Failure::Lost(error.to_string())
 }
 
 #[cfg(test)]

@@ -111,7 +111,7 @@ async fn write_until_killed(url: &str, round: &str) {
 /// Every account that was acknowledged has its credential.
 async fn check(accounts: &Accounts, acknowledged: &HashSet<String>) {
     for name in acknowledged {
-        let found = accounts.find(name).await.unwrap();
+        let found = read(async || accounts.find(name).await).await;
         assert_eq!(found, Some(account(name).credential), "{name} was acknowledged");
     }
 }
@@ -153,10 +153,12 @@ fn kill_server(kind: DatabaseKind, seed: u64, kills: usize) {
             wait_for(&accounts).await;
             check(&accounts, &outcomes.acknowledged).await;
             for name in &outcomes.refused {
-                assert_eq!(accounts.find(name).await, Ok(None), "{name} was not to be stored");
+                let found = read(async || accounts.find(name).await).await;
+                assert_eq!(found, None, "{name} was not to be stored");
             }
         }
-        assert!(accounts.count().await.unwrap() >= outcomes.acknowledged.len() as u64);
+        let count = read(async || accounts.count().await).await;
+        assert!(count >= outcomes.acknowledged.len() as u64);
         accounts.close().await.unwrap();
     });
 }
@@ -196,6 +198,16 @@ async fn write_until_failed(accounts: Accounts, prefix: String, stored: Arc<Atom
         }
     }
     outcomes
+}
+
+/// Reads once more where a connection turns out to be one that the server has lost.
+pub(crate) async fn read<T>(call: impl AsyncFn() -> Result<T, StoreError>) -> T {
+    loop {
+        match call().await {
+            Err(StoreError::Unavailable { .. }) => tokio::time::sleep(Duration::from_millis(5)).await,
+            outcome => return outcome.unwrap(),
+        }
+    }
 }
 
 /// Waits until a store that was out of reach answers again.

@@ -1,6 +1,6 @@
 //! The server's side of OPAQUE.
 //!
-//! A registration is evaluated under a random number of its own, which the record keeps. With the name in its place, as RFC
+//! A registration is evaluated under its own random number, which the record keeps. With the name in its place, as RFC
 //! 9807 leaves open, registrations could be begun under any name to evaluate guesses for its account. For a name without an
 //! account, a log-in is evaluated under a number derived from the name and a secret, and with the record of an account that no
 //! password enters: its answer looks and takes the same as that for an account.

@@ -12,7 +12,7 @@ use super::wire::Wire;
 use crate::directory::{ConnectionId, Directory, Limits};
 use crate::protocol::{Frame, Said};
 
-/// The clock looks at least as often, so that counts of attempts are forgotten.
+/// The clock checks the directory at least this often, so that counts of attempts are forgotten.
 const TICK: Duration = Duration::from_secs(1);
 
 /// The directory with its clock and the ways out to the clients.
@@ -20,7 +20,7 @@ const TICK: Duration = Duration::from_secs(1);
 pub(crate) struct Hall {
     started: Instant,
     state: Mutex<State>,
-    /// The clock is to look before the instant that it waits for.
+    /// Wakes the clock before the instant that it waits for.
     earlier: Condvar,
 }
 
@@ -30,7 +30,7 @@ struct State {
     outlets: HashMap<ConnectionId, Outlet<Wire>>,
     last: u64,
     /// The instant that the clock waits for.
-    looks_at: Duration,
+    wakes_at: Duration,
     is_closed: bool,
 }
 
@@ -40,7 +40,7 @@ impl Hall {
             directory: Directory::new(limits),
             outlets: HashMap::new(),
             last: 0,
-            looks_at: Duration::ZERO,
+            wakes_at: Duration::ZERO,
             is_closed: false,
         };
         Self { started: Instant::now(), state: Mutex::new(state), earlier: Condvar::new() }
@@ -70,7 +70,7 @@ impl Hall {
         state.directory.advance(now);
         let result = act(&mut state.directory, now);
         state.send();
-        if state.directory.next_deadline().is_some_and(|deadline| deadline < state.looks_at) {
+        if state.directory.next_deadline().is_some_and(|deadline| deadline < state.wakes_at) {
             self.earlier.notify_one();
         }
         result
@@ -84,7 +84,7 @@ impl Hall {
             state.directory.advance(now);
             state.send();
             let next = state.directory.next_deadline().unwrap_or(Duration::MAX).min(now + TICK);
-            state.looks_at = next;
+            state.wakes_at = next;
             let wait = next.saturating_sub(now);
             state = self.earlier.wait_timeout(state, wait).expect(NO_PANIC).0;
         }

@@ -38,7 +38,7 @@ impl Line {
         Self { population, client, number, within: None, called: None }
     }
 
-    /// Does an operation. What it needs beforehand, a session for example, is no part of it and happens before `sent`.
+    /// Does an operation. What it needs first, for example a session, is no part of it and happens before `sent`.
     async fn operate(&mut self, index: u64, class: u32, stamps: &mut Stamps) -> Result<(), ClientError> {
         let operation = self.population.shares.get(class as usize).map(|(operation, _)| *operation);
         match operation.ok_or(ClientError::Protocol)? {

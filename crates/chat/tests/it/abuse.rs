@@ -125,7 +125,7 @@ fn bytes_that_are_not_of_the_protocol_end_their_connection_only() {
     let server = serve(Limits::default());
     let greeting = encode_greeting(1);
     assert_eq!(said_to(&server, b"GET / HTTP/1.1\r\n\r\n"), b"");
-    assert_eq!(said_to(&server, &encode_greeting(9)), greeting, "another version is answered with ours");
+    assert_eq!(said_to(&server, &encode_greeting(9)), greeting, "another version gets ours");
     // An oversized frame, and a kind that there is not: at most the greeting is answered before the end.
     for wrong in [&[2, 0][..], &[0, 5, 0, 0, 0, 0, 0]] {
         let said = said_to(&server, &[&greeting[..], wrong].concat());

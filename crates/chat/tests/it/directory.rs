@@ -84,7 +84,7 @@ enum Fate {
     Withdrawn,
 }
 
-/// What must be true of a directory, by what its clients have learnt.
+/// What must be true of a directory, by the messages that clients got.
 struct Model {
     directory: Directory,
     pairs: Pairs,
@@ -103,7 +103,7 @@ struct Model {
     begun: BTreeSet<(u64, usize)>,
     /// Calls by their numbers: who called whom.
     calls: BTreeMap<u64, (u64, usize, usize)>,
-    /// Which calls ring at which connections, by what these have learnt.
+    /// Which calls ring at which connections, by the messages that these got.
     rings: BTreeSet<(u64, u64)>,
     next_token: u8,
 }

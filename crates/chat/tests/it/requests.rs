@@ -59,7 +59,7 @@ fn watchers_learn_who_comes_and_goes() {
         second.log_out().await.unwrap();
         first.log_out().await.unwrap();
         assert_eq!(pushed(&mut alice, changed).await, bob(Presence::Away));
-        // A client that is gone without a word.
+        // A client that closes its connection without logging out.
         enter(&mut second, "bob").await;
         assert_eq!(pushed(&mut alice, changed).await, bob(Presence::There));
         drop(second);

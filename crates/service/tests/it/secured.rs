@@ -16,7 +16,7 @@ use crate::lines::config;
 
 type Secured = BufReader<StreamOwned<ClientConnection, TcpStream>>;
 
-/// A server with a certificate of its own, and how clients speak to it.
+/// A server with its own certificate, and how clients speak to it.
 fn serve(config: Config) -> (Running, Arc<Book>, Arc<ClientConfig>) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let certificate = CertificateDer::from(made.cert.der().to_vec());
