@@ -47,7 +47,7 @@ fn lines(ending: &str, words: &[&str], outside: &[&str]) -> Vec<String> {
 
 #[test]
 fn a_system_is_its_folder_and_two_lines() {
-    for system in ["reverse", "recover", "textsearch", "hold", "http"] {
+    for system in ["reverse", "recover", "textsearch", "hold", "http", "transport"] {
         let (package, library) = (format!("kendall-{system} "), format!("kendall_{system}::"));
         let folder = format!("crates/{system}/");
         let mut elsewhere = lines(".rs", &[&library], &[&folder]);
