@@ -4,12 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use kendall_linkmodel as linkmodel;
+use serde::{Deserialize, Serialize};
 
 use crate::kinds::{curve, https, quic, tcp, tls};
 use crate::transport::Transport;
 
 /// A kind of transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// CurveCP.
     Curve,

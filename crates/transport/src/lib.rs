@@ -3,10 +3,13 @@
 //! [`Transport`] is the one trait: connect, listen, and a stream of bytes each way. Everything above it is the same for each kind:
 //! the [`protocol`] of requests, the server, and the [`TransportWorkload`] that loads it with bulk transfers, echoes and handshakes.
 //!
+//! `kendall transport` lets flows of several kinds compete for a link, between two namespaces, and counts what handshakes cost.
+//!
 //! The laboratory's keys are public, so that a client can check a server's certificate or key at full cost without any set-up.
 //! They protect nothing.
 
 mod error;
+mod flows;
 mod kind;
 mod kinds;
 mod laboratory;

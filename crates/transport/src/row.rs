@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 
 use kendall_station::{Discipline, Servers};
-use kendall_system::{Home, Kind as Values, LoadResult, Parameter, Serving, Settings, Subcommands, System};
+use kendall_system::{Home, Kind as Values, LoadResult, Parameter, Serving, Settings, System};
 
+use crate::flows::SUBCOMMANDS;
 use crate::kind::Kind;
 use crate::protocol::MOST_BYTES;
 use crate::server::{Options, Server};
@@ -61,7 +62,7 @@ pub const ROW: System = System {
     transport: |workload| kind(workload).carrier(),
     load,
     serve,
-    subcommands: Subcommands::NONE,
+    subcommands: SUBCOMMANDS,
 };
 
 fn kind(settings: &Settings) -> Kind {
