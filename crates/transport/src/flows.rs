@@ -9,6 +9,7 @@ mod far;
 mod measured;
 mod near;
 mod peer;
+mod published;
 mod source;
 mod table;
 

@@ -70,8 +70,9 @@ impl FromStr for Kind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
-            format!("must be one of {}, not {text:?}", Self::ALL.map(Self::name).join(", "))
-        })
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.name() == text)
+            .ok_or_else(|| format!("must be one of {}, not {text:?}", Self::ALL.map(Self::name).join(", ")))
     }
 }

@@ -6,9 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kendall_load::{
-    Connect, Exchange, LocalFuture, Request, RequestClass, Reuse, Route, Stamps, Workload,
-};
+use kendall_load::{Connect, Exchange, LocalFuture, Request, RequestClass, Reuse, Route, Stamps, Workload};
 use kendall_record::Outcome;
 use kendall_record::clock::now_ns;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf, split};
@@ -55,9 +53,10 @@ impl FromStr for Operation {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|operation| operation.name() == text).ok_or_else(|| {
-            format!("must be one of {}, not {text:?}", Self::ALL.map(Self::name).join(", "))
-        })
+        Self::ALL
+            .into_iter()
+            .find(|operation| operation.name() == text)
+            .ok_or_else(|| format!("must be one of {}, not {text:?}", Self::ALL.map(Self::name).join(", ")))
     }
 }
 

@@ -24,5 +24,6 @@ mod serve;
 mod served;
 mod solve;
 mod textsearch;
+mod transport;
 mod web;
 mod whole_run;

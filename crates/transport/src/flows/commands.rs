@@ -14,6 +14,7 @@ use super::course::{self, Setting};
 use super::far::{self, TROUBLE};
 use super::measured::{self, Competition};
 use super::near::{self, Plan, Task};
+use super::published::{Here, ROWS, Reproduced};
 use super::source::{Flow, Source, read_flows, read_sources};
 use super::table;
 use crate::kind::Kind;
@@ -22,7 +23,9 @@ const LINK: Parameter = Parameter {
     name: "link",
     help: "the link, or several in a row with > between them: \"delay=10ms rate=10mbit queue=64k loss=1%\"; the server \
            sends, so a rate, queue or loss counts on the way back",
-    kind: Values::Text(|text| Asked::read_row(text).map(drop).map_err(|fault| format!("cannot be used: {fault}"))),
+    kind: Values::Text(|text| {
+        Asked::read_row(text).map(drop).map_err(|fault| format!("cannot be used: {fault}"))
+    }),
     default: Some("delay=10ms rate=10mbit queue=64k"),
 };
 const LASTING: Parameter = Parameter {
@@ -64,12 +67,8 @@ const SOURCES: Parameter = Parameter {
     kind: Values::Word(|text| read_sources(text).map(drop)),
     default: None,
 };
-const FOLDER: Parameter = Parameter {
-    name: "folder",
-    help: "the folder that both ends share",
-    kind: Values::File,
-    default: None,
-};
+const FOLDER: Parameter =
+    Parameter { name: "folder", help: "the folder that both ends share", kind: Values::File, default: None };
 
 /// The subcommands.
 pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
@@ -131,6 +130,14 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
             run: handshake,
         },
         Subcommand {
+            name: "published",
+            about: "Repeat the study of CurveCP from 2011, with its programs and ours: kendall transport published",
+            arguments: &[],
+            options: &[LASTING, WARM_UP, ECHO, CONGESTION, SEED, JSON],
+            caller: Caller::User,
+            run: published,
+        },
+        Subcommand {
             name: "far",
             about: "Serve flows at the server's end of a link",
             arguments: &[FOLDER],
@@ -152,10 +159,13 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
 /// Before flows begin, echoes show the latency of the link alone for this long.
 const IDLE: Duration = Duration::from_secs(2);
 
-fn setting(settings: &Settings) -> Setting {
-    let word = |name| settings.word(name).expect("it has a default").to_owned();
-    let seed = settings.whole("seed").expect("it has a default");
-    Setting { link: word("link"), congestion: word("congestion"), seed }
+fn setting(settings: &Settings, link: &str) -> Setting {
+    let congestion = settings.word("congestion").expect("it has a default").to_owned();
+    Setting { link: link.to_owned(), congestion, seed: settings.whole("seed").expect("it has a default") }
+}
+
+fn link(settings: &Settings) -> &str {
+    settings.word("link").expect("it has a default")
 }
 
 fn echo(settings: &Settings) -> Kind {
@@ -163,12 +173,17 @@ fn echo(settings: &Settings) -> Kind {
 }
 
 /// Lets flows run in a folder, and measures them.
-fn run_flows(flows: Vec<Flow>, settings: &Settings, folder: &Path) -> Result<Competition, String> {
+fn run_flows(
+    flows: Vec<Flow>,
+    link: &str,
+    settings: &Settings,
+    folder: &Path,
+) -> Result<Competition, String> {
     let time = |name| settings.time(name).expect("it has a default");
     let latest = flows.iter().map(|flow| flow.after).max().unwrap_or_default();
     let lasting = latest + time("warmup") + time("time");
     let task = Task::Flows { flows: flows.clone(), idle: IDLE, lasting };
-    let traces = course::run(&Plan { task, echo: echo(settings) }, &setting(settings), folder)?;
+    let traces = course::run(&Plan { task, echo: echo(settings) }, &setting(settings, link), folder)?;
     measured::competition(&flows, &traces, time("warmup"))
 }
 
@@ -176,7 +191,12 @@ fn temporary() -> Result<tempfile::TempDir, String> {
     tempfile::tempdir().map_err(|error| format!("cannot make a temporary folder: {error}; set TMPDIR"))
 }
 
-fn print(console: &mut dyn Console, settings: &Settings, result: &impl Serialize, text: &str) -> Result<(), String> {
+fn print(
+    console: &mut dyn Console,
+    settings: &Settings,
+    result: &impl Serialize,
+    text: &str,
+) -> Result<(), String> {
     if settings.is_on("json") {
         let json = serde_json::to_string_pretty(result).map_err(|error| error.to_string())?;
         return console.print(&format!("{json}\n"));
@@ -198,9 +218,9 @@ fn flows(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String
         Some(folder) => {
             let made = fs::create_dir(folder);
             made.map_err(|error| format!("cannot make {folder}: {error}; name a new folder for the record"))?;
-            run_flows(flows, settings, Path::new(folder))?
+            run_flows(flows, link(settings), settings, Path::new(folder))?
         }
-        None => run_flows(flows, settings, temporary()?.path())?,
+        None => run_flows(flows, link(settings), settings, temporary()?.path())?,
     };
     print(console, settings, &result, &table::competition(&result))?;
     Ok(ended(result.failures.len()))
@@ -221,7 +241,7 @@ fn compete(settings: &Settings, console: &mut dyn Console) -> Result<Ended, Stri
         for second in sources[place..].iter().copied() {
             console.note(&format!("{first} beside {second}"));
             let flows = [first, second].map(|source| Flow { source, after: Duration::ZERO });
-            let result = run_flows(flows.to_vec(), settings, temporary()?.path())?;
+            let result = run_flows(flows.to_vec(), link(settings), settings, temporary()?.path())?;
             pairs.push(Pair { first, second, result });
         }
     }
@@ -241,13 +261,31 @@ fn compete(settings: &Settings, console: &mut dyn Console) -> Result<Ended, Stri
     Ok(ended(failures.len()))
 }
 
+fn published(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
+    let mut results = Vec::new();
+    for row in &ROWS {
+        let mut here = Vec::new();
+        for source in row.sources() {
+            console.note(&format!("{source} over {}", row.link));
+            let result = run_flows(row.flows(source), row.link, settings, temporary()?.path());
+            here.push(Here::new(source, result));
+        }
+        results.push(Reproduced::new(row, here));
+    }
+    print(console, settings, &results, &table::published(&results))?;
+    let failures: Vec<&String> =
+        results.iter().flat_map(|row| &row.here).flat_map(|here| &here.failures).collect();
+    failures.iter().for_each(|failure| console.note(&format!("failed: {failure}")));
+    Ok(ended(failures.len()))
+}
+
 fn handshake(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
     let count = settings.whole("count").and_then(|count| u32::try_from(count).ok());
     let count = count.expect("its kind bounds it");
     let mut results = Vec::new();
     for source in read_sources(settings.word("kinds").expect("it is required"))? {
         let plan = Plan { task: Task::Handshakes { source, count }, echo: Kind::Tcp };
-        let traces = course::run(&plan, &setting(settings), temporary()?.path())?;
+        let traces = course::run(&plan, &setting(settings, link(settings)), temporary()?.path())?;
         results.push(measured::handshakes(source, &traces));
     }
     print(console, settings, &results, &table::handshakes(&results))?;
@@ -263,7 +301,8 @@ fn folder(settings: &Settings) -> PathBuf {
 /// The server's address on the link.
 fn server_address() -> Result<IpAddr, String> {
     let text = env::var("KENDALL_SERVER").unwrap_or_default();
-    text.parse().map_err(|_| "only `kendall link run` starts this, and names the address in KENDALL_SERVER".into())
+    text.parse()
+        .map_err(|_| "only `kendall link run` starts this, and names the address in KENDALL_SERVER".into())
 }
 
 fn far_end(settings: &Settings, _: &mut dyn Console) -> Result<Ended, String> {

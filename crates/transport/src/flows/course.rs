@@ -59,7 +59,10 @@ pub(crate) fn run(plan: &Plan, setting: &Setting, folder: &Path) -> Result<Trace
         return Err(format!("the far end of the link failed: {}", why.trim()));
     }
     if !status.success() {
-        return Err("the run over the link failed; what it printed says why, and `kendall doctor` what works here".into());
+        return Err(
+            "the run over the link failed; what it printed says why, and `kendall doctor` what works here"
+                .into(),
+        );
     }
     let seen = read_json(&folder.join(SEEN))?;
     let record: LinkRecord = read_json(&folder.join(LINK).join("link.json"))?;

@@ -249,7 +249,8 @@ mod tests {
 
     #[test]
     fn latency_is_of_the_span_and_counts_what_is_lost() {
-        let echoes = [(0, Some(5_000_000)), (10, Some(1_000_000)), (20, Some(3_000_000)), (30, None), (40, Some(9))];
+        let echoes =
+            [(0, Some(5_000_000)), (10, Some(1_000_000)), (20, Some(3_000_000)), (30, None), (40, Some(9))];
         let latency = latency(&echoes, 10, 40);
         assert_eq!((latency.echoes, latency.lost), (2, 1));
         assert_eq!((latency.p50_s, latency.p95_s, latency.max_s), (Some(0.001), Some(0.003), Some(0.003)));

@@ -56,7 +56,13 @@ impl Peer {
     }
 
     /// Starts the server, which ends with the far end.
-    pub(crate) async fn serve(self, at: IpAddr, port: u16, wish: Wish, folder: &Path) -> Result<Child, String> {
+    pub(crate) async fn serve(
+        self,
+        at: IpAddr,
+        port: u16,
+        wish: Wish,
+        folder: &Path,
+    ) -> Result<Child, String> {
         match self {
             Self::Ssh => serve_ssh(at, port, folder).await,
             Self::Nacl => serve_nacl(at, port, wish, folder).await,
@@ -89,12 +95,15 @@ async fn serve_ssh(at: IpAddr, port: u16, folder: &Path) -> Result<Child, String
         run(&mut command, "openssh-client").await?;
     }
     if !Path::new(SSHD_NEEDS).exists() {
-        fs::create_dir_all(SSHD_NEEDS).map_err(|error| format!("cannot make {SSHD_NEEDS}: {error}; run as root"))?;
+        fs::create_dir_all(SSHD_NEEDS)
+            .map_err(|error| format!("cannot make {SSHD_NEEDS}: {error}; run as root"))?;
     }
     let mut command = Command::new(SSHD);
     command.args(["-D", "-f", "/dev/null", "-p", &port.to_string(), "-h"]).arg(folder.join("ssh-host"));
     command.arg("-o").arg(format!("AuthorizedKeysFile={}", folder.join("ssh-client.pub").display()));
-    for option in [&format!("ListenAddress={at}"), "PidFile=none", "UsePAM=no", "StrictModes=no", "PermitRootLogin=yes"] {
+    for option in
+        [&format!("ListenAddress={at}"), "PidFile=none", "UsePAM=no", "StrictModes=no", "PermitRootLogin=yes"]
+    {
         command.args(["-o", option]);
     }
     start(&mut command, "openssh-server")
@@ -103,7 +112,9 @@ async fn serve_ssh(at: IpAddr, port: u16, folder: &Path) -> Result<Child, String
 fn ssh(to: IpAddr, port: u16, wish: Wish, folder: &Path) -> Command {
     let mut command = Command::new("ssh");
     command.args(["-F", "none", "-T", "-p", &port.to_string(), "-i"]).arg(folder.join("ssh-client"));
-    for option in ["BatchMode=yes", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR"] {
+    for option in
+        ["BatchMode=yes", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR"]
+    {
         command.args(["-o", option]);
     }
     command.arg(to.to_string()).args(wish.command());
@@ -112,7 +123,8 @@ fn ssh(to: IpAddr, port: u16, wish: Wish, folder: &Path) -> Command {
 
 async fn serve_nacl(at: IpAddr, port: u16, wish: Wish, folder: &Path) -> Result<Child, String> {
     run(Command::new("curvecpmakekey").arg("nacl-key").current_dir(folder), "nacl-tools").await?;
-    let printed = run(Command::new("curvecpprintkey").arg("nacl-key").current_dir(folder), "nacl-tools").await?;
+    let printed =
+        run(Command::new("curvecpprintkey").arg("nacl-key").current_dir(folder), "nacl-tools").await?;
     // A client that finds the file finds the whole key.
     let part = folder.join("nacl-key.part");
     let written = fs::write(&part, printed).and_then(|()| fs::rename(&part, folder.join("nacl-key.hex")));

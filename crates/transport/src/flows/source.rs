@@ -118,9 +118,14 @@ mod tests {
 
     #[test]
     fn what_is_not_a_flow_is_refused_in_words() {
-        for (text, word) in
-            [("udp", "write one of curve"), ("tcp+x", "seconds"), ("tcp+-1", "begin"), ("0xtcp", "1 to 64"), ("65xtcp", "1 to 64"), ("", "write one of")]
-        {
+        for (text, word) in [
+            ("udp", "write one of curve"),
+            ("tcp+x", "seconds"),
+            ("tcp+-1", "begin"),
+            ("0xtcp", "1 to 64"),
+            ("65xtcp", "1 to 64"),
+            ("", "write one of"),
+        ] {
             assert!(read_flows(text).unwrap_err().contains(word), "{text}");
         }
     }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use kendall_stats::number::{percent, significant, time};
 
 use super::measured::{Competition, Handshakes};
+use super::published::{HEADS, NOTE, Reproduced};
 use super::source::Source;
 
 /// A table whose first column is text and whose others are numbers.
@@ -50,7 +51,8 @@ pub(crate) fn competition(result: &Competition) -> String {
     let mut text = table(&rows);
     let seconds = |value: f64| format!("{} s", significant(value, 3));
     let _ = writeln!(text, "\nJain's index {}", significant(result.jain, 3));
-    let _ = writeln!(text, "bytes on the wire per byte of data {}", significant(result.wire_bytes_per_byte, 4));
+    let _ =
+        writeln!(text, "bytes on the wire per byte of data {}", significant(result.wire_bytes_per_byte, 4));
     let _ = writeln!(
         text,
         "processor time per GB: sender {}, receiver {}",
@@ -86,7 +88,8 @@ pub(crate) fn competition(result: &Competition) -> String {
 
 /// The share of each row's flow beside a flow of each column.
 pub(crate) fn matrix(sources: &[Source], share: impl Fn(Source, Source) -> Option<f64>) -> String {
-    let head = ["share of".to_owned()].into_iter().chain(sources.iter().map(|source| format!("beside {source}")));
+    let head =
+        ["share of".to_owned()].into_iter().chain(sources.iter().map(|source| format!("beside {source}")));
     let mut rows = vec![head.collect()];
     for own in sources {
         let cells = sources.iter().map(|other| or_dash(share(*own, *other), |share| significant(share, 2)));
@@ -95,16 +98,23 @@ pub(crate) fn matrix(sources: &[Source], share: impl Fn(Source, Source) -> Optio
     table(&rows)
 }
 
+pub(crate) fn published(results: &[Reproduced]) -> String {
+    let rows: Vec<Vec<String>> =
+        [words(&HEADS)].into_iter().chain(results.iter().map(Reproduced::cells)).collect();
+    format!("{}\n{NOTE}\n", table(&rows))
+}
+
 pub(crate) fn handshakes(results: &[Handshakes]) -> String {
-    let mut rows = vec![words(&["", "p50", "max", "bytes up", "bytes down", "packets", "connections", "failed"])];
+    let mut rows =
+        vec![words(&["", "p50", "max", "bytes up", "bytes down", "packets", "connections", "failed"])];
     for result in results {
         rows.push(vec![
             result.source.to_string(),
             or_dash(result.p50_s, time),
             or_dash(result.max_s, time),
-            significant(result.bytes_to_server.round(), 6),
-            significant(result.bytes_to_client.round(), 6),
-            significant(result.packets, 3),
+            format!("{:.0}", result.bytes_to_server),
+            format!("{:.0}", result.bytes_to_client),
+            format!("{:.1}", result.packets),
             result.connections.to_string(),
             result.failures.len().to_string(),
         ]);

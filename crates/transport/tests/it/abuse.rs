@@ -25,7 +25,8 @@ fn answers(to: std::net::SocketAddr) -> bool {
 #[test]
 fn bytes_that_are_no_request_end_their_connection_and_no_other() {
     let server = start(&options(Kind::Tcp));
-    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &Head::Send(MOST_BYTES + 1).encode(), b"x\0\0\0\0\0\0\0\0"] {
+    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &Head::Send(MOST_BYTES + 1).encode(), b"x\0\0\0\0\0\0\0\0"]
+    {
         let mut stream = connect(server.address);
         stream.write_all(bytes).unwrap();
         let mut answer = Vec::new();

@@ -19,7 +19,8 @@ fn rows(workload: &TransportWorkload, requests: u64) -> (Vec<RequestRow>, i64) {
         ..Plan::lasting(arrivals, Duration::from_secs(60), 5)
     };
     let collect = |rows: RowBatches| rows.flatten().collect();
-    let (summary, rows) = run(&plan, workload, &Progress::default(), &AtomicBool::new(false), collect).unwrap();
+    let (summary, rows) =
+        run(&plan, workload, &Progress::default(), &AtomicBool::new(false), collect).unwrap();
     (rows, summary.start_ns)
 }
 

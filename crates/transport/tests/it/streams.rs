@@ -48,7 +48,9 @@ fn a_taken_address_is_refused_in_words() {
         within(async {
             let first = kind.transport().listen(([127, 0, 0, 1], 0).into()).unwrap();
             let second = kind.transport().listen(first.address());
-            let Err(error @ TransportError::Listen { .. }) = second else { panic!("{kind}: it listens twice") };
+            let Err(error @ TransportError::Listen { .. }) = second else {
+                panic!("{kind}: it listens twice")
+            };
             let text = error.to_string();
             assert!(text.contains(kind.name()) && text.contains("--listen"), "{text}");
         });
