@@ -10,6 +10,7 @@ mod measured;
 mod near;
 mod peer;
 mod published;
+mod roam;
 mod source;
 mod table;
 

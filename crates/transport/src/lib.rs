@@ -24,5 +24,5 @@ pub use error::TransportError;
 pub use kind::Kind;
 pub use row::ROW;
 pub use server::{Options, Server};
-pub use transport::{BoxFuture, Connection, Duplex, Listener, Opening, Transport};
+pub use transport::{BoxFuture, Connection, Duplex, Listener, Moved, Opening, Transport};
 pub use workload::{Operation, TransportWorkload};

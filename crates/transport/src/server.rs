@@ -148,7 +148,7 @@ async fn accept_all(listener: &mut dyn Listener, desk: &Arc<Desk>) {
 
 /// A connection from its handshake to its end.
 async fn attend(opening: Opening, desk: &Desk) -> io::Result<()> {
-    let Connection { mut stream, client_port: port } = within(HANDSHAKE, opening).await?;
+    let Connection { mut stream, client_port: port, .. } = within(HANDSHAKE, opening).await?;
     let mut head = [0; HEAD_BYTES];
     let mut piece = vec![0; PIECE_BYTES];
     loop {

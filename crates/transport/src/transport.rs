@@ -23,7 +23,12 @@ pub struct Connection {
     pub stream: Box<dyn Duplex>,
     /// The client's port, by which a server's stamps find the client's rows.
     pub client_port: u16,
+    /// For a client whose transport can follow a change of its address: to be called after one.
+    pub moved: Option<Moved>,
 }
+
+/// Makes a connection go on from the client's new address.
+pub type Moved = Box<dyn Fn() -> io::Result<()> + Send + Sync>;
 
 /// A handshake at the server's side, which the server runs beside others.
 pub type Opening = BoxFuture<'static, io::Result<Connection>>;

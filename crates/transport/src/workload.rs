@@ -97,7 +97,7 @@ impl Workload for TransportWorkload {
 impl Connect for TransportWorkload {
     fn connect(&self) -> LocalFuture<'_, io::Result<Box<dyn kendall_load::Connection>>> {
         Box::pin(async move {
-            let Connection { stream, client_port } = self.kind.transport().connect(self.to).await?;
+            let Connection { stream, client_port, .. } = self.kind.transport().connect(self.to).await?;
             let (read, write) = split(stream);
             let reuse = match self.operation {
                 Operation::Bulk | Operation::Echo => Reuse::Keep,

@@ -103,6 +103,22 @@ fn handshakes_take_the_round_trips_of_their_protocol() {
 }
 
 #[test]
+fn a_client_that_moves_keeps_its_flow_of_curvecp_and_loses_that_of_tcp() {
+    let _alone = alone();
+    if !has_links() {
+        return;
+    }
+    let options =
+        ["--time", "8s", "--warmup", "1s", "--move-after", "4s", "--json", "--link", "delay=2ms rate=10mbit"];
+    let seen = json(&[&["transport", "flows", "curve,quic,tcp"], &options[..]].concat());
+    let pause = |flow: usize| number(&seen, &format!("/flows/{flow}/longest_pause_s"));
+    assert!(pause(2) > 3.0, "TCP belongs to an address: {seen:#}");
+    for flow in 0..2 {
+        assert!(pause(flow) < pause(2) / 2.0, "{seen:#}");
+    }
+}
+
+#[test]
 fn programs_that_others_wrote_send_as_flows() {
     let _alone = alone();
     let is_here = Path::new("/usr/sbin/sshd").exists() && Path::new("/usr/bin/curvecpserver").exists();

@@ -92,6 +92,12 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
                 CONGESTION,
                 SEED,
                 Parameter {
+                    name: "move-after",
+                    help: "when the client's address changes, after the first flows have begun; needs the program ip",
+                    kind: Values::Time,
+                    default: None,
+                },
+                Parameter {
                     name: "record",
                     help: "new folder for what was measured: near.json every 100 ms, and the link's own record, every 10 ms",
                     kind: Values::File,
@@ -182,7 +188,8 @@ fn run_flows(
     let time = |name| settings.time(name).expect("it has a default");
     let latest = flows.iter().map(|flow| flow.after).max().unwrap_or_default();
     let lasting = latest + time("warmup") + time("time");
-    let task = Task::Flows { flows: flows.clone(), idle: IDLE, lasting };
+    let moving_after = settings.time("move-after");
+    let task = Task::Flows { flows: flows.clone(), idle: IDLE, lasting, moving_after };
     let traces = course::run(&Plan { task, echo: echo(settings) }, &setting(settings, link), folder)?;
     measured::competition(&flows, &traces, time("warmup"))
 }

@@ -12,8 +12,9 @@ use kendall_record::clock::now_ns;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::Builder;
 
-use super::near::{Plan, Task};
+use super::near::{self, Plan, Task};
 use super::peer::Wish;
+use super::roam;
 use super::source::Source;
 use crate::kind::Kind;
 use crate::server::{Options, Server};
@@ -41,6 +42,9 @@ pub(crate) fn processor_s() -> f64 {
 
 /// Serves until the process is ended.
 pub(crate) fn run(plan: &Plan, at: IpAddr, folder: &Path) -> Result<(), String> {
+    if let Task::Flows { moving_after: Some(_), .. } = plan.task {
+        near::client_address().and_then(roam::expect)?;
+    }
     // TCP last: the other end takes it as the sign that all are there.
     let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Tcp).chain([Kind::Tcp]);
     let ours = kinds.map(|kind| (kind, port(Source::Ours(kind))));

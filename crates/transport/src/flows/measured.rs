@@ -40,6 +40,8 @@ pub(crate) struct FlowResult {
     pub(crate) goodput_bytes_per_s: f64,
     /// Of all flows' bytes; 0 to 1.
     pub(crate) share: f64,
+    /// The longest time in which nothing arrived of it, to a tenth of a second; the rest of the span where it never went on.
+    pub(crate) longest_pause_s: f64,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -118,10 +120,12 @@ pub(crate) fn competition(flows: &[Flow], traces: &Traces, warm_up: Duration) ->
         flows: flows
             .iter()
             .zip(&bytes)
-            .map(|(flow, &bytes)| FlowResult {
+            .enumerate()
+            .map(|(number, (flow, &bytes))| FlowResult {
                 source: flow.source,
                 goodput_bytes_per_s: bytes / seconds,
                 share: share(bytes),
+                longest_pause_s: longest_pause_s(ticks, number, first.at_ns),
             })
             .collect(),
         goodput_bytes_per_s: all / seconds,
@@ -134,6 +138,20 @@ pub(crate) fn competition(flows: &[Flow], traces: &Traces, warm_up: Duration) ->
         loaded: latency(echoes, first.at_ns, last.at_ns),
         failures: failures.clone(),
     })
+}
+
+/// The longest time between two ticks at which bytes of a flow had arrived, from an instant on.
+fn longest_pause_s(ticks: &[Tick], flow: usize, from_ns: i64) -> f64 {
+    let mut within = ticks.iter().filter(|tick| tick.at_ns >= from_ns);
+    let Some(first) = within.next() else { return 0.0 };
+    let (mut heard, mut longest_ns) = ((first.at_ns, first.bytes[flow]), 0);
+    for tick in within {
+        longest_ns = longest_ns.max(tick.at_ns - heard.0);
+        if tick.bytes[flow] > heard.1 {
+            heard = (tick.at_ns, tick.bytes[flow]);
+        }
+    }
+    longest_ns as f64 / 1e9
 }
 
 fn far_cpu_s(traces: &Traces, from_ns: i64, to_ns: i64) -> Option<f64> {
@@ -254,6 +272,19 @@ mod tests {
         let latency = latency(&echoes, 10, 40);
         assert_eq!((latency.echoes, latency.lost), (2, 1));
         assert_eq!((latency.p50_s, latency.p95_s, latency.max_s), (Some(0.001), Some(0.003), Some(0.003)));
+    }
+
+    #[test]
+    fn a_pause_lasts_until_bytes_arrive_or_the_run_ends() {
+        let tick = |at_s: i64, bytes: u64| Tick {
+            at_ns: at_s * 1_000_000_000,
+            processor_s: 0.0,
+            bytes: vec![bytes],
+        };
+        let goes_on = [tick(0, 1), tick(1, 2), tick(2, 2), tick(3, 2), tick(4, 9), tick(5, 10)];
+        assert!((longest_pause_s(&goes_on, 0, 0) - 3.0).abs() < 1e-9);
+        assert!((longest_pause_s(&goes_on[..4], 0, 0) - 2.0).abs() < 1e-9);
+        assert!((longest_pause_s(&goes_on, 0, 3_000_000_000) - 1.0).abs() < 1e-9);
     }
 
     #[test]

@@ -12,13 +12,16 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
+use tokio::sync::watch;
 use tokio::time::{interval, sleep, timeout};
 
 use super::far::{ECHO_PORT, EVERY, port, processor_s};
 use super::peer::{Peer, Wish};
+use super::roam;
 use super::source::{Flow, Source};
 use crate::kind::Kind;
 use crate::protocol::{Head, MOST_BYTES, PIECE_BYTES};
+use crate::transport::{Connection, Moved};
 
 /// The plan of a run, as its caller writes it into the folder that all share.
 pub(crate) const PLAN: &str = "plan.json";
@@ -46,7 +49,7 @@ pub(crate) struct Plan {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Task {
     /// After some time without flows, these flows for this long after they have begun.
-    Flows { flows: Vec<Flow>, idle: Duration, lasting: Duration },
+    Flows { flows: Vec<Flow>, idle: Duration, lasting: Duration, moving_after: Option<Duration> },
     /// This many connections, one after the other, with a byte each.
     Handshakes { source: Source, count: u32 },
 }
@@ -91,8 +94,9 @@ pub(crate) fn run(plan: &Plan, to: IpAddr, folder: &Path) -> Result<Seen, String
     runtime.block_on(async {
         wait_for_servers(to).await?;
         match &plan.task {
-            Task::Flows { flows, idle, lasting } => {
-                Ok(compete(flows, plan.echo, to, folder, *idle, *lasting).await)
+            Task::Flows { flows, idle, lasting, moving_after } => {
+                let ends = Ends { to, folder, echo: plan.echo };
+                Ok(compete(flows, ends, *idle, *lasting, *moving_after).await)
             }
             Task::Handshakes { source, count } => Ok(shake(*source, *count, to, folder).await),
         }
@@ -109,22 +113,40 @@ async fn wait_for_servers(to: IpAddr) -> Result<(), String> {
     timeout(PATIENCE, connected).await.map_err(|_| format!("nothing listens at {address}"))
 }
 
+/// Where flows come from, and what goes beside them.
+#[derive(Clone, Copy)]
+struct Ends<'a> {
+    to: IpAddr,
+    folder: &'a Path,
+    echo: Kind,
+}
+
 async fn compete(
     flows: &[Flow],
-    echo: Kind,
-    to: IpAddr,
-    folder: &Path,
+    Ends { to, folder, echo }: Ends<'_>,
     idle: Duration,
     lasting: Duration,
+    moving_after: Option<Duration>,
 ) -> Seen {
-    let echoes = tokio::spawn(echoes(echo, SocketAddr::new(to, ECHO_PORT), idle + lasting));
+    // Becomes true once the client has another address.
+    let (move_now, is_moved) = watch::channel(false);
+    let mover = moving_after.map(|after| {
+        tokio::spawn(async move {
+            sleep(idle + after).await;
+            let changed = client_address().and_then(roam::change);
+            // No flow may be left to hear of it.
+            let _ = move_now.send(true);
+            changed
+        })
+    });
+    let echoes = tokio::spawn(echoes(echo, SocketAddr::new(to, ECHO_PORT), idle + lasting, is_moved.clone()));
     let arrived: Arc<Vec<AtomicU64>> = Arc::new(flows.iter().map(|_| AtomicU64::new(0)).collect());
     let mut running = Vec::new();
     for (number, flow) in flows.iter().copied().enumerate() {
-        let (arrived, folder) = (arrived.clone(), folder.to_owned());
+        let (arrived, folder, is_moved) = (arrived.clone(), folder.to_owned(), is_moved.clone());
         running.push(tokio::spawn(async move {
             sleep(idle + flow.after).await;
-            let ended = receive(flow.source, to, &folder, &arrived[number]).await;
+            let ended = receive(flow.source, to, &folder, &arrived[number], is_moved).await;
             let why = ended.err().unwrap_or_else(|| "the server ended it".into());
             format!("flow {} ({}): {why}", number + 1, flow.source)
         }));
@@ -145,6 +167,11 @@ async fn compete(
             flow.abort();
         }
     }
+    if let Some(mover) = mover
+        && let Ok(Err(why)) = mover.await
+    {
+        seen.failures.push(format!("the change of the address: {why}"));
+    }
     match echoes.await {
         Ok(Ok(echoes)) => seen.echoes = echoes,
         Ok(Err(error)) => seen.failures.push(format!("the echoes beside the flows: {error}")),
@@ -154,14 +181,23 @@ async fn compete(
 }
 
 /// Receives a flow and counts its bytes, until it fails.
-async fn receive(source: Source, to: IpAddr, folder: &Path, arrived: &AtomicU64) -> Result<(), String> {
+async fn receive(
+    source: Source,
+    to: IpAddr,
+    folder: &Path,
+    arrived: &AtomicU64,
+    is_moved: watch::Receiver<bool>,
+) -> Result<(), String> {
     match source {
         Source::Ours(kind) => {
             let connected = kind.transport().connect(SocketAddr::new(to, port(source))).await;
             let mut connection = connected.map_err(|error| error.to_string())?;
             let asked = connection.stream.write_all(&Head::Send(MOST_BYTES).encode()).await;
             asked.map_err(|error| error.to_string())?;
-            count(&mut connection.stream, arrived).await
+            tokio::select! {
+                ended = count(&mut connection.stream, arrived) => ended,
+                why = follow(connection.moved, is_moved) => Err(why),
+            }
         }
         Source::Peer(peer) => {
             // Its server may need longer than ours to start.
@@ -200,9 +236,32 @@ async fn count(stream: &mut (impl AsyncRead + Unpin), arrived: &AtomicU64) -> Re
     }
 }
 
+/// Has a connection follow the client to its new address. Returns only where that fails, with the reason.
+async fn follow(moved: Option<Moved>, mut is_moved: watch::Receiver<bool>) -> String {
+    let changed = is_moved.wait_for(|is_moved| *is_moved).await.map(|_| ());
+    if let (Ok(()), Some(moved)) = (changed, moved)
+        && let Err(error) = moved()
+    {
+        return format!("it cannot follow the address: {error}");
+    }
+    std::future::pending().await
+}
+
+/// The client's address on the link.
+pub(crate) fn client_address() -> Result<IpAddr, String> {
+    let text = std::env::var("KENDALL_CLIENT").unwrap_or_default();
+    text.parse().map_err(|_| "KENDALL_CLIENT names no address".into())
+}
+
 /// Echoes on one connection for this long.
-async fn echoes(kind: Kind, to: SocketAddr, lasting: Duration) -> std::io::Result<Vec<(i64, Option<i64>)>> {
-    let mut stream = kind.transport().connect(to).await?.stream;
+async fn echoes(
+    kind: Kind,
+    to: SocketAddr,
+    lasting: Duration,
+    is_moved: watch::Receiver<bool>,
+) -> std::io::Result<Vec<(i64, Option<i64>)>> {
+    let Connection { mut stream, moved, .. } = kind.transport().connect(to).await?;
+    tokio::spawn(follow(moved, is_moved));
     let mut message = Head::Echo(ECHO_BYTES as u64).encode().to_vec();
     message.extend([7; ECHO_BYTES]);
     let (mut seen, from_ns) = (Vec::new(), now_ns());

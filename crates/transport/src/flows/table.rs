@@ -42,10 +42,11 @@ fn megabits(bytes_per_s: f64) -> String {
 }
 
 pub(crate) fn competition(result: &Competition) -> String {
-    let mut rows = vec![words(&["flow", "Mbit/s", "share"])];
+    let mut rows = vec![words(&["flow", "Mbit/s", "share", "longest pause"])];
     for (number, flow) in (1..).zip(&result.flows) {
         let name = format!("{number} {}", flow.source);
-        rows.push(vec![name, megabits(flow.goodput_bytes_per_s), percent(flow.share)]);
+        let pause = format!("{:.1} s", flow.longest_pause_s);
+        rows.push(vec![name, megabits(flow.goodput_bytes_per_s), percent(flow.share), pause]);
     }
     rows.push(vec!["all".into(), megabits(result.goodput_bytes_per_s), String::new()]);
     let mut text = table(&rows);

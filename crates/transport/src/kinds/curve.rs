@@ -9,7 +9,7 @@ use kendall_curve::{CurveError, Endpoint, RandomNonces, system_random};
 use crate::error::TransportError;
 use crate::kind::Kind;
 use crate::laboratory;
-use crate::transport::{BoxFuture, Connection, Listener, Opening, Transport, any_port};
+use crate::transport::{BoxFuture, Connection, Listener, Moved, Opening, Transport, any_port};
 
 /// CurveCP.
 pub(crate) struct Curve;
@@ -29,7 +29,12 @@ impl Transport for Curve {
                 message: Default::default(),
             });
             let client_port = endpoint.address().port();
-            Ok(Connection { stream: Box::new(stream.map_err(io::Error::other)?), client_port })
+            let stream = Box::new(stream.map_err(io::Error::other)?);
+            let moved: Moved = Box::new(move || {
+                endpoint.network_changed();
+                Ok(())
+            });
+            Ok(Connection { stream, client_port, moved: Some(moved) })
         })
     }
 
@@ -58,7 +63,8 @@ impl Listener for Server {
         Box::pin(async move {
             let stream = self.0.accept().await.map_err(io::Error::other)?;
             let client_port = stream.connection().address().map_or(0, |address| address.port());
-            let opening = async move { Ok(Connection { stream: Box::new(stream) as _, client_port }) };
+            let opening =
+                async move { Ok(Connection { stream: Box::new(stream) as _, client_port, moved: None }) };
             Ok(Box::pin(opening) as Opening)
         })
     }

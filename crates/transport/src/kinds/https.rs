@@ -45,7 +45,8 @@ impl Transport for Https {
             let request = Request::builder().method(Method::POST).uri("/").header("host", laboratory::host());
             let request = request.body(body).expect("the head is valid");
             let answer = Box::pin(async move { sender.send_request(request).await });
-            Ok(Connection { stream: Box::new(Streams { write, read: Reading::Head(answer) }), client_port })
+            let stream = Box::new(Streams { write, read: Reading::Head(answer) });
+            Ok(Connection { stream, client_port, moved: None })
         })
     }
 
@@ -73,7 +74,7 @@ async fn accept(stream: server::TlsStream<TcpStream>, client_port: u16) -> io::R
         drop(http.keep_alive(false).serve_connection(TokioIo::new(stream), service).await);
     });
     let stream = taken.await.map_err(|_| io::Error::other("the client sent no request of HTTP"))?;
-    Ok(Connection { stream: Box::new(stream), client_port })
+    Ok(Connection { stream: Box::new(stream), client_port, moved: None })
 }
 
 fn respond(request: Request<Incoming>, give: Option<oneshot::Sender<Streams>>) -> Response<Outgoing> {

@@ -1,7 +1,7 @@
 //! QUIC, by quinn: one bidirectional stream for each connection.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::error::TransportError;
 use crate::kind::Kind;
 use crate::laboratory;
-use crate::transport::{BoxFuture, Connection, Listener, Opening, Transport, any_port};
+use crate::transport::{BoxFuture, Connection, Listener, Moved, Opening, Transport, any_port};
 
 /// What a receiver may have outstanding, so that flow control is not what is measured: about what Linux grants TCP.
 const WINDOW_BYTES: u32 = 6 << 20;
@@ -44,7 +44,8 @@ impl Transport for Quic {
             let connection = connecting.await?;
             let (send, receive) = connection.open_bi().await?;
             let stream = Streams { send, receive, _connection: connection };
-            Ok(Connection { stream: Box::new(stream), client_port })
+            let moved: Moved = Box::new(move || endpoint.rebind(UdpSocket::bind(any_port(to))?));
+            Ok(Connection { stream: Box::new(stream), client_port, moved: Some(moved) })
         })
     }
 
@@ -79,7 +80,7 @@ impl Listener for Server {
                 let connection = incoming.await?;
                 let (send, receive) = connection.accept_bi().await?;
                 let stream = Streams { send, receive, _connection: connection };
-                Ok(Connection { stream: Box::new(stream) as _, client_port })
+                Ok(Connection { stream: Box::new(stream) as _, client_port, moved: None })
             };
             Ok(Box::pin(opening) as Opening)
         })

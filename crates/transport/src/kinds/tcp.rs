@@ -19,13 +19,13 @@ impl Transport for Tcp {
     fn connect(&self, to: SocketAddr) -> BoxFuture<'_, io::Result<Connection>> {
         Box::pin(async move {
             let (stream, client_port) = dial(to).await?;
-            Ok(Connection { stream: Box::new(stream), client_port })
+            Ok(Connection { stream: Box::new(stream), client_port, moved: None })
         })
     }
 
     fn listen(&self, at: SocketAddr) -> Result<Box<dyn Listener>, TransportError> {
         Ok(Box::new(listen(at, Kind::Tcp, |stream, client_port| {
-            Box::pin(async move { Ok(Connection { stream: Box::new(stream), client_port }) })
+            Box::pin(async move { Ok(Connection { stream: Box::new(stream), client_port, moved: None }) })
         })?))
     }
 }

@@ -20,7 +20,7 @@ impl Transport for Tls {
             let connector = TlsConnector::from(laboratory::client_tls().map_err(io::Error::other)?);
             let (stream, client_port) = tcp::dial(to).await?;
             let stream = connector.connect(laboratory::server_name(), stream).await?;
-            Ok(Connection { stream: Box::new(stream), client_port })
+            Ok(Connection { stream: Box::new(stream), client_port, moved: None })
         })
     }
 
@@ -28,7 +28,9 @@ impl Transport for Tls {
         let acceptor = TlsAcceptor::from(laboratory::server_tls()?);
         Ok(Box::new(tcp::listen(at, Kind::Tls, move |stream, client_port| {
             let accepting = acceptor.accept(stream);
-            Box::pin(async move { Ok(Connection { stream: Box::new(accepting.await?), client_port }) })
+            Box::pin(async move {
+                Ok(Connection { stream: Box::new(accepting.await?), client_port, moved: None })
+            })
         })?))
     }
 }

@@ -19,7 +19,7 @@ fn each_side_sends_its_bytes_and_ends_its_own_stream() {
             let mut listener = kind.transport().listen(([127, 0, 0, 1], 0).into()).unwrap();
             let to = listener.address();
             let client = async {
-                let Connection { mut stream, client_port } = kind.transport().connect(to).await.unwrap();
+                let Connection { mut stream, client_port, .. } = kind.transport().connect(to).await.unwrap();
                 stream.write_all(b"6 times 7").await.unwrap();
                 stream.shutdown().await.unwrap();
                 let mut answer = String::new();
@@ -27,7 +27,7 @@ fn each_side_sends_its_bytes_and_ends_its_own_stream() {
                 (answer, client_port)
             };
             let server = async {
-                let Connection { mut stream, client_port } = accept(&mut *listener).await;
+                let Connection { mut stream, client_port, .. } = accept(&mut *listener).await;
                 let mut question = String::new();
                 stream.read_to_string(&mut question).await.unwrap();
                 stream.write_all(format!("{question} is 42").as_bytes()).await.unwrap();
