@@ -5,10 +5,12 @@
 
 mod commands;
 mod course;
+mod end;
 mod far;
 mod measured;
 mod near;
 mod peer;
+mod plan;
 mod published;
 mod roam;
 mod source;

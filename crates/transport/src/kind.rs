@@ -32,11 +32,11 @@ impl Kind {
     /// Its name in files, URLs and reports.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Curve => "curve",
-            Self::Tcp => "tcp",
-            Self::Tls => "tls",
-            Self::Quic => "quic",
-            Self::Https => "https",
+            Self::Curve => curve::NAME,
+            Self::Tcp => tcp::NAME,
+            Self::Tls => tls::NAME,
+            Self::Quic => quic::NAME,
+            Self::Https => https::NAME,
         }
     }
 

@@ -1,10 +1,12 @@
 //! `kendall transport`: real flows over an emulated link, compared with each other, never with a clock on the wall.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// One run at a time: others would take its processors.
@@ -133,6 +135,25 @@ fn programs_that_others_wrote_send_as_flows() {
         assert!(number(&seen, &format!("/flows/{flow}/goodput_bytes_per_s")) > 10_000.0, "{seen:#}");
     }
     assert!(seen["sender_cpu_s_per_gb"].is_null(), "what is not known is absent");
+}
+
+#[test]
+fn a_server_is_loaded_by_its_url_and_ends_cleanly_on_a_signal() {
+    for kind in ["curve", "https"] {
+        let mut server = Command::new(env!("CARGO_BIN_EXE_kendall"))
+            .args(["serve", "transport", "--kind", kind, "--listen", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.split_whitespace().last().unwrap().to_owned();
+        let url = format!("transport://{address}?kind={kind}&op=echo&size=1000");
+        let seen = json(&["load", &url, "--rate", "100", "--duration", "1s", "--json"]);
+        kill_process(Pid::from_child(&server), Signal::TERM).unwrap();
+        assert!(server.wait().unwrap().success(), "{kind}");
+        assert!(number(&seen, "/run/ended/0") > 50.0, "{kind}: {seen:#}");
+    }
 }
 
 #[test]

@@ -108,7 +108,11 @@ fn an_export_format_is_its_file_and_its_lines_in_the_list() {
 /// There is one type of that name, and no list of transports but the constants in its file.
 #[test]
 fn a_transport_is_one_file() {
-    let defined = lines(".rs", &["enum Transport", "struct Transport"], &[]);
+    let defined = lines(
+        ".rs",
+        &["enum Transport {", "struct Transport {", "struct Transport(", "struct Transport;"],
+        &[],
+    );
     assert_eq!(defined, ["crates/linkmodel/src/transport.rs: pub struct Transport {"]);
     let decided = lines(".rs", &["Transport::TCP =>", "Transport::UDP =>", "== Transport::"], &[]);
     assert!(decided.is_empty(), "ask the transport what it carries instead: {decided:#?}");

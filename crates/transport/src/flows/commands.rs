@@ -1,8 +1,6 @@
 //! The subcommands: `kendall transport flows`, `compete` and `handshake`, and the two ends of a link.
 
-use std::env;
 use std::fs;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,9 +9,11 @@ use kendall_system::{Caller, Console, Ended, Kind as Values, Parameter, Settings
 use serde::Serialize;
 
 use super::course::{self, Setting};
-use super::far::{self, TROUBLE};
+use super::end::server_address;
+use super::far;
 use super::measured::{self, Competition};
-use super::near::{self, Plan, Task};
+use super::near;
+use super::plan::{Plan, TROUBLE, Task};
 use super::published::{Here, ROWS, Reproduced};
 use super::source::{Flow, Source, read_flows, read_sources};
 use super::table;
@@ -303,13 +303,6 @@ fn handshake(settings: &Settings, console: &mut dyn Console) -> Result<Ended, St
 
 fn folder(settings: &Settings) -> PathBuf {
     PathBuf::from(settings.word("folder").expect("it is required"))
-}
-
-/// The server's address on the link.
-fn server_address() -> Result<IpAddr, String> {
-    let text = env::var("KENDALL_SERVER").unwrap_or_default();
-    text.parse()
-        .map_err(|_| "only `kendall link run` starts this, and names the address in KENDALL_SERVER".into())
 }
 
 fn far_end(settings: &Settings, _: &mut dyn Console) -> Result<Ended, String> {

@@ -9,8 +9,7 @@ use kendall_archive::series::Series;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::far::{PROCESSOR_TIMES, TROUBLE};
-use super::near::{PLAN, Plan, SEEN, Seen};
+use super::plan::{PLAN, PROCESSOR_TIMES, Plan, SEEN, Seen, TROUBLE};
 
 /// The folder of the link's own record within that of a run.
 const LINK: &str = "link";

@@ -5,8 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::course::Traces;
-use super::far::ECHO_PORT;
-use super::near::{Seen, Tick};
+use super::plan::{ECHO_PORT, Seen, Tick};
 use super::source::{Flow, Source};
 
 /// The measured span of flows, after the warm-up.

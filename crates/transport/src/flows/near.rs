@@ -8,25 +8,21 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use kendall_record::clock::now_ns;
-use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tokio::sync::watch;
 use tokio::time::{interval, sleep, timeout};
 
-use super::far::{ECHO_PORT, EVERY, port, processor_s};
-use super::peer::{Peer, Wish};
+use super::end::{client_address, processor_s};
+use super::peer::Wish;
+use super::plan::{ECHO_PORT, EVERY, Plan, Seen, Task, Tick, port};
 use super::roam;
 use super::source::{Flow, Source};
 use crate::kind::Kind;
 use crate::protocol::{Head, MOST_BYTES, PIECE_BYTES};
 use crate::transport::{Connection, Moved};
 
-/// The plan of a run, as its caller writes it into the folder that all share.
-pub(crate) const PLAN: &str = "plan.json";
-/// What this end saw.
-pub(crate) const SEEN: &str = "near.json";
 /// How long to wait for a server that does not listen yet.
 const PATIENCE: Duration = Duration::from_secs(15);
 const RETRY: Duration = Duration::from_millis(100);
@@ -37,55 +33,6 @@ const ECHO_EVERY: Duration = Duration::from_millis(50);
 const ECHO_LIMIT: Duration = Duration::from_secs(10);
 /// A handshake that takes longer has failed.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(30);
-
-/// What both ends are to do.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Plan {
-    pub(crate) task: Task,
-    /// The kind of the echoes beside the flows.
-    pub(crate) echo: Kind,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Task {
-    /// After some time without flows, these flows for this long after they have begun.
-    Flows { flows: Vec<Flow>, idle: Duration, lasting: Duration, moving_after: Option<Duration> },
-    /// This many connections, one after the other, with a byte each.
-    Handshakes { source: Source, count: u32 },
-}
-
-impl Plan {
-    /// The programs that others wrote and that it needs.
-    pub(crate) fn peers(&self) -> Vec<Peer> {
-        let sources: Vec<Source> = match &self.task {
-            Task::Flows { flows, .. } => flows.iter().map(|flow| flow.source).collect(),
-            Task::Handshakes { source, .. } => vec![*source],
-        };
-        Peer::ALL.into_iter().filter(|peer| sources.contains(&Source::Peer(*peer))).collect()
-    }
-}
-
-/// What this end saw. Instants are of the monotonic clock.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Seen {
-    /// Every [`EVERY`]: the instant, the processor time, and all bytes that had arrived of each flow.
-    pub(crate) ticks: Vec<Tick>,
-    /// Echoes: when each was sent and how long it took, if it came back.
-    pub(crate) echoes: Vec<(i64, Option<i64>)>,
-    /// When the first flows began, or the first connection that succeeded.
-    pub(crate) from_ns: i64,
-    /// How long each connection took from its beginning to its first byte.
-    pub(crate) handshakes_ns: Vec<i64>,
-    /// Why flows or handshakes failed.
-    pub(crate) failures: Vec<String>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Tick {
-    pub(crate) at_ns: i64,
-    pub(crate) processor_s: f64,
-    pub(crate) bytes: Vec<u64>,
-}
 
 /// Does what the plan says, and gives what it saw.
 pub(crate) fn run(plan: &Plan, to: IpAddr, folder: &Path) -> Result<Seen, String> {
@@ -245,12 +192,6 @@ async fn follow(moved: Option<Moved>, mut is_moved: watch::Receiver<bool>) -> St
         return format!("it cannot follow the address: {error}");
     }
     std::future::pending().await
-}
-
-/// The client's address on the link.
-pub(crate) fn client_address() -> Result<IpAddr, String> {
-    let text = std::env::var("KENDALL_CLIENT").unwrap_or_default();
-    text.parse().map_err(|_| "KENDALL_CLIENT names no address".into())
 }
 
 /// Echoes on one connection for this long.

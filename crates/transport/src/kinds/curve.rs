@@ -7,9 +7,11 @@ use kendall_curve::curvecp::{ClientConfig, Extension, SecretKey, ServerConfig};
 use kendall_curve::{CurveError, Endpoint, RandomNonces, system_random};
 
 use crate::error::TransportError;
-use crate::kind::Kind;
 use crate::laboratory;
 use crate::transport::{BoxFuture, Connection, Listener, Moved, Opening, Transport, any_port};
+
+/// Its name in files, URLs and reports.
+pub(crate) const NAME: &str = "curve";
 
 /// CurveCP.
 pub(crate) struct Curve;
@@ -46,7 +48,7 @@ impl Transport for Curve {
                 CurveError::Bind { source, .. } => source,
                 other => io::Error::other(other),
             };
-            TransportError::Listen { address: at, kind: Kind::Curve, source }
+            TransportError::Listen { address: at, kind: NAME, source }
         })?;
         Ok(Box::new(Server(endpoint)))
     }

@@ -20,13 +20,15 @@ use tokio_util::sync::PollSender;
 
 use super::tcp;
 use crate::error::TransportError;
-use crate::kind::Kind;
 use crate::laboratory;
 use crate::transport::{BoxFuture, Connection, Listener, Transport};
 
 /// Pieces between the writer of a body and hyper, and the bytes of each.
 const PIECES: usize = 4;
 const PIECE_BYTES: usize = 64 << 10;
+
+/// Its name in files, URLs and reports.
+pub(crate) const NAME: &str = "https";
 
 /// HTTPS.
 pub(crate) struct Https;
@@ -52,7 +54,7 @@ impl Transport for Https {
 
     fn listen(&self, at: SocketAddr) -> Result<Box<dyn Listener>, TransportError> {
         let acceptor = TlsAcceptor::from(laboratory::server_tls()?);
-        Ok(Box::new(tcp::listen(at, Kind::Https, move |stream, client_port| {
+        Ok(Box::new(tcp::listen(at, NAME, move |stream, client_port| {
             let accepting = acceptor.accept(stream);
             Box::pin(async move { accept(accepting.await?, client_port).await })
         })?))

@@ -11,12 +11,14 @@ use quinn::{ClientConfig, Endpoint, RecvStream, SendStream, ServerConfig, Transp
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::error::TransportError;
-use crate::kind::Kind;
 use crate::laboratory;
 use crate::transport::{BoxFuture, Connection, Listener, Moved, Opening, Transport, any_port};
 
 /// What a receiver may have outstanding, so that flow control is not what is measured: about what Linux grants TCP.
 const WINDOW_BYTES: u32 = 6 << 20;
+
+/// Its name in files, URLs and reports.
+pub(crate) const NAME: &str = "quic";
 
 /// QUIC.
 pub(crate) struct Quic;
@@ -54,7 +56,7 @@ impl Transport for Quic {
         let tls = QuicServerConfig::try_from(tls).expect("ring has the first suite of QUIC");
         let mut config = ServerConfig::with_crypto(Arc::new(tls));
         config.transport_config(transport());
-        let failed = |source| TransportError::Listen { address: at, kind: Kind::Quic, source };
+        let failed = |source| TransportError::Listen { address: at, kind: NAME, source };
         let endpoint = Endpoint::server(config, at).map_err(failed)?;
         let address = endpoint.local_addr().map_err(failed)?;
         Ok(Box::new(Server { endpoint, address }))

@@ -6,11 +6,13 @@ use std::net::SocketAddr;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::error::TransportError;
-use crate::kind::Kind;
 use crate::transport::{BoxFuture, Connection, Listener, Opening, Transport};
 
 /// Connections that wait in the kernel.
 const BACKLOG: u32 = 1024;
+
+/// Its name in files, URLs and reports.
+pub(crate) const NAME: &str = "tcp";
 
 /// TCP.
 pub(crate) struct Tcp;
@@ -24,7 +26,7 @@ impl Transport for Tcp {
     }
 
     fn listen(&self, at: SocketAddr) -> Result<Box<dyn Listener>, TransportError> {
-        Ok(Box::new(listen(at, Kind::Tcp, |stream, client_port| {
+        Ok(Box::new(listen(at, NAME, |stream, client_port| {
             Box::pin(async move { Ok(Connection { stream: Box::new(stream), client_port, moved: None }) })
         })?))
     }
@@ -46,7 +48,11 @@ pub(super) struct OverTcp<F> {
 }
 
 /// Listens for connections of TCP, on which `open` builds.
-pub(super) fn listen<F>(address: SocketAddr, kind: Kind, open: F) -> Result<OverTcp<F>, TransportError>
+pub(super) fn listen<F>(
+    address: SocketAddr,
+    kind: &'static str,
+    open: F,
+) -> Result<OverTcp<F>, TransportError>
 where
     F: Fn(TcpStream, u16) -> Opening + Send + Sync,
 {

@@ -7,9 +7,11 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use super::tcp;
 use crate::error::TransportError;
-use crate::kind::Kind;
 use crate::laboratory;
 use crate::transport::{BoxFuture, Connection, Listener, Transport};
+
+/// Its name in files, URLs and reports.
+pub(crate) const NAME: &str = "tls";
 
 /// TLS 1.3.
 pub(crate) struct Tls;
@@ -26,7 +28,7 @@ impl Transport for Tls {
 
     fn listen(&self, at: SocketAddr) -> Result<Box<dyn Listener>, TransportError> {
         let acceptor = TlsAcceptor::from(laboratory::server_tls()?);
-        Ok(Box::new(tcp::listen(at, Kind::Tls, move |stream, client_port| {
+        Ok(Box::new(tcp::listen(at, NAME, move |stream, client_port| {
             let accepting = acceptor.accept(stream);
             Box::pin(async move {
                 Ok(Connection { stream: Box::new(accepting.await?), client_port, moved: None })
