@@ -6,6 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use hyper::body::{Body, Frame, Incoming};
@@ -15,6 +16,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::time::sleep;
 use tokio_rustls::{TlsAcceptor, TlsConnector, server};
 use tokio_util::sync::PollSender;
 
@@ -26,6 +28,8 @@ use crate::transport::{BoxFuture, Connection, Listener, Transport};
 /// Pieces between the writer of a body and hyper, and the bytes of each.
 const PIECES: usize = 4;
 const PIECE_BYTES: usize = 64 << 10;
+/// How long a connection may take to send what was written, once its streams are gone.
+const LINGER: Duration = Duration::from_secs(10);
 
 /// Its name in files, URLs and reports.
 pub(crate) const NAME: &str = "https";
@@ -42,12 +46,12 @@ impl Transport for Https {
             let shaken = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
             let (mut sender, driver) = shaken.map_err(io::Error::other)?;
             // Its errors come out at the streams.
-            tokio::spawn(async move { drop(driver.await) });
+            let alive = drive(async move { drop(driver.await) });
             let (write, body) = outgoing();
             let request = Request::builder().method(Method::POST).uri("/").header("host", laboratory::host());
             let request = request.body(body).expect("the head is valid");
             let answer = Box::pin(async move { sender.send_request(request).await });
-            let stream = Box::new(Streams { write, read: Reading::Head(answer) });
+            let stream = Box::new(Streams { write, read: Reading::Head(answer), _alive: alive });
             Ok(Connection { stream, client_port, moved: None })
         })
     }
@@ -69,24 +73,46 @@ async fn accept(stream: server::TlsStream<TcpStream>, client_port: u16) -> io::R
         let first = give.try_lock().ok().and_then(|mut give| give.take());
         async move { Ok::<_, Infallible>(respond(request, first)) }
     };
-    tokio::spawn(async move {
+    let alive = drive(async move {
         let service = service_fn(service);
         let mut http = hyper::server::conn::http1::Builder::new();
         // Its errors come out at the streams. Clients of the laboratory do not ask twice on one connection.
         drop(http.keep_alive(false).serve_connection(TokioIo::new(stream), service).await);
     });
-    let stream = taken.await.map_err(|_| io::Error::other("the client sent no request of HTTP"))?;
+    let (write, read) = taken.await.map_err(|_| io::Error::other("the client sent no request of HTTP"))?;
+    let stream = Streams { write, read, _alive: alive };
     Ok(Connection { stream: Box::new(stream), client_port, moved: None })
 }
 
-fn respond(request: Request<Incoming>, give: Option<oneshot::Sender<Streams>>) -> Response<Outgoing> {
+/// Runs hyper beside the streams of a connection, until it is done, or for [`LINGER`] after the returned value is dropped: a peer
+/// that neither sends nor reads does not keep the connection open.
+fn drive(hyper: impl Future<Output = ()> + Send + 'static) -> oneshot::Sender<()> {
+    let (alive, gone) = oneshot::channel();
+    tokio::spawn(async move {
+        let too_long = async {
+            // The value is only dropped, never sent.
+            drop(gone.await);
+            sleep(LINGER).await;
+        };
+        tokio::select! {
+            () = hyper => {}
+            () = too_long => {}
+        }
+    });
+    alive
+}
+
+fn respond(
+    request: Request<Incoming>,
+    give: Option<oneshot::Sender<(PollSender<Bytes>, Reading)>>,
+) -> Response<Outgoing> {
     let (write, body) = outgoing();
     let mut response = Response::new(body);
     match give {
         Some(give) if request.method() == Method::POST => {
             let read = Reading::Body(request.into_body(), Bytes::new());
             // Where the server no longer waits, the answer's body ends at once.
-            drop(give.send(Streams { write, read }));
+            drop(give.send((write, read)));
         }
         _ => *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED,
     }
@@ -117,6 +143,7 @@ impl Body for Outgoing {
 struct Streams {
     write: PollSender<Bytes>,
     read: Reading,
+    _alive: oneshot::Sender<()>,
 }
 
 /// The body to be read.
