@@ -53,8 +53,8 @@ pub(crate) fn run(plan: &Plan, setting: &Setting, folder: &Path) -> Result<Trace
     };
     write(PLAN, serde_json::to_string_pretty(plan).map_err(|error| error.to_string())?)?;
     let status = link_run(setting, &folder)?;
-    let told = |name: &str| fs::read_to_string(folder.join(name)).ok();
-    if let Some(why) = told(TROUBLE) {
+    let written = |name: &str| fs::read_to_string(folder.join(name)).ok();
+    if let Some(why) = written(TROUBLE) {
         return Err(format!("the far end of the link failed: {}", why.trim()));
     }
     if !status.success() {
@@ -67,7 +67,7 @@ pub(crate) fn run(plan: &Plan, setting: &Setting, folder: &Path) -> Result<Trace
     let record: LinkRecord = read_json(&folder.join(LINK).join("link.json"))?;
     let log = folder.join(LINK).join("link.parquet");
     let link = Series::read(&log).map_err(|error| error.to_string())?;
-    let times = told(PROCESSOR_TIMES).unwrap_or_default();
+    let times = written(PROCESSOR_TIMES).unwrap_or_default();
     let far = times.lines().filter_map(|line| {
         let (at_ns, seconds) = line.split_once(' ')?;
         Some((at_ns.parse().ok()?, seconds.parse().ok()?))
