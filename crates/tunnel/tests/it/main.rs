@@ -1,0 +1,2 @@
+//! Tunnels between network namespaces.
+
