@@ -13,9 +13,6 @@ use crate::offload;
 /// The longest packet that a TUN device reads or writes, its header included.
 const LONGEST: usize = offload::BYTES + u16::MAX as usize;
 
-/// Packets that wait in the kernel for this program to read them. Those in line behind are dropped.
-const QUEUE: u32 = 500;
-
 /// A TUN device with offloads.
 pub(crate) struct Device {
     file: AsyncFd<SyncDevice>,
@@ -27,22 +24,20 @@ impl Device {
     pub(crate) fn new(name: &str, addresses: &Assigned, mtu: u16) -> Result<Self, TunnelError> {
         let failed = |source| TunnelError::Device { name: name.to_owned(), source };
         let (v4, v6) = (addresses.v4, addresses.v6);
-        let mut builder = DeviceBuilder::new().name(name).mtu(mtu).offload(true).tx_queue_len(QUEUE).ipv4(
-            v4.addr(),
-            v4.prefix_len(),
-            None,
-        );
+        let mut builder =
+            DeviceBuilder::new().name(name).mtu(mtu).offload(true).ipv4(v4.addr(), v4.prefix_len(), None);
         if let Some(v6) = v6 {
             builder = builder.ipv6(v6.addr(), v6.prefix_len());
         }
         let device = builder.build_sync().map_err(failed)?;
+        let given = device.name().map_err(failed)?;
         device.set_nonblocking(true).map_err(failed)?;
         #[expect(
             deprecated,
             reason = "its successor is unsafe for types that lie about their descriptor; a TUN device cannot"
         )]
         let file = AsyncFd::with_interest(device, Interest::READABLE | Interest::WRITABLE).map_err(failed)?;
-        Ok(Self { file, name: name.to_owned() })
+        Ok(Self { file, name: given })
     }
 
     pub(crate) fn name(&self) -> &str {

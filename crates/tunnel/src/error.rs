@@ -95,7 +95,9 @@ fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => "A tunnel needs the right CAP_NET_ADMIN: run it as root",
         io::ErrorKind::NotFound => "Load the kernel's module: modprobe tun",
-        io::ErrorKind::ResourceBusy => "Another program has a device of that name: choose one with --device",
+        io::ErrorKind::ResourceBusy | io::ErrorKind::InvalidInput => {
+            "A device of that name may exist: choose another name with --device"
+        }
         _ => "See ip(8) for the devices of this machine",
     }
 }
