@@ -264,7 +264,7 @@ fn what_prevents_a_tunnel_is_said() {
             error.to_string().contains("overlaps a route of this machine (10.77.0.0/16 dev eth"),
             "{error}"
         );
-        sh("ip -n bob link add tun type dummy");
+        sh("ip -n bob link add tun type veth peer name other");
         let error = network.connecting("bob", &[]).failure();
         assert!(error.to_string().ends_with("choose another name with --device"), "{error}");
         assert!(server.end().is_ok());
