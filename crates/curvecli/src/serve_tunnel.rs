@@ -1,6 +1,5 @@
 //! `kendall curve serve-tunnel`: a virtual private network for `kendall curve tunnel`.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,7 +10,8 @@ use kendall_curve::KeyDirectory;
 use kendall_remote::AuthorizedKeys;
 use kendall_tunnel::{MTUS, Pool, ServerSettings, serve};
 
-use crate::console::{address, note};
+use crate::console::note;
+use crate::host::ServerOptions;
 use crate::run::{run, signalled};
 
 /// Serve a private network for `kendall curve tunnel` to clients whose keys a file lists
@@ -28,19 +28,8 @@ use crate::run::{run, signalled};
         --pool 10.77.0.0/24 --pool6 fd77:1:2::/64"
 )]
 pub(crate) struct ServeTunnel {
-    /// The domain name that clients have to name
-    name: String,
-
-    /// The directory of the server's key
-    key_directory: PathBuf,
-
-    /// Listen on this address; port 0 takes a free one
-    #[arg(value_name = "ADDR", value_parser = address)]
-    listen: SocketAddr,
-
-    /// The public keys of the clients that are admitted, a line for each: the key, a space, a name
-    #[arg(long, value_name = "FILE")]
-    authorized_keys: PathBuf,
+    #[command(flatten)]
+    server: ServerOptions,
 
     /// The IPv4 network of the tunnel
     #[arg(long, value_name = "NETWORK", default_value = "10.77.0.0/24")]
@@ -72,13 +61,14 @@ pub(crate) struct ServeTunnel {
 }
 
 pub(crate) fn serve_tunnel(options: ServeTunnel) -> anyhow::Result<ExitCode> {
-    let addresses = options.addresses.unwrap_or_else(|| options.key_directory.join("tunnel-addresses"));
-    let authorized = Arc::new(AuthorizedKeys::open(&options.authorized_keys)?);
-    let (name, count) = (options.name.clone(), authorized.count());
+    let addresses =
+        options.addresses.unwrap_or_else(|| options.server.key_directory.join("tunnel-addresses"));
+    let authorized = Arc::new(AuthorizedKeys::open(&options.server.authorized_keys)?);
+    let (name, count) = (options.server.name.clone(), authorized.count());
     let settings = ServerSettings {
-        name: options.name,
-        keys: KeyDirectory::open(&options.key_directory)?,
-        listen: options.listen,
+        name: options.server.name,
+        keys: KeyDirectory::open(&options.server.key_directory)?,
+        listen: options.server.listen,
         authorized,
         pool: Pool::new(options.pool, options.pool6)?,
         addresses,
