@@ -1,5 +1,6 @@
 //! A conversation with a peer, as a task.
 
+use std::collections::VecDeque;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kendall_chat::peer::Met;
@@ -9,10 +10,10 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::known::{Acquaintance, KnownPeers, safety_number};
-use crate::output::note;
+use crate::output::{note, shown};
 
-/// Commands and events that wait.
-const WAITING: usize = 64;
+/// Commands and events that a conversation has room for.
+const ROOM: usize = 64;
 
 /// How long the peer has to say goodbye, too.
 const PARTING: Duration = Duration::from_secs(8);
@@ -26,22 +27,33 @@ pub(crate) struct Running {
     pub(crate) name: String,
     /// Which way its packets take.
     pub(crate) path: Path,
-    pub(crate) commands: mpsc::Sender<Command>,
-    pub(crate) events: mpsc::Receiver<Result<Event, SendError>>,
+    commands: mpsc::Sender<Command>,
+    events: mpsc::Receiver<Result<Event, SendError>>,
+    /// Commands that the conversation has no room for yet.
+    waiting: VecDeque<Command>,
     task: JoinHandle<End>,
 }
 
 impl Running {
     /// Begins a conversation, if the peer's key is the one that is known.
-    pub(crate) fn begin(met: Met, talk: TalkId, known: &mut KnownPeers) -> anyhow::Result<Self> {
+    pub(crate) async fn begin(met: Met, talk: TalkId, known: &mut KnownPeers) -> anyhow::Result<Self> {
         let Met { stream, path, name, key } = met;
-        if known.check(&name, &key)? == Acquaintance::New {
-            let number = safety_number(&format!("{key:?}"));
-            note(&format!("first talk with {name}, whose safety number is {number}"));
-        }
-        let (commands, mut wanted) = mpsc::channel(WAITING);
-        let (happened, events) = mpsc::channel(WAITING);
         let connection = stream.connection().clone();
+        match known.check(&name, &key) {
+            Ok(Acquaintance::Known) => {}
+            Ok(Acquaintance::New) => {
+                let number = safety_number(&format!("{key:?}"));
+                note(&format!("first talk with {}, whose safety number is {number}", shown(&name)));
+            }
+            Err(error) => {
+                // The peer learns at once that nothing comes.
+                drop(stream);
+                _ = timeout(FAREWELL, connection.closed()).await;
+                return Err(error);
+            }
+        }
+        let (commands, mut wanted) = mpsc::channel(ROOM);
+        let (happened, events) = mpsc::channel(ROOM);
         let task = tokio::spawn(async move {
             let end = converse(&mut Conversation::new(talk), stream, &mut wanted, &happened).await;
             drop(happened);
@@ -49,39 +61,49 @@ impl Running {
             _ = timeout(FAREWELL, connection.closed()).await;
             end
         });
-        Ok(Self { name, path, commands, events, task })
+        Ok(Self { name, path, commands, events, waiting: VecDeque::new(), task })
     }
 
-    /// Asks the conversation for something; one that has ended does nothing.
-    pub(crate) async fn ask(&self, command: Command) {
-        _ = self.commands.send(command).await;
+    /// Has the conversation do something, which happens while [`Self::next`] is awaited.
+    pub(crate) fn ask(&mut self, command: Command) {
+        self.waiting.push_back(command);
     }
 
     /// Says something now.
-    pub(crate) async fn say(&self, text: String) {
-        self.ask(Command::Send { sent_ms: now_ms(), text }).await;
+    pub(crate) fn say(&mut self, text: String) {
+        self.ask(Command::Send { sent_ms: now_ms(), text });
+    }
+
+    /// How many commands wait for room.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Waits for what happens; `None` where the conversation is over. Cancelling loses nothing.
+    ///
+    /// Commands are given meanwhile: a conversation whose events are not taken has no room for them.
+    pub(crate) async fn next(&mut self) -> Option<Result<Event, SendError>> {
+        loop {
+            tokio::select! {
+                room = self.commands.reserve(), if !self.waiting.is_empty() => match (room, self.waiting.pop_front()) {
+                    (Ok(room), Some(command)) => room.send(command),
+                    _ => self.waiting.clear(),
+                },
+                event = self.events.recv() => return event,
+            }
+        }
     }
 
     /// Waits until both sides are done, for a while; what the peer says meanwhile is dropped.
-    pub(crate) async fn end(self) -> anyhow::Result<()> {
-        let Self { mut task, commands, mut events, .. } = self;
-        let done = async {
-            loop {
-                tokio::select! {
-                    end = &mut task => return end,
-                    Some(_) = events.recv() => {}
-                }
-            }
-        };
-        let end = timeout(PARTING, done).await;
-        // The conversation would end without a goodbye if nothing could give it commands.
-        drop(commands);
-        match end {
-            Ok(end) => match end? {
-                End::Over => Ok(()),
-                lost => Err(lost.into()),
-            },
-            Err(_) => Ok(()),
+    pub(crate) async fn end(mut self) -> anyhow::Result<()> {
+        let parted = timeout(PARTING, async { while self.next().await.is_some() {} }).await;
+        if parted.is_err() {
+            self.task.abort();
+            return Ok(());
+        }
+        match self.task.await? {
+            End::Over => Ok(()),
+            lost => Err(lost.into()),
         }
     }
 }
@@ -102,7 +124,7 @@ pub(crate) fn new_talk() -> anyhow::Result<TalkId> {
 }
 
 /// Unix time in milliseconds.
-pub(crate) fn now_ms() -> u64 {
+fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -10,7 +10,7 @@ use kendall_curve::curvecp::PublicKey;
 use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
-use crate::profile::replace;
+use crate::files::replace;
 
 /// A file with a line for each peer: its name and its key.
 #[derive(Debug)]

@@ -1,11 +1,12 @@
 //! `kendall chat`: a client of the chat for a command line and for scripts.
 //!
 //! A profile is a folder with the user's name, the server, the user's key and the keys of peers. Each command logs in, does one
-//! thing and ends; [`send`](send()), `receive` and `talk` hold conversations with peers meanwhile.
+//! thing and ends; `send`, `receive` and `talk` hold conversations with peers meanwhile.
 
 mod account;
 mod conversation;
 mod failure;
+mod files;
 mod known;
 mod output;
 mod password;

@@ -2,14 +2,15 @@
 
 use std::env;
 use std::fs::{self, DirBuilder};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
 use kendall_curve::KeyDirectory;
 use serde::{Deserialize, Serialize};
 
+use crate::files::replace;
 use crate::known::KnownPeers;
 
 /// Where a profile is.
@@ -90,16 +91,4 @@ impl Profile {
     pub(crate) fn known_peers(&self) -> anyhow::Result<KnownPeers> {
         KnownPeers::open(&self.folder.join("known-peers"))
     }
-}
-
-/// Replaces a file whole, so that a crash leaves the old one or the new one; only its owner can read it.
-pub(crate) fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
-    let write = || {
-        let folder = path.parent().expect("files of a profile are in a folder");
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)
-    };
-    write().map(drop).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -10,8 +10,8 @@ use kendall_chat::protocol::Push;
 use kendall_talk::{Command, Event, TalkId};
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
-use tokio::time::{interval, sleep, timeout};
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::{interval, sleep};
 
 use crate::conversation::Running;
 use crate::duration;
@@ -22,9 +22,6 @@ use crate::session::{STAY_ALIVE, User, local};
 
 /// Conversations at once; further calls are refused.
 const MOST_TALKS: usize = 64;
-
-/// How long peers have to hear the goodbye.
-const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Receive messages: take every call and print what callers say
 #[derive(Args)]
@@ -82,19 +79,20 @@ pub(crate) async fn receive(user: &User, options: Receive) -> anyhow::Result<()>
     if options.json {
         json(&Printed::Ready)?;
     }
-    let (heard, mut hears) = mpsc::channel(MOST_TALKS);
+    let (heard, hears) = mpsc::channel(MOST_TALKS);
+    let (printed, mut messages) = watch::channel(0);
+    // A reader of the output that is slow must not keep connections from being served.
+    let printer = tokio::spawn(print_all(hears, options.json, printed));
     let (stop, stopped) = watch::channel(false);
-    let (wanted, is_json) = (options.count, options.json);
-    let limit = options.timeout;
+    let (wanted, limit) = (options.count, options.timeout);
     let known = user.profile.known_peers()?;
     let mut listener = Listener { user, options, known, talks: JoinSet::new(), heard, stop: stopped };
-    let mut messages = 0;
     let listening = async {
         let mut alive = interval(STAY_ALIVE);
-        while wanted.is_none_or(|wanted| messages < wanted) {
+        while wanted.is_none_or(|wanted| *messages.borrow() < wanted) {
             tokio::select! {
                 push = client.next_push() => listener.handle(&mut client, push.map_err(worded)?).await?,
-                Some(heard) = hears.recv() => messages += u64::from(print(&heard, is_json)?),
+                changed = messages.changed() => if changed.is_err() { break },
                 Some(ended) = listener.talks.join_next() => {
                     if let Err(error) = ended? {
                         note(&error.to_string());
@@ -103,7 +101,7 @@ pub(crate) async fn receive(user: &User, options: Receive) -> anyhow::Result<()>
                 _ = alive.tick() => client.stay_alive().await.map_err(worded)?,
             }
         }
-        Ok(())
+        anyhow::Ok(())
     };
     let in_time = async {
         match limit {
@@ -111,29 +109,33 @@ pub(crate) async fn receive(user: &User, options: Receive) -> anyhow::Result<()>
             None => std::future::pending().await,
         }
     };
-    let listened: anyhow::Result<()> = tokio::select! {
-        listened = listening => listened,
-        () = in_time => Ok(()),
-    };
-    listened?;
-    stop.send_replace(true);
-    let Listener { talks, heard, .. } = listener;
-    drop(heard);
-    // What has arrived meanwhile was acknowledged.
-    let rest = async {
-        while let Some(heard) = hears.recv().await {
-            messages += u64::from(print(&heard, is_json)?);
-        }
-        anyhow::Ok(())
-    };
-    if let Ok(printed) = timeout(FAREWELL, rest).await {
-        printed?;
+    tokio::select! {
+        listened = listening => listened?,
+        () = in_time => {}
     }
-    drop(talks);
+    stop.send_replace(true);
+    let Listener { mut talks, heard, .. } = listener;
+    drop(heard);
+    while talks.join_next().await.is_some() {}
+    // What has arrived meanwhile was acknowledged, so it is printed.
+    let messages = printer.await??;
     match wanted {
         Some(wanted) if messages < wanted => Err(Failure::TooFew(messages, wanted).into()),
         _ => client.log_out().await.map_err(worded),
     }
+}
+
+/// Prints what is heard until nothing more can be; how many messages it was.
+async fn print_all(
+    mut hears: mpsc::Receiver<Heard>,
+    is_json: bool,
+    printed: watch::Sender<u64>,
+) -> anyhow::Result<u64> {
+    while let Some(heard) = hears.recv().await {
+        let is_message = spawn_blocking(move || print(&heard, is_json)).await??;
+        printed.send_modify(|count| *count += u64::from(is_message));
+    }
+    Ok(*printed.borrow())
 }
 
 impl Listener<'_> {
@@ -162,8 +164,10 @@ impl Listener<'_> {
         }
         let (at, key) = (local(client), self.user.profile.key()?);
         let met = peer::answer(client, at, key.secret().clone(), call).await;
-        let begun =
-            met.map_err(anyhow::Error::from).and_then(|met| Running::begin(met, talk, &mut self.known));
+        let begun = match met {
+            Ok(met) => Running::begin(met, talk, &mut self.known).await,
+            Err(error) => Err(error.into()),
+        };
         match begun {
             Ok(running) => {
                 self.talks.spawn(listen(running, self.heard.clone(), self.stop.clone()));
@@ -183,16 +187,16 @@ async fn listen(
     let mut is_stopped = false;
     loop {
         let event = tokio::select! {
-            event = running.events.recv() => event,
+            event = running.next() => event,
             () = stopped(&mut stop), if !is_stopped => {
                 is_stopped = true;
-                running.ask(Command::Leave).await;
+                running.ask(Command::Leave);
                 continue;
             }
         };
         let Some(event) = event else { break };
         if let Ok(Event::Message { number, .. }) = event {
-            running.ask(Command::Read(number)).await;
+            running.ask(Command::Read(number));
         }
         if let Ok(event @ (Event::Message { .. } | Event::Bye)) = event {
             _ = heard.send(Heard { from: running.name.clone(), event }).await;

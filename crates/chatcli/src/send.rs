@@ -11,7 +11,7 @@ use kendall_talk::{Command, Event};
 use serde::Serialize;
 use tokio::time::timeout;
 
-use crate::conversation::{Running, new_talk, now_ms, path_name};
+use crate::conversation::{Running, new_talk, path_name};
 use crate::duration;
 use crate::failure::{Failure, worded};
 use crate::output::json;
@@ -81,31 +81,29 @@ async fn deliver(
     let at = local(client);
     let met = peer::call(client, at, key.secret().clone(), name, talk).await;
     let met = met.map_err(|error| Failure::of_call(name, error))?;
-    let mut running = Running::begin(met, talk, &mut user.profile.known_peers()?)?;
+    let mut running = Running::begin(met, talk, &mut user.profile.known_peers()?).await?;
     let last = messages.len() as u64;
     let (mut sent, mut arrived) = (0, 0);
     let mut waiting = messages.into_iter();
-    let commands = running.commands.clone();
     while arrived < last {
-        tokio::select! {
-            place = commands.reserve(), if sent < last && sent - arrived < MOST_ON_THE_WAY => {
-                let Ok(place) = place else { bail!("{name} ended the talk: {arrived} of {last} messages arrived") };
-                let text = waiting.next().expect("one is left");
-                sent += 1;
-                place.send(Command::Send { sent_ms: now_ms(), text });
+        while sent - arrived < MOST_ON_THE_WAY
+            && let Some(text) = waiting.next()
+        {
+            running.say(text);
+            sent += 1;
+        }
+        match running.next().await {
+            Some(Ok(Event::Delivered(through))) => arrived = through,
+            Some(Ok(Event::Bye)) => bail!("{name} ended the talk: {arrived} of {last} messages arrived"),
+            Some(Ok(_)) => {}
+            Some(Err(error)) => return Err(error.into()),
+            None => {
+                running.end().await?;
+                bail!("{name} ended the talk: {arrived} of {last} messages arrived");
             }
-            event = running.events.recv() => match event {
-                Some(Ok(Event::Delivered(through))) => arrived = through,
-                Some(Ok(_)) => {}
-                Some(Err(error)) => return Err(error.into()),
-                None => {
-                    running.end().await?;
-                    bail!("{name} ended the talk: {arrived} of {last} messages arrived");
-                }
-            },
         }
     }
-    running.ask(Command::Leave).await;
+    running.ask(Command::Leave);
     let (to, path) = (running.name.clone(), path_name(running.path));
     // The messages have arrived; how the goodbye goes changes nothing.
     _ = running.end().await;

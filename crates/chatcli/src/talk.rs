@@ -27,6 +27,9 @@ pub(crate) struct Talk {
     name: Option<String>,
 }
 
+/// Lines that wait to be sent; then no more are read.
+const MOST_LINES: usize = 100;
+
 type Input = Lines<BufReader<Stdin>>;
 
 pub(crate) async fn talk(user: &User, options: Talk) -> anyhow::Result<()> {
@@ -39,7 +42,7 @@ pub(crate) async fn talk(user: &User, options: Talk) -> anyhow::Result<()> {
             None => return client.log_out().await.map_err(worded),
         },
     };
-    let running = Running::begin(met, talk, &mut user.profile.known_peers()?)?;
+    let running = Running::begin(met, talk, &mut user.profile.known_peers()?).await?;
     note(&format!("talking with {} ({}); /quit ends the talk", running.name, path_name(running.path)));
     hold(running, &mut client, &mut input).await?;
     client.log_out().await.map_err(worded)
@@ -96,18 +99,18 @@ async fn hold(mut running: Running, client: &mut Client, input: &mut Input) -> a
     let mut is_leaving = false;
     loop {
         tokio::select! {
-            text = input.next_line(), if !is_leaving => match text?.as_deref() {
+            text = input.next_line(), if !is_leaving && running.waiting() < MOST_LINES => match text?.as_deref() {
                 None | Some("/quit") => {
                     is_leaving = true;
-                    running.ask(Command::Leave).await;
+                    running.ask(Command::Leave);
                 }
                 Some("") => {}
-                Some(text) => running.say(text.to_owned()).await,
+                Some(text) => running.say(text.to_owned()),
             },
-            event = running.events.recv() => match event {
+            event = running.next() => match event {
                 Some(Ok(Event::Message { number, text, .. })) => {
                     line(&format!("{}: {}", shown(&running.name), shown(&text)))?;
-                    running.ask(Command::Read(number)).await;
+                    running.ask(Command::Read(number));
                 }
                 Some(Ok(Event::Bye)) => note(&format!("{} has ended the talk", shown(&running.name))),
                 Some(Ok(_)) => {}
