@@ -1,6 +1,7 @@
 //! The handle.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,6 +30,9 @@ pub struct Accounts {
     tasks: Arc<Mutex<Vec<Ended>>>,
 }
 
+/// A store that is being opened.
+type Starting<'a> = Pin<Box<dyn Future<Output = Result<Accounts, StoreError>> + Send + 'a>>;
+
 /// What a store has written since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
@@ -52,25 +56,35 @@ impl Accounts {
     /// [`StoreError::NewerSchema`].
     pub async fn open(store: &StoreUrl, settings: Settings) -> Result<Self, StoreError> {
         settings.check()?;
+        Self::starting(store, &settings)?.await
+    }
+
+    /// The opening of a store, with its type erased. The body of an `async fn` is compiled by each crate that awaits it; by
+    /// this the code of the drivers is compiled once, here.
+    fn starting<'a>(store: &StoreUrl, settings: &'a Settings) -> Result<Starting<'a>, StoreError> {
         let name = store.to_string();
-        match &store.0 {
-            Kind::Sqlite(path) => Self::start(sqlite::Sqlite::new(path, name.clone()), name, &settings).await,
+        Ok(match &store.0 {
+            Kind::Sqlite(path) => {
+                Box::pin(Self::start(sqlite::Sqlite::new(path, name.clone()), name, settings))
+            }
             #[cfg(feature = "postgres")]
             Kind::Postgres(url) => {
-                Self::start(crate::postgres::Postgres::new(url, name.clone(), &settings)?, name, &settings)
-                    .await
+                let store = crate::postgres::Postgres::new(url, name.clone(), settings)?;
+                Box::pin(Self::start(store, name, settings))
             }
             #[cfg(feature = "mysql")]
             Kind::Mysql(url) => {
-                Self::start(crate::mysql::Mysql::new(url, name.clone(), &settings)?, name, &settings).await
+                let store = crate::mysql::Mysql::new(url, name.clone(), settings)?;
+                Box::pin(Self::start(store, name, settings))
             }
             #[cfg(feature = "redis")]
             Kind::Redis(url) => {
-                Self::start(crate::redis::Redis::new(url, name.clone(), &settings)?, name, &settings).await
+                let store = crate::redis::Redis::new(url, name.clone(), settings)?;
+                Box::pin(Self::start(store, name, settings))
             }
             #[cfg(not(all(feature = "postgres", feature = "mysql", feature = "redis")))]
-            _ => Err(StoreError::DriverMissing { store: name, driver: store.scheme() }),
-        }
+            _ => return Err(StoreError::DriverMissing { store: name, driver: store.scheme() }),
+        })
     }
 
     /// Prepares a store and starts its tasks.

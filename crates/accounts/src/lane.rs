@@ -4,6 +4,7 @@
 //! them, without a timer. A task that loses its connection opens another one, waiting longer after each failure. It never
 //! carries out a call twice.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -48,6 +49,9 @@ pub(crate) struct Lane<J> {
     pub(crate) tasks: Vec<Ended>,
 }
 
+/// What a task does. Without its type, tokio's code for tasks is compiled once for all stores.
+type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// Resolves when a task has ended.
 pub(crate) type Ended = oneshot::Receiver<Result<(), Failure>>;
 
@@ -72,7 +76,7 @@ impl<J: Job> Lane<J> {
             })?;
             let (ended, end) = oneshot::channel();
             let task = Task { store: store.clone(), access, jobs: jobs.clone(), shared: Arc::clone(&shared) };
-            let work = async move { drop(ended.send(task.run(connection).await)) };
+            let work: Work = Box::pin(async move { drop(ended.send(task.run(connection).await)) });
             match S::RUNS {
                 Runs::InRuntime => drop(tokio::spawn(work)),
                 Runs::OnThreads => start_thread(&shared.store, work)?,
@@ -84,7 +88,7 @@ impl<J: Job> Lane<J> {
 }
 
 /// Runs a task on a thread of its own, where it may block.
-fn start_thread(store: &str, work: impl Future<Output = ()> + Send + 'static) -> Result<(), StoreError> {
+fn start_thread(store: &str, work: Work) -> Result<(), StoreError> {
     let failed =
         |error: std::io::Error| StoreError::Open { store: store.to_owned(), reason: error.to_string() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(failed)?;

@@ -1,6 +1,7 @@
-//! The server that a client of remote work means, and the key that it has there.
+//! Both ends of remote work on a command line: the server that a client means, and where a server listens.
 
 use std::env;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,6 +10,8 @@ use clap::Args;
 use kendall_curve::KeyDirectory;
 use kendall_linkmodel::duration_ns;
 use kendall_remote::{Host, Hosts, public_key};
+
+use crate::console::address;
 
 // How a client finds its server. A comment for clap: a documentation comment would replace that of the subcommand.
 #[derive(Args, Clone)]
@@ -28,6 +31,24 @@ pub(crate) struct ClientOptions {
     /// Give up where no server has answered after this time
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
     pub(crate) timeout: Duration,
+}
+
+// Where a server of remote work listens, and whom it admits.
+#[derive(Args)]
+pub(crate) struct ServerOptions {
+    /// The domain name that clients have to name
+    pub(crate) name: String,
+
+    /// The directory of the server's key
+    pub(crate) key_directory: PathBuf,
+
+    /// Listen on this address; port 0 takes a free one
+    #[arg(value_name = "ADDR", value_parser = address)]
+    pub(crate) listen: SocketAddr,
+
+    /// The public keys of the clients that are admitted, a line for each: the key and a name
+    #[arg(long, value_name = "FILE")]
+    pub(crate) authorized_keys: PathBuf,
 }
 
 impl ClientOptions {

@@ -6,7 +6,9 @@ mod host;
 mod run;
 mod serve_files;
 mod serve_shell;
+mod serve_tunnel;
 mod shell;
+mod tunnel;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
@@ -39,7 +41,9 @@ use crate::host::duration;
 use crate::run::{run, signalled};
 use crate::serve_files::{ServeFiles, serve_files};
 use crate::serve_shell::{ServeShell, serve_shell};
+use crate::serve_tunnel::{ServeTunnel, serve_tunnel};
 use crate::shell::{Shell, shell};
+use crate::tunnel::{Tunnel, tunnel};
 
 /// How long a client that has everything waits for a peer that did not hear so: the server may be NaCl's, which does not
 /// confirm the end.
@@ -55,7 +59,7 @@ pub struct Curve {
 impl Curve {
     /// Whether it is a server of remote work, whose log says which client did what.
     pub fn is_remote_server(&self) -> bool {
-        matches!(self.command, Command::ServeFiles(_) | Command::ServeShell(_))
+        matches!(self.command, Command::ServeFiles(_) | Command::ServeShell(_) | Command::ServeTunnel(_))
     }
 }
 
@@ -82,6 +86,8 @@ enum Command {
     ServeFiles(ServeFiles),
     Shell(Box<Shell>),
     ServeShell(ServeShell),
+    Tunnel(Tunnel),
+    ServeTunnel(ServeTunnel),
 }
 
 /// A server, as a client has to know it.
@@ -203,6 +209,8 @@ pub fn curve(curve: Curve) -> anyhow::Result<ExitCode> {
         Command::ServeFiles(options) => serve_files(options),
         Command::Shell(options) => shell(*options),
         Command::ServeShell(options) => serve_shell(options),
+        Command::Tunnel(options) => tunnel(options),
+        Command::ServeTunnel(options) => serve_tunnel(options),
     }
 }
 

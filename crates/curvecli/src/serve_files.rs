@@ -1,6 +1,5 @@
 //! `kendall curve serve-files`: a folder for `kendall curve copy`.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,8 +9,8 @@ use kendall_curve::KeyDirectory;
 use kendall_remote::copy::{Access, FilePolicy, FileServer};
 use kendall_remote::{AuthorizedKeys, Sessions, serve};
 
-use crate::console::address;
 use crate::console::note;
+use crate::host::ServerOptions;
 use crate::run::{run, signalled};
 
 /// Serve a folder for `kendall curve copy` to clients whose keys a file lists
@@ -26,22 +25,11 @@ use crate::run::{run, signalled};
         authorized_keys --read-write"
 )]
 pub(crate) struct ServeFiles {
-    /// The domain name that clients have to name
-    name: String,
-
-    /// The directory of the server's key
-    key_directory: PathBuf,
-
-    /// Listen on this address; port 0 takes a free one
-    #[arg(value_name = "ADDR", value_parser = address)]
-    listen: SocketAddr,
+    #[command(flatten)]
+    server: ServerOptions,
 
     /// The folder
     folder: PathBuf,
-
-    /// The public keys of the clients that are admitted, a line for each: the key, a space, a name
-    #[arg(long, value_name = "FILE")]
-    authorized_keys: PathBuf,
 
     /// Accept uploads, too
     #[arg(long)]
@@ -61,8 +49,8 @@ pub(crate) struct ServeFiles {
 }
 
 pub(crate) fn serve_files(options: ServeFiles) -> anyhow::Result<ExitCode> {
-    let keys = KeyDirectory::open(&options.key_directory)?;
-    let authorized = Arc::new(AuthorizedKeys::open(&options.authorized_keys)?);
+    let keys = KeyDirectory::open(&options.server.key_directory)?;
+    let authorized = Arc::new(AuthorizedKeys::open(&options.server.authorized_keys)?);
     let policy = FilePolicy {
         access: if options.read_write { Access::ReadWrite } else { Access::ReadOnly },
         allow_owner: options.allow_owner,
@@ -70,15 +58,15 @@ pub(crate) fn serve_files(options: ServeFiles) -> anyhow::Result<ExitCode> {
     };
     let files = FileServer::new(&options.folder, policy)?;
     let sessions = Sessions {
-        name: options.name.clone(),
+        name: options.server.name.clone(),
         keys,
-        listen: options.listen,
+        listen: options.server.listen,
         authorized: authorized.clone(),
         most: options.sessions.into(),
     };
     run(async move {
         let bound = |address| {
-            let (name, folder, count) = (&options.name, options.folder.display(), authorized.count());
+            let (name, folder, count) = (&options.server.name, options.folder.display(), authorized.count());
             note(&format!("kendall: {name} listens on {address} and serves {folder} to {count} clients"));
         };
         let session = |stream, client: String, stop: kendall_remote::Stop| {

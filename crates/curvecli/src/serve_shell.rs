@@ -1,7 +1,5 @@
 //! `kendall curve serve-shell`: shells for `kendall curve shell`.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +10,8 @@ use kendall_curve::{Endpoint, KeyDirectory};
 use kendall_remote::AuthorizedKeys;
 use kendall_remote::shell::{Admit, Guest, ServerSettings, configure, serve};
 
-use crate::console::address;
 use crate::console::note;
+use crate::host::ServerOptions;
 use crate::host::duration;
 use crate::run::{run_on_one_thread, signalled};
 
@@ -29,19 +27,8 @@ use crate::run::{run_on_one_thread, signalled};
         Example:\n  kendall curve serve-shell server.example serverkey 127.0.0.1:10000 --authorized-keys authorized_keys"
 )]
 pub(crate) struct ServeShell {
-    /// The domain name that clients have to name
-    name: String,
-
-    /// The directory of the server's key
-    key_directory: PathBuf,
-
-    /// Listen on this address; port 0 takes a free one
-    #[arg(value_name = "ADDR", value_parser = address)]
-    listen: SocketAddr,
-
-    /// The public keys of the clients that are admitted, a line for each: the key, optionally user=NAME, a name
-    #[arg(long, value_name = "FILE")]
-    authorized_keys: PathBuf,
+    #[command(flatten)]
+    server: ServerOptions,
 
     /// Sessions at once, at most, those without a client included
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..))]
@@ -65,8 +52,8 @@ pub(crate) struct ServeShell {
 }
 
 pub(crate) fn serve_shell(options: ServeShell) -> anyhow::Result<ExitCode> {
-    let keys = KeyDirectory::open(&options.key_directory)?;
-    let authorized = Arc::new(AuthorizedKeys::open(&options.authorized_keys)?);
+    let keys = KeyDirectory::open(&options.server.key_directory)?;
+    let authorized = Arc::new(AuthorizedKeys::open(&options.server.authorized_keys)?);
     let admitted = authorized.clone();
     let admit: Admit = Arc::new(move |key| {
         admitted.client(key).map(|client| Guest { user: client.user, label: client.name })
@@ -78,12 +65,15 @@ pub(crate) fn serve_shell(options: ServeShell) -> anyhow::Result<ExitCode> {
         detached_for: options.detached_for,
         accept_environment: options.accept_env,
     };
-    let mut config =
-        ServerConfig::new(keys.secret().clone(), Extension::default(), DomainName::new(&options.name)?);
+    let mut config = ServerConfig::new(
+        keys.secret().clone(),
+        Extension::default(),
+        DomainName::new(&options.server.name)?,
+    );
     configure(&mut config, &admit, &settings);
     run_on_one_thread(async move {
-        let endpoint = Endpoint::server(options.listen, config, keys.nonces()?)?;
-        let (name, address, count) = (&options.name, endpoint.address(), authorized.count());
+        let endpoint = Endpoint::server(options.server.listen, config, keys.nonces()?)?;
+        let (name, address, count) = (&options.server.name, endpoint.address(), authorized.count());
         note(&format!("kendall: {name} listens on {address} and serves shells to {count} clients"));
         let mut code = Ok(ExitCode::SUCCESS);
         serve(endpoint, admit, settings, async { code = signalled().await }).await?;

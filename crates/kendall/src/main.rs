@@ -36,6 +36,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use kendall_chatcli::{Chat, chat};
 use kendall_curvecli::{Curve, curve};
 use tracing_subscriber::filter::LevelFilter;
 
@@ -101,6 +102,8 @@ enum Command {
     OfSystem(subcommands::OfSystem),
     /// Encrypted connections over UDP (CurveCP): keys, servers, clients, with NaCl's tools on the other side if need be
     Curve(Curve),
+    /// Talk with other users of a directory server (kendall serve chat): register, send, receive
+    Chat(Chat),
     /// Check the laboratory against synthetic servers whose law is known: are they named, do intervals hold?
     Selfcheck(selfcheck::Options),
     /// Say what this machine offers for measuring, and what to mend
@@ -143,6 +146,7 @@ fn main() -> ExitCode {
         Command::Serve(served) => serve::serve(served),
         Command::OfSystem(command) => subcommands::run(&command),
         Command::Curve(command) => curve(command),
+        Command::Chat(command) => chat(command),
         Command::Selfcheck(options) => selfcheck::selfcheck(&options),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::Completions { shell } => {

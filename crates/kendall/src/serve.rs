@@ -12,7 +12,7 @@ use kendall_system::{Serving, Settings, System};
 use crate::options::{loopback, options, settings};
 use crate::systems::SYSTEMS;
 
-/// What every server takes.
+// The options of every server. A doc comment here would become the first line of each server's help.
 #[derive(Args)]
 struct Common {
     /// Listen on this address; port 0 takes a free one [default: 127.0.0.1 and the system's own port]

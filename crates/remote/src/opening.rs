@@ -11,8 +11,10 @@ pub const VERSION: u16 = 1;
 const MAGIC: &[u8; 8] = b"kndremot";
 
 /// Kinds of frames that all services share; those of a service begin at 16.
-pub(crate) const HELLO: u8 = 1;
-pub(crate) const REFUSED: u8 = 2;
+/// A client's first message.
+pub const HELLO: u8 = 1;
+/// The server's answer where it does not serve the client.
+pub const REFUSED: u8 = 2;
 
 /// What a session is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub(crate) const REFUSED: u8 = 2;
 pub enum Service {
     /// Copies of files and trees.
     Copy,
+    /// IP packets of a virtual private network.
+    Tunnel,
     /// A service that this version does not have.
     Unknown(u8),
 }
@@ -38,6 +42,7 @@ impl Hello {
     pub fn encode(self, out: &mut Vec<u8>) {
         let service = match self.service {
             Service::Copy => 1,
+            Service::Tunnel => 2,
             Service::Unknown(number) => number,
         };
         let start = frame::begin(out, HELLO);
@@ -59,6 +64,7 @@ impl Hello {
         let version = fields.u16()?;
         let service = match fields.u8()? {
             1 => Service::Copy,
+            2 => Service::Tunnel,
             number => Service::Unknown(number),
         };
         Ok(Self { version, service })
@@ -66,14 +72,17 @@ impl Hello {
 }
 
 /// Appends a refusal: a sentence for the user of the client.
-pub(crate) fn encode_refused(out: &mut Vec<u8>, text: &str) {
+pub fn encode_refused(out: &mut Vec<u8>, text: &str) {
     let start = frame::begin(out, REFUSED);
     put_bytes(out, text.as_bytes());
     frame::end(out, start);
 }
 
 /// Reads the body of a refusal.
-pub(crate) fn decode_refused(body: &[u8]) -> Result<String, BadMessage> {
+///
+/// # Errors
+/// [`BadMessage`].
+pub fn decode_refused(body: &[u8]) -> Result<String, BadMessage> {
     let mut fields = Fields::new(body, "Refused");
     let text = fields.text()?;
     fields.end()?;

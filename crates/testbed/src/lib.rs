@@ -9,6 +9,7 @@ mod alone;
 #[cfg(feature = "browser")]
 pub mod browser;
 mod database;
+mod namespaces;
 mod program;
 mod running;
 mod waiting;
@@ -20,6 +21,7 @@ use std::time::Duration;
 pub use again::Again;
 pub use alone::alone;
 pub use database::{Database, DatabaseKind, SPACES};
+pub use namespaces::inside;
 pub use program::{Program, free_port};
 pub use running::Running;
 use rustix::net::sockopt::set_socket_linger;

@@ -334,5 +334,9 @@ fn every_command_explains_itself() {
         let output = kendall(&[command, "--help"]);
         assert!(output.status.success() && stdout(&output).contains("Usage:"), "{command}");
     }
+    for system in ["reverse", "recover", "textsearch", "hold", "chat", "http"] {
+        let help = stdout(&kendall(&["serve", system, "--help"]));
+        assert!(help.starts_with(&format!("Serve {system}: ")), "{help}");
+    }
     assert!(stdout(&kendall(&["serve", "reverse", "--help"])).contains("--discipline"));
 }

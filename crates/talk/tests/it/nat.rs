@@ -8,13 +8,12 @@ use std::sync::mpsc;
 use std::thread;
 
 use kendall_talk::{Conversation, Path};
+use kendall_testbed::inside;
 use nix::sched::{CloneFlags, setns};
 use tokio::sync::watch;
 
 use crate::peers::{Introduction, TALK, User, introduce, meet};
 
-/// Set in the process that is within namespaces of its own.
-const INSIDE: &str = "KENDALL_TALK_INSIDE";
 const RELAY: &str = "192.0.2.100:4000";
 
 /// What a translator does with packets from the private network.
@@ -28,7 +27,7 @@ enum Translator {
 
 #[test]
 fn two_peers_behind_translators_meet_without_the_relay() {
-    inside("nat::two_peers_behind_translators_meet_without_the_relay", || {
+    inside("nat::two_peers_behind_translators_meet_without_the_relay", &["nft", "list", "ruleset"], || {
         let paths = talk_between([Translator::KeepsPorts; 2]);
         assert!(paths.iter().all(|path| matches!(path, Path::Direct(_))), "{paths:?}");
     });
@@ -36,38 +35,14 @@ fn two_peers_behind_translators_meet_without_the_relay() {
 
 #[test]
 fn two_peers_behind_translators_that_draw_ports_meet_through_the_relay() {
-    inside("nat::two_peers_behind_translators_that_draw_ports_meet_through_the_relay", || {
-        let paths = talk_between([Translator::DrawsPorts; 2]);
-        assert_eq!(paths, [Path::Relayed(RELAY.parse().unwrap()); 2]);
-    });
-}
-
-/// Runs a test in a process with network, mount and user namespaces of its own, in which it may do what root does.
-fn inside(name: &str, test: fn()) {
-    if std::env::var_os(INSIDE).is_some() {
-        return test();
-    }
-    let in_namespaces = || {
-        let mut command = Command::new("unshare");
-        command.args(["--user", "--map-root-user", "--net", "--mount", "--"]);
-        command
-    };
-    let tried = in_namespaces().args(["nft", "list", "ruleset"]).output();
-    if !tried.is_ok_and(|tried| tried.status.success()) {
-        assert!(std::env::var_os("CI").is_none(), "namespaces and nft are needed: run tools/install test");
-        eprintln!("not tried: this machine has no namespaces for ordinary users, or nft is not installed");
-        return;
-    }
-    // `ip netns` keeps its names below /run.
-    let script = r#"mount -t tmpfs none /run && exec "$0" --exact "$1" --nocapture"#;
-    let status = in_namespaces()
-        .args(["sh", "-c", script])
-        .arg(std::env::current_exe().unwrap())
-        .arg(name)
-        .env(INSIDE, "1")
-        .status()
-        .unwrap();
-    assert!(status.success(), "{name} failed inside");
+    inside(
+        "nat::two_peers_behind_translators_that_draw_ports_meet_through_the_relay",
+        &["nft", "list", "ruleset"],
+        || {
+            let paths = talk_between([Translator::DrawsPorts; 2]);
+            assert_eq!(paths, [Path::Relayed(RELAY.parse().unwrap()); 2]);
+        },
+    );
 }
 
 /// Two peers behind such translators talk; the path that each took.

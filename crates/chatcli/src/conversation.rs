@@ -1,0 +1,130 @@
+//! A conversation with a peer, as a task.
+
+use std::collections::VecDeque;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use kendall_chat::peer::Met;
+use kendall_talk::{Command, Conversation, End, Event, Path, SendError, TalkId, converse};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::known::{Acquaintance, KnownPeers, safety_number};
+use crate::output::{note, shown};
+
+/// Commands and events that a conversation has room for.
+const ROOM: usize = 64;
+
+/// How long the peer has to say goodbye, too.
+const PARTING: Duration = Duration::from_secs(8);
+
+/// How long the last packets of a connection may take.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A conversation that goes on.
+pub(crate) struct Running {
+    /// The peer's name.
+    pub(crate) name: String,
+    /// Which way its packets take.
+    pub(crate) path: Path,
+    commands: mpsc::Sender<Command>,
+    events: mpsc::Receiver<Result<Event, SendError>>,
+    /// Commands that the conversation has no room for yet.
+    waiting: VecDeque<Command>,
+    task: JoinHandle<End>,
+}
+
+impl Running {
+    /// Begins a conversation, if the peer's key is the one that is known.
+    pub(crate) async fn begin(met: Met, talk: TalkId, known: &mut KnownPeers) -> anyhow::Result<Self> {
+        let Met { stream, path, name, key } = met;
+        let connection = stream.connection().clone();
+        match known.check(&name, &key) {
+            Ok(Acquaintance::Known) => {}
+            Ok(Acquaintance::New) => {
+                let number = safety_number(&format!("{key:?}"));
+                note(&format!("first talk with {}, whose safety number is {number}", shown(&name)));
+            }
+            Err(error) => {
+                // The peer learns at once that nothing comes.
+                drop(stream);
+                _ = timeout(FAREWELL, connection.closed()).await;
+                return Err(error);
+            }
+        }
+        let (commands, mut wanted) = mpsc::channel(ROOM);
+        let (happened, events) = mpsc::channel(ROOM);
+        let task = tokio::spawn(async move {
+            let end = converse(&mut Conversation::new(talk), stream, &mut wanted, &happened).await;
+            drop(happened);
+            // Else the peer waits for the last acknowledgment.
+            _ = timeout(FAREWELL, connection.closed()).await;
+            end
+        });
+        Ok(Self { name, path, commands, events, waiting: VecDeque::new(), task })
+    }
+
+    /// Has the conversation do something, which happens while [`Self::next`] is awaited.
+    pub(crate) fn ask(&mut self, command: Command) {
+        self.waiting.push_back(command);
+    }
+
+    /// Says something now.
+    pub(crate) fn say(&mut self, text: String) {
+        self.ask(Command::Send { sent_ms: now_ms(), text });
+    }
+
+    /// How many commands wait for room.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Waits for what happens; `None` where the conversation is over. Cancelling loses nothing.
+    ///
+    /// Commands are given meanwhile: a conversation whose events are not taken has no room for them.
+    pub(crate) async fn next(&mut self) -> Option<Result<Event, SendError>> {
+        loop {
+            tokio::select! {
+                room = self.commands.reserve(), if !self.waiting.is_empty() => match (room, self.waiting.pop_front()) {
+                    (Ok(room), Some(command)) => room.send(command),
+                    _ => self.waiting.clear(),
+                },
+                event = self.events.recv() => return event,
+            }
+        }
+    }
+
+    /// Waits until both sides are done, for a while; what the peer says meanwhile is dropped.
+    pub(crate) async fn end(mut self) -> anyhow::Result<()> {
+        let parted = timeout(PARTING, async { while self.next().await.is_some() {} }).await;
+        if parted.is_err() {
+            self.task.abort();
+            return Ok(());
+        }
+        match self.task.await? {
+            End::Over => Ok(()),
+            lost => Err(lost.into()),
+        }
+    }
+}
+
+/// How a path is called.
+pub(crate) fn path_name(path: Path) -> &'static str {
+    match path {
+        Path::Direct(_) => "direct",
+        Path::Relayed(_) => "relayed",
+    }
+}
+
+/// A talk that no other has the number of.
+pub(crate) fn new_talk() -> anyhow::Result<TalkId> {
+    let mut bytes = [0; 16];
+    std::io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?;
+    Ok(TalkId(bytes))
+}
+
+/// Unix time in milliseconds.
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

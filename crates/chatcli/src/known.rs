@@ -1,0 +1,128 @@
+//! The keys of peers: trusted when they are first seen, compared from then on.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::{fs, str};
+
+use anyhow::Context;
+use kendall_curve::curvecp::PublicKey;
+use sha2::{Digest, Sha256};
+
+use crate::failure::Failure;
+use crate::files::replace;
+
+/// A file with a line for each peer: its name and its key.
+#[derive(Debug)]
+pub(crate) struct KnownPeers {
+    path: PathBuf,
+    keys: BTreeMap<String, String>,
+}
+
+/// Whether a peer was known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Acquaintance {
+    /// Its key is the one that was seen before.
+    Known,
+    /// Its key is trusted from now on.
+    New,
+}
+
+impl KnownPeers {
+    /// Reads a file, which need not exist yet.
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        };
+        let mut keys = BTreeMap::new();
+        for (number, line) in text.lines().enumerate() {
+            let (name, key) = line.split_once(' ').with_context(|| {
+                format!("{}, line {}: write a name, a space and a key", path.display(), number + 1)
+            })?;
+            keys.insert(name.to_owned(), key.to_owned());
+        }
+        Ok(Self { path: path.to_owned(), keys })
+    }
+
+    /// Compares a peer's key with the one that it had, or keeps it.
+    pub(crate) fn check(&mut self, name: &str, key: &PublicKey) -> anyhow::Result<Acquaintance> {
+        let digits = format!("{key:?}");
+        match self.keys.get(name) {
+            Some(known) if *known == digits => Ok(Acquaintance::Known),
+            Some(_) => {
+                Err(Failure::KeyChanged { name: name.to_owned(), number: safety_number(&digits) }.into())
+            }
+            None => {
+                self.keys.insert(name.to_owned(), digits);
+                self.save()?;
+                Ok(Acquaintance::New)
+            }
+        }
+    }
+
+    /// Forgets a peer's key; false where it was not known.
+    pub(crate) fn forget(&mut self, name: &str) -> anyhow::Result<bool> {
+        let was_known = self.keys.remove(name).is_some();
+        if was_known {
+            self.save()?;
+        }
+        Ok(was_known)
+    }
+
+    /// The names of peers and the safety numbers of their keys.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = (&str, String)> {
+        self.keys.iter().map(|(name, key)| (name.as_str(), safety_number(key)))
+    }
+
+    fn save(&self) -> anyhow::Result<()> {
+        replace(
+            &self.path,
+            &self.keys.iter().map(|(name, key)| format!("{name} {key}\n")).collect::<String>(),
+        )
+    }
+}
+
+/// A key as two people can compare it by voice: 30 digits of its SHA-256 in groups of five, about 100 bits.
+pub(crate) fn safety_number(key: &str) -> String {
+    let digest = Sha256::digest(key.as_bytes());
+    let group = |bytes: &[u8]| {
+        let number = bytes.iter().fold(0_u64, |number, &byte| number << 8 | u64::from(byte));
+        format!("{:05}", number % 100_000)
+    };
+    digest.chunks(5).take(6).map(group).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_trusted_once_and_compared_from_then_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("known-peers");
+        let (first, second) = (PublicKey([1; 32]), PublicKey([2; 32]));
+        let mut peers = KnownPeers::open(&path).unwrap();
+        assert_eq!(peers.check("bob", &first).unwrap(), Acquaintance::New);
+        let mut peers = KnownPeers::open(&path).unwrap();
+        assert_eq!(peers.check("bob", &first).unwrap(), Acquaintance::Known);
+        let error = peers.check("bob", &second).unwrap_err().to_string();
+        assert!(
+            error.contains("bob has another key than before") && error.contains("--forget bob"),
+            "{error}"
+        );
+        // The refused key was not kept.
+        assert_eq!(KnownPeers::open(&path).unwrap().check("bob", &first).unwrap(), Acquaintance::Known);
+        assert!(peers.forget("bob").unwrap() && !peers.forget("bob").unwrap());
+        assert_eq!(KnownPeers::open(&path).unwrap().check("bob", &second).unwrap(), Acquaintance::New);
+    }
+
+    #[test]
+    fn safety_numbers_are_six_groups_of_five_digits() {
+        let number = safety_number("ab");
+        assert_eq!(number.split(' ').map(str::len).collect::<Vec<_>>(), [5; 6]);
+        assert!(number.chars().all(|it| it.is_ascii_digit() || it == ' '));
+        assert_ne!(number, safety_number("ac"));
+    }
+}

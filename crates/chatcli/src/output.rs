@@ -1,0 +1,59 @@
+//! What is printed: text for people, one JSON object a line for programs.
+
+use std::io::{self, Write};
+
+use anyhow::Context;
+use serde::Serialize;
+
+/// Writes a line to standard output. A reader that is gone is no error.
+pub(crate) fn line(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("cannot write the output"),
+    }
+}
+
+/// Writes an object on a line of its own.
+pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
+    line(&serde_json::to_string(value)?)
+}
+
+/// Writes a line to standard error, if it can be.
+pub(crate) fn note(text: &str) {
+    _ = writeln!(io::stderr().lock(), "kendall: {text}");
+}
+
+/// A peer's text as a terminal may show it: characters that move the cursor, change its colours or reorder the line are written
+/// as their numbers. Line breaks stay, and what follows them is indented.
+pub(crate) fn shown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' => shown.push_str("\n    "),
+            '\t' => shown.push('\t'),
+            _ if character.is_control() || is_formatting(character) => {
+                shown.extend(character.escape_unicode());
+            }
+            _ => shown.push(character),
+        }
+    }
+    shown
+}
+
+/// Marks and embeddings that change the order of characters (Unicode Standard Annex 9), and separators of lines.
+fn is_formatting(character: char) -> bool {
+    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_cannot_write_to_the_terminal_by_its_text() {
+        assert_eq!(shown("naïve 👩‍🚀\tdone"), "naïve 👩‍🚀\tdone");
+        assert_eq!(shown("a\u{1b}[2Jb\u{7}\u{202e}c\r"), "a\\u{1b}[2Jb\\u{7}\\u{202e}c\\u{d}");
+        assert_eq!(shown("two\nlines"), "two\n    lines");
+    }
+}

@@ -1,0 +1,123 @@
+//! `kendall chat talk`: a conversation, line by line.
+
+use std::io::{self, Write};
+
+use anyhow::bail;
+use clap::Args;
+use kendall_chat::client::Client;
+use kendall_chat::peer::{self, Met};
+use kendall_chat::protocol::Push;
+use kendall_talk::{Command, Event, TalkId};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
+use tokio::time::interval;
+
+use crate::conversation::{Running, new_talk, path_name};
+use crate::failure::{Failure, worded};
+use crate::output::{line, note, shown};
+use crate::session::{STAY_ALIVE, User, local};
+
+/// Talk with a user, line by line
+#[derive(Args)]
+#[command(
+    long_about = "Talk with a user, line by line: each line that you type is a message, and messages of the peer appear with the \
+    peer's name. Nothing is drawn, so it suits pipes and screen readers. The end of the input, or /quit, ends the talk."
+)]
+pub(crate) struct Talk {
+    /// Call this user [default: wait for a call, and ask whether to take it]
+    name: Option<String>,
+}
+
+/// Lines that wait to be sent; then no more are read.
+const MOST_LINES: usize = 100;
+
+type Input = Lines<BufReader<Stdin>>;
+
+pub(crate) async fn talk(user: &User, options: Talk) -> anyhow::Result<()> {
+    let mut client = user.log_in().await?;
+    let mut input = BufReader::new(tokio::io::stdin()).lines();
+    let (met, talk) = match &options.name {
+        Some(name) => call(user, &mut client, name).await?,
+        None => match wait(user, &mut client, &mut input).await? {
+            Some(met) => met,
+            None => return client.log_out().await.map_err(worded),
+        },
+    };
+    let running = Running::begin(met, talk, &mut user.profile.known_peers()?).await?;
+    note(&format!("talking with {} ({}); /quit ends the talk", running.name, path_name(running.path)));
+    hold(running, &mut client, &mut input).await?;
+    client.log_out().await.map_err(worded)
+}
+
+async fn call(user: &User, client: &mut Client, name: &str) -> anyhow::Result<(Met, TalkId)> {
+    let (talk, at, key) = (new_talk()?, local(client), user.profile.key()?);
+    let met = peer::call(client, at, key.secret().clone(), name, talk).await;
+    Ok((met.map_err(|error| Failure::of_call(name, error))?, talk))
+}
+
+/// Waits for a call that the user takes; `None` where the input ends.
+async fn wait(user: &User, client: &mut Client, input: &mut Input) -> anyhow::Result<Option<(Met, TalkId)>> {
+    client.wait_for_calls().await.map_err(worded)?;
+    note("waiting for calls");
+    let mut alive = interval(STAY_ALIVE);
+    let mut ringing: Option<(u64, TalkId)> = None;
+    loop {
+        tokio::select! {
+            push = client.next_push() => match push.map_err(worded)? {
+                Push::Incoming { call, name, talk } if ringing.is_none() => {
+                    ringing = Some((call, TalkId(talk)));
+                    eprint!("kendall: {} calls. Take the call? [y/n] ", shown(&name));
+                    _ = io::stderr().flush();
+                }
+                Push::CallEnded { call, .. } if ringing.is_some_and(|(rings, _)| rings == call) => {
+                    ringing = None;
+                    note("the caller gave up");
+                }
+                Push::SessionEnded { why } => bail!("the server ended the session: {why:?}"),
+                _ => {}
+            },
+            answer = input.next_line() => {
+                let Some(answer) = answer? else { return Ok(None) };
+                let Some((call, talk)) = ringing.take() else { continue };
+                if answer.trim().eq_ignore_ascii_case("y") {
+                    let (at, key) = (local(client), user.profile.key()?);
+                    match peer::answer(client, at, key.secret().clone(), call).await {
+                        Ok(met) => return Ok(Some((met, talk))),
+                        Err(error) => note(&error.to_string()),
+                    }
+                } else {
+                    _ = client.refuse(call).await;
+                }
+            }
+            _ = alive.tick() => client.stay_alive().await.map_err(worded)?,
+        }
+    }
+}
+
+/// Passes lines both ways until one side ends the talk.
+async fn hold(mut running: Running, client: &mut Client, input: &mut Input) -> anyhow::Result<()> {
+    let mut alive = interval(STAY_ALIVE);
+    let mut is_leaving = false;
+    loop {
+        tokio::select! {
+            text = input.next_line(), if !is_leaving && running.waiting() < MOST_LINES => match text?.as_deref() {
+                None | Some("/quit") => {
+                    is_leaving = true;
+                    running.ask(Command::Leave);
+                }
+                Some("") => {}
+                Some(text) => running.say(text.to_owned()),
+            },
+            event = running.next() => match event {
+                Some(Ok(Event::Message { number, text, .. })) => {
+                    line(&format!("{}: {}", shown(&running.name), shown(&text)))?;
+                    running.ask(Command::Read(number));
+                }
+                Some(Ok(Event::Bye)) => note(&format!("{} has ended the talk", shown(&running.name))),
+                Some(Ok(_)) => {}
+                Some(Err(error)) => note(&error.to_string()),
+                None => return running.end().await,
+            },
+            _ = alive.tick() => client.stay_alive().await.map_err(worded)?,
+        }
+    }
+}

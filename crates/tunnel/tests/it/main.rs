@@ -1,0 +1,5 @@
+//! Tunnels between network namespaces.
+
+mod hostile;
+mod network;
+mod tunnels;
