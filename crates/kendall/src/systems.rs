@@ -10,6 +10,7 @@ pub(crate) static SYSTEMS: &[System] = &[
     kendall_textsearch::ROW,
     kendall_hold::ROW,
     kendall_chat::ROW,
+    kendall_transport::ROW,
     kendall_http::ROW,
 ];
 

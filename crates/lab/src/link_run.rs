@@ -43,6 +43,8 @@ impl From<&Asked> for LinkHops {
 pub struct LinkRunRecord<'a> {
     /// The command.
     pub command: &'a [String],
+    /// The instant from which those of `link.parquet` count, by the monotonic clock of the machine.
+    pub start_ns: i64,
     /// The link.
     #[serde(flatten)]
     pub run: &'a LinkRun,

@@ -139,7 +139,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     drop(link);
     let did = LinkRun { link: described, seed, asked: (&asked).into(), measured, outcome };
     if let Some(folder) = &options.record {
-        write_json(&folder.join("link.json"), &LinkRunRecord { command: &options.command, run: &did })?;
+        write_json(
+            &folder.join("link.json"),
+            &LinkRunRecord { command: &options.command, start_ns, run: &did },
+        )?;
     }
     if !options.quiet {
         print::note(&summary(&did));

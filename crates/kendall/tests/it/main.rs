@@ -25,5 +25,6 @@ mod serve;
 mod served;
 mod solve;
 mod textsearch;
+mod transport;
 mod web;
 mod whole_run;

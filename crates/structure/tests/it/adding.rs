@@ -47,7 +47,7 @@ fn lines(ending: &str, words: &[&str], outside: &[&str]) -> Vec<String> {
 
 #[test]
 fn a_system_is_its_folder_and_two_lines() {
-    for system in ["reverse", "recover", "textsearch", "hold", "http"] {
+    for system in ["reverse", "recover", "textsearch", "hold", "http", "transport"] {
         let (package, library) = (format!("kendall-{system} "), format!("kendall_{system}::"));
         let folder = format!("crates/{system}/");
         let mut elsewhere = lines(".rs", &[&library], &[&folder]);
@@ -108,7 +108,11 @@ fn an_export_format_is_its_file_and_its_lines_in_the_list() {
 /// There is one type of that name, and no list of transports but the constants in its file.
 #[test]
 fn a_transport_is_one_file() {
-    let defined = lines(".rs", &["enum Transport", "struct Transport"], &[]);
+    let defined = lines(
+        ".rs",
+        &["enum Transport {", "struct Transport {", "struct Transport(", "struct Transport;"],
+        &[],
+    );
     assert_eq!(defined, ["crates/linkmodel/src/transport.rs: pub struct Transport {"]);
     let decided = lines(".rs", &["Transport::TCP =>", "Transport::UDP =>", "== Transport::"], &[]);
     assert!(decided.is_empty(), "ask the transport what it carries instead: {decided:#?}");

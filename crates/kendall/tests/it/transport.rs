@@ -1,0 +1,171 @@
+//! `kendall transport`: real flows over an emulated link, compared with each other, never with a clock on the wall.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// One run at a time: others would take its processors.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn kendall(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_kendall")).args(arguments).output().unwrap()
+}
+
+/// Whether links can be emulated here. That is said where not, and is a failure where everything should be installed.
+fn has_links() -> bool {
+    let tried = kendall(&["link", "run", "--quiet", "true"]);
+    let refusal = String::from_utf8_lossy(&tried.stderr);
+    assert!(tried.status.success() || std::env::var_os("CI").is_none(), "{refusal}");
+    if !tried.status.success() {
+        eprintln!("skipped: {refusal}");
+    }
+    tried.status.success()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = kendall(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn number(value: &Value, place: &str) -> f64 {
+    value.pointer(place).and_then(Value::as_f64).unwrap_or_else(|| panic!("{place} is missing in {value:#}"))
+}
+
+#[test]
+fn flows_share_the_link_and_fill_its_queue() {
+    let _alone = alone();
+    if !has_links() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("record");
+    let link = "delay=5ms rate=20mbit queue=64k";
+    let options =
+        ["--time", "3s", "--warmup", "2s", "--json", "--link", link, "--record", record.to_str().unwrap()];
+    let seen = json(&[&["transport", "flows", "2xtcp,quic"], &options[..]].concat());
+    let all = number(&seen, "/goodput_bytes_per_s") * 8.0 / 20e6;
+    assert!((0.6..0.97).contains(&all), "of the link: {all}");
+    let shares: f64 = (0..3).map(|flow| number(&seen, &format!("/flows/{flow}/share"))).sum();
+    assert!((shares - 1.0).abs() < 1e-9);
+    assert!((1.0 / 3.0..=1.0).contains(&number(&seen, "/jain")));
+    // A full segment of TCP is 1,448 bytes of data in 1,514 on the link; acknowledgements come on top.
+    let wire = number(&seen, "/wire_bytes_per_byte");
+    assert!((1.02..1.4).contains(&wire), "{wire}");
+    assert!(number(&seen, "/loaded/p50_s") > 1.3 * number(&seen, "/idle/p50_s"), "{seen:#}");
+    assert!(number(&seen, "/hops/0/queue_delay_max_s") > 0.0);
+    for place in ["/sender_cpu_s_per_gb", "/receiver_cpu_s_per_gb"] {
+        assert!(number(&seen, place) > 0.0, "{place}");
+    }
+    let near: Value = serde_json::from_slice(&fs::read(record.join("near.json")).unwrap()).unwrap();
+    assert!(near["ticks"].as_array().unwrap().len() > 50);
+    assert!(record.join("link/link.parquet").exists());
+}
+
+#[test]
+fn a_link_in_a_row_has_its_queue_at_its_bottleneck() {
+    let _alone = alone();
+    if !has_links() {
+        return;
+    }
+    // From server to client the hop beside the client comes last.
+    let link = "delay=2ms rate=10mbit queue=64k > delay=2ms rate=100mbit queue=64k";
+    let seen =
+        json(&["transport", "flows", "tcp", "--time", "2s", "--warmup", "2s", "--json", "--link", link]);
+    let delay = |hop: usize| number(&seen, &format!("/hops/{hop}/queue_delay_mean_s"));
+    assert!(delay(1) > 5.0 * delay(0), "{seen:#}");
+}
+
+#[test]
+fn handshakes_take_the_round_trips_of_their_protocol() {
+    let _alone = alone();
+    if !has_links() {
+        return;
+    }
+    let seen = json(&["transport", "handshake", "tcp,tls,quic,curve", "--count", "5", "--json"]);
+    let p50 = |row: usize| number(&seen, &format!("/{row}/p50_s"));
+    for (row, round_trips) in [(0, 2.0), (1, 3.0), (2, 2.0), (3, 2.0)] {
+        let ratio = p50(row) / p50(0) * 2.0;
+        assert!((round_trips - 0.45..round_trips + 0.9).contains(&ratio), "{}: {ratio}", seen[row]["source"]);
+        assert_eq!(number(&seen, &format!("/{row}/connections")), 5.0);
+    }
+    let bytes = |row: usize| {
+        number(&seen, &format!("/{row}/bytes_to_server")) + number(&seen, &format!("/{row}/bytes_to_client"))
+    };
+    // A certificate is larger than nothing, and QUIC's first packets are filled up to 1,200 bytes.
+    assert!(bytes(1) > 2.0 * bytes(0) && bytes(2) > bytes(1), "{seen:#}");
+}
+
+#[test]
+fn a_client_that_moves_keeps_its_flow_of_curvecp_and_loses_that_of_tcp() {
+    let _alone = alone();
+    if !has_links() {
+        return;
+    }
+    let options =
+        ["--time", "8s", "--warmup", "1s", "--move-after", "4s", "--json", "--link", "delay=2ms rate=10mbit"];
+    let seen = json(&[&["transport", "flows", "curve,quic,tcp"], &options[..]].concat());
+    let pause = |flow: usize| number(&seen, &format!("/flows/{flow}/longest_pause_s"));
+    assert!(pause(2) > 3.0, "TCP belongs to an address: {seen:#}");
+    for flow in 0..2 {
+        assert!(pause(flow) < pause(2) / 2.0, "{seen:#}");
+    }
+}
+
+#[test]
+fn programs_that_others_wrote_send_as_flows() {
+    let _alone = alone();
+    let is_here = Path::new("/usr/sbin/sshd").exists() && Path::new("/usr/bin/curvecpserver").exists();
+    assert!(is_here || std::env::var_os("CI").is_none(), "install openssh-server and nacl-tools");
+    if !is_here || !has_links() {
+        eprintln!("skipped: openssh-server or nacl-tools is not installed, or no link can be emulated");
+        return;
+    }
+    let options = ["--time", "3s", "--warmup", "3s", "--json", "--link", "delay=2ms rate=50mbit queue=64k"];
+    let seen = json(&[&["transport", "flows", "ssh,nacl"], &options[..]].concat());
+    for flow in 0..2 {
+        assert!(number(&seen, &format!("/flows/{flow}/goodput_bytes_per_s")) > 10_000.0, "{seen:#}");
+    }
+    assert!(seen["sender_cpu_s_per_gb"].is_null(), "what is not known is absent");
+}
+
+#[test]
+fn a_server_is_loaded_by_its_url_and_ends_cleanly_on_a_signal() {
+    for kind in ["curve", "https"] {
+        let mut server = Command::new(env!("CARGO_BIN_EXE_kendall"))
+            .args(["serve", "transport", "--kind", kind, "--listen", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.split_whitespace().last().unwrap().to_owned();
+        let url = format!("transport://{address}?kind={kind}&op=echo&size=1000");
+        let seen = json(&["load", &url, "--rate", "100", "--duration", "1s", "--json"]);
+        kill_process(Pid::from_child(&server), Signal::TERM).unwrap();
+        assert!(server.wait().unwrap().success(), "{kind}");
+        assert!(number(&seen, "/run/ended/0") > 50.0, "{kind}: {seen:#}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_words() {
+    for (arguments, word) in [
+        (&["transport", "flows", "udp"][..], "write one of curve"),
+        (&["transport", "flows", "tcp", "--link", "rate=10parsecs"], "cannot be used"),
+        (&["transport", "handshake", "tcp", "--count", "0"], "from 1 to"),
+        (&["transport", "near", "/nowhere"], "plan.json"),
+    ] {
+        let output = kendall(arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.contains(word), "{arguments:?}: {said}");
+    }
+}

@@ -1,0 +1,19 @@
+//! Flows that compete for a link, and what handshakes cost: `kendall transport`.
+//!
+//! A subcommand starts `kendall link run`, which starts this program again at either end of the link: [`far`] has a server of each
+//! kind, [`near`] the clients, which write down what arrives. [`course`] is one such run, [`measured`] what it says.
+
+mod commands;
+mod course;
+mod end;
+mod far;
+mod measured;
+mod near;
+mod peer;
+mod plan;
+mod published;
+mod roam;
+mod source;
+mod table;
+
+pub(crate) use commands::SUBCOMMANDS;

@@ -1,0 +1,323 @@
+//! The subcommands: `kendall transport flows`, `compete` and `handshake`, and the two ends of a link.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kendall_link::Asked;
+use kendall_system::{Caller, Console, Ended, Kind as Values, Parameter, Settings, Subcommand, Subcommands};
+use serde::Serialize;
+
+use super::course::{self, Setting};
+use super::end::server_address;
+use super::far;
+use super::measured::{self, Competition};
+use super::near;
+use super::plan::{Plan, TROUBLE, Task};
+use super::published::{Here, ROWS, Reproduced};
+use super::source::{Flow, Source, read_flows, read_sources};
+use super::table;
+use crate::kind::Kind;
+
+const LINK: Parameter = Parameter {
+    name: "link",
+    help: "the link, or several in a row with > between them: \"delay=10ms rate=10mbit queue=64k loss=1%\"; the server \
+           sends, so a rate, queue or loss counts on the way back",
+    kind: Values::Text(|text| {
+        Asked::read_row(text).map(drop).map_err(|fault| format!("cannot be used: {fault}"))
+    }),
+    default: Some("delay=10ms rate=10mbit queue=64k"),
+};
+const LASTING: Parameter = Parameter {
+    name: "time",
+    help: "how long flows are measured, after the warm-up",
+    kind: Values::Time,
+    default: Some("15s"),
+};
+const WARM_UP: Parameter = Parameter {
+    name: "warmup",
+    help: "how long flows run before they are measured, once the last has begun",
+    kind: Values::Time,
+    default: Some("5s"),
+};
+const ECHO: Parameter = Parameter {
+    name: "echo",
+    help: "the transport of the echoes beside the flows, 64 bytes each, which show the latency under load",
+    kind: Values::Word(|word| word.parse::<Kind>().map(drop)),
+    default: Some("tcp"),
+};
+const CONGESTION: Parameter = Parameter {
+    name: "congestion",
+    help: "congestion control of TCP, at both ends: cubic, reno, bbr; curve and quic have CUBIC of their own",
+    kind: Values::Word(|word| if word.is_empty() { Err("must not be empty".into()) } else { Ok(()) }),
+    default: Some("cubic"),
+};
+const SEED: Parameter = Parameter {
+    name: "seed",
+    help: "seed of the losses and delays on the link",
+    kind: Values::Whole { least: 0, most: u64::MAX },
+    default: Some("1"),
+};
+const JSON: Parameter =
+    Parameter { name: "json", help: "print the result as JSON", kind: Values::Switch, default: Some("off") };
+const SOURCES: Parameter = Parameter {
+    name: "kinds",
+    help: "kinds with commas between them: curve, tcp, tls, quic, https, ssh (OpenSSH) or nacl (the reference programs of \
+           CurveCP)",
+    kind: Values::Word(|text| read_sources(text).map(drop)),
+    default: None,
+};
+const FOLDER: Parameter =
+    Parameter { name: "folder", help: "the folder that both ends share", kind: Values::File, default: None };
+
+/// The subcommands.
+pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
+    about: "Let transports compete for an emulated link, and count what their handshakes cost",
+    all: &[
+        Subcommand {
+            name: "flows",
+            about: "Send flows over one link at a time, from its server to its client: kendall transport flows 2xtcp,curve",
+            arguments: &[Parameter {
+                name: "flows",
+                help: "flows with commas between them: curve, tcp, tls, quic, https, ssh or nacl; 3xtcp is three, and tcp+5 \
+                       begins 5 seconds late",
+                kind: Values::Word(|text| read_flows(text).map(drop)),
+                default: None,
+            }],
+            options: &[
+                LINK,
+                LASTING,
+                WARM_UP,
+                ECHO,
+                CONGESTION,
+                SEED,
+                Parameter {
+                    name: "move-after",
+                    help: "when the client's address changes, after the first flows have begun; needs the program ip",
+                    kind: Values::Time,
+                    default: None,
+                },
+                Parameter {
+                    name: "record",
+                    help: "new folder for what was measured: near.json every 100 ms, and the link's own record, every 10 ms",
+                    kind: Values::File,
+                    default: None,
+                },
+                JSON,
+            ],
+            caller: Caller::User,
+            run: flows,
+        },
+        Subcommand {
+            name: "compete",
+            about: "Let every two of some kinds share a link, and print the matrix: kendall transport compete curve,tcp,quic",
+            arguments: &[SOURCES],
+            options: &[LINK, LASTING, WARM_UP, ECHO, CONGESTION, SEED, JSON],
+            caller: Caller::User,
+            run: compete,
+        },
+        Subcommand {
+            name: "handshake",
+            about: "Count time, bytes and packets of new connections with one byte each: kendall transport handshake curve,tls",
+            arguments: &[SOURCES],
+            options: &[
+                Parameter { default: Some("delay=25ms"), ..LINK },
+                Parameter {
+                    name: "count",
+                    help: "connections of each kind, one after the other",
+                    kind: Values::Whole { least: 1, most: 10_000 },
+                    default: Some("20"),
+                },
+                CONGESTION,
+                SEED,
+                JSON,
+            ],
+            caller: Caller::User,
+            run: handshake,
+        },
+        Subcommand {
+            name: "published",
+            about: "Repeat the study of CurveCP from 2011, with its programs and ours: kendall transport published",
+            arguments: &[],
+            options: &[LASTING, WARM_UP, ECHO, CONGESTION, SEED, JSON],
+            caller: Caller::User,
+            run: published,
+        },
+        Subcommand {
+            name: "far",
+            about: "Serve flows at the server's end of a link",
+            arguments: &[FOLDER],
+            options: &[],
+            caller: Caller::Server,
+            run: far_end,
+        },
+        Subcommand {
+            name: "near",
+            about: "Receive flows at the client's end of a link",
+            arguments: &[FOLDER],
+            options: &[],
+            caller: Caller::Server,
+            run: near_end,
+        },
+    ],
+};
+
+/// Before flows begin, echoes show the latency of the link alone for this long.
+const IDLE: Duration = Duration::from_secs(2);
+
+fn setting(settings: &Settings, link: &str) -> Setting {
+    let congestion = settings.word("congestion").expect("it has a default").to_owned();
+    Setting { link: link.to_owned(), congestion, seed: settings.whole("seed").expect("it has a default") }
+}
+
+fn link(settings: &Settings) -> &str {
+    settings.word("link").expect("it has a default")
+}
+
+fn echo(settings: &Settings) -> Kind {
+    settings.word("echo").and_then(|word| word.parse().ok()).expect("it has a default that its kind checked")
+}
+
+/// Lets flows run in a folder, and measures them.
+fn run_flows(
+    flows: Vec<Flow>,
+    link: &str,
+    settings: &Settings,
+    folder: &Path,
+) -> Result<Competition, String> {
+    let time = |name| settings.time(name).expect("it has a default");
+    let latest = flows.iter().map(|flow| flow.after).max().unwrap_or_default();
+    let lasting = latest + time("warmup") + time("time");
+    let moving_after = settings.time("move-after");
+    let task = Task::Flows { flows: flows.clone(), idle: IDLE, lasting, moving_after };
+    let traces = course::run(&Plan { task, echo: echo(settings) }, &setting(settings, link), folder)?;
+    measured::competition(&flows, &traces, time("warmup"))
+}
+
+fn temporary() -> Result<tempfile::TempDir, String> {
+    tempfile::tempdir().map_err(|error| format!("cannot make a temporary folder: {error}; set TMPDIR"))
+}
+
+fn print(
+    console: &mut dyn Console,
+    settings: &Settings,
+    result: &impl Serialize,
+    text: &str,
+) -> Result<(), String> {
+    if settings.is_on("json") {
+        let json = serde_json::to_string_pretty(result).map_err(|error| error.to_string())?;
+        return console.print(&format!("{json}\n"));
+    }
+    console.print(text)
+}
+
+/// How a run ended in which these flows or connections failed.
+fn ended(failures: usize) -> Ended {
+    match failures {
+        0 => Ended::Done,
+        _ => Ended::NotAsExpected(format!("{failures} flows or connections failed; the result says why")),
+    }
+}
+
+fn flows(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
+    let flows = read_flows(settings.word("flows").expect("it is required"))?;
+    let result = match settings.word("record") {
+        Some(folder) => {
+            let made = fs::create_dir(folder);
+            made.map_err(|error| format!("cannot make {folder}: {error}; name a new folder for the record"))?;
+            run_flows(flows, link(settings), settings, Path::new(folder))?
+        }
+        None => run_flows(flows, link(settings), settings, temporary()?.path())?,
+    };
+    print(console, settings, &result, &table::competition(&result))?;
+    Ok(ended(result.failures.len()))
+}
+
+/// Two flows that shared a link.
+#[derive(Serialize)]
+struct Pair {
+    first: Source,
+    second: Source,
+    result: Competition,
+}
+
+fn compete(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
+    let sources = read_sources(settings.word("kinds").expect("it is required"))?;
+    let mut pairs: Vec<Pair> = Vec::new();
+    for (place, first) in sources.iter().copied().enumerate() {
+        for second in sources[place..].iter().copied() {
+            console.note(&format!("{first} beside {second}"));
+            let flows = [first, second].map(|source| Flow { source, after: Duration::ZERO });
+            let result = run_flows(flows.to_vec(), link(settings), settings, temporary()?.path())?;
+            pairs.push(Pair { first, second, result });
+        }
+    }
+    let share = |own: Source, other: Source| {
+        pairs.iter().find_map(|pair| {
+            let place = match (pair.first, pair.second) {
+                two if two == (own, other) => 0,
+                two if two == (other, own) => 1,
+                _ => return None,
+            };
+            Some(pair.result.flows[place].share)
+        })
+    };
+    print(console, settings, &pairs, &table::matrix(&sources, share))?;
+    let failures: Vec<&String> = pairs.iter().flat_map(|pair| &pair.result.failures).collect();
+    failures.iter().for_each(|failure| console.note(&format!("failed: {failure}")));
+    Ok(ended(failures.len()))
+}
+
+fn published(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
+    let mut results = Vec::new();
+    for row in &ROWS {
+        let mut here = Vec::new();
+        for source in row.sources() {
+            console.note(&format!("{source} over {}", row.link));
+            let result = run_flows(row.flows(source), row.link, settings, temporary()?.path());
+            here.push(Here::new(source, result));
+        }
+        results.push(Reproduced::new(row, here));
+    }
+    print(console, settings, &results, &table::published(&results))?;
+    let failures: Vec<&String> =
+        results.iter().flat_map(|row| &row.here).flat_map(|here| &here.failures).collect();
+    failures.iter().for_each(|failure| console.note(&format!("failed: {failure}")));
+    Ok(ended(failures.len()))
+}
+
+fn handshake(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
+    let count = settings.whole("count").and_then(|count| u32::try_from(count).ok());
+    let count = count.expect("its kind bounds it");
+    let mut results = Vec::new();
+    for source in read_sources(settings.word("kinds").expect("it is required"))? {
+        let plan = Plan { task: Task::Handshakes { source, count }, echo: Kind::Tcp };
+        let traces = course::run(&plan, &setting(settings, link(settings)), temporary()?.path())?;
+        results.push(measured::handshakes(source, &traces));
+    }
+    print(console, settings, &results, &table::handshakes(&results))?;
+    let failures: Vec<&String> = results.iter().flat_map(|result| &result.failures).collect();
+    failures.iter().for_each(|failure| console.note(&format!("failed: {failure}")));
+    Ok(ended(failures.len()))
+}
+
+fn folder(settings: &Settings) -> PathBuf {
+    PathBuf::from(settings.word("folder").expect("it is required"))
+}
+
+fn far_end(settings: &Settings, _: &mut dyn Console) -> Result<Ended, String> {
+    let folder = folder(settings);
+    let result = server_address().and_then(|at| far::run(&course::plan_in(&folder)?, at, &folder));
+    if let Err(why) = &result {
+        // The caller reads it there; its own output comes too late.
+        fs::write(folder.join(TROUBLE), why).map_err(|error| format!("{why}; cannot report it: {error}"))?;
+    }
+    result.map(|()| Ended::Done)
+}
+
+fn near_end(settings: &Settings, _: &mut dyn Console) -> Result<Ended, String> {
+    let folder = folder(settings);
+    let seen = near::run(&course::plan_in(&folder)?, server_address()?, &folder)?;
+    course::write_seen(&folder, &seen)?;
+    Ok(Ended::Done)
+}

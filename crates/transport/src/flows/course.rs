@@ -1,0 +1,117 @@
+//! One run over a link: `kendall link run` with this program at both ends, and what they and the link wrote.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use kendall_archive::series::Series;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::plan::{PLAN, PROCESSOR_TIMES, Plan, SEEN, Seen, TROUBLE};
+
+/// The folder of the link's own record within that of a run.
+const LINK: &str = "link";
+
+/// How runs are made.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting {
+    /// The link, as settings of hops with > between them.
+    pub(crate) link: String,
+    /// The congestion control of TCP at both ends.
+    pub(crate) congestion: String,
+    /// The seed of what chance decides on the link.
+    pub(crate) seed: u64,
+}
+
+/// What a run left.
+#[derive(Debug)]
+pub(crate) struct Traces {
+    pub(crate) seen: Seen,
+    /// Instants and processor times of the far end.
+    pub(crate) far: Vec<(i64, f64)>,
+    /// What each flow did on each hop, every 10 ms; instants count from `start_ns`.
+    pub(crate) link: Series,
+    pub(crate) start_ns: i64,
+}
+
+#[derive(Deserialize)]
+struct LinkRecord {
+    start_ns: i64,
+}
+
+/// Does what a plan says, in a folder that is there and empty.
+///
+/// # Errors
+/// Says why no link can be emulated, what an end could not do, or what could not be read.
+pub(crate) fn run(plan: &Plan, setting: &Setting, folder: &Path) -> Result<Traces, String> {
+    let folder = fs::canonicalize(folder).map_err(|error| cannot("find", folder, &error))?;
+    let write = |name: &str, text: String| {
+        let path = folder.join(name);
+        fs::write(&path, text).map_err(|error| cannot("write", &path, &error))
+    };
+    write(PLAN, serde_json::to_string_pretty(plan).map_err(|error| error.to_string())?)?;
+    let status = link_run(setting, &folder)?;
+    let written = |name: &str| fs::read_to_string(folder.join(name)).ok();
+    if let Some(why) = written(TROUBLE) {
+        return Err(format!("the far end of the link failed: {}", why.trim()));
+    }
+    if !status.success() {
+        return Err(
+            "the run over the link failed; what it printed says why, and `kendall doctor` what works here"
+                .into(),
+        );
+    }
+    let seen = read_json(&folder.join(SEEN))?;
+    let record: LinkRecord = read_json(&folder.join(LINK).join("link.json"))?;
+    let log = folder.join(LINK).join("link.parquet");
+    let link = Series::read(&log).map_err(|error| error.to_string())?;
+    let times = written(PROCESSOR_TIMES).unwrap_or_default();
+    let far = times.lines().filter_map(|line| {
+        let (at_ns, seconds) = line.split_once(' ')?;
+        Some((at_ns.parse().ok()?, seconds.parse().ok()?))
+    });
+    Ok(Traces { seen, far: far.collect(), link, start_ns: record.start_ns })
+}
+
+fn link_run(setting: &Setting, folder: &Path) -> Result<std::process::ExitStatus, String> {
+    let program = env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let mut command = Command::new(&program);
+    command.args(["link", "run", "--quiet", "--seed", &setting.seed.to_string()]);
+    command.args(["--congestion", &setting.congestion]);
+    for hop in setting.link.split('>') {
+        command.args(["--hop", hop.trim()]);
+    }
+    command.arg("--record").arg(folder.join(LINK));
+    let far = format!("exec {} transport far {}", quoted(&program), quoted(folder));
+    command.args(["--server", &far, "--"]).arg(&program).args(["transport", "near"]).arg(folder);
+    let status = command.stdin(Stdio::null()).status();
+    status.map_err(|error| format!("cannot start {}: {error}", program.display()))
+}
+
+/// As one word of the shell.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
+}
+
+/// The plan in a folder.
+pub(crate) fn plan_in(folder: &Path) -> Result<Plan, String> {
+    read_json(&folder.join(PLAN))
+}
+
+/// Writes what the near end saw.
+pub(crate) fn write_seen(folder: &Path, seen: &Seen) -> Result<(), String> {
+    let path = folder.join(SEEN);
+    let text = serde_json::to_string(seen).map_err(|error| error.to_string())?;
+    fs::write(&path, text).map_err(|error| cannot("write", &path, &error))
+}
+
+fn read_json<T: DeserializeOwned>(path: &PathBuf) -> Result<T, String> {
+    let bytes = fs::read(path).map_err(|error| cannot("read", path, &error))?;
+    serde_json::from_slice(&bytes).map_err(|error| cannot("understand", path, &error))
+}
+
+fn cannot(what: &str, path: &Path, error: &dyn std::fmt::Display) -> String {
+    format!("cannot {what} {}: {error}", path.display())
+}

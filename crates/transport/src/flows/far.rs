@@ -1,0 +1,63 @@
+//! The server's end of the link: a server of each kind, and what all of them cost.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::thread;
+
+use kendall_record::clock::now_ns;
+use tokio::runtime::Builder;
+
+use super::end::{client_address, processor_s};
+use super::peer::Wish;
+use super::plan::{ECHO_PORT, EVERY, PROCESSOR_TIMES, Plan, Task, port};
+use super::roam;
+use super::source::Source;
+use crate::kind::Kind;
+use crate::server::{Options, Server};
+
+const CONNECTIONS: usize = 256;
+
+/// Serves until the process is ended.
+pub(crate) fn run(plan: &Plan, at: IpAddr, folder: &Path) -> Result<(), String> {
+    if let Task::Flows { moving_after: Some(_), .. } = plan.task {
+        client_address().and_then(roam::expect)?;
+    }
+    // TCP last: the other end takes it as the sign that all are there.
+    let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Tcp).chain([Kind::Tcp]);
+    let ours = kinds.map(|kind| (kind, port(Source::Ours(kind))));
+    for (kind, port) in [(plan.echo, ECHO_PORT)].into_iter().chain(ours) {
+        let listen = SocketAddr::new(at, port);
+        let threads = NonZeroUsize::MIN;
+        let options = Options { kind, listen, connections: CONNECTIONS, threads, stamps: None };
+        let server = Server::bind(&options).map_err(|error| error.to_string())?;
+        let serve = move || server.run_until(std::future::pending());
+        let spawned = thread::Builder::new().name(kind.name().into()).spawn(serve);
+        spawned.map_err(|error| format!("cannot start a thread: {error}"))?;
+    }
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("cannot start the far end: {error}"))?;
+    runtime.block_on(async {
+        let wish = match plan.task {
+            Task::Flows { .. } => Wish::Zeros,
+            Task::Handshakes { .. } => Wish::OneByte,
+        };
+        let mut programs = Vec::new();
+        for peer in plan.peers() {
+            programs.push(peer.serve(at, port(Source::Peer(peer)), wish, folder).await?);
+        }
+        let written = report_times(&folder.join(PROCESSOR_TIMES)).await;
+        written.map_err(|error| format!("cannot write into {}: {error}", folder.display()))
+    })
+}
+
+async fn report_times(file: &Path) -> io::Result<()> {
+    let mut out = File::create(file)?;
+    let mut tick = tokio::time::interval(EVERY);
+    loop {
+        tick.tick().await;
+        writeln!(out, "{} {}", now_ns(), processor_s())?;
+    }
+}

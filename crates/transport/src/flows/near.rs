@@ -1,0 +1,268 @@
+//! The client's end of the link: receives the flows, or shakes hands again and again, and writes down what it saw.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use kendall_record::clock::now_ns;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::runtime::Builder;
+use tokio::sync::watch;
+use tokio::time::{interval, sleep, timeout};
+
+use super::end::{client_address, processor_s};
+use super::peer::Wish;
+use super::plan::{ECHO_PORT, EVERY, Plan, Seen, Task, Tick, port};
+use super::roam;
+use super::source::{Flow, Source};
+use crate::kind::Kind;
+use crate::protocol::{Head, MOST_BYTES, PIECE_BYTES};
+use crate::transport::{Connection, Moved};
+
+/// How long to wait for a server that does not listen yet.
+const PATIENCE: Duration = Duration::from_secs(15);
+const RETRY: Duration = Duration::from_millis(100);
+/// Bytes of an echo beside the flows, and the pause between two.
+const ECHO_BYTES: usize = 64;
+const ECHO_EVERY: Duration = Duration::from_millis(50);
+/// An echo that takes longer is lost.
+const ECHO_LIMIT: Duration = Duration::from_secs(10);
+/// A handshake that takes longer has failed.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(30);
+
+/// Does what the plan says, and gives what it saw.
+pub(crate) fn run(plan: &Plan, to: IpAddr, folder: &Path) -> Result<Seen, String> {
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| format!("cannot start the near end: {error}"))?;
+    runtime.block_on(async {
+        wait_for_servers(to).await?;
+        match &plan.task {
+            Task::Flows { flows, idle, lasting, moving_after } => {
+                let ends = Ends { to, folder, echo: plan.echo };
+                Ok(compete(flows, ends, *idle, *lasting, *moving_after).await)
+            }
+            Task::Handshakes { source, count } => Ok(shake(*source, *count, to, folder).await),
+        }
+    })
+}
+
+async fn wait_for_servers(to: IpAddr) -> Result<(), String> {
+    let address = SocketAddr::new(to, port(Source::Ours(Kind::Tcp)));
+    let connected = async {
+        while TcpStream::connect(address).await.is_err() {
+            sleep(RETRY).await;
+        }
+    };
+    timeout(PATIENCE, connected).await.map_err(|_| format!("nothing listens at {address}"))
+}
+
+/// Where flows come from, and what goes beside them.
+#[derive(Clone, Copy)]
+struct Ends<'a> {
+    to: IpAddr,
+    folder: &'a Path,
+    echo: Kind,
+}
+
+async fn compete(
+    flows: &[Flow],
+    Ends { to, folder, echo }: Ends<'_>,
+    idle: Duration,
+    lasting: Duration,
+    moving_after: Option<Duration>,
+) -> Seen {
+    // Becomes true once the client has another address.
+    let (move_now, is_moved) = watch::channel(false);
+    let mover = moving_after.map(|after| {
+        tokio::spawn(async move {
+            sleep(idle + after).await;
+            let changed = client_address().and_then(roam::change);
+            // No flow may be left to hear of it.
+            let _ = move_now.send(true);
+            changed
+        })
+    });
+    let echoes = tokio::spawn(echoes(echo, SocketAddr::new(to, ECHO_PORT), idle + lasting, is_moved.clone()));
+    let arrived: Arc<Vec<AtomicU64>> = Arc::new(flows.iter().map(|_| AtomicU64::new(0)).collect());
+    let mut running = Vec::new();
+    for (number, flow) in flows.iter().copied().enumerate() {
+        let (arrived, folder, is_moved) = (arrived.clone(), folder.to_owned(), is_moved.clone());
+        running.push(tokio::spawn(async move {
+            sleep(idle + flow.after).await;
+            let ended = receive(flow.source, to, &folder, &arrived[number], is_moved).await;
+            let why = ended.err().unwrap_or_else(|| "the server ended it".into());
+            format!("flow {} ({}): {why}", number + 1, flow.source)
+        }));
+    }
+    let from_ns = now_ns() + i64::try_from(idle.as_nanos()).unwrap_or(i64::MAX);
+    let mut seen = Seen { from_ns, ..Seen::default() };
+    let mut tick = interval(EVERY);
+    let end_ns = from_ns.saturating_add(i64::try_from(lasting.as_nanos()).unwrap_or(i64::MAX));
+    while now_ns() < end_ns {
+        tick.tick().await;
+        let bytes = arrived.iter().map(|bytes| bytes.load(Relaxed)).collect();
+        seen.ticks.push(Tick { at_ns: now_ns(), processor_s: processor_s(), bytes });
+    }
+    for flow in running {
+        if flow.is_finished() {
+            seen.failures.extend(flow.await.ok());
+        } else {
+            flow.abort();
+        }
+    }
+    if let Some(mover) = mover
+        && let Ok(Err(why)) = mover.await
+    {
+        seen.failures.push(format!("the change of the address: {why}"));
+    }
+    match echoes.await {
+        Ok(Ok(echoes)) => seen.echoes = echoes,
+        Ok(Err(error)) => seen.failures.push(format!("the echoes beside the flows: {error}")),
+        Err(error) => seen.failures.push(format!("the echoes beside the flows: {error}")),
+    }
+    seen
+}
+
+/// Receives a flow and counts its bytes, until it fails.
+async fn receive(
+    source: Source,
+    to: IpAddr,
+    folder: &Path,
+    arrived: &AtomicU64,
+    is_moved: watch::Receiver<bool>,
+) -> Result<(), String> {
+    match source {
+        Source::Ours(kind) => {
+            let connected = kind.transport().connect(SocketAddr::new(to, port(source))).await;
+            let mut connection = connected.map_err(|error| error.to_string())?;
+            let asked = connection.stream.write_all(&Head::Send(MOST_BYTES).encode()).await;
+            asked.map_err(|error| error.to_string())?;
+            tokio::select! {
+                ended = count(&mut connection.stream, arrived) => ended,
+                why = follow(connection.moved, is_moved) => Err(why),
+            }
+        }
+        Source::Peer(peer) => {
+            // Its server may need longer than ours to start.
+            loop {
+                let mut child = match peer.client(to, port(source), Wish::Zeros, folder) {
+                    Ok(mut command) => start(&mut command)?,
+                    Err(_) => {
+                        sleep(RETRY).await;
+                        continue;
+                    }
+                };
+                let mut output = child.stdout.take().expect("it is piped");
+                count(&mut output, arrived).await?;
+                if arrived.load(Relaxed) > 0 {
+                    return Ok(());
+                }
+                sleep(RETRY).await;
+            }
+        }
+    }
+}
+
+fn start(command: &mut tokio::process::Command) -> Result<tokio::process::Child, String> {
+    let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    piped.spawn().map_err(|error| error.to_string())
+}
+
+async fn count(stream: &mut (impl AsyncRead + Unpin), arrived: &AtomicU64) -> Result<(), String> {
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        match stream.read(&mut piece).await {
+            Ok(0) => return Ok(()),
+            Ok(bytes) => _ = arrived.fetch_add(bytes as u64, Relaxed),
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+}
+
+/// Has a connection follow the client to its new address. Returns only where that fails, with the reason.
+async fn follow(moved: Option<Moved>, mut is_moved: watch::Receiver<bool>) -> String {
+    let changed = is_moved.wait_for(|is_moved| *is_moved).await.map(|_| ());
+    if let (Ok(()), Some(moved)) = (changed, moved)
+        && let Err(error) = moved()
+    {
+        return format!("it cannot follow the address: {error}");
+    }
+    std::future::pending().await
+}
+
+/// Echoes on one connection for this long.
+async fn echoes(
+    kind: Kind,
+    to: SocketAddr,
+    lasting: Duration,
+    is_moved: watch::Receiver<bool>,
+) -> std::io::Result<Vec<(i64, Option<i64>)>> {
+    let Connection { mut stream, moved, .. } = kind.transport().connect(to).await?;
+    tokio::spawn(follow(moved, is_moved));
+    let mut message = Head::Echo(ECHO_BYTES as u64).encode().to_vec();
+    message.extend([7; ECHO_BYTES]);
+    let (mut seen, from_ns) = (Vec::new(), now_ns());
+    while now_ns() - from_ns < i64::try_from(lasting.as_nanos()).unwrap_or(i64::MAX) {
+        let sent_ns = now_ns();
+        let exchange = async {
+            stream.write_all(&message).await?;
+            stream.read_exact(&mut [0; ECHO_BYTES]).await
+        };
+        match timeout(ECHO_LIMIT, exchange).await {
+            Ok(Ok(_)) => seen.push((sent_ns, Some(now_ns() - sent_ns))),
+            Ok(Err(_)) | Err(_) => {
+                seen.push((sent_ns, None));
+                break;
+            }
+        }
+        sleep(ECHO_EVERY).await;
+    }
+    Ok(seen)
+}
+
+/// Connects again and again, a byte each time.
+async fn shake(source: Source, count: u32, to: IpAddr, folder: &Path) -> Seen {
+    let mut seen = Seen::default();
+    let from = tokio::time::Instant::now();
+    while seen.handshakes_ns.len() < count as usize && seen.failures.len() < 5 {
+        let began_ns = now_ns();
+        let ended = timeout(HANDSHAKE_LIMIT, one_byte(source, to, folder)).await;
+        match ended.unwrap_or_else(|_| Err("no answer in time".into())) {
+            Ok(()) => {
+                if seen.handshakes_ns.is_empty() {
+                    seen.from_ns = began_ns;
+                }
+                seen.handshakes_ns.push(now_ns() - began_ns);
+            }
+            // A server that others wrote may not have started yet.
+            Err(_) if seen.handshakes_ns.is_empty() && from.elapsed() < PATIENCE => sleep(RETRY).await,
+            Err(why) => seen.failures.push(why),
+        }
+    }
+    seen
+}
+
+async fn one_byte(source: Source, to: IpAddr, folder: &Path) -> Result<(), String> {
+    let at = port(source);
+    match source {
+        Source::Ours(kind) => {
+            let exchange = async {
+                let mut stream = kind.transport().connect(SocketAddr::new(to, at)).await?.stream;
+                stream.write_all(&Head::Send(1).encode()).await?;
+                stream.read_exact(&mut [0; 1]).await?;
+                stream.shutdown().await
+            };
+            exchange.await.map_err(|error: std::io::Error| error.to_string())
+        }
+        Source::Peer(peer) => {
+            let mut child = start(&mut peer.client(to, at, Wish::OneByte, folder)?)?;
+            let mut output = child.stdout.take().expect("it is piped");
+            let read = output.read_exact(&mut [0; 1]).await.map_err(|error| error.to_string());
+            read.map(|_| ())
+        }
+    }
+}

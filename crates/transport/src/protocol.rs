@@ -1,0 +1,124 @@
+//! The requests of the laboratory, the same over every transport, and what the bytes of a transfer are.
+//!
+//! A request is 9 bytes: a letter for what to do, then a number of bytes as an unsigned integer in network order. An echo has
+//! that number of bytes behind it. The answer is that number of bytes, and nothing else.
+
+use std::ops::Range;
+
+/// The bytes of a request without those to echo.
+pub const HEAD_BYTES: usize = 9;
+/// The most bytes of a transfer: one terabyte.
+pub const MOST_BYTES: u64 = 1_000_000_000_000;
+/// The bytes of a transfer repeat after this many.
+const PERIOD: usize = 251;
+/// The most bytes that are written or compared at once.
+pub const PIECE_BYTES: usize = 64 << 10;
+
+/// What a server is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Head {
+    /// Send this many bytes.
+    Send(u64),
+    /// Send back the next bytes, of which there are this many.
+    Echo(u64),
+}
+
+/// Why 9 bytes are not a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// No such letter.
+    #[error("a request begins with s or e, not with byte {0}")]
+    Operation(u8),
+    /// Too many bytes.
+    #[error("a transfer has at most {MOST_BYTES} bytes, not {0}")]
+    Length(u64),
+}
+
+impl Head {
+    /// The request's first bytes.
+    pub fn encode(self) -> [u8; HEAD_BYTES] {
+        let (letter, bytes) = match self {
+            Self::Send(bytes) => (b's', bytes),
+            Self::Echo(bytes) => (b'e', bytes),
+        };
+        let mut head = [0; HEAD_BYTES];
+        head[0] = letter;
+        head[1..].copy_from_slice(&bytes.to_be_bytes());
+        head
+    }
+
+    /// Reads a request's first bytes.
+    ///
+    /// # Errors
+    /// Fails where the letter is none of these, or the number is over [`MOST_BYTES`].
+    pub fn decode(head: &[u8; HEAD_BYTES]) -> Result<Self, Malformed> {
+        let [letter, number @ ..] = *head;
+        let bytes = u64::from_be_bytes(number);
+        if bytes > MOST_BYTES {
+            return Err(Malformed::Length(bytes));
+        }
+        match letter {
+            b's' => Ok(Self::Send(bytes)),
+            b'e' => Ok(Self::Echo(bytes)),
+            _ => Err(Malformed::Operation(letter)),
+        }
+    }
+}
+
+/// The bytes of a transfer, so that a receiver notices what is lost, doubled or out of order.
+#[derive(Clone, Debug)]
+pub struct Pattern(Vec<u8>);
+
+impl Default for Pattern {
+    fn default() -> Self {
+        Self((0..PIECE_BYTES + PERIOD).map(|place| (place % PERIOD) as u8).collect())
+    }
+}
+
+impl Pattern {
+    /// The bytes from a place of a transfer up to another, at most [`PIECE_BYTES`] of them.
+    pub fn piece(&self, places: Range<u64>) -> &[u8] {
+        let from = (places.start % PERIOD as u64) as usize;
+        let length = places.end.saturating_sub(places.start).min(PIECE_BYTES as u64) as usize;
+        &self.0[from..from + length]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_request_reads_back(bytes in 0..=MOST_BYTES) {
+            for head in [Head::Send(bytes), Head::Echo(bytes)] {
+                prop_assert_eq!(Head::decode(&head.encode()), Ok(head));
+            }
+        }
+
+        #[test]
+        fn nine_bytes_are_a_request_or_refused(head: [u8; HEAD_BYTES]) {
+            if let Ok(read) = Head::decode(&head) {
+                prop_assert_eq!(read.encode(), head);
+            }
+        }
+
+        #[test]
+        fn a_piece_is_the_pattern_from_its_place(start in 0..MOST_BYTES, length in 0..2 * PIECE_BYTES as u64) {
+            let pattern = Pattern::default();
+            let piece = pattern.piece(start..start + length);
+            prop_assert_eq!(piece.len() as u64, length.min(PIECE_BYTES as u64));
+            for (place, byte) in (start..).zip(piece) {
+                prop_assert_eq!(u64::from(*byte), place % PERIOD as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_request_says_why() {
+        assert_eq!(Head::decode(b"GET / HTT"), Err(Malformed::Length(u64::from_be_bytes(*b"ET / HTT"))));
+        assert_eq!(Head::decode(b"x\0\0\0\0\0\0\0\0"), Err(Malformed::Operation(b'x')));
+    }
+}

@@ -1,0 +1,193 @@
+//! The server of the laboratory: the same over every transport.
+
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kendall_record::clock::now_ns;
+use kendall_record::stamps::Stamp;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+
+use crate::error::TransportError;
+use crate::kind::Kind;
+use crate::protocol::{HEAD_BYTES, Head, PIECE_BYTES, Pattern};
+use crate::stamping::{Stamps, Writing};
+use crate::transport::{Connection, Listener, Opening};
+
+/// How long a handshake may take.
+const HANDSHAKE: Duration = Duration::from_secs(30);
+/// How long a connection may send nothing between two requests, and how long a transfer may make no progress.
+const SILENCE: Duration = Duration::from_secs(60);
+/// After a failed accept, such as for lack of descriptors, the server rests before it tries again.
+const REST: Duration = Duration::from_millis(50);
+/// What connections have left to say when the server ends.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// The options of the server.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The transport.
+    pub kind: Kind,
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Connections at once; more are closed.
+    pub connections: usize,
+    /// Threads that serve connections.
+    pub threads: NonZeroUsize,
+    /// Where to write the stamp of each answered request, if anywhere.
+    pub stamps: Option<PathBuf>,
+}
+
+/// A server that listens. Clients wait until it runs.
+pub struct Server {
+    runtime: Runtime,
+    listener: Box<dyn Listener>,
+    desk: Arc<Desk>,
+    writing: Option<Writing>,
+}
+
+/// What all connections share.
+struct Desk {
+    places: Arc<Semaphore>,
+    pattern: Pattern,
+    stamps: Stamps,
+}
+
+impl Server {
+    /// Opens the socket and the file of stamps.
+    ///
+    /// # Errors
+    /// Fails where the address is taken or may not be used, no thread can be started, or the file cannot be written.
+    pub fn bind(options: &Options) -> Result<Self, TransportError> {
+        let runtime = Builder::new_multi_thread().worker_threads(options.threads.get()).enable_all().build();
+        let runtime =
+            runtime.map_err(|source| TransportError::Start { what: "threads of the server", source })?;
+        let listener = {
+            let _within = runtime.enter();
+            options.kind.transport().listen(options.listen)?
+        };
+        let (stamps, writing) = Stamps::open(options.stamps.as_deref())?;
+        let places = Arc::new(Semaphore::new(options.connections.min(Semaphore::MAX_PERMITS)));
+        let desk = Arc::new(Desk { places, pattern: Pattern::default(), stamps });
+        Ok(Self { runtime, listener, desk, writing })
+    }
+
+    /// Where it listens, with the port that was picked.
+    pub fn address(&self) -> SocketAddr {
+        self.listener.address()
+    }
+
+    /// Serves until `until` is ready, and ends all connections then.
+    ///
+    /// # Errors
+    /// Fails where the stamps cannot be written.
+    pub fn run_until(self, until: impl Future<Output = ()>) -> Result<(), TransportError> {
+        let Self { runtime, mut listener, desk, writing } = self;
+        runtime.block_on(async {
+            tokio::select! {
+                () = until => {}
+                () = accept_all(&mut *listener, &desk) => {}
+            }
+        });
+        drop(listener);
+        runtime.shutdown_timeout(GRACE);
+        drop(desk);
+        writing.map_or(Ok(()), Writing::finish)
+    }
+
+    /// Serves until SIGINT or SIGTERM. Calls `ready` with the address once clients are accepted.
+    ///
+    /// # Errors
+    /// Fails where signals cannot be heard, or the stamps cannot be written.
+    pub fn run_until_signalled(self, ready: impl FnOnce(SocketAddr)) -> Result<(), TransportError> {
+        let (mut interrupt, mut terminate) = {
+            let _within = self.runtime.enter();
+            let failed = |source| TransportError::Start { what: "handling of signals", source };
+            let interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+            (interrupt, signal(SignalKind::terminate()).map_err(failed)?)
+        };
+        ready(self.address());
+        self.run_until(async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        })
+    }
+}
+
+async fn accept_all(listener: &mut dyn Listener, desk: &Arc<Desk>) {
+    loop {
+        match listener.accept().await {
+            Ok(opening) => match desk.places.clone().try_acquire_owned() {
+                Ok(place) => {
+                    let desk = desk.clone();
+                    tokio::spawn(async move {
+                        if let Err(error) = attend(opening, &desk).await {
+                            tracing::debug!(%error, "a connection ended");
+                        }
+                        drop(place);
+                    });
+                }
+                Err(_) => tracing::debug!("a connection was closed: all places are taken"),
+            },
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                sleep(REST).await;
+            }
+        }
+    }
+}
+
+/// A connection from its handshake to its end.
+async fn attend(opening: Opening, desk: &Desk) -> io::Result<()> {
+    let Connection { mut stream, client_port: port, .. } = within(HANDSHAKE, opening).await?;
+    let mut head = [0; HEAD_BYTES];
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        let first = within(SILENCE, stream.read(&mut head)).await?;
+        if first == 0 {
+            return within(SILENCE, stream.shutdown()).await;
+        }
+        within(SILENCE, stream.read_exact(&mut head[first..])).await?;
+        let queued = now_ns();
+        match Head::decode(&head).map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))? {
+            Head::Send(bytes) => {
+                let mut place = 0;
+                while place < bytes {
+                    let next = desk.pattern.piece(place..bytes);
+                    within(SILENCE, stream.write_all(next)).await?;
+                    place += next.len() as u64;
+                }
+            }
+            Head::Echo(bytes) => {
+                let mut left = bytes;
+                while left > 0 {
+                    let most = piece.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                    let read = within(SILENCE, stream.read(&mut piece[..most])).await?;
+                    if read == 0 {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                    within(SILENCE, stream.write_all(&piece[..read])).await?;
+                    left -= read as u64;
+                }
+            }
+        }
+        within(SILENCE, stream.flush()).await?;
+        let finished = now_ns();
+        let service = finished - queued;
+        desk.stamps.put(Stamp { port, queued, started: queued, finished, service, fixed: None });
+    }
+}
+
+/// The result of a step, or an error where it takes too long.
+async fn within<T>(limit: Duration, step: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    timeout(limit, step).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
