@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kendall_chat::peer::Met;
 use kendall_talk::{Command, Conversation, End, Event, Path, SendError, TalkId, converse};
+use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -37,7 +38,7 @@ pub(crate) struct Running {
 impl Running {
     /// Begins a conversation, if the peer's key is the one that is known.
     pub(crate) async fn begin(met: Met, talk: TalkId, known: &mut KnownPeers) -> anyhow::Result<Self> {
-        let Met { stream, path, name, key } = met;
+        let Met { mut stream, path, name, key } = met;
         let connection = stream.connection().clone();
         match known.check(&name, &key) {
             Ok(Acquaintance::Known) => {}
@@ -46,7 +47,8 @@ impl Running {
                 note(&format!("first talk with {}, whose safety number is {number}", shown(&name)));
             }
             Err(error) => {
-                // The peer learns at once that nothing comes.
+                // The peer learns at once that nothing comes: an end in failure could overtake that the two have met.
+                _ = stream.shutdown().await;
                 drop(stream);
                 _ = timeout(FAREWELL, connection.closed()).await;
                 return Err(error);
