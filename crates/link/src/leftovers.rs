@@ -52,7 +52,12 @@ mod tests {
     use super::*;
 
     fn bearing(name: &str) -> Child {
-        Command::new("sleep").arg("600").env(MARK, name).spawn().unwrap()
+        let child = Command::new("sleep").arg("600").env(MARK, name).spawn().unwrap();
+        // The kernel shows a program's environment a moment after it has started the program.
+        while fs::read(format!("/proc/{}/environ", child.id())).unwrap().is_empty() {
+            std::thread::yield_now();
+        }
+        child
     }
 
     #[test]

@@ -108,7 +108,7 @@ mod tests {
         assert!(!is_valid(&header(1, tcp, [52, 1600, 20, 16]), 64_000, 1500), "segments beyond the MTU");
         assert!(!is_valid(&header(0, tcp, [52, 1448, 20, 16]), 64_000, 1500), "no checksum to complete");
         assert!(!is_valid(&header(8, 0, [0; 4]), 60, 1500), "an unknown flag");
-        assert!(!is_valid(&header(1, 3, [28, 1448, 20, 6]), 60, 1500), "a kind that is none of ours");
+        assert!(!is_valid(&header(1, 3, [28, 1448, 20, 6]), 60, 1500), "an unknown kind");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | 1, 2 | | `HELLO` and `REFUSED` of all services |
 //! | 16 | client | request: abilities (1: bit 0 takes joined datagrams) |
-//! | 17 | server | assigned: MTU (2), abilities (1), IPv4 of client (4), server (4), prefix (1), the same of IPv6 (16, 16, 1), of which prefix 0 says that there is none |
+//! | 17 | server | assigned: MTU (2), abilities (1), IPv4 of client (4), server (4), prefix (1), the same of IPv6 (16, 16, 1; without IPv6, the prefix is 0) |
 //! | 18 | both | packet: the offload header (10), the IP packet |
 
 use std::net::{Ipv4Addr, Ipv6Addr};

@@ -56,7 +56,7 @@ struct Client {
     assigned: Assigned,
     joined_udp: bool,
     outbox: Outbox,
-    /// Told when the same key connects again.
+    /// Notified when the same key connects again.
     replaced: Notify,
 }
 
