@@ -1,9 +1,9 @@
 //! The keys of peers: trusted when they are first seen, compared from then on.
 
 use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, str};
 
 use anyhow::Context;
 use kendall_curve::curvecp::PublicKey;
@@ -31,44 +31,31 @@ pub(crate) enum Acquaintance {
 impl KnownPeers {
     /// Reads a file, which need not exist yet.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-        };
-        let mut keys = BTreeMap::new();
-        for (number, line) in text.lines().enumerate() {
-            let (name, key) = line.split_once(' ').with_context(|| {
-                format!("{}, line {}: write a name, a space and a key", path.display(), number + 1)
-            })?;
-            keys.insert(name.to_owned(), key.to_owned());
-        }
-        Ok(Self { path: path.to_owned(), keys })
+        Ok(Self { path: path.to_owned(), keys: read(path)? })
     }
 
     /// Compares a peer's key with the one that it had, or keeps it.
     pub(crate) fn check(&mut self, name: &str, key: &PublicKey) -> anyhow::Result<Acquaintance> {
         let digits = format!("{key:?}");
-        match self.keys.get(name) {
-            Some(known) if *known == digits => Ok(Acquaintance::Known),
+        self.update(|keys| match keys.get(name) {
+            Some(known) if *known == digits => (Ok(Acquaintance::Known), false),
             Some(_) => {
-                Err(Failure::KeyChanged { name: name.to_owned(), number: safety_number(&digits) }.into())
+                let number = safety_number(&digits);
+                (Err(Failure::KeyChanged { name: name.to_owned(), number }.into()), false)
             }
             None => {
-                self.keys.insert(name.to_owned(), digits);
-                self.save()?;
-                Ok(Acquaintance::New)
+                keys.insert(name.to_owned(), digits);
+                (Ok(Acquaintance::New), true)
             }
-        }
+        })?
     }
 
     /// Forgets a peer's key; false where it was not known.
     pub(crate) fn forget(&mut self, name: &str) -> anyhow::Result<bool> {
-        let was_known = self.keys.remove(name).is_some();
-        if was_known {
-            self.save()?;
-        }
-        Ok(was_known)
+        self.update(|keys| {
+            let was_known = keys.remove(name).is_some();
+            (was_known, was_known)
+        })
     }
 
     /// The names of peers and the safety numbers of their keys.
@@ -76,12 +63,39 @@ impl KnownPeers {
         self.keys.iter().map(|(name, key)| (name.as_str(), safety_number(key)))
     }
 
-    fn save(&self) -> anyhow::Result<()> {
-        replace(
-            &self.path,
-            &self.keys.iter().map(|(name, key)| format!("{name} {key}\n")).collect::<String>(),
-        )
+    /// Works on what the file holds now, and writes it again if the work says so. Other commands of the profile may have learnt
+    /// or forgotten keys since it was read, so it is read again, and they wait meanwhile.
+    fn update<T>(
+        &mut self,
+        work: impl FnOnce(&mut BTreeMap<String, String>) -> (T, bool),
+    ) -> anyhow::Result<T> {
+        let cannot = || format!("cannot lock {}", self.path.display());
+        // The file itself is replaced, so the lock is on one beside it.
+        let lock = File::create(self.path.with_extension("lock")).with_context(cannot)?;
+        lock.lock().with_context(cannot)?;
+        self.keys = read(&self.path)?;
+        let (done, has_changed) = work(&mut self.keys);
+        if has_changed {
+            let lines = self.keys.iter().map(|(name, key)| format!("{name} {key}\n"));
+            replace(&self.path, &lines.collect::<String>())?;
+        }
+        Ok(done)
     }
+}
+
+fn read(path: &Path) -> anyhow::Result<BTreeMap<String, String>> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+    };
+    let line = |(number, line): (usize, &str)| {
+        let (name, key) = line.split_once(' ').with_context(|| {
+            format!("{}, line {}: write a name, a space and a key", path.display(), number + 1)
+        })?;
+        Ok((name.to_owned(), key.to_owned()))
+    };
+    text.lines().enumerate().map(line).collect()
 }
 
 /// A key as two people can compare it by voice: 30 digits of its SHA-256 in groups of five, about 100 bits.
@@ -116,6 +130,21 @@ mod tests {
         assert_eq!(KnownPeers::open(&path).unwrap().check("bob", &first).unwrap(), Acquaintance::Known);
         assert!(peers.forget("bob").unwrap() && !peers.forget("bob").unwrap());
         assert_eq!(KnownPeers::open(&path).unwrap().check("bob", &second).unwrap(), Acquaintance::New);
+    }
+
+    #[test]
+    fn commands_that_run_at_once_lose_no_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("known-peers");
+        let [ann, bob] = [PublicKey([1; 32]), PublicKey([2; 32])];
+        let (mut first, mut second) = (KnownPeers::open(&path).unwrap(), KnownPeers::open(&path).unwrap());
+        first.check("ann", &ann).unwrap();
+        assert_eq!(second.check("bob", &bob).unwrap(), Acquaintance::New);
+        assert_eq!(KnownPeers::open(&path).unwrap().numbers().count(), 2);
+        // A key that another command has kept is compared, too.
+        assert!(second.check("ann", &bob).is_err());
+        assert!(first.forget("bob").unwrap());
+        assert_eq!(second.check("bob", &ann).unwrap(), Acquaintance::New);
     }
 
     #[test]

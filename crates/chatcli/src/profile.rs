@@ -59,10 +59,12 @@ impl Profile {
 
     /// Fails where the profile has an account.
     pub(crate) fn check_unused(&self) -> anyhow::Result<()> {
-        if let Ok(Account { name, server, .. }) = self.account() {
-            bail!("the profile {} is that of {name} at {server}: choose another with --profile", self.name);
+        // A file that is damaged is an account's, too.
+        if !self.folder.join("account.toml").exists() {
+            return Ok(());
         }
-        Ok(())
+        let Account { name, server, .. } = self.account()?;
+        bail!("the profile {} is that of {name} at {server}: choose another with --profile", self.name)
     }
 
     /// Writes the account, and makes the user a key.
