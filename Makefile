@@ -8,7 +8,9 @@ demo:
 	cargo build --release --locked --package kendall
 	./target/release/kendall run experiments/quickstart.toml --open
 
-# All tests, those against real servers included.
+# All tests, those against real servers included. Most of them wait, for a process, a socket or the clock, so twice as many run
+# at a time as there are processors.
+test: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
 test:
 	@./tools/install test
 	cargo test --workspace --locked --no-fail-fast

@@ -29,6 +29,7 @@ use crate::report::point::{ExpectedWidth, Growth, Point};
 use crate::report::resources::Resources;
 use crate::report::trial::{Counts, TrialLine, WarmupBy};
 use crate::thin::{sorted, thinned};
+use crate::traffic::Traffic;
 use crate::trial_result::{Measured, TrialResult, row_classes};
 use crate::unstamped::Beforehand;
 use crate::{candidates, effects, scaling, spread, trial_view, warmup};
@@ -55,7 +56,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, RunE
     let (mut expected, mut doubts) = (Vec::new(), Vec::from_iter(usual.doubt()));
     let (mut points, mut trials, mut measurements) = (Vec::new(), Vec::new(), Vec::new());
     let (mut checks, mut resources, mut links) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut trial_views, mut warming) = (Vec::new(), Vec::new());
+    let (mut trial_views, mut warming, mut traffic) = (Vec::new(), Vec::new(), Traffic::default());
     for (index, combination) in axis.in_order(&run) {
         let sample = Sample::read(&run, index, &usual);
         trials.extend(sample.left_out.clone());
@@ -77,6 +78,11 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, RunE
         trial_views.extend(views);
         let point = measurement.as_ref().ok().map(|_| points.len());
         links.extend(sample.trials.iter().filter_map(Tried::link));
+        if let Some((id, link)) =
+            sample.trials.first().and_then(|one| Some((&one.id, one.result.link.as_ref()?)))
+        {
+            traffic.add(id, &run.folder().join("trials").join(id), &link.emulated);
+        }
         trials.extend(sample.trials.iter().map(|trial| trial.line(point, measurement.as_ref().err())));
         resources.extend(sample.trials.iter().filter_map(|trial| trial.resources(&run, point)));
         if let Ok(measurement) = measurement {
@@ -85,6 +91,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, RunE
             measurements.push((combination, measurement));
         }
     }
+    traffic.without_matrix(run.experiment().system);
     doubts.extend(warmup::doubt(&warming));
     trials.sort_by_key(|(number, _)| *number);
     links.sort_by_key(|(number, _)| *number);
@@ -102,6 +109,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, RunE
         trials: trials.into_iter().map(|(_, line)| line).collect(),
         trial_views: trial_views.into_iter().map(|(_, view)| view).collect(),
         links: links.into_iter().map(|(_, link)| link).collect(),
+        traffic,
         planned_trials: run.trials().len(),
         scaling: scaling::scalings(&curves, curves::populations(&axis, &measurements)),
         effects: Vec::new(),

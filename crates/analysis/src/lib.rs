@@ -32,6 +32,7 @@ mod sides;
 pub mod spread;
 pub mod table;
 pub mod thin;
+pub mod traffic;
 mod trial_answer;
 pub mod trial_result;
 pub mod trial_view;

@@ -27,6 +27,7 @@ use crate::report::resources::Resources;
 use crate::report::scaling::Scaling;
 use crate::report::trial::TrialLine;
 use crate::report::trial_view::TrialView;
+use crate::traffic::Traffic;
 
 /// Everything a report shows of one experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,6 +58,10 @@ pub struct Report {
     /// What was measured of the emulated link before each trial; empty where there was none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<TrialLink>,
+    /// What passed over the emulated link along time, in one trial of each combination. It is not in the JSON of the report: the
+    /// link's own log is in the record.
+    #[serde(skip)]
+    pub traffic: Traffic,
     /// How many trials the experiment plans; more than `trials` has where it was interrupted.
     pub planned_trials: usize,
     /// Smooth lines of formulas, for the figure; without them the figure joins the formula's answers at the points.

@@ -380,16 +380,14 @@ mod tests {
         write(&path, &rows).unwrap();
         let bytes = fs::read(&path).unwrap();
         let mut refused = 0;
-        for at in 0..bytes.len() {
-            for mask in [0x01, 0x80, 0xff] {
-                let mut damaged = bytes.clone();
-                damaged[at] ^= mask;
-                fs::write(&path, &damaged).unwrap();
-                // A table has no sum over its values: damage there gives other values, or is seen.
-                refused += usize::from(read(&path).is_err());
-            }
+        for (at, mask) in (0..bytes.len()).zip([0x01, 0x80, 0xff].into_iter().cycle()) {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= mask;
+            fs::write(&path, &damaged).unwrap();
+            // A table has no sum over its values: damage there gives other values, or is seen.
+            refused += usize::from(read(&path).is_err());
         }
         // The lengths, offsets and types that hold a file together are more than a tenth of so small a one.
-        assert!(refused > bytes.len() * 3 / 10, "{refused} of {}", bytes.len() * 3);
+        assert!(refused > bytes.len() / 10, "{refused} of {}", bytes.len());
     }
 }

@@ -3,6 +3,7 @@
 //! Calls are futures of tokio. What the server says unasked is kept until [`Client::next_push`] takes it. A log-in stretches the
 //! password on the calling thread, which takes about 10 ms with [`Stretch::Argon2id`].
 
+pub(crate) mod comparison;
 pub mod security;
 
 use std::collections::VecDeque;
@@ -15,7 +16,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::password::client::{LogIn, Registration};
-use crate::password::{PasswordError, Stretch};
+use crate::password::{AuthMethod, PasswordError, Stretch};
 use crate::protocol::{
     Answer, Blame, Contact, Fault, Frame, GREETING_BYTES, Push, Reachable, Request, Said, Secret, VERSION,
     decode_greeting, decode_said, encode_greeting, encode_request,
@@ -41,6 +42,14 @@ pub enum ClientError {
     Protocol,
     #[error("the server said no: {why:?}, try again in {retry_ms} ms if that is not 0")]
     Refused { why: Blame, retry_ms: u32 },
+    #[error("the server or the account uses another method of authentication than {method}")]
+    OtherMethod { method: AuthMethod },
+    #[error(
+        "a password in clear needs TLS, or a server on the loopback; give the fingerprint of the server at {server}"
+    )]
+    PlainPassword { server: SocketAddr },
+    #[error("a password has at most 255 bytes")]
+    LongPassword,
     #[error(transparent)]
     Password(#[from] PasswordError),
     #[error("more than {PUSHES} messages wait to be taken")]
@@ -52,6 +61,7 @@ impl ClientError {
     pub fn blame(&self) -> Option<Blame> {
         match self {
             Self::Refused { why, .. } => Some(*why),
+            Self::OtherMethod { .. } => Some(Blame::OtherMethod),
             Self::Password(PasswordError::WrongNameOrPassword) => Some(Blame::WrongNameOrPassword),
             _ => None,
         }
@@ -79,6 +89,7 @@ pub struct Client {
     stream: Box<dyn Duplex>,
     local: SocketAddr,
     server: SocketAddr,
+    is_plain: bool,
     buffer: Vec<u8>,
     last: u32,
     pushes: VecDeque<Push>,
@@ -113,6 +124,7 @@ impl Client {
             stream,
             local,
             server: address,
+            is_plain: matches!(security, Security::Plain),
             buffer: Vec::new(),
             last: 0,
             pushes: VecDeque::new(),
@@ -353,14 +365,14 @@ impl Client {
         self.bytes
     }
 
-    async fn done(&mut self, request: Request) -> Result<(), ClientError> {
+    pub(crate) async fn done(&mut self, request: Request) -> Result<(), ClientError> {
         match self.ask(request).await? {
             Answer::Done => Ok(()),
             _ => Err(ClientError::Protocol),
         }
     }
 
-    async fn enter(&mut self, request: Request) -> Result<Entered, ClientError> {
+    pub(crate) async fn enter(&mut self, request: Request) -> Result<Entered, ClientError> {
         match self.ask(request).await? {
             Answer::InSession { token, name, lease_ms } => Ok(Entered { token, name, lease_ms }),
             _ => Err(ClientError::Protocol),

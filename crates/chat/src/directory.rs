@@ -9,9 +9,11 @@
 
 mod attempts;
 mod calls;
+mod known_networks;
 mod limits;
 mod log_ins;
 mod meetings;
+mod network;
 mod rendezvous;
 mod sessions;
 mod watches;
@@ -21,8 +23,8 @@ use std::mem::take;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-pub use attempts::Network;
 pub use limits::{AttemptLimits, BackOff, Limits};
+pub use network::Network;
 pub use rendezvous::Introduction;
 
 use crate::name::{Name, NameKey};
@@ -316,7 +318,12 @@ impl Directory {
             | Request::Accept { .. }
             | Request::ChangePasswordStart { .. }
             | Request::ChangePasswordFinish { .. }
-            | Request::DeleteAccount => Err(Blame::OutOfOrder.into()),
+            | Request::DeleteAccount
+            | Request::RegisterPassword { .. }
+            | Request::LogInPassword { .. }
+            | Request::RegisterScram { .. }
+            | Request::ScramStart { .. }
+            | Request::ScramFinish { .. } => Err(Blame::OutOfOrder.into()),
         }
     }
 

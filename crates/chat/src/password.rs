@@ -2,18 +2,28 @@
 //!
 //! The server never sees a password, and what it stores cannot be used to log in. The client stretches the password; the server
 //! cannot see whether it did. [`client`] is the client's side and [`server`] the server's; messages are arrays of bytes,
-//! so that no other module knows the library. [`record`] is what the stores keep.
+//! so that no other module knows the library. [`record`] is what the stores keep. [`argon2id`] and [`scram`] are the methods
+//! that experiments compare with OPAQUE.
 
+pub mod argon2id;
 mod array;
 pub mod client;
+mod enforced;
+mod group;
+mod method;
 pub mod record;
+pub mod scram;
 pub mod server;
+
+pub use method::AuthMethod;
 
 use opaque_ke::errors::InternalError;
 use opaque_ke::generic_array::{ArrayLength, GenericArray};
 use opaque_ke::ksf::Ksf;
 use opaque_ke::{CipherSuite, Ristretto255, TripleDh, argon2};
 use sha2_of_opaque::Sha512;
+
+use group::KeyGroup;
 
 /// The first message of a registration, from the client.
 pub const REGISTER_1: usize = 32;
@@ -37,7 +47,7 @@ struct Suite;
 
 impl CipherSuite for Suite {
     type OprfCs = Ristretto255;
-    type KeyExchange = TripleDh<Ristretto255, Sha512>;
+    type KeyExchange = TripleDh<KeyGroup, Sha512>;
     type Ksf = Stretch;
 }
 
@@ -62,6 +72,17 @@ pub enum PasswordError {
     /// The other side has not proved what it should: at the client, that the account has this password.
     #[error("there is no such account, or this is not its password")]
     WrongNameOrPassword,
+    /// The server asks for fewer iterations of PBKDF2 than protect the password, or for more than a client computes.
+    #[error(
+        "the server asks for {iterations} iterations of PBKDF2, and a client computes 4,096 to 1,000,000"
+    )]
+    Iterations {
+        /// What the server asks for.
+        iterations: u32,
+    },
+    /// The server has not proved that it has the account's key.
+    #[error("the server has not proved that it knows the account; check its address and its fingerprint")]
+    WrongServer,
 }
 
 impl Ksf for Stretch {

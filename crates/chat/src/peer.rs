@@ -3,10 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use kendall_curve::Stream;
 use kendall_curve::curvecp::{PublicKey, SecretKey};
 use kendall_talk::relay::Token;
-use kendall_talk::{MeetError, Meeting, Path, TalkId};
+use kendall_talk::{MeetError, Meeting, Path, PeerStream, PeerTransport, TalkId};
 use tokio::sync::watch;
 
 use crate::client::{Client, ClientError};
@@ -19,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub struct Met {
     /// The encrypted stream, for [`kendall_talk::converse`].
-    pub stream: Stream,
+    pub stream: PeerStream,
     /// Which way its packets take.
     pub path: Path,
     /// The peer's name.
@@ -44,8 +43,113 @@ pub enum PeerError {
     Ended { name: String, why: EndOfCall },
 }
 
-/// Calls a user, waits until the call is accepted, and meets the client that accepted it. `local` is where the socket of the
-/// talk is bound; port 0 takes a free one.
+/// A call that this client has begun, and the socket from which it meets the client that accepts.
+///
+/// A program that waits for several things at once takes a call in steps: [`Calling::begin`], then [`Push::Accepted`] or
+/// [`Push::CallEnded`] for its [`number`](Self::number), then [`Calling::accepted`]. [`call`] does all of them.
+pub struct Calling {
+    meeting: Meeting,
+    transport: PeerTransport,
+    call: u64,
+    server: SocketAddr,
+}
+
+impl Calling {
+    /// Calls a user for a talk over `transport`. `local` is where its socket is bound; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// Fails where the user cannot be reached.
+    pub async fn begin(
+        client: &mut Client,
+        local: SocketAddr,
+        identity: SecretKey,
+        name: &str,
+        talk: TalkId,
+        transport: PeerTransport,
+    ) -> Result<Self, PeerError> {
+        let meeting = Meeting::bind(local, identity.clone())?;
+        let server = client.server_addr();
+        let contact = contact(&meeting, &identity, server, transport);
+        let call = client.call(name, talk.0, contact).await?;
+        Ok(Self { meeting, transport, call, server })
+    }
+
+    /// The number of the call.
+    pub fn number(&self) -> u64 {
+        self.call
+    }
+
+    /// The call is accepted, as [`Push::Accepted`] reports.
+    pub fn accepted(self, peer: Reachable, token: Token) -> Joining {
+        Joining::new(self.meeting, self.transport, self.call, (self.server, token), peer)
+    }
+}
+
+/// A client that was brought together with another one, and has yet to meet it.
+pub struct Joining {
+    meeting: Meeting,
+    transport: PeerTransport,
+    call: u64,
+    peer: Reachable,
+    relay: (SocketAddr, Token),
+    known: watch::Sender<Vec<SocketAddr>>,
+}
+
+/// Where the addresses go at which the peer of a [`Joining`] is seen.
+#[derive(Clone, Debug)]
+pub struct PeerAddresses(watch::Sender<Vec<SocketAddr>>);
+
+impl Joining {
+    fn new(
+        meeting: Meeting,
+        transport: PeerTransport,
+        call: u64,
+        relay: (SocketAddr, Token),
+        peer: Reachable,
+    ) -> Self {
+        let (known, _) = watch::channel(peer.contact.addresses.as_slice().to_vec());
+        Self { meeting, transport, call, peer, relay, known }
+    }
+
+    /// The number of the call.
+    pub fn number(&self) -> u64 {
+        self.call
+    }
+
+    /// Where the addresses of [`Push::PeerSeen`] go while [`meet`](Self::meet) runs.
+    pub fn addresses(&self) -> PeerAddresses {
+        PeerAddresses(self.known.clone())
+    }
+
+    /// Meets the peer, directly or by the relay.
+    ///
+    /// # Errors
+    /// Fails where there is no way to the peer.
+    pub async fn meet(self) -> Result<Met, PeerError> {
+        let key = PublicKey(self.peer.contact.key);
+        let addresses = self.known.subscribe();
+        let (stream, path) =
+            self.meeting.join(self.transport, key, addresses, Some(self.relay), PATIENCE).await?;
+        Ok(Met { stream, path, name: self.peer.name, key })
+    }
+}
+
+impl PeerAddresses {
+    /// The peer was seen at this address.
+    pub fn learn(&self, address: SocketAddr) {
+        self.0.send_if_modified(|known| {
+            let is_news = !known.contains(&address);
+            // Where the peer was seen is more likely to be right than what it says of itself.
+            if is_news {
+                known.insert(0, address);
+            }
+            is_news
+        });
+    }
+}
+
+/// Calls a user for a talk over `transport`, waits until the call is accepted, and meets the client that accepted it. `local` is
+/// where the socket of the talk is bound; port 0 takes a free one.
 ///
 /// # Errors
 /// Fails where the user cannot be reached or does not accept, and where there is no way to the client.
@@ -55,9 +159,10 @@ pub async fn call(
     identity: SecretKey,
     name: &str,
     talk: TalkId,
+    transport: PeerTransport,
 ) -> Result<Met, PeerError> {
-    let meeting = Meeting::bind(local, identity.clone())?;
-    let call = client.call(name, talk.0, contact(&meeting, &identity, client.server_addr())).await?;
+    let calling = Calling::begin(client, local, identity, name, talk, transport).await?;
+    let call = calling.number();
     let mut others = Vec::new();
     let accepted = loop {
         match client.next_push().await? {
@@ -70,7 +175,7 @@ pub async fn call(
     };
     others.into_iter().try_for_each(|push| client.keep(push))?;
     let (peer, token) = accepted?;
-    join(client, meeting, call, peer, token).await
+    join(client, calling.accepted(peer, token)).await
 }
 
 /// Takes a call that rings, and meets the client that began it.
@@ -83,54 +188,50 @@ pub async fn answer(
     identity: SecretKey,
     call: u64,
 ) -> Result<Met, PeerError> {
+    let joining = accept(client, local, identity, call).await?;
+    join(client, joining).await
+}
+
+/// Takes a call that rings: the first step of [`answer`], for a program that waits for several things at once.
+///
+/// # Errors
+/// Fails where the call is over.
+pub async fn accept(
+    client: &mut Client,
+    local: SocketAddr,
+    identity: SecretKey,
+    call: u64,
+) -> Result<Joining, PeerError> {
     let meeting = Meeting::bind(local, identity.clone())?;
-    let contact = contact(&meeting, &identity, client.server_addr());
-    let (peer, token) = client.accept(call, contact).await?;
-    join(client, meeting, call, peer, token).await
+    let server = client.server_addr();
+    let own = contact(&meeting, &identity, server, PeerTransport::default());
+    let (peer, token) = client.accept(call, own).await?;
+    Ok(Joining::new(meeting, peer.contact.transport, call, (server, token), peer))
 }
 
 /// How this client can be reached within its own network; how from outside, the meeting point will see.
-fn contact(meeting: &Meeting, identity: &SecretKey, server: SocketAddr) -> Contact {
+fn contact(meeting: &Meeting, identity: &SecretKey, server: SocketAddr, transport: PeerTransport) -> Contact {
     let addresses = meeting.address_towards(server).into_iter().collect();
-    Contact { key: identity.public_key().0, addresses: Addresses::new(addresses) }
+    Contact { key: identity.public_key().0, transport, addresses: Addresses::new(addresses) }
 }
 
-async fn join(
-    client: &mut Client,
-    meeting: Meeting,
-    call: u64,
-    peer: Reachable,
-    token: Token,
-) -> Result<Met, PeerError> {
-    let key = PublicKey(peer.contact.key);
-    let (known, addresses) = watch::channel(peer.contact.addresses.as_slice().to_vec());
-    let relay = Some((client.server_addr(), token));
+async fn join(client: &mut Client, joining: Joining) -> Result<Met, PeerError> {
+    let (call, addresses) = (joining.number(), joining.addresses());
     let mut others = Vec::new();
     let learn = async {
         loop {
             match client.next_push().await {
-                Ok(Push::PeerSeen { call: of, address }) if of == call => known.send_if_modified(|known| {
-                    let is_news = !known.contains(&address);
-                    // Where the peer was seen is more likely to be right than what it says of itself.
-                    if is_news {
-                        known.insert(0, address);
-                    }
-                    is_news
-                }),
-                Ok(other) => {
-                    others.push(other);
-                    false
-                }
+                Ok(Push::PeerSeen { call: of, address }) if of == call => addresses.learn(address),
+                Ok(other) => others.push(other),
                 // The clients can still meet: the directory has done its part.
                 Err(_) => return std::future::pending().await,
-            };
+            }
         }
     };
     let met = tokio::select! {
-        met = meeting.join(key, addresses, relay, PATIENCE) => met,
+        met = joining.meet() => met,
         never = learn => match never {},
     };
     others.into_iter().try_for_each(|push| client.keep(push))?;
-    let (stream, path) = met?;
-    Ok(Met { stream, path, name: peer.name, key })
+    met
 }

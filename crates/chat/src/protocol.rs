@@ -18,7 +18,7 @@ mod message;
 mod reply;
 mod request;
 
-pub use field::{Addresses, Names, Secret};
+pub use field::{Addresses, ClearPassword, Names, Secret};
 pub use reply::{Answer, Blame, EndOfCall, EndOfSession, Presence, Push, Reachable, Said};
 pub use request::{Contact, Request};
 
@@ -214,11 +214,15 @@ mod tests {
         let mut bytes = Vec::new();
         encode_request(&Frame { number: 0x0102, message: Request::Watch { name: "bob".into() } }, &mut bytes);
         assert_eq!(bytes, *b"\0\x09\x09\0\0\x01\x02\x03bob");
-        let contact = Contact { key: [7; 32], addresses: Addresses::new(vec!["1.2.3.4:5".parse().unwrap()]) };
+        let contact = Contact {
+            key: [7; 32],
+            transport: kendall_talk::PeerTransport::Quic,
+            addresses: Addresses::new(vec!["1.2.3.4:5".parse().unwrap()]),
+        };
         bytes.clear();
         encode_request(&Frame { number: 1, message: Request::Accept { call: 9, contact } }, &mut bytes);
         let expected =
-            [&b"\0\x35\x0e\0\0\0\x01\0\0\0\0\0\0\0\x09"[..], &[7; 32], b"\x01\x04\x01\x02\x03\x04\0\x05"];
+            [&b"\0\x36\x0e\0\0\0\x01\0\0\0\0\0\0\0\x09"[..], &[7; 32], b"\x01\x01\x04\x01\x02\x03\x04\0\x05"];
         assert_eq!(bytes, expected.concat());
     }
 

@@ -13,8 +13,8 @@ use kendall_system::{Home, Kind, LoadResult, Parameter, Serving, Settings, Subco
 
 use crate::client::security::{Security, read_fingerprint, show_fingerprint};
 use crate::directory::Limits;
-use crate::password::Stretch;
 use crate::password::server::Passwords;
+use crate::password::{AuthMethod, Stretch};
 use crate::server::durable::Durable;
 use crate::server::keys::{self, Identity};
 use crate::server::store::{Memory, Store};
@@ -41,6 +41,20 @@ pub const ROW: System = System {
                    memory:, and to be backed up with it",
             kind: Kind::File,
             default: None,
+        },
+        Parameter {
+            name: "throwaway",
+            help: "whether new keys are made that end with the server, so that no account of its store can be entered again: \
+                   for experiments, whose store is thrown away",
+            kind: Kind::Switch,
+            default: Some("off"),
+        },
+        Parameter {
+            name: "auth",
+            help: "how passwords are proved: opaque, for users; or, for comparison in experiments, argon2id (the server sees \
+                   and hashes them) or scram (SCRAM-SHA-256)",
+            kind: Kind::Word(check_auth),
+            default: Some("opaque"),
         },
         Parameter {
             name: "tls",
@@ -115,9 +129,15 @@ pub const ROW: System = System {
             default: Some("kept"),
         },
         Parameter {
+            name: "auth",
+            help: "how passwords are proved, as the server's --auth says: opaque, argon2id or scram",
+            kind: Kind::Word(check_auth),
+            default: Some("opaque"),
+        },
+        Parameter {
             name: "client-stretch",
-            help: "how clients stretch passwords: argon2id, which costs the generator 10 ms of a core each time, or off; \
-                   the server's work is the same",
+            help: "how clients stretch passwords: argon2id, which costs the generator 10 ms of a core each time (with \
+                   auth=scram it is PBKDF2 of 4,096 iterations), or off; the server's work is the same",
             kind: Kind::Word(check_stretch),
             default: Some("off"),
         },
@@ -160,6 +180,10 @@ fn check_switch(word: &str) -> Result<(), String> {
     }
 }
 
+fn check_auth(word: &str) -> Result<(), String> {
+    word.parse::<AuthMethod>().map(drop)
+}
+
 fn check_connect(word: &str) -> Result<(), String> {
     reuse(word).map(drop)
 }
@@ -186,6 +210,10 @@ fn stretch(word: &str) -> Result<Stretch, String> {
         "off" => Ok(Stretch::Off),
         _ => Err(format!("must be argon2id or off, not {word:?}")),
     }
+}
+
+fn method(settings: &Settings) -> Result<AuthMethod, String> {
+    settings.word("auth").expect("it has a default").parse()
 }
 
 fn whole(settings: &Settings, name: &str) -> u64 {
@@ -215,6 +243,7 @@ fn load(address: SocketAddr, workload: &Settings, seed: u64) -> LoadResult {
         weights,
         accounts: u32::try_from(whole(workload, "accounts")).expect("at most a million"),
         reuse,
+        method: method(workload)?,
         stretch: stretch(workload.word("client-stretch").expect("it has a default"))?,
         security,
     };
@@ -245,12 +274,21 @@ fn run(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -
     let (store, passwords): (Arc<dyn Store>, Passwords) = if url == IN_MEMORY {
         (Arc::new(Memory::default()), Passwords::new())
     } else {
-        let folder = keys.as_deref().ok_or(ChatError::NoKeys)?;
+        let folder = match (keys.as_deref(), server.is_on("throwaway")) {
+            (_, true) => None,
+            (Some(folder), false) => Some(folder),
+            (None, false) => return Err(ChatError::NoKeys),
+        };
         let opened = runtime.block_on(Durable::open(url));
         let store = opened.map_err(|error| ChatError::Store(error.to_string()))?;
-        let accounts =
-            runtime.block_on(store.count()).map_err(|error| ChatError::Store(error.to_string()))?;
-        (Arc::new(store), keys::passwords(folder, accounts)?)
+        let passwords = match folder {
+            None => Passwords::new(),
+            Some(folder) => {
+                let accounts = runtime.block_on(store.count());
+                keys::passwords(folder, accounts.map_err(|error| ChatError::Store(error.to_string()))?)?
+            }
+        };
+        (Arc::new(store), passwords)
     };
     let identity = if server.is_on("tls") { Some(identity(server, keys.as_deref())?) } else { None };
     if let Some(identity) = &identity {
@@ -259,6 +297,8 @@ fn run(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -
     let limits = Limits::default();
     let attempts = limits.attempts.filter(|_| server.is_on("limits"));
     let limits = Limits { attempts, ..limits };
+    let method = method(server).expect("it was checked when it was read");
+    let passwords = passwords.by(method);
     let options = Options { service, limits, store, runtime, passwords, identity };
     bind(options)?.run_until_signalled(ready)?;
     Ok(())

@@ -1,5 +1,6 @@
 //! The directory server: its options, and its sockets.
 
+mod comparison;
 pub mod durable;
 pub(crate) mod hall;
 pub mod keys;
@@ -55,8 +56,8 @@ pub struct Options {
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ChatError {
     #[error(
-        "cannot listen on {address} without TLS: passwords are safe, but who talks to whom is not; add --tls, or listen \
-         on 127.0.0.1"
+        "cannot listen on {address} without TLS: others could read who talks to whom, and with --auth argon2id the \
+         passwords; add --tls, or listen on 127.0.0.1"
     )]
     PlainBeyondLoopback { address: SocketAddr },
     #[error("cannot start the runtime of the store: {0}")]
@@ -67,7 +68,7 @@ pub enum ChatError {
     MeetingPoint(io::Error),
     #[error(
         "the keys of a store that outlives the server must, too; name a folder for them with --keys, for example --keys \
-         chat-keys"
+         chat-keys, or set --throwaway on for an experiment"
     )]
     NoKeys,
     #[error("a certificate needs its key; give both --certificate and --certificate-key, or neither")]

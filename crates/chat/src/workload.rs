@@ -4,6 +4,7 @@
 //! Before the first connection, the workload registers the accounts that log-ins and calls need. A registration and a log-in are
 //! two requests to the server each, on one connection; the server's stamps of an operation are those of its first request.
 
+mod entry;
 mod line;
 mod population;
 

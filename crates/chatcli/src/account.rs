@@ -91,8 +91,7 @@ pub(crate) async fn register(user: &User, Register { place }: Register) -> anyho
 pub(crate) async fn login(user: &User, Login { place }: Login) -> anyhow::Result<()> {
     user.profile.check_unused()?;
     let account = place.account();
-    let password =
-        crate::password::read(user.password_file.as_deref(), &format!("Password of {}", account.name))?;
+    let password = user.password(&account)?;
     let mut client = connect(&account).await?;
     let entered = client.log_in(&account.name, &password, Stretch::default()).await.map_err(worded)?;
     client.log_out().await.map_err(worded)?;

@@ -20,7 +20,7 @@ const ROOM: usize = 64;
 const PARTING: Duration = Duration::from_secs(8);
 
 /// How long the last packets of a connection may take.
-const FAREWELL: Duration = Duration::from_secs(2);
+pub const FAREWELL: Duration = Duration::from_secs(2);
 
 /// A conversation that goes on.
 pub(crate) struct Running {
@@ -39,7 +39,7 @@ impl Running {
     /// Begins a conversation, if the peer's key is the one that is known.
     pub(crate) async fn begin(met: Met, talk: TalkId, known: &mut KnownPeers) -> anyhow::Result<Self> {
         let Met { mut stream, path, name, key } = met;
-        let connection = stream.connection().clone();
+        let connection = stream.connection();
         match known.check(&name, &key) {
             Ok(Acquaintance::Known) => {}
             Ok(Acquaintance::New) => {
@@ -111,7 +111,7 @@ impl Running {
 }
 
 /// How a path is called.
-pub(crate) fn path_name(path: Path) -> &'static str {
+pub fn path_name(path: Path) -> &'static str {
     match path {
         Path::Direct(_) => "direct",
         Path::Relayed(_) => "relayed",
@@ -119,14 +119,17 @@ pub(crate) fn path_name(path: Path) -> &'static str {
 }
 
 /// A talk that no other has the number of.
-pub(crate) fn new_talk() -> anyhow::Result<TalkId> {
+///
+/// # Errors
+/// Fails where the system has no random numbers.
+pub fn new_talk() -> anyhow::Result<TalkId> {
     let mut bytes = [0; 16];
     std::io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?;
     Ok(TalkId(bytes))
 }
 
 /// Unix time in milliseconds.
-fn now_ms() -> u64 {
+pub fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

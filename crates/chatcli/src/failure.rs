@@ -8,7 +8,7 @@ use kendall_chat::protocol::{Blame, EndOfCall};
 
 /// What scripts tell from other failures.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// The user is absent, has no account, does not wait for calls, or does not answer.
     #[error("{0} cannot be reached: absent, not waiting for calls, or without an account")]
     Unreachable(String),
@@ -48,7 +48,7 @@ impl Failure {
     }
 
     /// The failure that a failed call is.
-    pub(crate) fn of_call(name: &str, error: PeerError) -> anyhow::Error {
+    pub fn of_call(name: &str, error: PeerError) -> anyhow::Error {
         let name = name.to_owned();
         match error {
             PeerError::Ended { why: EndOfCall::Refused, .. } => Self::Refused(name).into(),
@@ -63,7 +63,7 @@ impl Failure {
 }
 
 /// An error of a request as a user has to read it.
-pub(crate) fn worded(error: ClientError) -> anyhow::Error {
+pub fn worded(error: ClientError) -> anyhow::Error {
     let ClientError::Refused { why, retry_ms } = error else {
         return match error.blame() {
             Some(Blame::WrongNameOrPassword) => Failure::WrongNameOrPassword.into(),
@@ -92,7 +92,10 @@ pub(crate) fn worded(error: ClientError) -> anyhow::Error {
 }
 
 /// The exit status of a failure after its message; other errors are left to the caller.
-pub(crate) fn exit_code(error: anyhow::Error) -> anyhow::Result<ExitCode> {
+///
+/// # Errors
+/// Returns errors that are not a [`Failure`].
+pub fn exit_code(error: anyhow::Error) -> anyhow::Result<ExitCode> {
     let Some(failure) = error.downcast_ref::<Failure>() else { return Err(error) };
     crate::output::note(&failure.to_string());
     Ok(ExitCode::from(failure.status()))

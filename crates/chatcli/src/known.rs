@@ -14,14 +14,14 @@ use crate::files::replace;
 
 /// A file with a line for each peer: its name and its key.
 #[derive(Debug)]
-pub(crate) struct KnownPeers {
+pub struct KnownPeers {
     path: PathBuf,
     keys: BTreeMap<String, String>,
 }
 
 /// Whether a peer was known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Acquaintance {
+pub enum Acquaintance {
     /// Its key is the one that was seen before.
     Known,
     /// Its key is trusted from now on.
@@ -30,12 +30,18 @@ pub(crate) enum Acquaintance {
 
 impl KnownPeers {
     /// Reads a file, which need not exist yet.
-    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
+    ///
+    /// # Errors
+    /// Fails where it cannot be read or has another form.
+    pub fn open(path: &Path) -> anyhow::Result<Self> {
         Ok(Self { path: path.to_owned(), keys: read(path)? })
     }
 
     /// Compares a peer's key with the one that it had, or keeps it.
-    pub(crate) fn check(&mut self, name: &str, key: &PublicKey) -> anyhow::Result<Acquaintance> {
+    ///
+    /// # Errors
+    /// Fails with [`Failure::KeyChanged`] where it is another one, and where the file cannot be written.
+    pub fn check(&mut self, name: &str, key: &PublicKey) -> anyhow::Result<Acquaintance> {
         let digits = format!("{key:?}");
         self.update(|keys| match keys.get(name) {
             Some(known) if *known == digits => (Ok(Acquaintance::Known), false),
@@ -51,7 +57,10 @@ impl KnownPeers {
     }
 
     /// Forgets a peer's key; false where it was not known.
-    pub(crate) fn forget(&mut self, name: &str) -> anyhow::Result<bool> {
+    ///
+    /// # Errors
+    /// Fails where the file cannot be written.
+    pub fn forget(&mut self, name: &str) -> anyhow::Result<bool> {
         self.update(|keys| {
             let was_known = keys.remove(name).is_some();
             (was_known, was_known)
@@ -59,7 +68,7 @@ impl KnownPeers {
     }
 
     /// The names of peers and the safety numbers of their keys.
-    pub(crate) fn numbers(&self) -> impl Iterator<Item = (&str, String)> {
+    pub fn numbers(&self) -> impl Iterator<Item = (&str, String)> {
         self.keys.iter().map(|(name, key)| (name.as_str(), safety_number(key)))
     }
 
@@ -77,7 +86,7 @@ impl KnownPeers {
         let (done, has_changed) = work(&mut self.keys);
         if has_changed {
             let lines = self.keys.iter().map(|(name, key)| format!("{name} {key}\n"));
-            replace(&self.path, &lines.collect::<String>())?;
+            replace(&self.path, lines.collect::<String>())?;
         }
         Ok(done)
     }
@@ -99,7 +108,7 @@ fn read(path: &Path) -> anyhow::Result<BTreeMap<String, String>> {
 }
 
 /// A key as two people can compare it by voice: 30 digits of its SHA-256 in groups of five, about 100 bits.
-pub(crate) fn safety_number(key: &str) -> String {
+pub fn safety_number(key: &str) -> String {
     let digest = Sha256::digest(key.as_bytes());
     let group = |bytes: &[u8]| {
         let number = bytes.iter().fold(0_u64, |number, &byte| number << 8 | u64::from(byte));

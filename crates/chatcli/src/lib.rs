@@ -1,4 +1,4 @@
-//! `kendall chat`: a client of the chat for a command line and for scripts.
+//! The subcommands of `kendall chat` for a command line and for scripts, and what every client of the chat needs.
 //!
 //! A profile is a folder with the user's name, the server, the user's key and the keys of peers. Each command logs in, does one
 //! thing and ends; `send`, `receive` and `talk` hold conversations with peers meanwhile.
@@ -21,21 +21,24 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use kendall_linkmodel::duration_ns;
+use kendall_talk::PeerTransport;
 
 use crate::account::{Delete, Login, Passwd, Peers, Register, Who};
-use crate::failure::exit_code;
 use crate::receive::Receive;
 use crate::send::Send;
 use crate::talk::Talk;
 
-/// The subcommands of `kendall chat`.
+pub use crate::conversation::{FAREWELL, new_talk, now_ms, path_name};
+pub use crate::failure::{Failure, exit_code, worded};
+pub use crate::files::replace;
+pub use crate::known::{Acquaintance, KnownPeers, safety_number};
+pub use crate::output::{json, line, note, shown};
+pub use crate::profile::{Account, Profile};
+pub use crate::session::{STAY_ALIVE, User, connect, local};
+
+/// Who runs a subcommand.
 #[derive(Args)]
-#[command(
-    after_long_help = "Exit status: 0 done; 1 failed; 2 wrong command line; 3 the user cannot be reached or does not answer; 4 the \
-    call was refused; 5 a peer has another key than before; 6 the name or the password is wrong; 130 interrupted.\n\n\
-    Example:\n  kendall chat register ann --server 127.0.0.1:5011\n  kendall chat send bob 'lunch?'\n  kendall chat recv --count 1"
-)]
-pub struct Chat {
+pub struct UserOptions {
     /// The profile: which user of this machine's users of the chat
     #[arg(long, value_name = "NAME", default_value = "default", global = true)]
     profile: String,
@@ -44,13 +47,30 @@ pub struct Chat {
     #[arg(long, value_name = "FILE", global = true)]
     password_file: Option<std::path::PathBuf>,
 
-    #[command(subcommand)]
-    command: Command,
+    /// What carries the talks that you begin: curvecp or quic. The peer follows
+    #[arg(long, value_name = "TRANSPORT", default_value_t, global = true)]
+    peer_transport: PeerTransport,
 }
 
+impl UserOptions {
+    /// The user.
+    ///
+    /// # Errors
+    /// Fails where the profile's name is not a plain word, and where its folder cannot be known.
+    pub fn user(self) -> anyhow::Result<User> {
+        let Self { profile, password_file, peer_transport: transport } = self;
+        Ok(User { profile: Profile::named(&profile)?, password_file, transport })
+    }
+}
+
+/// The subcommands for scripts.
 #[derive(Subcommand)]
-enum Command {
-    // Here and below, help is in the subcommand's own file: a documentation comment here would replace the long one.
+#[expect(
+    missing_docs,
+    reason = "a documentation comment here would replace the help, which is in the subcommand's own file"
+)]
+#[expect(private_interfaces, reason = "no other crate has to do with a subcommand's options")]
+pub enum Command {
     Register(Register),
     Login(Login),
     Who(Who),
@@ -67,21 +87,19 @@ enum Command {
 ///
 /// # Errors
 /// What a user has to read.
-pub fn chat(chat: Chat) -> anyhow::Result<ExitCode> {
-    let Chat { profile, password_file, command } = chat;
-    let user = session::User { profile: profile::Profile::named(&profile)?, password_file };
+pub fn run(user: &User, command: Command) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let work = async {
         match command {
-            Command::Register(options) => account::register(&user, options).await,
-            Command::Login(options) => account::login(&user, options).await,
-            Command::Who(options) => account::who(&user, options).await,
-            Command::Send(options) => send::send(&user, options).await,
-            Command::Receive(options) => receive::receive(&user, options).await,
-            Command::Talk(options) => talk::talk(&user, options).await,
-            Command::Peers(options) => account::peers(&user, options),
-            Command::Passwd(_) => account::passwd(&user).await,
-            Command::Delete(_) => account::delete(&user).await,
+            Command::Register(options) => account::register(user, options).await,
+            Command::Login(options) => account::login(user, options).await,
+            Command::Who(options) => account::who(user, options).await,
+            Command::Send(options) => send::send(user, options).await,
+            Command::Receive(options) => receive::receive(user, options).await,
+            Command::Talk(options) => talk::talk(user, options).await,
+            Command::Peers(options) => account::peers(user, options),
+            Command::Passwd(_) => account::passwd(user).await,
+            Command::Delete(_) => account::delete(user).await,
         }
     };
     let done = runtime.block_on(async {

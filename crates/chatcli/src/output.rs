@@ -6,7 +6,10 @@ use anyhow::Context;
 use serde::Serialize;
 
 /// Writes a line to standard output. A reader that is gone is no error.
-pub(crate) fn line(text: &str) -> anyhow::Result<()> {
+///
+/// # Errors
+/// Fails where standard output cannot be written.
+pub fn line(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -15,18 +18,21 @@ pub(crate) fn line(text: &str) -> anyhow::Result<()> {
 }
 
 /// Writes an object on a line of its own.
-pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
+///
+/// # Errors
+/// As [`line()`].
+pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
     line(&serde_json::to_string(value)?)
 }
 
 /// Writes a line to standard error, if it can be.
-pub(crate) fn note(text: &str) {
+pub fn note(text: &str) {
     _ = writeln!(io::stderr().lock(), "kendall: {text}");
 }
 
 /// A peer's text as a terminal may show it: characters that move the cursor, change its colours or reorder the line are written
 /// as their numbers. Line breaks stay, and what follows them is indented.
-pub(crate) fn shown(text: &str) -> String {
+pub fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -4,7 +4,7 @@ use std::env;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use kendall_curve::KeyDirectory;
@@ -14,7 +14,7 @@ use crate::files::replace;
 use crate::known::KnownPeers;
 
 /// Where a profile is.
-pub(crate) struct Profile {
+pub struct Profile {
     folder: PathBuf,
     name: String,
 }
@@ -22,19 +22,22 @@ pub(crate) struct Profile {
 /// Who the user is at which server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Account {
+pub struct Account {
     /// The user's name.
-    pub(crate) name: String,
+    pub name: String,
     /// The server's address.
-    pub(crate) server: String,
+    pub server: String,
     /// The SHA-256 of the server's certificate in hexadecimal digits; without it, connections are plain.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) fingerprint: Option<String>,
+    pub fingerprint: Option<String>,
 }
 
 impl Profile {
     /// The profile of a name, in the folder that the XDG Base Directory Specification has for data.
-    pub(crate) fn named(name: &str) -> anyhow::Result<Self> {
+    ///
+    /// # Errors
+    /// Fails where the name is not a plain word, and where neither XDG_DATA_HOME nor HOME is set.
+    pub fn named(name: &str) -> anyhow::Result<Self> {
         let is_plain = !name.is_empty() && name.chars().all(|it| it.is_alphanumeric() || "-_".contains(it));
         ensure!(is_plain, "the profile \"{name}\" must be a word of letters, digits, - and _");
         let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -44,7 +47,10 @@ impl Profile {
     }
 
     /// The account of an existing profile.
-    pub(crate) fn account(&self) -> anyhow::Result<Account> {
+    ///
+    /// # Errors
+    /// Fails where the profile has no account, and where its file is not valid.
+    pub fn account(&self) -> anyhow::Result<Account> {
         let path = self.folder.join("account.toml");
         match fs::read_to_string(&path) {
             Ok(text) => toml::from_str(&text).with_context(|| format!("{} is not valid", path.display())),
@@ -75,7 +81,7 @@ impl Profile {
         if !key.exists() {
             KeyDirectory::create(&key)?;
         }
-        replace(&self.folder.join("account.toml"), &toml::to_string(account)?)
+        replace(&self.folder.join("account.toml"), toml::to_string(account)?)
     }
 
     /// Removes the account, and keeps the key and what is known of peers.
@@ -84,13 +90,24 @@ impl Profile {
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))
     }
 
+    /// Where its files are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The user's key.
-    pub(crate) fn key(&self) -> anyhow::Result<KeyDirectory> {
+    ///
+    /// # Errors
+    /// Fails where it cannot be read.
+    pub fn key(&self) -> anyhow::Result<KeyDirectory> {
         Ok(KeyDirectory::open(&self.folder.join("key"))?)
     }
 
     /// The keys of peers.
-    pub(crate) fn known_peers(&self) -> anyhow::Result<KnownPeers> {
+    ///
+    /// # Errors
+    /// As [`KnownPeers::open`].
+    pub fn known_peers(&self) -> anyhow::Result<KnownPeers> {
         KnownPeers::open(&self.folder.join("known-peers"))
     }
 }

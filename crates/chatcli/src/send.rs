@@ -79,7 +79,7 @@ async fn deliver(
 ) -> anyhow::Result<(String, u64, &'static str)> {
     let (talk, key) = (new_talk()?, user.profile.key()?);
     let at = local(client);
-    let met = peer::call(client, at, key.secret().clone(), name, talk).await;
+    let met = peer::call(client, at, key.secret().clone(), name, talk, user.transport).await;
     let met = met.map_err(|error| Failure::of_call(name, error))?;
     let mut running = Running::begin(met, talk, &mut user.profile.known_peers()?).await?;
     let last = messages.len() as u64;

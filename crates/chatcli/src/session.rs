@@ -8,6 +8,7 @@ use anyhow::{Context, ensure};
 use kendall_chat::client::Client;
 use kendall_chat::client::security::{Security, read_fingerprint};
 use kendall_chat::password::Stretch;
+use kendall_talk::PeerTransport;
 use tokio::net::lookup_host;
 use tokio::time::timeout;
 
@@ -19,20 +20,31 @@ use crate::profile::{Account, Profile};
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// How often a session is kept alive: the server's lease is a minute.
-pub(crate) const STAY_ALIVE: Duration = Duration::from_secs(20);
+pub const STAY_ALIVE: Duration = Duration::from_secs(20);
 
 /// Who runs a command.
-pub(crate) struct User {
-    pub(crate) profile: Profile,
-    pub(crate) password_file: Option<PathBuf>,
+pub struct User {
+    /// Who the user is.
+    pub profile: Profile,
+    /// The file with the password, if it is not asked for at the terminal.
+    pub password_file: Option<PathBuf>,
+    /// What carries the talks that the user begins.
+    pub transport: PeerTransport,
 }
 
 impl User {
+    /// The password of an account.
+    ///
+    /// # Errors
+    /// Fails where it can be neither read nor asked for.
+    pub fn password(&self, account: &Account) -> anyhow::Result<String> {
+        password::read(self.password_file.as_deref(), &format!("Password of {}", account.name))
+    }
+
     /// Logs in to the account of the profile.
     pub(crate) async fn log_in(&self) -> anyhow::Result<Client> {
         let account = self.profile.account()?;
-        let question = format!("Password of {}", account.name);
-        let password = password::read(self.password_file.as_deref(), &question)?;
+        let password = self.password(&account)?;
         let mut client = connect(&account).await?;
         client.log_in(&account.name, &password, Stretch::default()).await.map_err(worded)?;
         Ok(client)
@@ -45,7 +57,10 @@ impl User {
 }
 
 /// Connects to the server of an account.
-pub(crate) async fn connect(account: &Account) -> anyhow::Result<Client> {
+///
+/// # Errors
+/// Fails where the server cannot be reached, is not the one that was pinned, or speaks another protocol.
+pub async fn connect(account: &Account) -> anyhow::Result<Client> {
     let unknown = || format!("cannot find the server \"{}\": write HOST:PORT", account.server);
     let address = lookup_host(&account.server).await.with_context(unknown)?.next().with_context(unknown)?;
     let security = match &account.fingerprint {
@@ -66,7 +81,7 @@ pub(crate) async fn connect(account: &Account) -> anyhow::Result<Client> {
 }
 
 /// Where the socket of a talk is bound: on the loopback if the server is there, so that peers on one machine meet.
-pub(crate) fn local(client: &Client) -> SocketAddr {
+pub fn local(client: &Client) -> SocketAddr {
     let server = client.server_addr().ip();
     let ip: IpAddr = match server {
         _ if server.is_loopback() => server,

@@ -50,7 +50,7 @@ pub(crate) async fn talk(user: &User, options: Talk) -> anyhow::Result<()> {
 
 async fn call(user: &User, client: &mut Client, name: &str) -> anyhow::Result<(Met, TalkId)> {
     let (talk, at, key) = (new_talk()?, local(client), user.profile.key()?);
-    let met = peer::call(client, at, key.secret().clone(), name, talk).await;
+    let met = peer::call(client, at, key.secret().clone(), name, talk, user.transport).await;
     Ok((met.map_err(|error| Failure::of_call(name, error))?, talk))
 }
 

@@ -1,6 +1,6 @@
 //! The endpoint: one UDP socket, the task that drives it, and the connections on it.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use crate::shared::{Entry, Incoming, Next, Shared, Stage};
 use crate::socket::{Inbox, Socket};
 use crate::{Connection, CurveError, Stream, system_random};
 
-/// Datagrams that are sent between two receives, at most: two segmented sends of the longest.
-const OUTBOX: usize = 110;
+/// Datagrams that are sent between two receives, at most, where they are the longest: two segmented sends.
+const OUTBOX: usize = 90;
 
 /// A UDP socket with CurveCP connections: those that it opens and, if it is a server, those that clients open.
 ///
@@ -37,6 +37,23 @@ impl Endpoint {
         nonces: impl LongTermNonces + Send + 'static,
     ) -> Result<Self, CurveError> {
         Self::bind(address, Some(config), Box::new(nonces))
+    }
+
+    /// A server on a socket that is bound already. What arrived there meanwhile is not lost.
+    ///
+    /// # Errors
+    /// Where the system refuses to use the socket without blocking.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn server_on(
+        socket: UdpSocket,
+        config: ServerConfig,
+        nonces: impl LongTermNonces + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let (endpoint, driver) = Self::new(Socket::new(socket)?, Some(config), Box::new(nonces), None)?;
+        tokio::spawn(driver);
+        Ok(endpoint)
     }
 
     /// Binds a socket for clients, which all use `nonces`: those of their key's directory, or

@@ -75,7 +75,8 @@ impl Socket {
         Self::new(socket.into())
     }
 
-    fn new(socket: StdSocket) -> io::Result<Self> {
+    /// Takes over a socket; within a tokio runtime.
+    pub(crate) fn new(socket: StdSocket) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
         for set in [UdpSocketState::set_send_buffer_size, UdpSocketState::set_recv_buffer_size] {
             // The system's default does as well, slower.

@@ -39,6 +39,10 @@ pub(crate) struct ServeFiles {
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     sessions: u16,
 
+    /// Sessions at once of one key, at most; its further ones are refused, too
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    sessions_per_key: u16,
+
     /// Let clients set owners and groups of uploaded files
     #[arg(long, requires = "read_write")]
     allow_owner: bool,
@@ -63,6 +67,7 @@ pub(crate) fn serve_files(options: ServeFiles) -> anyhow::Result<ExitCode> {
         listen: options.server.listen,
         authorized: authorized.clone(),
         most: options.sessions.into(),
+        most_per_key: options.sessions_per_key.into(),
     };
     run(async move {
         let bound = |address| {

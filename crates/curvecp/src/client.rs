@@ -2,6 +2,7 @@
 
 use crate::keys::{BoxKey, erasing_stack, nonce};
 use crate::layer::{MessageLayer, Role};
+use crate::message::MAX_MESSAGE_BYTES;
 use crate::nonce::{LongTermNonces, SendCounter};
 use crate::packet::{
     CookieHeader, HELLO, HelloHeader, INITIATE_BEFORE_MESSAGE, InitiateHeader, MAX_INITIATE_MESSAGE, prefix,
@@ -250,7 +251,7 @@ impl InitiatePhase {
     ) -> Filled {
         const MESSAGE: usize = InitiateHeader::LENGTH + INITIATE_BEFORE_MESSAGE;
         // The message layer asks for more space than an Initiate has; its answer is within the limit.
-        let mut message = [0; crate::packet::MAX_MESSAGE];
+        let mut message = [0; MAX_MESSAGE_BYTES];
         loop {
             let Some(packet) = buffer.next_packet() else { return Filled::Buffer };
             let Some(length) = layer.poll_transmit(now, MAX_INITIATE_MESSAGE, &mut message) else {

@@ -137,6 +137,9 @@ impl Connection {
             self.heard = now;
             self.limited = false;
         }
+        if received.moved {
+            self.layer.path_changed();
+        }
         for (i, packet) in packets.chunks_exact(stride).enumerate() {
             if received.accepted >> i & 1 == 1 {
                 self.layer.handle(now, &packet[message..]);

@@ -140,7 +140,8 @@ impl Endpoint {
         while let Some(id) = self.ready.pop_front() {
             let Some(connection) = self.slots.get_mut(id) else { continue };
             if !connection.fill(now, buffer, &mut *self.rng) {
-                // The others have their turn first.
+                // The application writes more before the rest leaves, and the others have their turn first.
+                report(connection, id, &mut self.events);
                 self.ready.push_back(id);
                 break;
             }
@@ -258,6 +259,7 @@ impl Endpoint {
         let clients: Vec<ConnectionId> = self.by_extension.values().copied().collect();
         for id in clients {
             if let Some(connection) = self.slots.get_mut(id) {
+                connection.layer.path_changed();
                 connection.layer.ping();
             }
             self.enqueue(id);
@@ -319,14 +321,7 @@ impl Endpoint {
             self.close(id, reason);
             return;
         }
-        if connection.waits_to_read && connection.layer.readable() {
-            connection.waits_to_read = false;
-            self.events.push_back(Event::Readable(id));
-        }
-        if connection.waits_to_write && connection.layer.writable() > 0 {
-            connection.waits_to_write = false;
-            self.events.push_back(Event::Writable(id));
-        }
+        report(connection, id, &mut self.events);
         let Some(deadline) = connection.deadline(now) else { return };
         if connection.armed.is_none_or(|armed| deadline < armed) {
             if let Some(armed) = connection.armed.replace(deadline) {
@@ -361,5 +356,17 @@ impl Endpoint {
             }
             ConnectionName::Extension(ours) => _ = self.by_extension.remove(&ours),
         }
+    }
+}
+
+/// Reports that what the application waits for has come.
+fn report(connection: &mut Connection, id: ConnectionId, events: &mut VecDeque<Event>) {
+    if connection.waits_to_read && connection.layer.readable() {
+        connection.waits_to_read = false;
+        events.push_back(Event::Readable(id));
+    }
+    if connection.waits_to_write && connection.layer.writable() > 0 {
+        connection.waits_to_write = false;
+        events.push_back(Event::Writable(id));
     }
 }

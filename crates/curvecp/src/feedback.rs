@@ -7,7 +7,8 @@
 //!  offset from the padding's start
 //!   0   4  magic "kCP1"
 //!   4   1  flags: 1 wants a larger window, 2 the echoed message brought nothing new, 4 both streams are over,
-//!          8 more ranges have arrived than are listed, 16 acknowledge this message at once
+//!          8 more ranges have arrived than are listed, 16 acknowledge this message at once,
+//!          32 takes messages of up to 1,376 bytes
 //!   5   1  n, the number of ranges that follow
 //!   6   2  delay between the arrival of the echoed message and this one, in units of 16 µs
 //!   8   8  position up to which the receiver of this message may send
@@ -36,6 +37,8 @@ pub struct Feedback {
     pub more: bool,
     /// The sender of this message has nothing more to send, so an acknowledgment should not wait for more messages.
     pub prompt: bool,
+    /// The sender of this message takes messages longer than the reference's.
+    pub takes_long: bool,
     /// The number of ranges that follow.
     pub ranges: u8,
     /// From the arrival of the echoed message to the sending of this one; at most 1.05 s, in steps of 16 µs.
@@ -67,7 +70,7 @@ impl Feedback {
             self.ranges += 1;
         }
         self.more |= islands.next().is_some();
-        let flags = [self.wants_window, self.duplicate, self.done, self.more, self.prompt];
+        let flags = [self.wants_window, self.duplicate, self.done, self.more, self.prompt, self.takes_long];
         fixed[..4].copy_from_slice(&MAGIC);
         fixed[4] = flags.iter().enumerate().map(|(bit, flag)| u8::from(*flag) << bit).sum();
         fixed[5] = self.ranges;
@@ -90,6 +93,7 @@ impl Feedback {
             done: fixed[4] & 4 != 0,
             more: fixed[4] & 8 != 0,
             prompt: fixed[4] & 16 != 0,
+            takes_long: fixed[4] & 32 != 0,
             ranges: fixed[5],
             delay: Duration::from_nanos(u64::from(u16::from_le_bytes([fixed[6], fixed[7]])) * DELAY_UNIT_NS),
             limit: u64::from_le_bytes(*fixed.last_chunk().expect("the fixed part ends in eight bytes")),
@@ -133,7 +137,7 @@ mod tests {
     proptest! {
         #[test]
         fn decoding_is_the_inverse_of_encoding(
-            flags in any::<[bool; 4]>(),
+            flags in any::<[bool; 5]>(),
             units in any::<u16>(),
             limit in any::<u64>(),
             first in 0_u64..1 << 50,
@@ -145,13 +149,13 @@ mod tests {
                 stop = start + u64::from(*length);
                 (start, stop)
             }).collect();
-            let [wants_window, duplicate, done, prompt] = flags;
+            let [wants_window, duplicate, done, prompt, takes_long] = flags;
             let delay = Duration::from_micros(16 * u64::from(units));
             let listed = ranges.len().min(MAX_RANGES);
             let more = listed < ranges.len();
-            let ranges_listed = listed as u8;
-            let feedback =
-                Feedback { wants_window, duplicate, done, more, prompt, ranges: ranges_listed, delay, limit };
+            let feedback = Feedback {
+                wants_window, duplicate, done, more, prompt, takes_long, ranges: listed as u8, delay, limit,
+            };
             let mut padding = [0; 144];
             prop_assert!(feedback.encode(first, ranges.iter().copied(), &mut padding));
             let (decoded, list) = Feedback::decode(&padding).unwrap();

@@ -162,6 +162,7 @@ impl Endpoint {
         let (message, moved) = connection.session()?.initiate(from, header.counter, sealed)?;
         connection.handle(now, message);
         if moved {
+            connection.layer.path_changed();
             self.events.push_back(Event::Moved(id, from));
         }
         self.enqueue(id);

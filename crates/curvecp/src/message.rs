@@ -3,12 +3,21 @@
 //! Offsets and sizes are those of the reference (`curvecpmessage.c` of NaCl 20110221). All integers are little-endian.
 //! Decoding accepts every byte string and answers `None` where the reference would ignore the message.
 
+use crate::feedback::FIXED_BYTES;
+
 /// Bytes of the header, and the shortest message that carries anything.
 pub const HEADER_BYTES: usize = 48;
-/// Bytes of the longest message.
+/// Bytes of the reference's longest message, and of ours until the path is known to carry more.
 pub const MAX_MESSAGE_BYTES: usize = 1088;
-/// The most data bytes that a message carries.
+/// The most data bytes that it carries.
 pub const MAX_DATA_BYTES: usize = 1024;
+/// Bytes of the longest message between two of ours.
+pub const LONGEST_MESSAGE_BYTES: usize = 1376;
+/// Messages longer than the reference's have a multiple of this many bytes more.
+pub const LENGTH_STEP: usize = 32;
+/// Bytes of a message that carry no data: the header and the fixed part of the feedback.
+pub(crate) const BESIDE_DATA: usize = HEADER_BYTES + FIXED_BYTES;
+const LONGEST_DATA_BYTES: usize = LONGEST_MESSAGE_BYTES - BESIDE_DATA;
 /// Stream positions are below this bound (2^60).
 pub const MAX_POSITION: u64 = 1 << 60;
 /// Ranges of acknowledged bytes in a header: the first, from 0, and five more.
@@ -80,7 +89,7 @@ pub struct Header {
     pub echo: u32,
     /// What has arrived of the peer's stream.
     pub acks: AckFields,
-    /// Bytes of data at the end of the message, at most [`MAX_DATA_BYTES`].
+    /// Bytes of data at the end of the message.
     pub data_len: u16,
     /// Whether the stream ends after this message's data, and how.
     pub end: Option<End>,
@@ -99,13 +108,15 @@ pub struct Message<'a> {
     pub data: &'a [u8],
 }
 
-/// The length of a message for this much data: that of the reference, so that lengths reveal little.
+/// The length of a message for this much data: that of the reference, so that lengths reveal little. More data than the
+/// reference sends at once fills its message.
 pub const fn message_bytes(data_len: usize) -> usize {
-    match data_len + 64 {
+    match data_len + BESIDE_DATA {
         0..=192 => 192,
         193..=320 => 320,
         321..=576 => 576,
-        _ => MAX_MESSAGE_BYTES,
+        577..=MAX_MESSAGE_BYTES => MAX_MESSAGE_BYTES,
+        more => more.next_multiple_of(LENGTH_STEP),
     }
 }
 
@@ -140,10 +151,10 @@ impl Header {
 }
 
 impl<'a> Message<'a> {
-    /// Takes a message apart; `None` for one that the reference ignores: shorter than a header, longer than 1,088 bytes,
-    /// no multiple of 16, or with more data than it has bytes for.
+    /// Takes a message apart; `None` for one that is shorter than a header, longer than 1,376 bytes (the reference ignores more
+    /// than 1,088), no multiple of 16, or has more data than it has bytes for.
     pub fn decode(bytes: &'a [u8]) -> Option<Self> {
-        if bytes.len() > MAX_MESSAGE_BYTES || !bytes.len().is_multiple_of(16) {
+        if bytes.len() > LONGEST_MESSAGE_BYTES || !bytes.len().is_multiple_of(16) {
             return None;
         }
         let (head, rest) = bytes.split_first_chunk::<HEADER_BYTES>()?;
@@ -152,7 +163,7 @@ impl<'a> Message<'a> {
         let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
         let size_and_end = u16_at(38);
         let data_len = size_and_end & !(SUCCESS_BIT | FAILURE_BIT);
-        if usize::from(data_len) > MAX_DATA_BYTES || usize::from(data_len) > rest.len() {
+        if usize::from(data_len) > LONGEST_DATA_BYTES || usize::from(data_len) > rest.len() {
             return None;
         }
         let end = match size_and_end & (SUCCESS_BIT | FAILURE_BIT) {
@@ -176,6 +187,11 @@ impl<'a> Message<'a> {
         let (padding, data) = rest.split_at(rest.len() - usize::from(data_len));
         Some(Self { header, padding, data })
     }
+
+    /// Whether it is longer than the reference's longest.
+    pub fn is_long(&self) -> bool {
+        HEADER_BYTES + self.padding.len() + self.data.len() > MAX_MESSAGE_BYTES
+    }
 }
 
 #[cfg(test)]
@@ -198,8 +214,8 @@ mod tests {
 
     #[test]
     fn lengths_are_those_of_the_reference() {
-        let sizes = [0, 128, 129, 256, 257, 512, 513, 1024].map(message_bytes);
-        assert_eq!(sizes, [192, 192, 320, 320, 576, 576, 1088, 1088]);
+        let sizes = [0, 128, 129, 256, 257, 512, 513, 1024, 1056, 1312].map(message_bytes);
+        assert_eq!(sizes, [192, 192, 320, 320, 576, 576, 1088, 1088, 1120, 1376]);
     }
 
     #[test]
@@ -219,7 +235,7 @@ mod tests {
 
     #[test]
     fn messages_that_the_reference_ignores_are_not_decoded() {
-        let mut bytes = [0; 1104];
+        let mut bytes = [0; 1392];
         assert_eq!(Message::decode(&bytes[..32]), None, "shorter than a header");
         assert_eq!(Message::decode(&bytes[..100]), None, "no multiple of 16");
         assert_eq!(Message::decode(&bytes), None, "too long");
@@ -236,7 +252,7 @@ mod tests {
             },
         );
         let end = prop_oneof![Just(None), Just(Some(End::Success)), Just(Some(End::Failure))];
-        (any::<u32>(), any::<u32>(), acks, 0..=1024_u16, end, any::<u64>()).prop_map(
+        (any::<u32>(), any::<u32>(), acks, 0..=1312_u16, end, any::<u64>()).prop_map(
             |(id, echo, acks, data_len, end, position)| Header { id, echo, acks, data_len, end, position },
         )
     }
@@ -244,7 +260,7 @@ mod tests {
     proptest! {
         #[test]
         fn decoding_is_the_inverse_of_encoding(header in header(), fill in any::<u8>()) {
-            let mut bytes = [fill; MAX_MESSAGE_BYTES];
+            let mut bytes = [fill; LONGEST_MESSAGE_BYTES];
             let bytes = &mut bytes[..message_bytes(header.data_len.into())];
             header.encode(bytes);
             let message = Message::decode(bytes).unwrap();
@@ -254,7 +270,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_decoded_or_ignored(bytes in prop::collection::vec(any::<u8>(), 0..1200)) {
+        fn any_bytes_are_decoded_or_ignored(bytes in prop::collection::vec(any::<u8>(), 0..1500)) {
             if let Some(message) = Message::decode(&bytes) {
                 prop_assert!(message.header.acks.islands().all(|(start, stop)| start < stop));
             }

@@ -8,19 +8,19 @@
 //! | Hello | to server | 224 | magic, extensions, C', 64 zeros, counter |
 //! | Cookie | to client | 200 | magic, extensions, 16 bytes of nonce |
 //! | Initiate | to server | 560 to 1,184 | magic, extensions, C', cookie, counter |
-//! | client Message | to server | 112 to 1,184 | magic, extensions, C', counter |
-//! | server Message | to client | 80 to 1,152 | magic, extensions, counter |
+//! | client Message | to server | 112 to 1,440 | magic, extensions, C', counter |
+//! | server Message | to client | 80 to 1,440 | magic, extensions, counter |
 //!
-//! All lengths except the Cookie's are multiples of 16. The receiver's extension precedes the sender's.
+//! All lengths except the Cookie's are multiples of 16. The reference's client Messages have up to 1,184 bytes and its server
+//! Messages up to 1,152; only two endpoints of this crate send each other longer ones. The receiver's extension precedes the sender's.
 
 use crate::{Extension, PublicKey, TAG};
 
-/// The longest packet. With 48 bytes of IPv6 and UDP headers it fits the smallest MTU of IPv6, 1,280 bytes.
-pub const MAX_PACKET: usize = 1184;
+/// The longest packet. With 48 bytes of IPv6 and UDP headers it fits the MTU of Ethernet, 1,500 bytes; the reference's
+/// longest, 1,184 bytes, fits the smallest MTU of IPv6, 1,280.
+pub const MAX_PACKET: usize = 1440;
 /// The shortest message.
 pub const MIN_MESSAGE: usize = 16;
-/// The longest message in a Message packet.
-pub const MAX_MESSAGE: usize = 1088;
 /// The longest message in an Initiate packet.
 pub const MAX_INITIATE_MESSAGE: usize = 640;
 /// Bytes of a Hello.
@@ -155,6 +155,8 @@ impl InitiateHeader {
 impl ClientMessageHeader {
     /// Bytes before the box.
     pub const LENGTH: usize = 80;
+    /// The longest message.
+    pub const MAX_MESSAGE: usize = MAX_PACKET - Self::LENGTH - TAG;
 
     /// Writes the header to the start of `out`.
     pub fn write(&self, out: &mut [u8]) {
@@ -166,6 +168,8 @@ impl ClientMessageHeader {
 impl ServerMessageHeader {
     /// Bytes before the box.
     pub const LENGTH: usize = 48;
+    /// The longest message.
+    pub const MAX_MESSAGE: usize = MAX_PACKET - Self::LENGTH - TAG;
 
     /// Writes the header to the start of `out`.
     pub fn write(&self, out: &mut [u8]) {
@@ -218,7 +222,9 @@ impl<'a> Packet<'a> {
                 let (client, cookie) = (PublicKey(header.take()), header.take());
                 Self::Initiate(InitiateHeader { to, from, client, cookie, counter: header.counter() }, sealed)
             }
-            CLIENT_MESSAGE_MAGIC if message(ClientMessageHeader::LENGTH + TAG, MAX_MESSAGE) => {
+            CLIENT_MESSAGE_MAGIC
+                if message(ClientMessageHeader::LENGTH + TAG, ClientMessageHeader::MAX_MESSAGE) =>
+            {
                 let (mut header, sealed) = Fields::split(datagram, ClientMessageHeader::LENGTH);
                 let [to, from] = [Extension(header.take()), Extension(header.take())];
                 let client = PublicKey(header.take());
@@ -227,7 +233,9 @@ impl<'a> Packet<'a> {
                     sealed,
                 )
             }
-            SERVER_MESSAGE_MAGIC if message(ServerMessageHeader::LENGTH + TAG, MAX_MESSAGE) => {
+            SERVER_MESSAGE_MAGIC
+                if message(ServerMessageHeader::LENGTH + TAG, ServerMessageHeader::MAX_MESSAGE) =>
+            {
                 let (mut header, sealed) = Fields::split(datagram, ServerMessageHeader::LENGTH);
                 let [to, from] = [Extension(header.take()), Extension(header.take())];
                 Self::ServerMessage(ServerMessageHeader { to, from, counter: header.counter() }, sealed)
@@ -296,8 +304,8 @@ mod tests {
         assert_eq!(legal(HELLO_MAGIC), [224]);
         assert_eq!(legal(COOKIE_MAGIC), [200]);
         assert_eq!(legal(INITIATE_MAGIC), every_16(560, 1184));
-        assert_eq!(legal(CLIENT_MESSAGE_MAGIC), every_16(112, 1184));
-        assert_eq!(legal(SERVER_MESSAGE_MAGIC), every_16(80, 1152));
+        assert_eq!(legal(CLIENT_MESSAGE_MAGIC), every_16(112, 1440));
+        assert_eq!(legal(SERVER_MESSAGE_MAGIC), every_16(80, 1440));
         assert_eq!(legal(b"QvnQ5XlJ"), []);
     }
 

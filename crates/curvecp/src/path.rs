@@ -52,6 +52,11 @@ impl Path {
         self.address
     }
 
+    /// Whether the peer has shown that it receives there.
+    pub(crate) fn is_validated(&self) -> bool {
+        self.limit.is_none()
+    }
+
     /// Bytes that may be sent now.
     pub(crate) fn allowance(&self) -> u64 {
         self.limit.map_or(u64::MAX, |limit| AMPLIFICATION * limit.received - limit.sent)

@@ -3,9 +3,10 @@
 use crate::hashing::KeyedHash;
 use crate::keys::{BoxKey, erasing_stack, nonce};
 use crate::layer::{MessageLayer, Role};
+use crate::message::MAX_MESSAGE_BYTES;
 use crate::nonce::{ReplayWindow, SendCounter};
 use crate::packet::{
-    ClientMessageHeader, INITIATE_BEFORE_MESSAGE, InitiateHeader, MAX_MESSAGE, ServerMessageHeader, prefix,
+    ClientMessageHeader, INITIATE_BEFORE_MESSAGE, InitiateHeader, MAX_PACKET, ServerMessageHeader, prefix,
 };
 use crate::path::Path;
 use crate::seal::{BATCH, Batch, DirectionKey};
@@ -202,12 +203,13 @@ impl Session {
     ) -> Filled {
         let header = self.sent_header();
         let (mut batch, mut stride) = (buffer.filled(), 0);
+        let longest = if self.path.is_validated() { MAX_PACKET - header - TAG } else { MAX_MESSAGE_BYTES };
         let filled = loop {
-            if self.path.allowance() < (header + TAG + MAX_MESSAGE) as u64 {
+            if self.path.allowance() < (header + TAG + longest) as u64 {
                 break Filled::Allowance;
             }
             let Some(packet) = buffer.next_packet() else { break Filled::Buffer };
-            let Some(length) = layer.poll_transmit(now, MAX_MESSAGE, &mut packet[header + TAG..]) else {
+            let Some(length) = layer.poll_transmit(now, longest, &mut packet[header + TAG..]) else {
                 break Filled::Everything;
             };
             let Some(counter) = self.counter.next() else { break Filled::Counters };
@@ -218,7 +220,11 @@ impl Session {
                 self.seal(buffer, batch, stride);
                 (batch, stride) = (buffer.filled(), bytes);
             }
-            buffer.push(self.path.address(), bytes);
+            if length > layer.longest_message() {
+                buffer.push_alone(self.path.address(), bytes);
+            } else {
+                buffer.push(self.path.address(), bytes);
+            }
         };
         self.seal(buffer, batch, stride);
         filled

@@ -22,6 +22,8 @@ struct Span {
     segment: usize,
     start: usize,
     end: usize,
+    /// Nothing is joined to it.
+    alone: bool,
 }
 
 /// Datagrams of equal length to one address, for one system call with UDP_SEGMENT; only the last may be shorter.
@@ -84,13 +86,20 @@ impl TransmitBuffer {
         if let Some(last) = self.spans.last_mut() {
             let taken = last.end - last.start;
             let all_equal = taken.is_multiple_of(last.segment);
-            let fits = taken / last.segment < MAX_SEGMENTS && taken + length <= MAX_BYTES;
+            let fits = taken / last.segment < MAX_SEGMENTS && taken + length <= MAX_BYTES && !last.alone;
             if last.destination == destination && length <= last.segment && all_equal && fits {
                 last.end = end;
                 return;
             }
         }
-        self.spans.push(Span { destination, segment: length, start, end });
+        self.spans.push(Span { destination, segment: length, start, end, alone: false });
+    }
+
+    /// Takes up a packet that may be too long for the network, so that it takes no other with it.
+    pub(crate) fn push_alone(&mut self, destination: SocketAddr, length: usize) {
+        let (start, end) = (self.filled, self.filled + length);
+        self.filled = end;
+        self.spans.push(Span { destination, segment: length, start, end, alone: true });
     }
 
     /// Bytes taken so far.
@@ -123,11 +132,14 @@ mod tests {
         assert!(first.datagrams().all(|datagram| datagram.iter().all(|&byte| byte == datagram.len() as u8)));
         buffer.clear();
         assert!(buffer.is_empty());
+        buffer.push_alone(a, 1440);
+        buffer.push(a, 1184);
+        assert_eq!(buffer.transmits().map(|t| t.bytes.len()).collect::<Vec<_>>(), [1440, 1184]);
     }
 
     #[test]
     fn a_transmit_stays_within_the_limits_of_the_system_and_a_full_buffer_takes_no_more() {
-        for length in [80, 1184] {
+        for length in [80, 1184, 1440] {
             let mut buffer = TransmitBuffer::new(200);
             while buffer.next_packet().is_some() {
                 buffer.push(SocketAddr::from(([1; 4], 1)), length);

@@ -36,7 +36,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use kendall_chatcli::{Chat, chat};
+use kendall_chatview::{Chat, chat};
 use kendall_curvecli::{Curve, curve};
 use tracing_subscriber::filter::LevelFilter;
 
@@ -102,7 +102,7 @@ enum Command {
     OfSystem(subcommands::OfSystem),
     /// Encrypted connections over UDP (CurveCP): keys, servers, clients, with NaCl's tools on the other side if need be
     Curve(Curve),
-    /// Talk with other users of a directory server (kendall serve chat): register, send, receive
+    /// Talk with other users of a directory server (kendall serve chat), full-screen or from scripts
     Chat(Chat),
     /// Check the laboratory against synthetic servers whose law is known: are they named, do intervals hold?
     Selfcheck(selfcheck::Options),

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
+use kendall_analysis::traffic::flows;
 use kendall_analysis::{Report, TrialResult, TrialView, analyse};
-use kendall_report::{trial_view, write_page};
+use kendall_report::{trial_view, write_flows_page, write_page};
 
 use crate::print::Form;
 use crate::systems::SYSTEMS;
@@ -14,7 +15,7 @@ use crate::{figures, load, print};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The folder of a run, results/EXPERIMENT/INSTANT, or one that kendall load --record wrote
+    /// The folder of a run, results/EXPERIMENT/INSTANT, or one that --record of kendall load or kendall transport wrote
     results: PathBuf,
 
     /// Show these trials one by one on the page, and no others; may be given several times
@@ -33,6 +34,17 @@ pub(crate) struct Options {
 
 pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
     let form = Form::of(options.json);
+    if let Some(found) = flows::read(&options.results)? {
+        match form {
+            Form::Table => print::out(&kendall_report::flows_text(&found))?,
+            Form::Json => print::json(&found)?,
+        }
+        print::note(&format!("Report: {}", write_flows_page(&found, &options.results)?.display()));
+        if let Some(folder) = &options.figures {
+            figures::write(&kendall_report::flows_figures(&found), folder)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     match TrialResult::of_load(&options.results)? {
         Some(found) => {
             load::show(&found, form)?;

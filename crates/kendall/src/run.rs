@@ -113,11 +113,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     }))
 }
 
-/// Leaves the page beside a run to whoever looks at it, until Ctrl-C. A run that was stopped may have been so from its page, so
+/// Leaves the page beside a run open until Ctrl-C. A run that was stopped may have been so from its page, so
 /// that signal does not count; a second one ends the program in any case.
 fn serve_on(beside: Option<&Beside>, ctrl_c: &CtrlC) -> anyhow::Result<()> {
     let Some(beside) = beside else { return Ok(()) };
-    print::note("The page stays; Ctrl-C ends it.");
+    // Read before the note: who reads that may press at once.
     let stop = Some(ctrl_c.as_fd()).filter(|_| !ctrl_c.is_pressed());
+    print::note("The page stays; Ctrl-C ends it.");
     wait_for_end(beside.pid(), stop, None).context("cannot wait for the end of the page")
 }

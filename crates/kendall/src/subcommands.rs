@@ -1,9 +1,12 @@
 //! The subcommands of systems, from their rows: `kendall NAME SUBCOMMAND`.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
+use kendall_analysis::traffic::flows;
+use kendall_report::write_flows_page;
 use kendall_system::{Caller, Ended, Settings, Subcommand, System};
 
 use crate::NOT_AS_EXPECTED;
@@ -72,7 +75,13 @@ impl FromArgMatches for OfSystem {
 }
 
 pub(crate) fn run(OfSystem { subcommand, settings }: &OfSystem) -> anyhow::Result<ExitCode> {
-    match (subcommand.run)(settings, &mut Terminal::new()).map_err(anyhow::Error::msg)? {
+    let ended = (subcommand.run)(settings, &mut Terminal::new()).map_err(anyhow::Error::msg)?;
+    if let Some(folder) = settings.word("record").map(Path::new)
+        && let Some(found) = flows::read(folder)?
+    {
+        note(&format!("Report: {}", write_flows_page(&found, folder)?.display()));
+    }
+    match ended {
         Ended::Done => Ok(ExitCode::SUCCESS),
         Ended::NotAsExpected(sentence) => {
             note(&format!("kendall: {sentence}"));

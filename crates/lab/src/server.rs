@@ -92,7 +92,7 @@ impl Server {
         Ok(server)
     }
 
-    /// What it says first; `None` where it ends before, or rests for so long.
+    /// What it says first; `None` where it ends without a line, or uses no CPU time for `rest`.
     fn first_line(&mut self, hears: &mpsc::Receiver<String>, rest: Duration) -> Option<String> {
         let begun = Instant::now();
         let (mut last, mut spent_s) = (begun, 0.0);
@@ -102,9 +102,11 @@ impl Server {
                 Err(mpsc::RecvTimeoutError::Disconnected) => return None,
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
             }
-            let cpu_s = self.usage().ok()?.cpu_s;
-            if cpu_s > spent_s {
-                (last, spent_s) = (Instant::now(), cpu_s);
+            match self.usage() {
+                Ok(ServerUsage { cpu_s, .. }) if cpu_s > spent_s => (last, spent_s) = (Instant::now(), cpu_s),
+                Ok(_) => {}
+                // What it said before it ended may be on its way.
+                Err(_) => return hears.recv_timeout(rest).ok(),
             }
         }
         None

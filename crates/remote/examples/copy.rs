@@ -152,7 +152,7 @@ fn file_server(folder: &Path, authorized: &Path, keys: KeyDirectory) -> Outcome<
     let policy = FilePolicy { access: Access::ReadWrite, allow_owner: false, allow_special_bits: false };
     let files = FileServer::new(folder, policy)?;
     let authorized = Arc::new(AuthorizedKeys::open(authorized)?);
-    let sessions = Sessions { name: NAME.into(), keys, listen: any(), authorized, most: 4 };
+    let sessions = Sessions { name: NAME.into(), keys, listen: any(), authorized, most: 4, most_per_key: 4 };
     on_runtime(move |bound| async move {
         let session = move |stream, client: String, stop: kendall_remote::Stop| {
             let files = files.clone();

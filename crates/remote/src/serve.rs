@@ -1,5 +1,6 @@
 //! A server: admits clients by their keys, limits sessions, and ends them cleanly.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +29,8 @@ pub struct Sessions {
     pub authorized: Arc<AuthorizedKeys>,
     /// Sessions at once, at most; further clients are refused with a reason.
     pub most: usize,
+    /// Sessions at once of one key, at most; its further ones are refused, too.
+    pub most_per_key: usize,
 }
 
 /// Connections of clients that are being refused, beside the sessions, at most.
@@ -64,7 +67,7 @@ where
     S: Fn(Stream, String, Stop) -> F,
     F: Future<Output = ()> + Send + 'static,
 {
-    let Sessions { name, keys, listen, authorized, most } = sessions;
+    let Sessions { name, keys, listen, authorized, most, most_per_key } = sessions;
     let name = DomainName::new(&name).map_err(kendall_curve::CurveError::from)?;
     let mut config = ServerConfig::new(keys.secret().clone(), Extension::default(), name);
     config.max_connections = most + REFUSALS;
@@ -83,6 +86,8 @@ where
     let endpoint = Endpoint::server(listen, config, keys.nonces()?)?;
     bound(endpoint.address());
     let places = Arc::new(Semaphore::new(most));
+    // As many as keys that were admitted.
+    let mut places_of: HashMap<[u8; 32], Arc<Semaphore>> = HashMap::new();
     let (end, ended) = watch::channel(false);
     let mut running = JoinSet::new();
     let mut stop = std::pin::pin!(stop);
@@ -98,15 +103,24 @@ where
         let key = stream.connection().peer();
         // A client may have been removed since the handshake.
         let Some(client) = authorized.name_of(&key) else { continue };
+        let own = places_of.entry(key.0).or_insert_with(|| Arc::new(Semaphore::new(most_per_key))).clone();
+        let Ok(own) = own.try_acquire_owned() else {
+            tracing::warn!("{client} ({key:?}) is refused: it has {most_per_key} sessions");
+            running.spawn(refuse(
+                stream,
+                format!("your key has {most_per_key} sessions there already; try again later"),
+            ));
+            continue;
+        };
         let Ok(place) = places.clone().try_acquire_owned() else {
             tracing::warn!("{client} ({key:?}) is refused: there are {most} sessions");
-            running.spawn(refuse(stream, most));
+            running.spawn(refuse(stream, format!("it has {most} sessions already; try again later")));
             continue;
         };
         let serving = session(stream, client, Stop(ended.clone()));
         running.spawn(async move {
             serving.await;
-            drop(place);
+            drop((place, own));
         });
     };
     end.send_replace(true);
@@ -116,9 +130,9 @@ where
     result
 }
 
-async fn refuse(mut stream: Stream, most: usize) {
+async fn refuse(mut stream: Stream, why: String) {
     let mut bytes = Vec::new();
-    encode_refused(&mut bytes, &format!("it has {most} sessions already; try again later"));
+    encode_refused(&mut bytes, &why);
     if stream.write_all(&bytes).await.is_ok() {
         _ = stream.shutdown().await;
     }

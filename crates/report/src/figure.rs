@@ -14,6 +14,7 @@ mod services;
 mod shown;
 mod tails;
 mod throughput;
+pub mod traffic;
 
 pub use crate::plot::Key;
 pub(crate) use cores::cores;
@@ -126,7 +127,7 @@ pub struct Panel {
     pub title: String,
     /// The drawing, as SVG.
     pub svg: String,
-    /// The same plot as JSON, for the script of the page.
+    /// The same plot as JSON, for the script of the page; empty where the drawing is all there is.
     pub data: String,
 }
 

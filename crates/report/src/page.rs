@@ -12,6 +12,7 @@ use kendall_station::{Answer, Estimate};
 
 use crate::figure::{self, Figure, Named};
 use crate::resources::Section;
+use crate::traffic::link_figures;
 use crate::trial_view;
 use kendall_analysis::ExpectedWidth;
 use kendall_analysis::comparison::{Comparison, comparisons};
@@ -65,6 +66,7 @@ pub fn page(report: &Report) -> String {
         expected: kendall_analysis::expected::table(report),
         links: link::table(report),
         link_lateness: link::lateness(report),
+        traffic: link_figures(report),
         trials_head: trials_head(),
         trials: report.trials.iter().map(Tried::of).collect(),
         trial_views: trial_view::Section::of(report),
@@ -77,7 +79,7 @@ pub fn page(report: &Report) -> String {
 pub fn page_figures(report: &Report) -> Vec<Named> {
     let cores = Section::of(report).and_then(|section| section.over_time);
     let cores = cores.map(|figure| Named { name: "cores", figure, left: 1 });
-    figure::all(report).into_iter().chain(cores).collect()
+    figure::all(report).into_iter().chain(cores).chain(link_figures(report)).collect()
 }
 
 /// What the template reads.
@@ -103,6 +105,7 @@ struct View<'a> {
     expected: Table,
     links: Table,
     link_lateness: Option<String>,
+    traffic: Vec<Named>,
     trials_head: Vec<String>,
     trials: Vec<Tried>,
     trial_views: Option<String>,

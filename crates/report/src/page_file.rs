@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use kendall_analysis::traffic::FlowsReport;
+use kendall_analysis::traffic::flows::read as read_flows;
 use kendall_analysis::{Report, TrialResult, analyse};
 use kendall_experiment::RunError;
 use kendall_record::RecordError;
@@ -11,6 +13,7 @@ use kendall_system::System;
 
 use crate::load::load_page;
 use crate::page::page;
+use crate::traffic::flows_page;
 
 /// Why there is no page.
 #[derive(Debug, thiserror::Error)]
@@ -24,11 +27,14 @@ pub enum PageError {
     Write { path: PathBuf, source: io::Error },
 }
 
-/// Analyses the run or the recorded load in a folder, and writes its page there. Returns the page's path.
+/// Analyses the run, the recorded load or the recorded flows in a folder, and writes its page there. Returns the page's path.
 ///
 /// # Errors
-/// Fails where the folder holds neither, or the page cannot be written.
+/// Fails where the folder holds none of them, or the page cannot be written.
 pub fn analyse_into_page(folder: &Path, systems: &'static [System]) -> Result<PathBuf, PageError> {
+    if let Some(found) = read_flows(folder)? {
+        return write_flows_page(&found, folder);
+    }
     match TrialResult::of_load(folder)? {
         Some(found) => write_load_page(&found, folder),
         None => write_page(&analyse(folder, systems)?, folder),
@@ -49,6 +55,14 @@ pub fn write_page(report: &Report, folder: &Path) -> Result<PathBuf, PageError> 
 /// Fails where it cannot be written.
 pub fn write_load_page(found: &TrialResult, folder: &Path) -> Result<PathBuf, PageError> {
     replace(&load_page(found), folder)
+}
+
+/// Writes the page of recorded flows into their folder. Returns the page's path.
+///
+/// # Errors
+/// Fails where it cannot be written.
+pub fn write_flows_page(found: &FlowsReport, folder: &Path) -> Result<PathBuf, PageError> {
+    replace(&flows_page(found), folder)
 }
 
 /// A reader meanwhile gets the old page or the new one.

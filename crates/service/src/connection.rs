@@ -139,7 +139,7 @@ impl<H: Handler> Connection<H> {
         self.shared.meters.received.inc();
         let mut course = match asked {
             Asked::Known(answer) => {
-                self.shared.answered_at_once(&self.stamps, self.peer);
+                self.shared.answered_after(&self.stamps, self.peer, now_ns());
                 Course::Known(answer)
             }
             Asked::Work { job, task, key } => self.admit(job, task, key),

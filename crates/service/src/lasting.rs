@@ -3,13 +3,16 @@
 //! A client that closes its side ends its session, and its requests in service are withdrawn. Where the server has a
 //! certificate, TLS secures the session from its first byte.
 
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
+use kendall_record::clock::now_ns;
 use kendall_station::Job;
 use prometheus_client::registry::Registry;
 use tokio::io::{self, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -24,7 +27,7 @@ use crate::handler::Malformed;
 use crate::metrics::Ending;
 use crate::outlet::{Message, Outlet, SessionLimits, ToWrite};
 use crate::pool::Claim;
-use crate::sessions::{Heard, InSessions, Request, Sessions};
+use crate::sessions::{Awaited, Heard, InSessions, Request, Sessions};
 use crate::shared::{AnswerTo, Shared, System};
 use crate::socket;
 use crate::stamps::StampLog;
@@ -291,13 +294,19 @@ impl<S: Sessions> Open<S> {
             Request::Nothing => {}
             Request::Known(message) => {
                 meters.received.inc();
-                self.shared.answered_at_once(&self.stamps, self.peer);
+                self.shared.answered_after(&self.stamps, self.peer, now_ns());
                 self.outlet.expect_answer();
                 self.outlet.answer(Some(&message));
             }
             Request::Work { job, task, key, refusal } => {
                 meters.received.inc();
                 self.admit(job, task, key, refusal);
+            }
+            Request::Awaited(awaited) => {
+                meters.received.inc();
+                self.outlet.expect_answer();
+                let (outlet, shared) = (self.outlet.clone(), Arc::clone(&self.shared));
+                tokio::spawn(answer_when_there(awaited, outlet, shared, self.stamps.clone(), self.peer));
             }
         }
     }
@@ -318,6 +327,32 @@ impl<S: Sessions> Open<S> {
                 self.shared.denied(&self.stamps, self.peer, why);
                 recipient.refused();
             }
+        }
+    }
+}
+
+/// Awaits an answer, and queues it. To the station, the request had no service: it was only waited for.
+async fn answer_when_there<S: Sessions>(
+    Awaited { mut answer, refusal }: Awaited<S::Message>,
+    outlet: Outlet<S::Message>,
+    shared: Arc<Shared<InSessions<S>>>,
+    stamps: StampLog,
+    peer: SocketAddr,
+) {
+    let queued_ns = now_ns();
+    // A panic ends the answer, not the session.
+    let answer = poll_fn(|context| {
+        let polled = catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(context)));
+        polled.map_or(Poll::Ready(None), |polled| polled.map(Some))
+    });
+    match answer.await {
+        Some(message) => {
+            shared.answered_after(&stamps, peer, queued_ns);
+            outlet.answer(Some(&message));
+        }
+        None => {
+            shared.crashed(peer);
+            outlet.answer(Some(&refusal));
         }
     }
 }

@@ -5,7 +5,9 @@
 //! connection: admitted, ordered by the discipline, counted and stamped. Answers and pushes leave in the order in which
 //! they were made.
 
+use std::fmt;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use kendall_station::Job;
@@ -73,18 +75,23 @@ pub trait Sessions: Send + Sync + 'static {
 pub type Hearing<S> = Result<Option<Heard<<S as Sessions>::Task, <S as Sessions>::Message>>, Malformed>;
 
 /// A request of a session.
-#[derive(Debug)]
 pub struct Heard<T, M> {
     pub(crate) used_bytes: usize,
     pub(crate) request: Request<T, M>,
 }
 
 /// What a request of a session asks for.
-#[derive(Debug)]
 pub(crate) enum Request<T, M> {
     Nothing,
     Known(M),
     Work { job: Job, task: T, key: Option<Vec<u8>>, refusal: M },
+    Awaited(Awaited<M>),
+}
+
+/// An answer that comes from elsewhere, and what the client is sent should it never come.
+pub(crate) struct Awaited<M> {
+    pub(crate) answer: Pin<Box<dyn Future<Output = M> + Send>>,
+    pub(crate) refusal: M,
 }
 
 impl<T, M> Heard<T, M> {
@@ -103,6 +110,13 @@ impl<T, M> Heard<T, M> {
         Self { used_bytes, request: Request::Work { job, task, key: None, refusal } }
     }
 
+    /// A request of the first `used_bytes` bytes whose answer comes from elsewhere, for example from a database. No worker
+    /// waits for it. The answer is awaited on the thread of all sockets, also when the session has ended meanwhile, and must
+    /// come in bounded time; `refusal` is sent if it panics.
+    pub fn awaited(used_bytes: usize, answer: impl Future<Output = M> + Send + 'static, refusal: M) -> Self {
+        Self { used_bytes, request: Request::Awaited(Awaited { answer: Box::pin(answer), refusal }) }
+    }
+
     /// As [`Decoded::sharing`](crate::Decoded::sharing), among all sessions.
     #[must_use]
     pub fn sharing(mut self, with: Vec<u8>) -> Self {
@@ -110,6 +124,20 @@ impl<T, M> Heard<T, M> {
             *key = Some(with);
         }
         self
+    }
+}
+
+impl<T: fmt::Debug, M: fmt::Debug> fmt::Debug for Heard<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Heard");
+        shown.field("used_bytes", &self.used_bytes);
+        match &self.request {
+            Request::Nothing => &mut shown,
+            Request::Known(message) => shown.field("answer", message),
+            Request::Work { task, .. } => shown.field("task", task),
+            Request::Awaited(Awaited { refusal, .. }) => shown.field("refusal", refusal),
+        }
+        .finish_non_exhaustive()
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::config::Config;
 use crate::floor::{Denied, Recipient};
-use crate::metrics::{Ending, Meters, Times};
+use crate::metrics::{Ending, Fate, Meters, Times};
 use crate::pool::Pool;
 use crate::stamps::StampLog;
 use crate::turn::{Step, Turn};
@@ -91,10 +91,17 @@ impl<S: System> Shared<S> {
         self.meters.text(self.pool.levels())
     }
 
-    /// Counts and stamps a request that needed no work.
-    pub(crate) fn answered_at_once(&self, stamps: &StampLog, peer: SocketAddr) {
-        self.meters.answered(Times { response_ns: 0, service_ns: 0 });
-        stamps.write(instant(peer.port(), 0));
+    /// Counts and stamps a request that needed no work, and came at `queued_ns`.
+    pub(crate) fn answered_after(&self, stamps: &StampLog, peer: SocketAddr, queued_ns: i64) {
+        let now = instant(peer.port(), 0);
+        self.meters.answered(Times { response_ns: now.finished - queued_ns, service_ns: 0 });
+        stamps.write(Stamp { queued: queued_ns, ..now });
+    }
+
+    /// Counts a request whose answer panicked.
+    pub(crate) fn crashed(&self, peer: SocketAddr) {
+        tracing::error!(%peer, "an answer panicked; the request is refused");
+        self.meters.ended(Fate::Crashed);
     }
 
     /// Counts and stamps a request that is not admitted.

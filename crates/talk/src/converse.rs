@@ -59,7 +59,7 @@ pub enum End {
 ///
 /// If the connection is lost, the conversation knows what is missing, and can be run over another stream.
 ///
-/// A program that ends after this should first wait for [`kendall_curve::Connection::closed`]: else the peer may wait for the
+/// A program that ends after this should first wait for [`PeerConnection::closed`](crate::PeerConnection::closed): else the peer may wait for the
 /// last acknowledgment for a few seconds.
 pub async fn converse<S: AsyncRead + AsyncWrite>(
     conversation: &mut Conversation,

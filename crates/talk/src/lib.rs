@@ -1,4 +1,4 @@
-//! A conversation between two peers that talk directly, over CurveCP, once the directory
+//! A conversation between two peers that talk directly, over CurveCP or QUIC, once the directory
 //! server of the chat system has given them each other's keys and addresses.
 //!
 //! - [`protocol`] has the frames that peers exchange on the encrypted stream.
@@ -12,11 +12,17 @@
 
 mod conversation;
 mod converse;
+mod curve;
 mod meeting;
 pub mod protocol;
+mod quic;
 pub mod relay;
+mod terms;
+mod transport;
 
 pub use conversation::{Conversation, Event, SendError, Violation};
 pub use converse::{Command, End, converse};
 pub use meeting::{MeetError, Meeting, Path};
 pub use protocol::TalkId;
+pub use quic::QuicStream;
+pub use transport::{PeerConnection, PeerStream, PeerTransport};

@@ -5,32 +5,28 @@
 //! translator for the dialling peer's packets. If no direct way was found after a while, the dialling peer also dials the
 //! relay. The first connection that stands is taken, and the dialling peer says so by one byte on it.
 
+use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::{Arc, OnceLock};
+use std::pin::Pin;
 use std::time::Duration;
 
-use kendall_curve::curvecp::{
-    ClientConfig, DomainName, Extension, MessageConfig, PublicKey, SecretKey, ServerConfig,
-};
-use kendall_curve::{CurveError, Endpoint, RandomNonces, Stream};
+use kendall_curve::CurveError;
+use kendall_curve::curvecp::{PublicKey, SecretKey};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep_until, timeout};
 
+use crate::curve::CurveEnd;
+use crate::quic::QuicEnd;
 use crate::relay::{Token, announcement};
+use crate::transport::{PeerStream, PeerTransport};
 
-/// The name that a peer's side of a connection has. Peers are known by their keys.
-const NAME: &str = "peer.kendall";
 /// How often the way through a translator is opened again, and the relay is shown the address.
 const OPEN_EVERY: Duration = Duration::from_millis(200);
 /// How long the direct ways are tried before the relay is, too.
 const DIRECT_ALONE: Duration = Duration::from_millis(2500);
-/// A connection that is silent for so long is lost: a vanished peer is noticed within seconds.
-const IDLE: Duration = Duration::from_secs(6);
-/// How often an idle connection shows that it lives.
-const KEEP_ALIVE: Duration = Duration::from_millis(1500);
-/// Addresses of a peer that are tried, at most.
+/// Addresses of a peer that are tried, at most, and connections that are looked at.
 const MOST_ADDRESSES: usize = 8;
 /// What the dialling peer writes on the connection that it takes.
 const TAKEN: u8 = b'!';
@@ -47,7 +43,18 @@ pub enum Path {
 /// Two peers did not meet.
 #[derive(Debug, thiserror::Error)]
 pub enum MeetError {
+    /// The socket cannot be had.
+    #[error("cannot bind a UDP socket to {address}: {source}")]
+    Bind {
+        /// Where to.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The transport cannot be used.
+    #[error("the transport of the talk cannot be used: {0}")]
+    Transport(#[source] io::Error),
+    /// CurveCP no longer works.
     #[error(transparent)]
     Curve(#[from] CurveError),
     /// There was no way in time.
@@ -62,10 +69,9 @@ pub enum MeetError {
 
 /// One peer's socket for one talk, before it knows the other peer.
 pub struct Meeting {
-    endpoint: Arc<Endpoint>,
+    socket: UdpSocket,
+    address: SocketAddr,
     identity: SecretKey,
-    /// Who may connect, once that is known.
-    peer: Arc<OnceLock<PublicKey>>,
 }
 
 impl Meeting {
@@ -73,29 +79,21 @@ impl Meeting {
     ///
     /// # Errors
     /// The address cannot be bound.
-    ///
-    /// # Panics
-    /// Outside a tokio runtime.
     pub fn bind(local: SocketAddr, identity: SecretKey) -> Result<Self, MeetError> {
-        let peer = Arc::new(OnceLock::new());
-        let mut config = ServerConfig::new(identity.clone(), Extension::default(), name());
-        config.message = message();
-        config.max_connections = 4;
-        let expected = peer.clone();
-        config.authorise = Some(Box::new(move |key, _| expected.get() == Some(key)));
-        let endpoint = Arc::new(Endpoint::server(local, config, RandomNonces)?);
-        Ok(Self { endpoint, identity, peer })
+        let bound = UdpSocket::bind(local).and_then(|socket| Ok((socket.local_addr()?, socket)));
+        let (address, socket) = bound.map_err(|source| MeetError::Bind { address: local, source })?;
+        Ok(Self { socket, address, identity })
     }
 
     /// The address of the socket. Where it is bound to all addresses of the host, see [`Self::address_towards`].
     pub fn address(&self) -> SocketAddr {
-        self.endpoint.address()
+        self.address
     }
 
     /// The address at which hosts of the network that leads to `there` reach this socket, if there is such a network. Behind a
     /// translator it is the one inside.
     pub fn address_towards(&self, there: SocketAddr) -> Option<SocketAddr> {
-        let local = self.endpoint.address();
+        let local = self.address;
         if !local.ip().is_unspecified() {
             return Some(local);
         }
@@ -106,31 +104,37 @@ impl Meeting {
         Some(SocketAddr::new(route.local_addr().ok()?.ip(), local.port()))
     }
 
-    /// Meets the peer. `addresses` are those at which it may be; more may come while this runs. `relay` is where the relay
-    /// listens, and this side's token there.
+    /// Meets the peer, with which this one has agreed on the transport. `addresses` are those at which it may be; more may come
+    /// while this runs. `relay` is where the relay listens, and this side's token there. To be called within a tokio runtime.
     ///
     /// # Errors
     /// There is no way to the peer within `patience`.
     pub async fn join(
         self,
+        transport: PeerTransport,
         peer: PublicKey,
         addresses: watch::Receiver<Vec<SocketAddr>>,
         relay: Option<(SocketAddr, Token)>,
         patience: Duration,
-    ) -> Result<(Stream, Path), MeetError> {
-        let own = self.identity.public_key();
+    ) -> Result<(PeerStream, Path), MeetError> {
+        let Self { socket, address: local, identity } = self;
+        let own = identity.public_key();
         if peer == own {
             return Err(MeetError::Oneself);
         }
-        self.peer.get_or_init(|| peer);
+        let end = match transport {
+            PeerTransport::CurveCp => CurveEnd::new(socket, &identity, peer).map(End::CurveCp),
+            PeerTransport::Quic => QuicEnd::new(socket, &identity, &peer).map(End::Quic),
+        };
+        let end = end.map_err(MeetError::Transport)?;
         let dials = own.0 < peer.0;
         let meet = async {
-            let opening = self.open_ways(addresses.clone(), relay, !dials);
+            let opening = end.open_ways(addresses.clone(), relay, !dials);
             let relay = relay.map(|(address, _)| address);
             let meeting = async {
                 match dials {
-                    true => self.dial(peer, addresses.clone(), relay).await,
-                    false => self.accept().await,
+                    true => Ok(end.dial(addresses.clone(), relay).await),
+                    false => end.accept().await,
                 }
             };
             tokio::select! {
@@ -139,12 +143,36 @@ impl Meeting {
             }
         };
         let stream = timeout(patience, meet).await.map_err(|_| MeetError::Unreachable(patience))??;
-        let address = stream.connection().address().unwrap_or_else(|| self.address());
+        let address = stream.connection().address().unwrap_or(local);
         let path = match relay {
             Some((relay, _)) if relay == address => Path::Relayed(relay),
             _ => Path::Direct(address),
         };
         Ok((stream, path))
+    }
+}
+
+/// One peer's end of the connections of a talk.
+#[derive(Clone)]
+enum End {
+    CurveCp(CurveEnd),
+    Quic(QuicEnd),
+}
+
+impl End {
+    fn send_datagram(&self, to: SocketAddr, datagram: &[u8]) {
+        match self {
+            Self::CurveCp(end) => end.send_datagram(to, datagram),
+            Self::Quic(end) => end.send_datagram(to, datagram),
+        }
+    }
+
+    /// The stream, once the peer has answered.
+    async fn connect(self, address: SocketAddr) -> Option<PeerStream> {
+        match self {
+            Self::CurveCp(end) => end.connect(address).await.map(PeerStream::CurveCp),
+            Self::Quic(end) => Some(PeerStream::Quic(end.connect(address).await)),
+        }
     }
 
     /// Shows the relay this socket's address, and opens the way for the peer's packets, again and again.
@@ -158,11 +186,11 @@ impl Meeting {
         loop {
             again.tick().await;
             if let Some((relay, token)) = relay {
-                self.endpoint.send_datagram(relay, &announcement(&token));
+                self.send_datagram(relay, &announcement(&token));
             }
             if for_peer {
                 for address in addresses.borrow().iter().take(MOST_ADDRESSES) {
-                    self.endpoint.send_datagram(*address, &[0]);
+                    self.send_datagram(*address, &[0]);
                 }
             }
         }
@@ -171,10 +199,9 @@ impl Meeting {
     /// Dials each address as it becomes known, and the relay after a while; takes the first connection that stands.
     async fn dial(
         &self,
-        peer: PublicKey,
         mut addresses: watch::Receiver<Vec<SocketAddr>>,
         relay: Option<SocketAddr>,
-    ) -> Result<Stream, MeetError> {
+    ) -> PeerStream {
         let mut tried: Vec<SocketAddr> = Vec::new();
         let mut attempts = JoinSet::new();
         let relay_from = Instant::now() + DIRECT_ALONE;
@@ -185,19 +212,19 @@ impl Meeting {
             for address in known.into_iter().take(MOST_ADDRESSES) {
                 if !tried.contains(&address) && tried.len() < MOST_ADDRESSES {
                     tried.push(address);
-                    attempts.spawn(attempt(self.endpoint.connect(self.towards(peer, address))?));
+                    attempts.spawn(self.clone().connect(address));
                 }
             }
             tokio::select! {
                 Some(Ok(Some(mut stream))) = attempts.join_next() => {
                     // An error shows when the stream is used.
                     _ = stream.write_all(&[TAKEN]).await;
-                    return Ok(stream);
+                    return stream;
                 }
                 changed = addresses.changed(), if more => more = changed.is_ok(),
                 () = sleep_until(relay_from), if relay.is_some() => {
                     let address = relay.take().expect("it was just there");
-                    attempts.spawn(attempt(self.endpoint.connect(self.towards(peer, address))?));
+                    attempts.spawn(self.clone().connect(address));
                 }
                 else => return std::future::pending().await,
             }
@@ -205,44 +232,42 @@ impl Meeting {
     }
 
     /// Takes the connection that the dialling peer takes.
-    async fn accept(&self) -> Result<Stream, MeetError> {
+    async fn accept(&self) -> Result<PeerStream, MeetError> {
         let mut candidates = JoinSet::new();
         loop {
+            let has_room = candidates.len() < MOST_ADDRESSES;
             tokio::select! {
-                stream = self.endpoint.accept() => {
-                    let mut stream = stream?;
-                    candidates.spawn(async move {
-                        (stream.read_u8().await.ok() == Some(TAKEN)).then_some(stream)
-                    });
-                }
+                candidate = self.candidate(has_room) => drop(candidates.spawn(taken(candidate?))),
                 Some(Ok(Some(stream))) = candidates.join_next() => return Ok(stream),
             }
         }
     }
 
-    fn towards(&self, peer: PublicKey, address: SocketAddr) -> ClientConfig {
-        ClientConfig {
-            identity: self.identity.clone(),
-            server: peer,
-            server_extension: Extension::default(),
-            name: name(),
-            addresses: vec![address],
-            extension: None,
-            capabilities: Default::default(),
-            message: message(),
+    /// Waits for a connection, which then has to prove that it is the peer's. Without room, connections over QUIC are refused;
+    /// CurveCP has a bound of its own.
+    async fn candidate(&self, has_room: bool) -> Result<Candidate, MeetError> {
+        match self {
+            Self::CurveCp(end) => {
+                let stream = end.accept().await?;
+                Ok(Box::pin(async { Some(PeerStream::CurveCp(stream)) }))
+            }
+            Self::Quic(end) => loop {
+                let Some(incoming) = end.accept().await else { std::future::pending().await };
+                if has_room {
+                    let end = end.clone();
+                    return Ok(Box::pin(async { end.admit(incoming).await.map(PeerStream::Quic) }));
+                }
+                incoming.refuse();
+            },
         }
     }
 }
 
-/// The stream, once the peer has answered.
-async fn attempt(stream: Stream) -> Option<Stream> {
-    stream.connection().established().await.then_some(stream)
-}
+/// The stream of a connection that begins, if it is the peer's.
+type Candidate = Pin<Box<dyn Future<Output = Option<PeerStream>> + Send>>;
 
-fn name() -> DomainName {
-    DomainName::new(NAME).expect("it is a name")
-}
-
-fn message() -> MessageConfig {
-    MessageConfig { idle_timeout: Some(IDLE), keep_alive: Some(KEEP_ALIVE), ..MessageConfig::default() }
+/// The stream, if the dialling peer takes it.
+async fn taken(candidate: Candidate) -> Option<PeerStream> {
+    let mut stream = candidate.await?;
+    (stream.read_u8().await.ok() == Some(TAKEN)).then_some(stream)
 }

@@ -1,13 +1,13 @@
 //! Flows that compete for a link, and what handshakes cost: `kendall transport`.
 //!
 //! A subcommand starts `kendall link run`, which starts this program again at either end of the link: [`far`] has a server of each
-//! kind, [`near`] the clients, which write down what arrives. [`course`] is one such run, [`measured`] what it says.
+//! kind, [`near`] the clients, which write down what arrives. [`course`] is one such run, `kendall_flows` what its record says.
 
+mod about;
 mod commands;
 mod course;
 mod end;
 mod far;
-mod measured;
 mod near;
 mod peer;
 mod plan;

@@ -1,9 +1,11 @@
 //! The requests of the laboratory, the same over every transport, and what the bytes of a transfer are.
 //!
-//! A request is 9 bytes: a letter for what to do, then a number of bytes as an unsigned integer in network order. An echo has
-//! that number of bytes behind it. The answer is that number of bytes, and nothing else.
+//! A request is 9 bytes: a letter for what to do, then a number of bytes as an unsigned integer in network order. An echo and an upload
+//! have that number of bytes behind it. The answer is that number of bytes, and nothing else; that of an upload is how many bytes have
+//! arrived, 8 bytes in network order every 100 ms and when all have.
 
 use std::ops::Range;
+use std::time::Duration;
 
 /// The bytes of a request without those to echo.
 pub const HEAD_BYTES: usize = 9;
@@ -11,6 +13,8 @@ pub const HEAD_BYTES: usize = 9;
 pub const MOST_BYTES: u64 = 1_000_000_000_000;
 /// The bytes of a transfer repeat after this many.
 const PERIOD: usize = 251;
+/// How often the server reports how much of an upload has arrived.
+pub const REPORT_EVERY: Duration = Duration::from_millis(100);
 /// The most bytes that are written or compared at once.
 pub const PIECE_BYTES: usize = 64 << 10;
 
@@ -21,13 +25,15 @@ pub enum Head {
     Send(u64),
     /// Send back the next bytes, of which there are this many.
     Echo(u64),
+    /// Take the next bytes, of which there are this many, and report how many have come.
+    Take(u64),
 }
 
 /// Why 9 bytes are not a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// No such letter.
-    #[error("a request begins with s or e, not with byte {0}")]
+    #[error("a request begins with s, e or t, not with byte {0}")]
     Operation(u8),
     /// Too many bytes.
     #[error("a transfer has at most {MOST_BYTES} bytes, not {0}")]
@@ -40,6 +46,7 @@ impl Head {
         let (letter, bytes) = match self {
             Self::Send(bytes) => (b's', bytes),
             Self::Echo(bytes) => (b'e', bytes),
+            Self::Take(bytes) => (b't', bytes),
         };
         let mut head = [0; HEAD_BYTES];
         head[0] = letter;
@@ -60,6 +67,7 @@ impl Head {
         match letter {
             b's' => Ok(Self::Send(bytes)),
             b'e' => Ok(Self::Echo(bytes)),
+            b't' => Ok(Self::Take(bytes)),
             _ => Err(Malformed::Operation(letter)),
         }
     }
@@ -93,7 +101,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_request_reads_back(bytes in 0..=MOST_BYTES) {
-            for head in [Head::Send(bytes), Head::Echo(bytes)] {
+            for head in [Head::Send(bytes), Head::Echo(bytes), Head::Take(bytes)] {
                 prop_assert_eq!(Head::decode(&head.encode()), Ok(head));
             }
         }

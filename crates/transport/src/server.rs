@@ -13,13 +13,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
 use crate::error::TransportError;
 use crate::kind::Kind;
-use crate::protocol::{HEAD_BYTES, Head, PIECE_BYTES, Pattern};
+use crate::protocol::{HEAD_BYTES, Head, PIECE_BYTES, Pattern, REPORT_EVERY};
 use crate::stamping::{Stamps, Writing};
-use crate::transport::{Connection, Listener, Opening};
+use crate::transport::{Connection, Duplex, Listener, Opening};
 
 /// How long a handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(30);
@@ -179,12 +179,40 @@ async fn attend(opening: Opening, desk: &Desk) -> io::Result<()> {
                     left -= read as u64;
                 }
             }
+            Head::Take(bytes) => take(&mut *stream, bytes, &mut piece, &desk.pattern).await?,
         }
         within(SILENCE, stream.flush()).await?;
         let finished = now_ns();
         let service = finished - queued;
         desk.stamps.put(Stamp { port, queued, started: queued, finished, service, fixed: None });
     }
+}
+
+/// Takes an upload, compares its bytes, and reports how many have arrived.
+async fn take(stream: &mut dyn Duplex, bytes: u64, piece: &mut [u8], pattern: &Pattern) -> io::Result<()> {
+    let mut reports = interval(REPORT_EVERY);
+    reports.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut taken, mut last) = (0, Instant::now());
+    while taken < bytes {
+        let most = piece.len().min(usize::try_from(bytes - taken).unwrap_or(usize::MAX));
+        tokio::select! {
+            read = stream.read(&mut piece[..most]) => match read? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                read if pattern.piece(taken..taken + read as u64) != &piece[..read] => {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "an upload has other bytes than its pattern"));
+                }
+                read => (taken, last) = (taken + read as u64, Instant::now()),
+            },
+            _ = reports.tick() => {
+                if last.elapsed() > SILENCE {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                within(SILENCE, stream.write_all(&taken.to_be_bytes())).await?;
+                within(SILENCE, stream.flush()).await?;
+            }
+        }
+    }
+    within(SILENCE, stream.write_all(&taken.to_be_bytes())).await
 }
 
 /// The result of a step, or an error where it takes too long.

@@ -164,8 +164,11 @@ impl Line {
     async fn ask(&mut self, head: &[u8], stamps: &mut Stamps) -> Result<(), Failed> {
         let head: &[u8; HEAD_BYTES] = head.try_into().expect("a request is its head");
         let asked = Head::decode(head).expect("the workload makes valid requests");
-        let (Head::Send(bytes) | Head::Echo(bytes)) = asked;
-        let sent_after = if asked == Head::Echo(bytes) { bytes } else { 0 };
+        let (bytes, sent_after) = match asked {
+            Head::Send(bytes) => (bytes, 0),
+            Head::Echo(bytes) => (bytes, bytes),
+            Head::Take(_) => unreachable!("the workload uploads nothing"),
+        };
         let Self { read, write, piece, pattern, .. } = self;
         stamps.sent = Some(now_ns());
         stamps.bytes_out = HEAD_BYTES as u64 + sent_after;

@@ -98,6 +98,8 @@ pub async fn serve(
         listen: settings.listen,
         authorized: settings.authorized,
         most: settings.most,
+        // A client that comes again before its last connection has ended must not wait for that.
+        most_per_key: settings.most,
     };
     let serving = kendall_remote::serve(
         sessions,

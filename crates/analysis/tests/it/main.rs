@@ -1,3 +1,4 @@
 //! The public face of the analysis.
 
 mod limits;
+mod traffic;

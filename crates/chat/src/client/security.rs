@@ -4,11 +4,13 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::version::TLS13;
 use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use sha2::{Digest, Sha256};
+
+use crate::hybrid;
 
 /// What secures a connection.
 #[derive(Clone, Debug)]
@@ -30,7 +32,7 @@ impl Security {
     /// # Panics
     /// Never: the provider knows TLS 1.3.
     pub fn pinned(fingerprint: [u8; 32]) -> Self {
-        let provider = Arc::new(ring::default_provider());
+        let provider = hybrid::provider();
         let verifier = Arc::new(Pin { fingerprint, provider: Arc::clone(&provider) });
         let config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&TLS13])

@@ -1,24 +1,23 @@
 //! How many attempts there were of late, and whether another may be made.
 //!
 //! Every log-in counts when it begins, because a client that has guessed wrong never sends its proof. The right password
-//! takes it back. The counts are of (account, network) and of networks, never of an account alone: otherwise any client could
-//! lock any user out.
+//! takes it back. The counts are of (account, network), of networks, and of accounts. The count of an account has only log-ins
+//! from networks from which its user did not log in of late: otherwise any client could lock any user out.
 
 use std::collections::{BTreeSet, HashMap};
-use std::net::IpAddr;
 use std::time::Duration;
 
+use super::known_networks::KnownNetworks;
 use super::limits::{AttemptLimits, BackOff};
+use super::network::Network;
 use crate::name::NameKey;
-
-/// The network of a client: its address in IPv4, the first 64 bits of it in IPv6, where a client has all the rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Network(IpAddr);
 
 /// What is counted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Subject {
     Pair(NameKey, Network),
+    /// Of log-ins from networks that are not known.
+    Account(NameKey),
     Network(Network),
     Registrations(Network),
 }
@@ -39,24 +38,13 @@ pub(super) struct Attempts {
     limits: Option<AttemptLimits>,
     counts: HashMap<Subject, Count>,
     order: BTreeSet<(Duration, Subject)>,
-}
-
-impl Network {
-    /// The network of an address.
-    pub fn of(address: IpAddr) -> Self {
-        match address.to_canonical() {
-            IpAddr::V6(ip) => {
-                let [a, b, c, d, ..] = ip.segments();
-                Self([a, b, c, d, 0, 0, 0, 0].into())
-            }
-            ip @ IpAddr::V4(_) => Self(ip),
-        }
-    }
+    known: KnownNetworks,
 }
 
 impl Attempts {
     pub(super) fn new(limits: Option<AttemptLimits>) -> Self {
-        Self { limits, counts: HashMap::new(), order: BTreeSet::new() }
+        let known = KnownNetworks::new(limits.map_or(0, |limits| limits.counts));
+        Self { limits, counts: HashMap::new(), order: BTreeSet::new(), known }
     }
 
     /// Counts a log-in that begins.
@@ -70,14 +58,16 @@ impl Attempts {
         network: Network,
     ) -> Result<(), Duration> {
         let Some(limits) = self.limits else { return Ok(()) };
-        let pair = Subject::Pair(key.clone(), network);
-        let network = Subject::Network(network);
-        let wait = self.wait(now, &pair).max(self.wait(now, &network));
-        if wait > Duration::ZERO {
+        let is_known = self.known.contains(now, key, network);
+        let account = (!is_known).then(|| (Subject::Account(key.clone()), limits.account));
+        let counted =
+            [(Subject::Pair(key.clone(), network), limits.pair), (Subject::Network(network), limits.network)];
+        let counted = counted.into_iter().chain(account);
+        let wait = counted.clone().map(|(subject, _)| self.wait(now, &subject)).max();
+        if let Some(wait) = wait.filter(|wait| !wait.is_zero()) {
             return Err(wait);
         }
-        self.count(now, pair, &limits.pair);
-        self.count(now, network, &limits.network);
+        counted.for_each(|(subject, rules)| self.count(now, subject, &rules));
         Ok(())
     }
 
@@ -85,14 +75,20 @@ impl Attempts {
     pub(super) fn succeed(&mut self, now: Duration, key: &NameKey, network: Network) {
         let Some(limits) = self.limits else { return };
         self.forget(&Subject::Pair(key.clone(), network));
-        let network = Subject::Network(network);
-        if let Some(count) = self.counts.get(&network).copied() {
-            let level = leaked(&count, now, &limits.network) - 1.0;
-            self.forget(&network);
-            if level > 0.0 {
-                let forget_at = (now + limits.network.leak.mul_f64(level)).max(count.blocked_until);
-                self.put(network, Count { level, at: now, forget_at, ..count });
-            }
+        self.take_back(now, Subject::Network(network), &limits.network);
+        if !self.known.contains(now, key, network) {
+            self.take_back(now, Subject::Account(key.clone()), &limits.account);
+        }
+        self.known.add(now, key, network);
+    }
+
+    fn take_back(&mut self, now: Duration, subject: Subject, rules: &BackOff) {
+        let Some(count) = self.counts.get(&subject).copied() else { return };
+        let level = leaked(&count, now, rules) - 1.0;
+        self.forget(&subject);
+        if level > 0.0 {
+            let forget_at = (now + rules.leak.mul_f64(level)).max(count.blocked_until);
+            self.put(subject, Count { level, at: now, forget_at, ..count });
         }
     }
 
@@ -223,6 +219,27 @@ mod tests {
     }
 
     #[test]
+    fn many_networks_together_get_few_attempts_at_an_account_and_its_user_enters() {
+        let mut attempts = Attempts::new(Some(AttemptLimits::default()));
+        let (alice, home, hour) = (key("alice"), network(1), 3600);
+        attempts.begin_log_in(Duration::ZERO, &alice, home).unwrap();
+        attempts.succeed(Duration::ZERO, &alice, home);
+        // 50,000 networks, each of which tries once, as soon as it may.
+        let mut made = 0;
+        for number in 0_u32..50_000 {
+            let now = SECOND * hour * number / 50_000;
+            let other = Network::of((0x0a00_0000 + number).to_be_bytes().into());
+            made += u32::from(attempts.begin_log_in(now, &alice, other).is_ok());
+            if number % 5000 == 0 {
+                assert_eq!(attempts.begin_log_in(now, &alice, home), Ok(()), "at {now:?}");
+                attempts.succeed(now, &alice, home);
+            }
+            assert!(attempts.begin_log_in(now, &key(&format!("user{number}x")), other).is_ok());
+        }
+        assert!((50..=50 + 6 + 121).contains(&made), "{made} attempts in an hour");
+    }
+
+    #[test]
     fn a_network_that_tries_many_names_is_slowed_down_and_its_successes_do_not_count() {
         let mut attempts = Attempts::new(Some(AttemptLimits::default()));
         let names: Vec<NameKey> = (0..200).map(|i| key(&format!("user{i}x"))).collect();
@@ -242,18 +259,10 @@ mod tests {
         let limits = AttemptLimits { counts: 10, ..AttemptLimits::default() };
         let mut attempts = Attempts::new(Some(limits));
         for last in 0..=255 {
-            attempts.begin_log_in(SECOND, &key("alice"), network(last)).unwrap();
+            attempts.begin_log_in(SECOND, &key(&format!("user{last}x")), network(last)).unwrap();
             assert!(attempts.len() <= 10);
         }
         attempts.advance(3600 * SECOND);
         assert_eq!((attempts.len(), attempts.order.len()), (0, 0));
-    }
-
-    #[test]
-    fn a_client_with_many_addresses_of_ipv6_is_one_network() {
-        let of = |ip: &str| Network::of(ip.parse().unwrap());
-        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1"));
-        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
-        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
     }
 }

@@ -40,11 +40,14 @@ pub struct Limits {
 pub struct AttemptLimits {
     /// Log-ins to one account from one network.
     pub pair: BackOff,
+    /// Log-ins to one account from all networks from which its user did not log in within the last 30 days.
+    pub account: BackOff,
     /// Log-ins from one network.
     pub network: BackOff,
     /// Registrations from one network.
     pub registrations: BackOff,
-    /// Counts that are kept. When there are as many, the one that would be forgotten first gives way.
+    /// Counts that are kept, and pairs of account and known network. When there are as many, the count that would be forgotten
+    /// first gives way, and the network that was used longest ago.
     pub counts: usize,
 }
 
@@ -86,13 +89,14 @@ impl Default for Limits {
 }
 
 impl Default for AttemptLimits {
-    /// To one account from one network 5 attempts, then waits of 1 s to 15 minutes, one forgotten every 5 minutes. From one
-    /// network 100 attempts, waits of up to a minute, one forgotten every second. 20 registrations from one network, one
+    /// To one account from one network 5 attempts, then waits of 1 s to 15 minutes, one forgotten every 5 minutes. To one
+    /// account from all unknown networks 50, waits of up to 30 s, one forgotten every minute. From one network 100 attempts, waits of up to a minute, one forgotten every second. 20 registrations from one network, one
     /// forgotten every 10 s. 65,536 counts.
     fn default() -> Self {
         let second = Duration::from_secs(1);
         Self {
             pair: BackOff { free: 5, leak: 300 * second, first: second, longest: 900 * second },
+            account: BackOff { free: 50, leak: 60 * second, first: second, longest: 30 * second },
             network: BackOff { free: 100, leak: second, first: second, longest: 60 * second },
             registrations: BackOff { free: 20, leak: 10 * second, first: second, longest: 300 * second },
             counts: 65_536,

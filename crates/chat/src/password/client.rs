@@ -1,17 +1,13 @@
-//! The client's side of OPAQUE. The password is enforced by OpaqueString of PRECIS (RFC 8265), so that it is the same bytes on
-//! every keyboard; a password that this profile excludes is used as it is.
-
-use std::borrow::Cow;
+//! The client's side of OPAQUE.
 
 use opaque_ke::{
     ClientLogin, ClientLoginFinishParameters, ClientRegistration, ClientRegistrationFinishParameters,
     CredentialResponse, Identifiers, RegistrationResponse,
 };
-use precis_profiles::OpaqueString;
-use precis_profiles::precis_core::profile::PrecisFastInvocation;
 use rand_core_of_opaque::OsRng;
 
 use super::array::fixed;
+use super::enforced::Enforced;
 use super::{
     CONTEXT, LOG_IN_1, LOG_IN_2, LOG_IN_3, PasswordError, REGISTER_1, REGISTER_2, REGISTER_3, Stretch, Suite,
 };
@@ -30,35 +26,11 @@ pub struct LogIn {
     password: Enforced,
 }
 
-/// A password that no debug output shows.
-struct Enforced(Vec<u8>);
-
-impl std::fmt::Debug for Enforced {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Enforced(…)")
-    }
-}
-
-impl Drop for Enforced {
-    fn drop(&mut self) {
-        // Best effort, without unsafe code: the compiler could remove it, and the allocation may have moved before.
-        self.0.fill(0);
-        std::hint::black_box(&self.0);
-    }
-}
-
-impl Enforced {
-    fn new(password: &str) -> Self {
-        let enforced = OpaqueString::enforce(password).unwrap_or(Cow::Borrowed(password));
-        Self(enforced.as_bytes().to_vec())
-    }
-}
-
 impl Registration {
     /// Begins a registration: the message to send.
     pub fn start(password: &str) -> (Self, [u8; REGISTER_1]) {
         let password = Enforced::new(password);
-        let start = ClientRegistration::start(&mut OsRng, &password.0).expect(NO_LIMIT);
+        let start = ClientRegistration::start(&mut OsRng, password.bytes()).expect(NO_LIMIT);
         (Self { state: start.state, password }, fixed(&start.message.serialize()))
     }
 
@@ -76,7 +48,7 @@ impl Registration {
         let parameters = ClientRegistrationFinishParameters::new(Identifiers::default(), Some(&stretch));
         let finish = self
             .state
-            .finish(&mut OsRng, &self.password.0, response, parameters)
+            .finish(&mut OsRng, self.password.bytes(), response, parameters)
             .map_err(|_| PasswordError::InvalidMessage)?;
         Ok(Box::new(fixed(&finish.message.serialize())))
     }
@@ -86,7 +58,7 @@ impl LogIn {
     /// Begins a log-in: the message to send.
     pub fn start(password: &str) -> (Self, [u8; LOG_IN_1]) {
         let password = Enforced::new(password);
-        let start = ClientLogin::start(&mut OsRng, &password.0).expect(NO_LIMIT);
+        let start = ClientLogin::start(&mut OsRng, password.bytes()).expect(NO_LIMIT);
         (Self { state: start.state, password }, fixed(&start.message.serialize()))
     }
 
@@ -100,7 +72,7 @@ impl LogIn {
             ClientLoginFinishParameters::new(Some(CONTEXT), Identifiers::default(), Some(&stretch));
         let finish = self
             .state
-            .finish(&mut OsRng, &self.password.0, response, parameters)
+            .finish(&mut OsRng, self.password.bytes(), response, parameters)
             .map_err(|_| PasswordError::WrongNameOrPassword)?;
         Ok(fixed(&finish.message.serialize()))
     }

@@ -27,6 +27,10 @@ pub(crate) trait Field: Sized {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Secret(pub [u8; 32]);
 
+/// A password in clear, at most 255 bytes; what must not be printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClearPassword(String);
+
 /// The addresses of a client, at most 8.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Addresses(Vec<SocketAddr>);
@@ -44,6 +48,18 @@ impl Addresses {
 
     /// The addresses in the order in which the client prefers them.
     pub fn as_slice(&self) -> &[SocketAddr] {
+        &self.0
+    }
+}
+
+impl ClearPassword {
+    /// A password; `None` if it has more than 255 bytes.
+    pub fn new(password: &str) -> Option<Self> {
+        (password.len() <= usize::from(u8::MAX)).then(|| Self(password.to_owned()))
+    }
+
+    /// The password.
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 }
@@ -67,6 +83,12 @@ impl Names {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
+    }
+}
+
+impl fmt::Debug for ClearPassword {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClearPassword(…)")
     }
 }
 
@@ -153,6 +175,25 @@ impl Field for Secret {
     #[cfg(test)]
     fn draw(draw: &mut dyn FnMut() -> u8) -> Self {
         Self(Field::draw(draw))
+    }
+}
+
+impl Field for ClearPassword {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        bytes.push(u8::try_from(self.0.len()).expect("a password has at most 255 bytes"));
+        bytes.extend(self.0.as_bytes());
+    }
+
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        let length = usize::from(u8::take(from)?);
+        let (text, rest) = from.split_at_checked(length)?;
+        *from = rest;
+        std::str::from_utf8(text).ok().map(|text| Self(text.to_owned()))
+    }
+
+    #[cfg(test)]
+    fn draw(draw: &mut dyn FnMut() -> u8) -> Self {
+        Self((0..draw() % 128).map(|_| char::from(draw())).collect())
     }
 }
 

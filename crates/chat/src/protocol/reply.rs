@@ -2,9 +2,12 @@
 
 use std::net::SocketAddr;
 
+use kendall_talk::PeerTransport;
+
 use super::field::{Addresses, Field, Names, Secret};
 use super::message::{codes, messages};
 use super::request::Contact;
+use crate::password::scram::{KEY_BYTES, NONCE_BYTES, SALT_BYTES};
 use crate::password::{LOG_IN_2, REGISTER_2};
 
 /// The lowest kind of a push; answers have lower ones.
@@ -68,6 +71,26 @@ messages! {
             peer: Reachable,
             /// What this client announces itself with at the meeting point.
             token: [u8; 16],
+        },
+        /// The second message of a log-in by SCRAM.
+        10 => ScramContinue {
+            /// The server's part of the nonce.
+            nonce: [u8; NONCE_BYTES],
+            /// The salt of the account.
+            salt: [u8; SALT_BYTES],
+            /// The iterations of PBKDF2.
+            iterations: u32,
+        },
+        /// The client has a session by SCRAM, and this connection carries it.
+        11 => ScramDone {
+            /// The proof that the server has the account's key.
+            signature: [u8; KEY_BYTES],
+            /// What takes up the session on another connection.
+            token: Secret,
+            /// The account's name, as others see it.
+            name: String,
+            /// How long the session lasts without a request, in milliseconds.
+            lease_ms: u32,
         },
     }
 }
@@ -156,6 +179,8 @@ codes! {
         14 => StoreFailed,
         /// The message is not one of OPAQUE.
         15 => InvalidMessage,
+        /// The server, or the account, uses another method of authentication.
+        16 => OtherMethod,
     }
 }
 
@@ -232,6 +257,6 @@ impl Field for Reachable {
 impl Contact {
     /// A client that says nothing of where it listens.
     pub fn unlisted(key: [u8; 32]) -> Self {
-        Self { key, addresses: Addresses::default() }
+        Self { key, transport: PeerTransport::default(), addresses: Addresses::default() }
     }
 }

@@ -1,7 +1,10 @@
 //! What a client asks for.
 
-use super::field::{Addresses, Field, Secret};
+use kendall_talk::PeerTransport;
+
+use super::field::{Addresses, ClearPassword, Field, Secret};
 use super::message::messages;
+use crate::password::scram::{KEY_BYTES, NONCE_BYTES, SALT_BYTES};
 use crate::password::{LOG_IN_1, LOG_IN_3, REGISTER_1, REGISTER_3};
 
 /// How a client can be reached by another, as the client itself says.
@@ -9,6 +12,8 @@ use crate::password::{LOG_IN_1, LOG_IN_3, REGISTER_1, REGISTER_3};
 pub struct Contact {
     /// The public key that the client will prove to its peer.
     pub key: [u8; 32],
+    /// What carries the talk; the caller's choice counts.
+    pub transport: PeerTransport,
     /// Where it listens, the best first.
     pub addresses: Addresses,
 }
@@ -106,21 +111,81 @@ messages! {
         },
         /// Session, within five minutes of a proof of the password: deletes the account.
         20 => DeleteAccount,
+        /// A registration whose password the server hashes (`--auth argon2id`).
+        21 => RegisterPassword {
+            /// The name as its user typed it.
+            name: String,
+            /// The password.
+            password: ClearPassword,
+        },
+        /// A log-in whose password the server hashes (`--auth argon2id`).
+        22 => LogInPassword {
+            /// The name as its user typed it.
+            name: String,
+            /// The password.
+            password: ClearPassword,
+        },
+        /// A registration by SCRAM (`--auth scram`).
+        23 => RegisterScram {
+            /// The name as its user typed it.
+            name: String,
+            /// The salt of 4,096 iterations of PBKDF2.
+            salt: [u8; SALT_BYTES],
+            /// `StoredKey`.
+            stored_key: [u8; KEY_BYTES],
+            /// `ServerKey`.
+            server_key: [u8; KEY_BYTES],
+        },
+        /// The first message of a log-in by SCRAM (`--auth scram`).
+        24 => ScramStart {
+            /// The name as its user typed it.
+            name: String,
+            /// The client's part of the nonce.
+            nonce: [u8; NONCE_BYTES],
+        },
+        /// The last message of the log-in by SCRAM that this connection has begun.
+        25 => ScramFinish {
+            /// The proof that the client has the password.
+            proof: [u8; KEY_BYTES],
+        },
+    }
+}
+
+impl Field for PeerTransport {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        bytes.push(match self {
+            Self::CurveCp => 0,
+            Self::Quic => 1,
+        });
+    }
+
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        match u8::take(from)? {
+            0 => Some(Self::CurveCp),
+            1 => Some(Self::Quic),
+            _ => None,
+        }
+    }
+
+    #[cfg(test)]
+    fn draw(draw: &mut dyn FnMut() -> u8) -> Self {
+        if draw().is_multiple_of(2) { Self::CurveCp } else { Self::Quic }
     }
 }
 
 impl Field for Contact {
     fn put(&self, bytes: &mut Vec<u8>) {
         self.key.put(bytes);
+        self.transport.put(bytes);
         self.addresses.put(bytes);
     }
 
     fn take(from: &mut &[u8]) -> Option<Self> {
-        Some(Self { key: Field::take(from)?, addresses: Field::take(from)? })
+        Some(Self { key: Field::take(from)?, transport: Field::take(from)?, addresses: Field::take(from)? })
     }
 
     #[cfg(test)]
     fn draw(draw: &mut dyn FnMut() -> u8) -> Self {
-        Self { key: Field::draw(draw), addresses: Field::draw(draw) }
+        Self { key: Field::draw(draw), transport: Field::draw(draw), addresses: Field::draw(draw) }
     }
 }

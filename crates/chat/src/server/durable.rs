@@ -1,6 +1,6 @@
 //! Accounts in a database, by the crate `kendall-accounts`.
 
-use kendall_accounts::{Account, Accounts, Settings, StoreError, StoreUrl};
+use kendall_accounts::{Account, Accounts, Settings, StoreError, StoreUrl, Written};
 
 use super::store::{Inserted, Store, StoreFault, StoreFuture};
 
@@ -16,6 +16,11 @@ impl Durable {
     pub async fn open(url: &str) -> Result<Self, StoreError> {
         let url: StoreUrl = url.parse()?;
         Ok(Self(Accounts::open(&url, Settings::default()).await?))
+    }
+
+    /// What has been written since the store was opened.
+    pub fn written(&self) -> Written {
+        self.0.written()
     }
 }
 

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::ServerConfig;
-use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::version::TLS13;
 use sha2::{Digest, Sha256};
 
+use crate::hybrid;
 use crate::password::server::Passwords;
 
 /// The file of the keys of the passwords.
@@ -109,7 +109,7 @@ fn identity(path: &Path, certificate: &[u8], key: &[u8]) -> Result<Identity, Key
     let first = chain.first().ok_or_else(|| fails("the file has no certificate".to_owned()))?;
     let fingerprint = Sha256::digest(first).into();
     let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| fails(error.to_string()))?;
-    let tls = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let tls = ServerConfig::builder_with_provider(hybrid::provider())
         .with_protocol_versions(&[&TLS13])
         .map_err(|error| fails(error.to_string()))?
         .with_no_client_auth()

@@ -2,21 +2,24 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use kendall_service::{Heard, Hearing, Malformed, Outlet, Sessions, Step, Turn};
 use kendall_station::Job;
 use kendall_talk::relay::RelayHandle;
-use rand_core_of_opaque::{OsRng, RngCore};
 
+use super::comparison::{ComparedRequest, method_of, with_signature};
 use super::hall::Hall;
 use super::wire::Wire;
-use super::work::{Exchange, Office, SharedExchange, Work};
+use super::work::{Exchange, Office, SharedExchange, Work, draw};
 use crate::directory::{ConnectionId, Introduction, Refusal};
 use crate::name::Name;
-use crate::password::LOG_IN_3;
+use crate::password::record::Record;
+use crate::password::scram::{ITERATIONS, KEY_BYTES, Verifier};
 use crate::password::server::finish_log_in;
+use crate::password::{LOG_IN_3, PasswordError};
 use crate::protocol::{
     Answer, Blame, Contact, Fault, Frame, GREETING_BYTES, REQUEST_BYTES, Request, Said, Secret, VERSION,
     decode_greeting, decode_request,
@@ -53,13 +56,22 @@ pub struct Task {
     connection: ConnectionId,
     exchange: SharedExchange,
     number: u32,
-    work: Work,
+    work: WorkerJob,
+}
+
+/// What a worker is to do.
+#[derive(Debug)]
+enum WorkerJob {
+    Work(Work),
+    Compared(ComparedRequest),
 }
 
 /// What a request comes to at first sight.
 enum Sight {
     Known(Result<Answer, Refusal>),
-    Work(Work),
+    Work(WorkerJob),
+    /// The store answers.
+    Awaited(Pin<Box<dyn Future<Output = Result<Answer, Refusal>> + Send>>),
 }
 
 impl Chat {
@@ -84,6 +96,9 @@ impl Chat {
     /// Begins a request, or does it if it needs no worker.
     fn begin(&self, line: &Line, request: Request) -> Result<Sight, Refusal> {
         let connection = line.id;
+        if method_of(&request).is_some_and(|method| method != self.office.passwords.method()) {
+            return Err(Blame::OtherMethod.into());
+        }
         let work = match request {
             Request::RegisterStart { name, message } => {
                 let name = Name::new(&name).map_err(|_| Blame::InvalidName)?;
@@ -92,7 +107,9 @@ impl Chat {
             }
             Request::RegisterFinish { record } => match line.exchange.take() {
                 Exchange::Registration { name, credential } => {
-                    Work::RegisterFinish { name, credential, record }
+                    let record =
+                        Record::new(credential, &name, &record).map_err(|_| Blame::InvalidMessage)?;
+                    return Ok(Sight::Awaited(Box::pin(self.office.insert(&name, &record))));
                 }
                 _ => return Err(Blame::OutOfOrder.into()),
             },
@@ -114,12 +131,23 @@ impl Chat {
             Request::Accept { call, contact } => {
                 return Ok(Sight::Known(self.accept(connection, call, contact)));
             }
-            request => {
-                let done = self.hall().with(|directory, now| directory.perform(now, connection, request));
-                return Ok(Sight::Known(done));
+            Request::RegisterScram { name, salt, stored_key, server_key } => {
+                let name = Name::new(&name).map_err(|_| Blame::InvalidName)?;
+                self.hall().with(|directory, now| directory.begin_registration(now, connection))?;
+                let record =
+                    Record::scram(&name, Verifier { salt, iterations: ITERATIONS, stored_key, server_key });
+                return Ok(Sight::Awaited(Box::pin(self.office.insert(&name, &record))));
             }
+            Request::ScramFinish { proof } => return Ok(Sight::Known(self.enter_by_scram(line, &proof))),
+            request => match ComparedRequest::begin(self.hall(), connection, request)? {
+                Ok(compared) => return Ok(Sight::Work(WorkerJob::Compared(compared))),
+                Err(request) => {
+                    let done = self.hall().with(|directory, now| directory.perform(now, connection, request));
+                    return Ok(Sight::Known(done));
+                }
+            },
         };
-        Ok(Sight::Work(work))
+        Ok(Sight::Work(WorkerJob::Work(work)))
     }
 
     /// Takes a call, and makes a pair at the relay for its sides.
@@ -140,12 +168,29 @@ impl Chat {
         let Exchange::LogIn { name, digest, half } = line.exchange.take() else {
             return Err(Blame::OutOfOrder.into());
         };
-        if finish_log_in(&half, third).is_err() {
-            self.hall().with(|directory, _| directory.abandon_log_in(line.id));
-            return Err(Blame::WrongNameOrPassword.into());
-        }
+        self.proved(line, finish_log_in(&half, third))?;
         let token = Secret(draw());
         self.hall().with(|directory, now| directory.finish_log_in(now, line.id, name, digest, token))
+    }
+
+    /// The same by SCRAM.
+    fn enter_by_scram(&self, line: &Line, proof: &[u8; KEY_BYTES]) -> Result<Answer, Refusal> {
+        let Exchange::Scram { name, digest, half } = line.exchange.take() else {
+            return Err(Blame::OutOfOrder.into());
+        };
+        let signature = self.proved(line, half.finish(proof))?;
+        let token = Secret(draw());
+        let entered =
+            self.hall().with(|directory, now| directory.finish_log_in(now, line.id, name, digest, token));
+        entered.map(|answer| with_signature(answer, signature))
+    }
+
+    /// What the check of a proof gave; the log-in ends where the client has none.
+    fn proved<T>(&self, line: &Line, checked: Result<T, PasswordError>) -> Result<T, Refusal> {
+        checked.map_err(|_| {
+            self.hall().with(|directory, _| directory.abandon_log_in(line.id));
+            Blame::WrongNameOrPassword.into()
+        })
     }
 }
 
@@ -184,6 +229,10 @@ impl Sessions for Chat {
                         let task = Task { connection: line.id, exchange, number, work };
                         Heard::work(used, Job::new(), task, answer(number, Err(Blame::Busy.into())))
                     }
+                    Sight::Awaited(result) => {
+                        let answered = async move { answer(number, result.await) };
+                        Heard::awaited(used, answered, answer(number, Err(Blame::StoreFailed.into())))
+                    }
                 })),
                 Err(Fault::Incomplete) => Ok(None),
                 Err(Fault::Malformed) => Err(Malformed),
@@ -192,7 +241,10 @@ impl Sessions for Chat {
     }
 
     fn advance(&self, task: &mut Task, _: &mut Turn<Option<Wire>>) -> Step<Option<Wire>> {
-        let result = self.office.work(task.connection, &task.exchange, &task.work);
+        let result = match &task.work {
+            WorkerJob::Work(work) => self.office.work(task.connection, &task.exchange, work),
+            WorkerJob::Compared(compared) => compared.perform(&self.office, task.connection, &task.exchange),
+        };
         Step::Done(Some(answer(task.number, result)))
     }
 
@@ -230,10 +282,4 @@ fn answer(number: u32, result: Result<Answer, Refusal>) -> Wire {
         retry_ms: u32::try_from(retry.as_micros().div_ceil(1000)).unwrap_or(u32::MAX),
     });
     Wire::Frame(Frame { number, message: Said::Answer(message) })
-}
-
-fn draw<const N: usize>() -> [u8; N] {
-    let mut drawn = [0; N];
-    OsRng.fill_bytes(&mut drawn);
-    drawn
 }

@@ -1,10 +1,11 @@
 //! Requests that need a worker: those that compute with keys or wait for the store.
 //!
-//! A worker waits for the store, so there are more workers than processors; the store takes the writes of all that wait in one
-//! transaction.
+//! A worker waits for what it reads or changes in the store, so there are more workers than processors. For a new account, a
+//! worker waits only where it hashes the password.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rand_core_of_opaque::{OsRng, RngCore};
 use tokio::runtime::Runtime;
 
 use super::hall::Hall;
@@ -13,7 +14,7 @@ use crate::directory::{ConnectionId, Refusal};
 use crate::name::Name;
 use crate::password::record::Record;
 use crate::password::server::{HalfLogIn, Passwords};
-use crate::password::{LOG_IN_1, REGISTER_1, REGISTER_3};
+use crate::password::{LOG_IN_1, REGISTER_1, REGISTER_3, scram};
 use crate::protocol::{Answer, Blame};
 
 /// What a connection is in the middle of.
@@ -25,6 +26,8 @@ pub(crate) enum Exchange {
     Registration { name: Name, credential: [u8; 16] },
     /// A log-in that waits for its proof, to the account of this name, with a record of this digest.
     LogIn { name: Name, digest: [u8; 32], half: HalfLogIn },
+    /// The same by SCRAM.
+    Scram { name: Name, digest: [u8; 32], half: scram::HalfLogIn },
     /// A change of the password that waits for its last message.
     Change { credential: [u8; 16] },
 }
@@ -39,7 +42,7 @@ impl SharedExchange {
         std::mem::take(&mut *self.lock())
     }
 
-    fn begin(&self, exchange: Exchange) {
+    pub(crate) fn begin(&self, exchange: Exchange) {
         *self.lock() = exchange;
     }
 
@@ -53,7 +56,6 @@ impl SharedExchange {
 #[derive(Debug)]
 pub(crate) enum Work {
     RegisterStart { name: Name, message: [u8; REGISTER_1] },
-    RegisterFinish { name: Name, credential: [u8; 16], record: Box<[u8; REGISTER_3]> },
     LogInStart { name: Name, message: [u8; LOG_IN_1] },
     ChangeStart { message: [u8; REGISTER_1] },
     ChangeFinish { credential: [u8; 16], record: Box<[u8; REGISTER_3]> },
@@ -86,14 +88,6 @@ impl Office {
                 exchange.begin(Exchange::Registration { name: name.clone(), credential });
                 Ok(Answer::RegisterContinue { message: second })
             }
-            Work::RegisterFinish { name, credential, record } => {
-                let record = Record::new(*credential, name, record).map_err(|_| Blame::InvalidMessage)?;
-                let inserted = self.wait(self.store.insert(name.key().as_str(), record.encode()))?;
-                match inserted {
-                    Inserted::New => Ok(Answer::Done),
-                    Inserted::Taken => Err(Blame::NameTaken.into()),
-                }
-            }
             Work::LogInStart { name, message } => self.log_in(exchange, name, message),
             Work::ChangeStart { message } => {
                 let credential = Passwords::draw_credential();
@@ -116,13 +110,7 @@ impl Office {
         name: &Name,
         first: &[u8; LOG_IN_1],
     ) -> Result<Answer, Refusal> {
-        let found = self.wait(self.store.find(name.key().as_str()))?;
-        let is_there = found.is_some();
-        // From here on, an account that there is not takes each step of one that there is.
-        let record = Record::decode(found.as_ref().unwrap_or(&self.decoy)).map_err(|error| {
-            tracing::error!(key = name.key().as_str(), %error, "an account cannot be read");
-            Blame::StoreFailed
-        })?;
+        let (record, is_there) = self.record_to_enter(name)?;
         let shown = Name::new(record.shown()).map_err(|_| Blame::StoreFailed)?;
         let digest = record.digest();
         let (half, second) = self
@@ -132,6 +120,34 @@ impl Office {
         let name = if is_there { shown } else { name.clone() };
         exchange.begin(Exchange::LogIn { name, digest, half });
         Ok(Answer::LogInContinue { message: second })
+    }
+
+    /// The record of an account, or one that no password enters, and whether there is the account. From here on, an account
+    /// that there is not takes each step of one that there is.
+    pub(crate) fn record_to_enter(&self, name: &Name) -> Result<(Record, bool), Refusal> {
+        let found = self.wait(self.store.find(name.key().as_str()))?;
+        let is_there = found.is_some();
+        let record = Record::decode(found.as_ref().unwrap_or(&self.decoy)).map_err(|error| {
+            tracing::error!(key = name.key().as_str(), %error, "an account cannot be read");
+            Blame::StoreFailed
+        })?;
+        let is_ours = record.method() == self.passwords.method();
+        if is_ours { Ok((record, is_there)) } else { Err(Blame::OtherMethod.into()) }
+    }
+
+    /// Keeps a new account. The store answers by itself, so that no worker need wait while it writes.
+    pub(crate) fn insert(
+        &self,
+        name: &Name,
+        record: &Record,
+    ) -> impl Future<Output = Result<Answer, Refusal>> + Send + use<> {
+        let (store, key, record) = (Arc::clone(&self.store), name.key().clone(), record.encode());
+        async move {
+            match store.insert(key.as_str(), record).await.map_err(failed)? {
+                Inserted::New => Ok(Answer::Done),
+                Inserted::Taken => Err(Blame::NameTaken.into()),
+            }
+        }
     }
 
     fn change(
@@ -168,9 +184,18 @@ impl Office {
     }
 
     fn wait<T>(&self, call: impl Future<Output = Result<T, StoreFault>>) -> Result<T, Refusal> {
-        self.runtime.block_on(call).map_err(|error| {
-            tracing::error!(%error, "the store of accounts failed");
-            Blame::StoreFailed.into()
-        })
+        self.runtime.block_on(call).map_err(failed)
     }
+}
+
+fn failed(error: StoreFault) -> Refusal {
+    tracing::error!(%error, "the store of accounts failed");
+    Blame::StoreFailed.into()
+}
+
+/// Random bytes.
+pub(crate) fn draw<const N: usize>() -> [u8; N] {
+    let mut drawn = [0; N];
+    OsRng.fill_bytes(&mut drawn);
+    drawn
 }

@@ -9,9 +9,8 @@ use kendall_record::clock::now_ns;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::population::{Operation, Population, password_of};
+use super::population::{Mix, Operation, Population, password_of};
 use crate::client::{Client, ClientError};
-use crate::password::client::{LogIn, Registration};
 use crate::protocol::{Answer, Blame, Contact, Push, Request as Asked};
 
 /// How often the called user reports that it is there.
@@ -24,11 +23,11 @@ const CALLED: [u8; 32] = [2; 32];
 
 /// One connection of a user.
 pub(super) struct Line {
-    population: Arc<Population>,
-    client: Client,
+    pub(super) population: Arc<Population>,
+    pub(super) client: Client,
     number: u64,
     /// The account of the session that the connection carries.
-    within: Option<String>,
+    pub(super) within: Option<String>,
     /// The user that this one calls, and the task in which that user accepts.
     called: Option<(String, JoinHandle<()>)>,
 }
@@ -55,35 +54,6 @@ impl Line {
                 if matches!(answer, Answer::Users { .. }) { Ok(()) } else { Err(ClientError::Protocol) }
             }
             Operation::Call => self.call(stamps).await,
-        }
-    }
-
-    async fn register(&mut self, name: &str, stamps: &mut Stamps) -> Result<(), ClientError> {
-        let (registration, message) = Registration::start(&password_of(name));
-        sent(stamps);
-        let answer = self.client.ask(Asked::RegisterStart { name: name.to_owned(), message }).await?;
-        answered(stamps);
-        let Answer::RegisterContinue { message } = answer else { return Err(ClientError::Protocol) };
-        let record = registration.finish(&message, self.population.mix.stretch)?;
-        match self.client.ask(Asked::RegisterFinish { record }).await? {
-            Answer::Done => Ok(()),
-            _ => Err(ClientError::Protocol),
-        }
-    }
-
-    async fn log_in(&mut self, name: &str, stamps: &mut Stamps) -> Result<(), ClientError> {
-        let (log_in, message) = LogIn::start(&password_of(name));
-        sent(stamps);
-        let answer = self.client.ask(Asked::LogInStart { name: name.to_owned(), message }).await?;
-        answered(stamps);
-        let Answer::LogInContinue { message } = answer else { return Err(ClientError::Protocol) };
-        let message = log_in.finish(&message, self.population.mix.stretch)?;
-        match self.client.ask(Asked::LogInFinish { message }).await? {
-            Answer::InSession { name, .. } => {
-                self.within = Some(name);
-                Ok(())
-            }
-            _ => Err(ClientError::Protocol),
         }
     }
 
@@ -119,7 +89,8 @@ impl Line {
         let name = population.callee_name(self.number);
         let mut client = Client::connect(population.server, &population.mix.security).await?;
         population.ensure(&mut client, &name).await?;
-        client.log_in(&name, &password_of(&name), population.mix.stretch).await?;
+        let Mix { method, stretch, .. } = population.mix;
+        client.log_in_by(method, &name, &password_of(&name), stretch).await?;
         client.wait_for_calls().await?;
         self.called = Some((name.clone(), tokio::spawn(accept_all(client))));
         Ok(name)
@@ -189,11 +160,11 @@ async fn accept_all(mut client: Client) {
     }
 }
 
-fn sent(stamps: &mut Stamps) {
+pub(super) fn sent(stamps: &mut Stamps) {
     stamps.sent = Some(now_ns());
 }
 
-fn answered(stamps: &mut Stamps) {
+pub(super) fn answered(stamps: &mut Stamps) {
     stamps.first_byte = Some(now_ns());
 }
 
@@ -214,7 +185,13 @@ fn exchange(result: &Result<(), ClientError>, reuse: Reuse) -> Exchange {
             Exchange { outcome: Outcome::Refused, reuse: Reuse::Close }
         }
         Err(
-            ClientError::Version(_) | ClientError::Protocol | ClientError::Password(_) | ClientError::Overrun,
+            ClientError::Version(_)
+            | ClientError::Protocol
+            | ClientError::OtherMethod { .. }
+            | ClientError::PlainPassword { .. }
+            | ClientError::LongPassword
+            | ClientError::Password(_)
+            | ClientError::Overrun,
         ) => Exchange { outcome: Outcome::Wrong, reuse: Reuse::Close },
     }
 }

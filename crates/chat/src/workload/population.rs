@@ -7,7 +7,7 @@ use kendall_stats::random::{Purpose, derive, stream, unit};
 
 use crate::client::security::Security;
 use crate::client::{Client, ClientError};
-use crate::password::Stretch;
+use crate::password::{AuthMethod, Stretch};
 use crate::protocol::Blame;
 
 /// What a user does.
@@ -52,6 +52,8 @@ pub struct Mix {
     pub accounts: u32,
     /// Whether a connection carries many operations, or one.
     pub reuse: Reuse,
+    /// How passwords are proved.
+    pub method: AuthMethod,
     /// How clients stretch passwords.
     pub stretch: Stretch,
     /// What secures connections.
@@ -111,7 +113,8 @@ impl Population {
 
     /// Registers an account, unless it is there from a run before.
     pub(super) async fn ensure(&self, client: &mut Client, name: &str) -> Result<(), ClientError> {
-        match client.register(name, &password_of(name), self.mix.stretch).await {
+        let Mix { method, stretch, .. } = self.mix;
+        match client.register_by(method, name, &password_of(name), stretch).await {
             Err(error) if error.blame() == Some(Blame::NameTaken) => Ok(()),
             other => other,
         }

@@ -15,7 +15,7 @@ use kendall_testbed::tempdir;
 use crate::serving::{PASSWORD, blame, clients, connect, enter, options, run};
 
 /// The options of a server whose accounts and keys are in a folder.
-fn kept(folder: &std::path::Path) -> Options {
+pub(crate) fn kept(folder: &std::path::Path) -> Options {
     let usual = options(Arc::new(Memory::default()), Limits::default(), None);
     let url = format!("sqlite:{}", folder.join("accounts.db").display());
     let store = usual.runtime.block_on(Durable::open(&url)).unwrap();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kendall_chat::client::security::Security;
 use kendall_chat::directory::Limits;
-use kendall_chat::password::Stretch;
+use kendall_chat::password::{AuthMethod, Stretch};
 use kendall_chat::server::keys;
 use kendall_chat::server::store::Memory;
 use kendall_chat::workload::{ChatWorkload, Mix};
@@ -15,10 +15,11 @@ use kendall_load::{Plan, Progress, Reuse, RowBatches, Workload, run};
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::Arrivals;
 
-use crate::serving::{options, run as run_server};
+use crate::serving::{by, options, run as run_server};
 
 fn mix(weights: [f64; 4], reuse: Reuse) -> Mix {
-    Mix { weights, accounts: 10, reuse, stretch: Stretch::Off, security: Security::Plain }
+    let method = AuthMethod::Opaque;
+    Mix { weights, accounts: 10, reuse, method, stretch: Stretch::Off, security: Security::Plain }
 }
 
 /// The outcomes of 50 operations a second for a second, by class.
@@ -61,6 +62,17 @@ fn registrations_and_log_ins_are_answered_on_a_connection_each_over_tls() {
     let mix = Mix { security, ..mix([1.0, 1.0, 0.0, 0.0], Reuse::Close) };
     all_answered(&ChatWorkload::new(server.address, 6, mix), 2);
     server.stop();
+}
+
+#[test]
+fn every_operation_is_answered_by_each_method() {
+    for method in AuthMethod::ALL {
+        let limits = Limits { attempts: None, ..Limits::default() };
+        let server = run_server(by(method, options(Arc::new(Memory::default()), limits, None)));
+        let mix = Mix { method, ..mix([1.0; 4], Reuse::Keep) };
+        all_answered(&ChatWorkload::new(server.address, 7, mix), 4);
+        server.stop();
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use kendall_chat::directory::Limits;
 use kendall_chat::peer::{self, Met, PeerError};
 use kendall_chat::protocol::{Blame, EndOfCall, Push};
 use kendall_curve::curvecp::SecretKey;
-use kendall_talk::{Command, Conversation, End, Event, Path, SendError, TalkId, converse};
+use kendall_talk::{Command, Conversation, End, Event, Path, PeerTransport, SendError, TalkId, converse};
 use tokio::sync::mpsc;
 
 use crate::serving::{clients, new_user, serve};
@@ -57,6 +57,12 @@ async fn talk(conversation: &mut Conversation, met: Met, texts: &[&str], leaves:
 
 #[test]
 fn a_call_becomes_a_talk_between_the_two() {
+    for transport in [PeerTransport::CurveCp, PeerTransport::Quic] {
+        call_and_talk(transport);
+    }
+}
+
+fn call_and_talk(transport: PeerTransport) {
     let server = serve(Limits::default());
     clients(async {
         let mut alice = new_user(&server, "alice").await;
@@ -64,7 +70,7 @@ fn a_call_becomes_a_talk_between_the_two() {
         bob.wait_for_calls().await.unwrap();
         let local = "127.0.0.1:0".parse().unwrap();
         let (called, answered) =
-            tokio::join!(peer::call(&mut alice, local, key(1), "bob", TALK), answer(&mut bob));
+            tokio::join!(peer::call(&mut alice, local, key(1), "bob", TALK, transport), answer(&mut bob));
         let (called, (answered, talk_id)) = (called.unwrap(), answered);
         assert!(matches!(called.path, Path::Direct(_)), "{:?}", called.path);
         assert_eq!(talk_id, TALK);
@@ -89,7 +95,7 @@ fn a_call_that_is_refused_or_cannot_ring_is_an_error_with_the_reason() {
         let mut alice = new_user(&server, "alice").await;
         let mut bob = new_user(&server, "bob").await;
         let local = "127.0.0.1:0".parse().unwrap();
-        let away = peer::call(&mut alice, local, key(1), "bob", TALK).await.unwrap_err();
+        let away = peer::call(&mut alice, local, key(1), "bob", TALK, PeerTransport::Quic).await.unwrap_err();
         assert!(
             matches!(&away, PeerError::Client(error) if error.blame() == Some(Blame::Unreachable)),
             "{away}"
@@ -99,7 +105,8 @@ fn a_call_that_is_refused_or_cannot_ring_is_an_error_with_the_reason() {
             let Push::Incoming { call, .. } = bob.next_push().await.unwrap() else { panic!("no call") };
             bob.refuse(call).await.unwrap();
         };
-        let (called, ()) = tokio::join!(peer::call(&mut alice, local, key(1), "bob", TALK), refuse);
+        let (called, ()) =
+            tokio::join!(peer::call(&mut alice, local, key(1), "bob", TALK, PeerTransport::Quic), refuse);
         let refused = called.unwrap_err();
         assert!(matches!(refused, PeerError::Ended { why: EndOfCall::Refused, .. }));
         assert_eq!(refused.to_string(), "bob refused the call");

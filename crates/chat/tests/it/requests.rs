@@ -6,6 +6,7 @@ use std::time::Duration;
 use kendall_chat::directory::Limits;
 use kendall_chat::password::Stretch;
 use kendall_chat::protocol::{Addresses, Blame, Contact, EndOfCall, EndOfSession, Presence, Push};
+use kendall_talk::PeerTransport;
 use kendall_talk::relay::announcement;
 
 use crate::serving::{PASSWORD, TALK, blame, clients, connect, contact, enter, new_user, pushed, serve};
@@ -103,7 +104,7 @@ fn a_call_joins_caller_and_called_and_the_others_stop_ringing() {
         bobs_other.wait_for_calls().await.unwrap();
         let addresses =
             Addresses::new(vec!["192.0.2.1:7".parse().unwrap(), "[2001:db8::1]:8".parse().unwrap()]);
-        let own = Contact { key: [1; 32], addresses };
+        let own = Contact { key: [1; 32], transport: PeerTransport::Quic, addresses };
         let call = alice.call("bob", TALK, own.clone()).await.unwrap();
         for client in [&mut bob, &mut bobs_other] {
             assert_eq!(

@@ -8,8 +8,8 @@ use std::time::Duration;
 use kendall_chat::client::security::Security;
 use kendall_chat::client::{Client, ClientError, Entered};
 use kendall_chat::directory::Limits;
-use kendall_chat::password::Stretch;
 use kendall_chat::password::server::Passwords;
+use kendall_chat::password::{AuthMethod, Stretch};
 use kendall_chat::protocol::{Blame, Contact, Push};
 use kendall_chat::server::keys::Identity;
 use kendall_chat::server::store::{Memory, Store};
@@ -37,6 +37,11 @@ pub(crate) fn options(store: Arc<dyn Store>, limits: Limits, identity: Option<Id
         passwords: Passwords::new(),
         identity,
     }
+}
+
+/// A server that checks passwords by this method.
+pub(crate) fn by(method: AuthMethod, options: Options) -> Options {
+    Options { passwords: options.passwords.by(method), ..options }
 }
 
 /// Runs a server while a test does.

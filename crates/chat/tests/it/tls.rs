@@ -8,7 +8,14 @@ use kendall_chat::directory::Limits;
 use kendall_chat::password::Stretch;
 use kendall_chat::server::store::Memory;
 use kendall_chat::server::{ChatError, bind, keys};
-use kendall_testbed::wait_until;
+use kendall_testbed::{tempdir, wait_until};
+use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::version::TLS13;
+use rustls::{ClientConfig, NamedGroup, RootCertStore};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 
 use crate::serving::{PASSWORD, TALK, clients, contact, enter, options, run};
 
@@ -36,6 +43,30 @@ fn a_pinned_server_is_talked_to_and_another_is_not() {
         assert!(matches!(plain, ClientError::Protocol | ClientError::Connection(_)), "{plain}");
     });
     wait_until("the broken handshakes are counted", || server.closed("malformed") >= 1);
+    server.stop();
+}
+
+#[test]
+fn the_keys_of_a_connection_withstand_quantum_computers() {
+    let folder = tempdir().unwrap();
+    let identity = keys::own_identity(Some(folder.path())).unwrap();
+    let Security::Tls { config, name } = Security::pinned(identity.fingerprint) else { panic!() };
+    let server = run(options(Arc::new(Memory::default()), Limits::default(), Some(identity)));
+    let group = |config: ClientConfig| {
+        clients(async {
+            let stream = TcpStream::connect(server.address).await.unwrap();
+            let secured = TlsConnector::from(Arc::new(config)).connect(name.clone(), stream).await.unwrap();
+            secured.get_ref().1.negotiated_key_exchange_group().unwrap().name()
+        })
+    };
+    assert_eq!(group(ClientConfig::clone(&config)), NamedGroup::X25519MLKEM768);
+    // A client that has not heard of it is served.
+    let classical = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&TLS13])
+        .unwrap();
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(folder.path().join("certificate.pem")).unwrap()).unwrap();
+    assert_eq!(group(classical.with_root_certificates(roots).with_no_client_auth()), NamedGroup::X25519);
     server.stop();
 }
 

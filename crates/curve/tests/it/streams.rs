@@ -63,6 +63,8 @@ async fn bytes_arrive_in_order_and_both_sides_part() {
     let (written, answered) = tokio::join!(
         async {
             write.write_all(&sent).await?;
+            let longest = connections[0].stats().longest_message;
+            assert_eq!(longest, 1_344, "the loopback interface carries the longest packets");
             write.shutdown().await
         },
         read.read_to_end(&mut arrived),

@@ -13,13 +13,10 @@ const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 /// Segments per window by which an AIMD with this decrease is as aggressive as Reno: RFC 9438, section 4.3.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// The segment by which the window grows where losses come with a queue, in bytes: our own longest message.
+/// The segment by which the window grows where losses come with a queue, in bytes: the reference's longest message.
 const SEGMENT: f64 = SEGMENT_BYTES as f64;
-/// The segment of the Reno-friendly region where losses come without a queue, so by chance and packet by packet, in bytes:
-/// what gives the bytes per second of a TCP flow with 1,448 bytes a segment at the same probability of loss per packet. A
-/// window of Reno's kind is as the root of (growth per round trip · data per packet), hence 1448²/1024. The aim is that of
-/// TFRC-SP, RFC 4828, for small packets.
-const SEGMENT_UNDER_RANDOM_LOSS: f64 = 1448.0 * 1448.0 / 1024.0;
+/// The bytes of a TCP segment on Ethernet.
+const TCP_SEGMENT: f64 = 1448.0;
 
 /// A stretch of congestion avoidance.
 #[derive(Clone, Copy, Debug)]
@@ -31,11 +28,18 @@ struct Epoch {
     reno: f64,
 }
 
+/// The segment of the Reno-friendly region where losses come without a queue, so by chance and packet by packet, in bytes:
+/// what gives the bytes per second of a TCP flow at the same probability of loss per packet. A window of Reno's kind is as
+/// the root of (growth per round trip · data per packet). The aim is that of TFRC-SP, RFC 4828, for small packets.
+fn segment_under_random_loss(most_data: f64) -> f64 {
+    TCP_SEGMENT * TCP_SEGMENT / most_data
+}
+
 /// The segment of the Reno-friendly region: HyStart++'s rule for the end of slow start decides whether a queue stands.
-fn reno_segment(rtt: &Rtt) -> f64 {
+fn reno_segment(rtt: &Rtt, most_data: f64) -> f64 {
     let shortest = rtt.min().unwrap_or_default();
     let queued = rtt.smoothed() > shortest + hystart::rtt_threshold(shortest);
-    if queued { SEGMENT } else { SEGMENT_UNDER_RANDOM_LOSS }
+    if queued { SEGMENT } else { segment_under_random_loss(most_data) }
 }
 
 /// What a congestion event changes. Windows are in bytes.
@@ -56,14 +60,15 @@ impl Curve {
     }
 
     /// Grows by an acknowledgment in congestion avoidance.
-    fn grow(&mut self, now: Duration, rtt: &Rtt, bytes: f64) {
+    fn grow(&mut self, ack: &Ack<'_>) {
+        let (now, rtt, bytes) = (ack.now, ack.rtt, ack.bytes as f64);
         let mut epoch = self.epoch.unwrap_or_else(|| {
             self.w_max = self.w_max.max(self.window);
             let k = ((self.w_max - self.window) / (C * SEGMENT)).cbrt();
             Epoch { start: now, k, reno: self.window }
         });
         let alpha = if epoch.reno >= self.prior { 1.0 } else { ALPHA };
-        epoch.reno += alpha * reno_segment(rtt) * bytes / self.window;
+        epoch.reno += alpha * reno_segment(rtt, ack.most_data as f64) * bytes / self.window;
         let seconds = now.saturating_sub(epoch.start).as_secs_f64();
         if self.at(&epoch, seconds) < epoch.reno {
             self.window = self.window.max(epoch.reno);
@@ -135,7 +140,7 @@ impl Controller for Cubic {
                 None => self.curve.threshold = self.curve.window,
             }
         } else if ack.window_limited {
-            self.curve.grow(ack.now, ack.rtt, bytes);
+            self.curve.grow(ack);
         } else if let Some(epoch) = &mut self.curve.epoch {
             // Time in which the application sends little does not count: RFC 9438, section 5.8.
             epoch.start += since_last;
@@ -185,6 +190,8 @@ mod tests {
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
+    /// The segment under random loss with the reference's messages.
+    const RANDOM: f64 = TCP_SEGMENT * TCP_SEGMENT / 1024.0;
 
     fn loss(begins_event: bool) -> Loss {
         Loss {
@@ -211,6 +218,7 @@ mod tests {
             largest: 0,
             next: 1,
             window_limited,
+            most_data: 1024,
             in_recovery: false,
         }
     }
@@ -251,7 +259,7 @@ mod tests {
     #[test]
     fn short_round_trips_follow_reno() {
         // 20 segments at 5 ms: W_est grows by 0.529 segments a round trip, the cubic function far slower.
-        let mut cubic = after_loss_at(20.0 * SEGMENT_UNDER_RANDOM_LOSS);
+        let mut cubic = after_loss_at(20.0 * RANDOM);
         let rtt = rtt(5 * MS);
         for round in 0..10 {
             for part in 0..14 {
@@ -260,7 +268,7 @@ mod tests {
             }
         }
         let expected = 14.0 + 10.0 * ALPHA;
-        let window = cubic.curve.window / SEGMENT_UNDER_RANDOM_LOSS;
+        let window = cubic.curve.window / RANDOM;
         assert!((window - expected).abs() < 0.1, "{window} for {expected}");
     }
 
@@ -274,7 +282,7 @@ mod tests {
             cubic.on_ack(&ack(MS, &rtt, before as u64, true));
             (cubic.curve.window - before) / ALPHA
         };
-        assert!((grown(3 * MS) / SEGMENT_UNDER_RANDOM_LOSS - 1.0).abs() < 0.01, "{}", grown(3 * MS));
+        assert!((grown(3 * MS) / RANDOM - 1.0).abs() < 0.01, "{}", grown(3 * MS));
         assert!((grown(10 * MS) / SEGMENT - 1.0).abs() < 0.01, "{}", grown(10 * MS));
     }
 

@@ -14,16 +14,16 @@ use std::fmt::{Debug, Display, Formatter};
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::message::MAX_MESSAGE_BYTES;
+use crate::message::{LONGEST_MESSAGE_BYTES, MAX_MESSAGE_BYTES};
 use crate::recovery::{RateSample, Rtt};
 
-/// The size by which windows are counted: the longest message, in bytes. Windows and rates count the bytes of messages,
+/// The size by which windows are counted: the reference's longest message, in bytes. Windows and rates count the bytes of messages,
 /// so neither the boxes nor the headers of UDP and IP.
 pub const SEGMENT_BYTES: u64 = MAX_MESSAGE_BYTES as u64;
 /// The window at the start: ten messages, as RFC 6928 and RFC 9002.
 pub const INITIAL_WINDOW: u64 = 10 * SEGMENT_BYTES;
-/// The window never falls below two messages: RFC 9002.
-pub const MIN_WINDOW: u64 = 2 * SEGMENT_BYTES;
+/// The window never falls below two messages, however long they are: RFC 9002.
+pub const MIN_WINDOW: u64 = 2 * LONGEST_MESSAGE_BYTES as u64;
 
 /// How a controller spreads what it lets through.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,6 +85,8 @@ pub struct Ack<'a> {
     pub next: u64,
     /// Whether the sender was held back by the window since the last acknowledgment.
     pub window_limited: bool,
+    /// Bytes of data in the longest message that the path is known to carry.
+    pub most_data: u64,
     /// Whether the newest message that arrived was sent before the last congestion event.
     pub in_recovery: bool,
 }

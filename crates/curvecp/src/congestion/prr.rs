@@ -2,6 +2,7 @@
 //! round trip of a recovery, in step with what arrives.
 
 use super::SEGMENT_BYTES;
+use crate::message::LONGEST_MESSAGE_BYTES;
 
 /// One recovery. All counts are in bytes.
 #[derive(Clone, Debug)]
@@ -17,7 +18,7 @@ impl Prr {
     /// A recovery that is to end with a window of `target`; `flight` was in flight at its start, `in_flight` still is.
     pub(super) fn new(target: u64, flight: u64, in_flight: u64) -> Self {
         // The first retransmission always leaves.
-        let window = in_flight + SEGMENT_BYTES;
+        let window = in_flight + LONGEST_MESSAGE_BYTES as u64;
         Self { target, flight_at_start: flight.max(1), delivered: 0, sent: 0, window }
     }
 

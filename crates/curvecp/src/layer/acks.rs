@@ -74,6 +74,14 @@ impl Acks {
         self.due.get_or_insert(now + delay);
     }
 
+    /// A probe of the path's length, which nothing but its echo acknowledges.
+    pub(super) fn probe(&mut self, id: u32) {
+        if id.wrapping_sub(self.highest) == 1 {
+            self.highest = id;
+        }
+        self.each(id, true);
+    }
+
     /// Asks for an acknowledgment without an echo, to report a larger window or the end.
     pub(super) fn report(&mut self) {
         self.at_once = true;

@@ -89,4 +89,6 @@ pub struct LayerStats {
     pub window_bytes: u64,
     /// The smoothed round-trip time.
     pub smoothed_rtt: Duration,
+    /// Bytes of the longest message that the path is known to carry.
+    pub longest_message: usize,
 }

@@ -6,8 +6,8 @@ use super::acks::MAX_ACK_DELAY;
 use super::{BURST_TO_OURS, LayerState, MessageLayer, Peer};
 use crate::congestion::{Ack, Loss, LossDetection};
 use crate::feedback::{self, Feedback};
-use crate::message::{AckFields, Header, Message};
-use crate::recovery::{Echo, GRANULARITY, LostMessage, Progress, Recovery};
+use crate::message::{AckFields, BESIDE_DATA, Header, Message};
+use crate::recovery::{Echo, GRANULARITY, INITIAL_RTT, LostMessage, Progress, Recovery};
 use crate::stream::Arrival;
 
 impl MessageLayer {
@@ -16,7 +16,8 @@ impl MessageLayer {
         if matches!(self.state, LayerState::Drained | LayerState::Failed(_)) {
             return;
         }
-        let Some(Message { header, padding, data }) = Message::decode(message) else { return };
+        let Some(message) = Message::decode(message) else { return };
+        let Message { header, padding, .. } = message;
         self.stats.messages_received += 1;
         self.last_received = self.last_received.max(now);
         let feedback = if self.config.feedback { Feedback::decode(padding) } else { None };
@@ -32,18 +33,20 @@ impl MessageLayer {
             }
         }
         if header.id != 0 {
-            self.take_data(now, &header, data, feedback.map(|(fixed, _)| fixed));
+            self.take_data(now, &message, feedback.map(|(fixed, _)| fixed));
         }
         self.update_state(now);
     }
 
     fn learn_of_peer(&mut self, feedback: Option<Feedback>) {
         match (feedback, self.peer) {
-            (Some(feedback), Peer::Ours { limit }) => {
-                self.peer = Peer::Ours { limit: limit.max(feedback.limit) };
+            (Some(feedback), Peer::Ours { limit, .. }) => {
+                let limit = limit.max(feedback.limit);
+                self.peer = Peer::Ours { limit, takes_long: feedback.takes_long };
             }
             (Some(feedback), _) => {
-                self.peer = Peer::Ours { limit: feedback.limit };
+                let (limit, takes_long) = (feedback.limit, feedback.takes_long);
+                self.peer = Peer::Ours { limit, takes_long };
                 self.pacer.set_max_burst(BURST_TO_OURS);
             }
             (None, Peer::Silent) => self.peer = Peer::Plain,
@@ -69,11 +72,10 @@ impl MessageLayer {
         let (recovery, send) = (&mut self.recovery, &mut self.send);
         let delay = feedback.map_or(Duration::ZERO, |feedback| feedback.delay.min(MAX_ACK_DELAY));
         let duplicate = feedback.is_some_and(|feedback| feedback.duplicate);
-        if let Echo::Arrived(Some(serial)) =
+        if let Echo::Arrived(Some((start, stop))) =
             recovery.echoed(now, header.echo, delay, duplicate, &mut progress)
-            && let Some(unit) = send.unit(serial).copied()
         {
-            send.acknowledge(unit.start, unit.stop(), |unit| recovery.settle(unit.number));
+            send.acknowledge(start, stop, |unit| recovery.settle(unit.number));
         }
         let mut horizon = header.acks.first;
         send.acknowledge(0, header.acks.first, |unit| recovery.unit_arrived(now, unit.number, &mut progress));
@@ -86,6 +88,8 @@ impl MessageLayer {
         if !progress.any {
             return;
         }
+        progress.long.into_iter().for_each(|number| self.path_mtu.arrived(number));
+        progress.probe.into_iter().for_each(|number| self.path_mtu.probe_arrived(number));
         self.find_losses(now);
         let (rate, largest, in_recovery) = self.recovery.progressed(now, &progress);
         if self.recovery.take_spurious_event() {
@@ -103,6 +107,7 @@ impl MessageLayer {
             largest,
             next: self.recovery.next_number(),
             window_limited: self.window_limited,
+            most_data: (self.path_mtu.length() - BESIDE_DATA) as u64,
             in_recovery,
         });
         self.window_limited = false;
@@ -113,10 +118,16 @@ impl MessageLayer {
     pub(super) fn find_losses(&mut self, now: Duration) {
         let by_rfc_9002 = self.controller.loss_detection() == LossDetection::Rfc9002;
         let (send, controller, stats) = (&mut self.send, &mut self.controller, &mut self.stats);
+        let (path_mtu, mut is_black_hole) = (&mut self.path_mtu, false);
         let report = |recovery: &mut Recovery, lost: LostMessage| {
-            if let Some(serial) = lost.record.unit {
-                send.lost(serial, lost.number);
+            if lost.record.probes_length() {
+                path_mtu.probe_lost(lost.number);
+                return;
             }
+            if let Some(start) = lost.record.unit {
+                send.lost(start, lost.record.stop, lost.number);
+            }
+            is_black_hole |= path_mtu.lost(lost.number, lost.record.bytes);
             stats.lost += 1;
             let (lost_since_send, in_flight_at_send) = recovery.loss_context(&lost.record);
             controller.on_loss(&Loss {
@@ -138,9 +149,13 @@ impl MessageLayer {
         if persistent && by_rfc_9002 {
             self.controller.on_persistent_congestion(now);
         }
+        if is_black_hole {
+            self.fall_to_base(now);
+        }
     }
 
-    fn take_data(&mut self, now: Duration, header: &Header, data: &[u8], feedback: Option<Feedback>) {
+    fn take_data(&mut self, now: Duration, message: &Message<'_>, feedback: Option<Feedback>) {
+        let Message { header, data, .. } = message;
         let fills_gap = header.position < self.receive.acknowledged() + 1 && self.receive.has_gaps();
         let arrival = self.receive.accept(header.position, data, header.end);
         if arrival == Arrival::Refused {
@@ -156,6 +171,7 @@ impl MessageLayer {
             self.restart_time_wait(now);
         }
         match feedback {
+            Some(_) if empty && message.is_long() => self.acks.probe(header.id),
             Some(feedback) => {
                 let urgent = empty || fills_gap || header.end.is_some() || feedback.prompt;
                 self.acks.some(now, header.id, duplicate, urgent, self.ack_delay());
@@ -165,11 +181,10 @@ impl MessageLayer {
         }
     }
 
-    /// How long an acknowledgment may wait: an eighth of a round trip.
+    /// How long an acknowledgment may wait: an eighth of a round trip, which a side that only receives knows from the handshake.
     fn ack_delay(&self) -> Duration {
-        match self.recovery.rtt.min() {
-            Some(_) => (self.recovery.rtt.smoothed() / 8).clamp(GRANULARITY / 4, MAX_ACK_DELAY),
-            None => GRANULARITY,
-        }
+        let round_trip = self.recovery.rtt.smoothed();
+        let known = round_trip != INITIAL_RTT;
+        if known { (round_trip / 8).clamp(GRANULARITY / 4, MAX_ACK_DELAY) } else { GRANULARITY }
     }
 }

@@ -8,6 +8,7 @@ mod acks;
 mod config;
 mod incoming;
 mod outgoing;
+mod path_mtu;
 mod timers;
 
 pub use config::{Failure, LayerState, LayerStats, MessageConfig, Role};
@@ -15,8 +16,10 @@ pub use config::{Failure, LayerState, LayerStats, MessageConfig, Role};
 use std::time::Duration;
 
 use acks::Acks;
+use path_mtu::PathMtu;
 
-use crate::congestion::{Algorithm, Controller};
+use crate::congestion::{Algorithm, Controller, LossDetection};
+use crate::message::MAX_DATA_BYTES;
 use crate::pacer::Pacer;
 use crate::recovery::Recovery;
 use crate::stream::{FIRST_WINDOW, Read, ReceiveStream, SendStream};
@@ -36,8 +39,8 @@ enum Peer {
     Silent,
     /// Its messages have no feedback: it may be the reference.
     Plain,
-    /// It understands feedback and accepts bytes before this position.
-    Ours { limit: u64 },
+    /// It understands feedback, accepts bytes before this position, and perhaps takes long messages.
+    Ours { limit: u64, takes_long: bool },
 }
 
 /// The message layer of one connection.
@@ -52,6 +55,7 @@ pub struct MessageLayer {
     send: SendStream,
     receive: ReceiveStream,
     recovery: Recovery,
+    path_mtu: PathMtu,
     controller: Box<dyn Controller>,
     pacer: Pacer,
     acks: Acks,
@@ -60,6 +64,8 @@ pub struct MessageLayer {
     /// The number of the next message when the last probe time-out passed.
     probe_number: u64,
     wants_ping: bool,
+    /// The application has more to write than the buffer took.
+    writer_waits: bool,
     /// The peer's window, not ours, holds data back.
     flow_limited: bool,
     window_limited: bool,
@@ -90,11 +96,13 @@ impl MessageLayer {
             peer: Peer::Silent,
             send: SendStream::default(),
             recovery: Recovery::new(),
+            path_mtu: PathMtu::default(),
             pacer: Pacer::new(BURST_TO_REFERENCE),
             acks: Acks::default(),
             probes: 0,
             probe_number: 0,
             wants_ping: role == Role::Client,
+            writer_waits: false,
             flow_limited: false,
             window_limited: false,
             paced_until: None,
@@ -118,6 +126,27 @@ impl MessageLayer {
         self.config.algorithm = algorithm;
         self.controller = algorithm.controller(self.seed, now);
         (self.paced_until, self.expiry) = (None, None);
+        if self.controller.loss_detection() != LossDetection::Rfc9002 {
+            self.path_changed();
+        }
+    }
+
+    /// Notes that the peer's address or ours has changed: the length of message that the path carries is to be found anew.
+    pub fn path_changed(&mut self) {
+        self.path_mtu = PathMtu::default();
+        self.send.split(MAX_DATA_BYTES as u16);
+    }
+
+    /// Bytes of the longest message that the path is known to carry. A longer one that leaves is a probe, which must go in a
+    /// datagram of its own that no network fragments.
+    pub fn longest_message(&self) -> usize {
+        self.path_mtu.length()
+    }
+
+    /// The path no longer carries long messages.
+    fn fall_to_base(&mut self, now: Duration) {
+        self.path_mtu.fall(now);
+        self.send.split(MAX_DATA_BYTES as u16);
     }
 
     /// Takes bytes to send while the buffer has space; returns how many.
@@ -126,7 +155,9 @@ impl MessageLayer {
             return 0;
         }
         let capacity = self.send_capacity();
-        self.send.write(bytes, capacity)
+        let taken = self.send.write(bytes, capacity);
+        self.writer_waits = taken < bytes.len();
+        taken
     }
 
     /// Bytes that [`write`](Self::write) would take now.
@@ -134,12 +165,12 @@ impl MessageLayer {
         if self.state == LayerState::Open { self.send.space(self.send_capacity()) } else { 0 }
     }
 
-    /// A window in flight, and what follows while the application is away: another window, unless that is more than the
-    /// processor's caches hold well.
+    /// What is on its way, and what follows while the application is away: a window, unless that is more than the processor's
+    /// caches hold well.
     fn send_capacity(&self) -> u64 {
         let most = self.config.max_send_buffer.max(FIRST_WINDOW);
-        let window = self.controller.window();
-        (window + window.min(MOST_UNSENT_BYTES)).clamp(FIRST_WINDOW, most)
+        let on_the_way = self.send.next_position() - self.send.acknowledged();
+        (on_the_way + self.controller.window().min(MOST_UNSENT_BYTES)).clamp(FIRST_WINDOW, most)
     }
 
     /// Asks the peer for an acknowledgment as soon as possible, for example after our address has changed.
@@ -209,6 +240,7 @@ impl MessageLayer {
             in_flight_bytes: self.recovery.in_flight_bytes(),
             window_bytes: self.controller.window(),
             smoothed_rtt: self.recovery.rtt.smoothed(),
+            longest_message: self.longest_message(),
             ..self.stats
         }
     }

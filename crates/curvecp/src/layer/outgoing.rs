@@ -5,7 +5,10 @@ use std::time::Duration;
 use super::{LayerState, MessageLayer, Peer, Role};
 use crate::congestion::{LossDetection, Pacing, Sent};
 use crate::feedback::{FIXED_BYTES, Feedback};
-use crate::message::{AckFields, HEADER_BYTES, Header, MAX_DATA_BYTES, MAX_MESSAGE_BYTES, message_bytes};
+use crate::message::{
+    AckFields, BESIDE_DATA, HEADER_BYTES, Header, LONGEST_MESSAGE_BYTES, MAX_DATA_BYTES, MAX_MESSAGE_BYTES,
+    message_bytes,
+};
 use crate::recovery::{Carried, Recovery};
 use crate::stream::{FIRST_WINDOW, Unit};
 
@@ -21,21 +24,24 @@ enum Content {
     New(usize),
     /// Nothing: it only asks for an acknowledgment.
     Ping,
+    /// Nothing, in a message of this many bytes, which the path may not carry.
+    LengthProbe(usize),
 }
 
 impl MessageLayer {
-    /// Writes the next message into `out`, which holds at least 1,088 bytes, and returns its length; `None` if there is
-    /// nothing to send now. `limit` caps the length: 640 inside an Initiate packet, 1,088 otherwise.
+    /// Writes the next message into `out`, which holds at least `limit` and 576 bytes, and returns its length; `None` if there is
+    /// nothing to send now. `limit` caps the length: 640 inside an Initiate packet, 1,088 where the path may carry no more
+    /// and is not to be probed, otherwise what a packet holds.
     pub fn poll_transmit(&mut self, now: Duration, limit: usize, out: &mut [u8]) -> Option<usize> {
         if matches!(self.state, LayerState::Drained | LayerState::Failed(_)) {
             return None;
         }
-        let limit = limit.min(MAX_MESSAGE_BYTES);
+        let limit = limit.min(LONGEST_MESSAGE_BYTES);
         let sent = match self.choose(now, limit) {
             Some(content) => Some(self.send_content(now, content, limit, out)),
             None if self.acks.is_due(now) => {
                 self.stats.acks_sent += 1;
-                Some(self.encode(now, 0, None, out))
+                Some(self.encode(now, 0, None, 0, out))
             }
             None => None,
         };
@@ -49,6 +55,7 @@ impl MessageLayer {
         if self.state != LayerState::Open {
             return None;
         }
+        let (longest, limit) = (limit, limit.min(self.longest_message()));
         let max_len = self.max_data(limit);
         if self.probes > 0 {
             let probe = self.choose_probe(max_len, limit);
@@ -61,21 +68,40 @@ impl MessageLayer {
         if let LossDetection::Timeout(timeout) = self.controller.loss_detection() {
             self.expire_earliest(now, timeout, pacing);
         }
-        let content = self.candidate(max_len)?;
+        let content = match self.length_probe(now, longest) {
+            Some(probe) => probe,
+            None => self.candidate(max_len)?,
+        };
         let bytes = match content {
             Content::Again(unit) => message_bytes(unit.len.into()),
             Content::New(len) => message_bytes(len),
+            Content::LengthProbe(length) => length,
             Content::Ping => return Some(content),
         };
-        if bytes > limit {
+        if bytes > longest {
             return None;
         }
-        if self.recovery.in_flight_bytes() + bytes as u64 > self.controller.window() {
+        if !self.window_holds(bytes) {
             self.window_limited = true;
             return None;
         }
         self.paced_until = self.pacer.wait(now, pacing);
         if self.paced_until.is_some() { None } else { Some(content) }
+    }
+
+    /// Whether a message may leave. One always may, because windows are counted in messages that may be shorter.
+    fn window_holds(&self, bytes: usize) -> bool {
+        let in_flight = self.recovery.in_flight_bytes();
+        in_flight == 0 || in_flight + bytes as u64 <= self.controller.window()
+    }
+
+    /// A probe of the path's length, while there is more to send than one message carries.
+    fn length_probe(&mut self, now: Duration, longest: usize) -> Option<Content> {
+        let useful = matches!(self.peer, Peer::Ours { takes_long: true, .. })
+            && self.send.unsent_bytes() > MAX_DATA_BYTES as u64
+            && self.controller.loss_detection() == LossDetection::Rfc9002;
+        let length = useful.then(|| self.path_mtu.next_probe(now, longest)).flatten();
+        length.filter(|length| self.window_holds(*length)).map(Content::LengthProbe)
     }
 
     /// What would be sent next if window and pace allowed it.
@@ -122,7 +148,7 @@ impl MessageLayer {
         self.stats.lost += 1;
         self.recovery.expire(number);
         match record.unit {
-            Some(serial) => self.send.lost(serial, number),
+            Some(start) => self.send.lost(start, record.stop, number),
             None => self.wants_ping = true,
         }
     }
@@ -130,7 +156,7 @@ impl MessageLayer {
     /// The most bytes of data for a message of `limit` bytes.
     fn max_data(&self, limit: usize) -> usize {
         let most = match limit {
-            MAX_MESSAGE_BYTES.. => MAX_DATA_BYTES,
+            MAX_MESSAGE_BYTES.. => limit - BESIDE_DATA,
             576.. => 512,
             320.. => 256,
             _ => 128,
@@ -141,24 +167,33 @@ impl MessageLayer {
     /// The position before which the peer takes data.
     pub(super) fn send_limit(&self) -> u64 {
         match self.peer {
-            Peer::Ours { limit } => limit,
+            Peer::Ours { limit, .. } => limit,
             Peer::Silent | Peer::Plain => self.send.acknowledged() + FIRST_WINDOW,
         }
     }
 
     fn send_content(&mut self, now: Duration, content: Content, limit: usize, out: &mut [u8]) -> usize {
         let number = self.recovery.next_number();
+        let mut length = 0;
         let (unit, prior) = match content {
             Content::Ping => (None, None),
+            Content::LengthProbe(bytes) => {
+                length = bytes;
+                self.path_mtu.probe_sent(number, bytes);
+                (None, None)
+            }
             Content::Again(unit) => {
                 self.recovery.supersede(unit.number);
-                self.send.resent(unit.serial, number);
+                self.send.resent(unit.start, number);
                 (Some(unit), Some(unit.number))
             }
-            Content::New(_) => (self.send.cut(self.max_data(limit), self.send_limit(), number), None),
+            Content::New(_) => {
+                let max_len = self.max_data(limit.min(self.longest_message()));
+                (self.send.cut(max_len, self.send_limit(), number), None)
+            }
         };
-        let length = self.encode(now, Recovery::wire_number(number), unit.as_ref(), out);
-        let carried = unit.map(|unit| Carried { serial: unit.serial, stop: unit.stop(), prior });
+        let length = self.encode(now, Recovery::wire_number(number), unit.as_ref(), length, out);
+        let carried = unit.map(|unit| Carried { start: unit.start, stop: unit.stop(), prior });
         self.recovery.sent(now, length as u16, carried);
         self.pacer.sent(now, length as u64);
         self.controller.on_sent(&Sent {
@@ -173,10 +208,10 @@ impl MessageLayer {
         length
     }
 
-    /// Writes a message with what there is to acknowledge.
-    fn encode(&mut self, now: Duration, id: u32, unit: Option<&Unit>, out: &mut [u8]) -> usize {
+    /// Writes a message with what there is to acknowledge, of at least this many bytes.
+    fn encode(&mut self, now: Duration, id: u32, unit: Option<&Unit>, least: usize, out: &mut [u8]) -> usize {
         let data_len = unit.map_or(0, |unit| usize::from(unit.len));
-        let length = message_bytes(data_len);
+        let length = message_bytes(data_len).max(least);
         let (head, data) = out[..length].split_at_mut(length - data_len);
         let padding = &mut head[HEADER_BYTES..];
         padding.fill(0);
@@ -194,7 +229,8 @@ impl MessageLayer {
                 duplicate: echo.duplicate,
                 done: self.send.is_complete() && self.receive.is_complete(),
                 more: acks.islands().ne(islands()),
-                prompt: id != 0 && !self.send.has_unsent(),
+                prompt: id != 0 && !self.send.has_unsent() && !self.writer_waits,
+                takes_long: true,
                 ranges: 0,
                 delay: echo.delay,
                 limit,
@@ -220,7 +256,7 @@ impl MessageLayer {
 
     /// Whether the peer's window is about to hold us back.
     fn wants_window(&self) -> bool {
-        let Peer::Ours { limit } = self.peer else { return false };
+        let Peer::Ours { limit, .. } = self.peer else { return false };
         self.send.unsent_bytes() > 0 && self.send.next_position() + self.controller.window() > limit
     }
 }

@@ -74,7 +74,9 @@ impl MessageLayer {
 
     fn probe(&mut self, now: Duration) {
         self.stats.timeouts += 1;
-        self.recovery.timed_out();
+        if self.path_mtu.timed_out(self.recovery.timed_out()) {
+            self.fall_to_base(now);
+        }
         self.last_ping = now;
         match self.controller.loss_detection() {
             LossDetection::Rfc9002 => {

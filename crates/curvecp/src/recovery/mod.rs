@@ -12,6 +12,7 @@ pub use rtt::{GRANULARITY, INITIAL_RTT, Rtt};
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::message::MAX_MESSAGE_BYTES;
 use rate::{RateEstimator, Snapshot};
 
 /// A later message by this many shows a loss: RFC 9002, section 6.1.1.
@@ -38,10 +39,10 @@ enum State {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
     pub(crate) time: Duration,
-    /// The serial number of its unit, if it carries one.
+    /// The position of its unit, if it carries one.
     pub(crate) unit: Option<u64>,
     /// The position after its unit; 0 without one.
-    stop: u64,
+    pub(crate) stop: u64,
     /// The message that carried the unit before, if this one is a copy.
     prior: Option<u64>,
     pub(crate) bytes: u16,
@@ -49,10 +50,22 @@ pub(crate) struct Record {
     pub(crate) snapshot: Snapshot,
 }
 
+impl Record {
+    /// Whether the message is longer than every path carries.
+    fn is_long(&self) -> bool {
+        usize::from(self.bytes) > MAX_MESSAGE_BYTES
+    }
+
+    /// Whether it shows nothing but the length that the path carries, so that its loss is no sign of congestion.
+    pub(crate) fn probes_length(&self) -> bool {
+        self.unit.is_none() && self.is_long()
+    }
+}
+
 /// The unit that a message carries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Carried {
-    pub(crate) serial: u64,
+    pub(crate) start: u64,
     pub(crate) stop: u64,
     /// The message that carried it before.
     pub(crate) prior: Option<u64>,
@@ -72,8 +85,8 @@ pub(crate) struct LostMessage {
 pub(crate) enum Echo {
     /// No message that is remembered has this number, or it was known to have arrived.
     Nothing,
-    /// The message arrived; its unit, if it carries one.
-    Arrived(Option<u64>),
+    /// The message arrived; the positions of what it carried, if anything.
+    Arrived(Option<(u64, u64)>),
 }
 
 /// What an acknowledgment has shown so far, while it is processed.
@@ -84,6 +97,10 @@ pub(crate) struct Progress {
     /// Whether anything is newly known to have arrived.
     pub(crate) any: bool,
     pub(crate) sample: Option<Duration>,
+    /// The newest long message that arrived: its number.
+    pub(crate) long: Option<u64>,
+    /// The newest probe of the path's length that arrived: its number.
+    pub(crate) probe: Option<u64>,
     /// The newest message that arrived.
     newest: Option<(u64, Record)>,
 }
@@ -172,7 +189,7 @@ impl Recovery {
         let number = self.next_number();
         self.records.push_back(Record {
             time: now,
-            unit: unit.map(|unit| unit.serial),
+            unit: unit.map(|unit| unit.start),
             stop: unit.map_or(0, |unit| unit.stop),
             prior: unit.and_then(|unit| unit.prior),
             bytes,
@@ -228,6 +245,7 @@ impl Recovery {
         match record.state {
             State::Arrived => return Echo::Nothing,
             State::InFlight => {}
+            State::Lost if record.probes_length() => {}
             State::Lost | State::Superseded => self.spurious(number, record.state),
         }
         let sample = now.saturating_sub(record.time);
@@ -237,7 +255,7 @@ impl Recovery {
         if duplicate && let Some(prior) = record.prior {
             self.arrived_before(prior);
         }
-        Echo::Arrived(record.unit)
+        Echo::Arrived(record.unit.map(|start| (start, record.stop)))
     }
 
     /// Takes the news that the unit arrived that message `number` carried last, as a range shows it.
@@ -281,6 +299,10 @@ impl Recovery {
         let bytes = u64::from(record.bytes);
         progress.bytes += bytes;
         progress.any = true;
+        if record.is_long() {
+            progress.long = progress.long.max(Some(number));
+            progress.probe = progress.probe.max(record.probes_length().then_some(number));
+        }
         self.rate.delivered(now, bytes);
         if progress.newest.is_none_or(|(newest, _)| newest < number) {
             progress.newest = Some((number, record));
@@ -356,6 +378,10 @@ impl Recovery {
             let due = record.time + loss_delay;
             if number + self.packet_threshold <= largest || due <= now {
                 self.resolve(number, State::Lost);
+                if record.probes_length() {
+                    lost(self, LostMessage { number, record, begins_event: false });
+                    continue;
+                }
                 self.rate.lost(u64::from(record.bytes));
                 let begins_event = self.event.is_none_or(|event| record.time > event);
                 if begins_event {
@@ -387,6 +413,7 @@ impl Recovery {
             match record.state {
                 State::InFlight | State::Superseded => break,
                 State::Arrived => self.lost_since = None,
+                State::Lost if record.probes_length() => {}
                 State::Lost => {
                     let since = *self.lost_since.get_or_insert(record.time);
                     if self.rtt.min().is_some() && record.time.saturating_sub(since) > threshold {
@@ -436,9 +463,10 @@ impl Recovery {
         (base * (1 << self.timeouts.min(16))).min(cap.max(base))
     }
 
-    /// Counts a probe time-out.
-    pub(crate) fn timed_out(&mut self) {
+    /// Counts a probe time-out; how many there were since something arrived.
+    pub(crate) fn timed_out(&mut self) -> u32 {
         self.timeouts += 1;
+        self.timeouts
     }
 
     /// Bytes lost since a record was sent, and bytes that were in flight then.

@@ -12,8 +12,8 @@ fn sent(count: u64) -> Recovery {
     recovery
 }
 
-fn send(recovery: &mut Recovery, now: Duration, serial: u64, prior: Option<u64>) -> u64 {
-    recovery.sent(now, 1088, Some(Carried { serial, stop: (serial + 1) * 1024, prior }))
+fn send(recovery: &mut Recovery, now: Duration, unit: u64, prior: Option<u64>) -> u64 {
+    recovery.sent(now, 1088, Some(Carried { start: unit * 1024, stop: (unit + 1) * 1024, prior }))
 }
 
 /// An acknowledgment by echo; the numbers of the messages that it shows to be lost, and whether congestion persists.
@@ -156,7 +156,7 @@ fn probe_timeouts_double_up_to_their_cap_and_start_anew_with_progress() {
     assert_eq!(timeout(&recovery), 325 * MS);
     recovery.timed_out();
     assert_eq!(timeout(&recovery), 650 * MS);
-    (0..9).for_each(|_| recovery.timed_out());
+    (0..9).for_each(|_| _ = recovery.timed_out());
     assert_eq!(timeout(&recovery), Duration::from_secs(2));
     echo(&mut recovery, 100 * MS, 0, false);
     assert!(timeout(&recovery) < 650 * MS);
@@ -167,8 +167,8 @@ fn numbers_on_the_wire_wrap_and_skip_zero() {
     assert_eq!([0, 1, WIRE_NUMBERS - 1, WIRE_NUMBERS].map(Recovery::wire_number), [1, 2, u32::MAX, 1]);
     let mut recovery = Recovery::new();
     (recovery.first, recovery.scan) = (WIRE_NUMBERS - 2, WIRE_NUMBERS - 2);
-    for serial in 0..4 {
-        let number = send(&mut recovery, MS, serial, None);
+    for unit in 0..4 {
+        let number = send(&mut recovery, MS, unit, None);
         assert_eq!(recovery.number(Recovery::wire_number(number)), Some(number));
     }
     assert_eq!((recovery.number(0), recovery.number(3), recovery.number(9)), (None, None, None));

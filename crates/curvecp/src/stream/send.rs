@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use super::Ranges;
 use super::ring::Ring;
-use crate::message::{End, MAX_POSITION};
+use crate::message::{End, MAX_DATA_BYTES, MAX_POSITION};
 
 /// Where a unit is on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,9 +18,7 @@ enum UnitState {
 /// A piece of the stream that travels in one message; sent again, it has the same bytes and a new number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit {
-    /// The unit's place in the order in which units were cut.
-    pub(crate) serial: u64,
-    /// Position of its first byte.
+    /// Position of its first byte, by which it is known: no two units begin at the same.
     pub(crate) start: u64,
     /// Bytes of data.
     pub(crate) len: u16,
@@ -53,11 +51,9 @@ pub(crate) struct SendStream {
     end: Option<End>,
     end_is_cut: bool,
     units: VecDeque<Unit>,
-    /// The serial of the first unit.
-    first: u64,
     /// Units acknowledged out of order.
     islands: Ranges,
-    /// Serials of lost units, and of some that have changed since.
+    /// Positions of lost units, and of some that have changed since.
     lost: BinaryHeap<Reverse<u64>>,
 }
 
@@ -130,6 +126,8 @@ impl SendStream {
     /// The bytes of the unit that [`cut`](Self::cut) would return next, if there is one within these limits.
     pub(crate) fn next_unit_bytes(&self, max_len: usize, limit: u64) -> Option<usize> {
         let len = self.unsent_bytes().min(max_len as u64).min(limit.saturating_sub(self.cut));
+        // A longer one fills its message, so that the lengths of messages reveal little of how much there is to send.
+        let len = if len < max_len as u64 { len.min(MAX_DATA_BYTES as u64) } else { len };
         (len > 0 || (self.cut == self.written && self.has_unsent())).then_some(len as usize)
     }
 
@@ -140,8 +138,7 @@ impl SendStream {
         self.cut += u64::from(len);
         let end = self.end.filter(|_| self.cut == self.written);
         self.end_is_cut |= end.is_some();
-        let serial = self.first + self.units.len() as u64;
-        let unit = Unit { serial, start, len, end, number, resent: false, state: UnitState::InFlight };
+        let unit = Unit { start, len, end, number, resent: false, state: UnitState::InFlight };
         self.units.push_back(unit);
         Some(unit)
     }
@@ -153,8 +150,8 @@ impl SendStream {
 
     /// The lost unit with the lowest position.
     pub(crate) fn next_lost(&mut self) -> Option<Unit> {
-        while let Some(Reverse(serial)) = self.lost.peek() {
-            match self.unit(*serial) {
+        while let Some(Reverse(start)) = self.lost.peek() {
+            match self.unit(*start) {
                 Some(unit) if unit.state == UnitState::Lost => return Some(*unit),
                 _ => self.lost.pop(),
             };
@@ -168,21 +165,41 @@ impl SendStream {
     }
 
     /// Notes that a unit travels again, in another message.
-    pub(crate) fn resent(&mut self, serial: u64, number: u64) {
-        if let Some(unit) = self.unit_mut(serial) {
+    pub(crate) fn resent(&mut self, start: u64, number: u64) {
+        if let Some(unit) = self.index(start).map(|index| &mut self.units[index]) {
             (unit.state, unit.number, unit.resent) = (UnitState::InFlight, number, true);
         }
     }
 
-    /// Notes that a message was lost; its unit is to be sent again unless another message carries it by now.
-    pub(crate) fn lost(&mut self, serial: u64, number: u64) {
-        if let Some(unit) = self.unit_mut(serial)
-            && unit.state == UnitState::InFlight
-            && unit.number == number
-        {
+    /// Notes that a message with `[start, stop)` was lost; what no other message carries by now is to be sent again. That
+    /// is several units where one was split.
+    pub(crate) fn lost(&mut self, start: u64, stop: u64, number: u64) {
+        let from = self.units.partition_point(|unit| unit.start < start);
+        let carried = self.units.iter_mut().skip(from).take_while(|unit| unit.stop() <= stop);
+        for unit in carried.filter(|unit| unit.state == UnitState::InFlight && unit.number == number) {
             unit.state = UnitState::Lost;
-            self.lost.push(Reverse(serial));
+            self.lost.push(Reverse(unit.start));
         }
+    }
+
+    /// Splits all units that have more than `max_len` bytes and have not arrived.
+    pub(crate) fn split(&mut self, max_len: u16) {
+        let is_long = |unit: &Unit| unit.len > max_len && unit.state != UnitState::Acknowledged;
+        if !self.units.iter().any(is_long) {
+            return;
+        }
+        let mut units = VecDeque::with_capacity(2 * self.units.len());
+        for mut unit in self.units.drain(..) {
+            while is_long(&unit) {
+                units.push_back(Unit { len: max_len, end: None, ..unit });
+                (unit.start, unit.len) = (unit.start + u64::from(max_len), unit.len - max_len);
+                if unit.state == UnitState::Lost {
+                    self.lost.push(Reverse(unit.start));
+                }
+            }
+            units.push_back(unit);
+        }
+        self.units = units;
     }
 
     /// Marks all units that lie wholly in `[start, stop)`, and calls `newly` for each that was not marked before, in
@@ -218,20 +235,19 @@ impl SendStream {
             }
             self.acknowledged = unit.start + u64::from(unit.len);
             self.units.pop_front();
-            self.first += 1;
         }
         if !self.islands.is_empty() {
             self.islands.remove_below(self.units.front().map_or(u64::MAX, |unit| unit.start));
         }
     }
 
-    /// The unit of a serial number, unless it and everything before it is acknowledged.
-    pub(crate) fn unit(&self, serial: u64) -> Option<&Unit> {
-        self.units.get(usize::try_from(serial.checked_sub(self.first)?).ok()?)
+    /// The unit that begins at a position, unless it and everything before it is acknowledged.
+    fn unit(&self, start: u64) -> Option<&Unit> {
+        self.index(start).map(|index| &self.units[index])
     }
 
-    fn unit_mut(&mut self, serial: u64) -> Option<&mut Unit> {
-        self.units.get_mut(usize::try_from(serial.checked_sub(self.first)?).ok()?)
+    fn index(&self, start: u64) -> Option<usize> {
+        self.units.binary_search_by_key(&start, |unit| unit.start).ok()
     }
 
     /// Whether memory is held for nothing.
@@ -256,7 +272,6 @@ impl SendStream {
     /// Drops everything: nothing more is going to be sent.
     pub(crate) fn close(&mut self) {
         self.release();
-        self.first += 1;
         (self.written, self.acknowledged) = (self.cut, self.cut);
         (self.end, self.end_is_cut) = (Some(self.end.unwrap_or(End::Failure)), true);
     }
@@ -285,9 +300,9 @@ mod tests {
     }
 
     fn acknowledge(stream: &mut SendStream, start: u64, stop: u64) -> Vec<u64> {
-        let mut serials = vec![];
-        stream.acknowledge(start, stop, |unit| serials.push(unit.serial));
-        serials
+        let mut units = vec![];
+        stream.acknowledge(start, stop, |unit| units.push(unit.start / 1024));
+        units
     }
 
     #[test]
@@ -315,18 +330,44 @@ mod tests {
     #[test]
     fn lost_units_are_sent_again_lowest_first_and_only_while_they_are_lost() {
         let mut stream = sent(8_192);
-        for serial in [5, 2, 3] {
-            stream.lost(serial, serial);
+        let lost = |stream: &mut SendStream, unit: u64, number| {
+            stream.lost(unit * 1024, (unit + 1) * 1024, number);
+        };
+        for unit in [5, 2, 3] {
+            lost(&mut stream, unit, unit);
         }
         assert_eq!(acknowledge(&mut stream, 2_048, 3_072), [2]);
-        assert_eq!(stream.next_lost().unwrap().serial, 3);
-        stream.resent(3, 20);
-        stream.lost(3, 3);
+        assert_eq!(stream.next_lost().unwrap().start, 3 * 1024);
+        stream.resent(3 * 1024, 20);
+        lost(&mut stream, 3, 3);
         assert_eq!(
-            stream.next_lost().unwrap().serial,
-            5,
+            stream.next_lost().unwrap().start,
+            5 * 1024,
             "the message that was lost is not the last with unit 3"
         );
+    }
+
+    #[test]
+    fn a_unit_that_is_split_is_lost_resent_and_acknowledged_in_parts() {
+        let mut stream = SendStream::default();
+        stream.write(&[5; 3_700], 1 << 20);
+        for number in 0..3 {
+            stream.cut(1_312, u64::MAX, number);
+        }
+        assert_eq!(stream.units.iter().map(|unit| unit.len).collect::<Vec<_>>(), [1_312, 1_312, 1_024]);
+        stream.lost(1_312, 2_624, 1);
+        stream.split(1_024);
+        stream.lost(0, 1_312, 0);
+        let mut parts = vec![];
+        while let Some(unit) = stream.next_lost() {
+            parts.push((unit.start, unit.len));
+            stream.resent(unit.start, 9);
+        }
+        assert_eq!(parts, [(0, 1_024), (1_024, 288), (1_312, 1_024), (2_336, 288)]);
+        let mut arrived = vec![];
+        stream.acknowledge(0, 1_312, |unit| arrived.push(unit.len));
+        stream.acknowledge(2_336, 2_624, |unit| arrived.push(unit.len));
+        assert_eq!((arrived, stream.acknowledged()), (vec![1_024, 288, 288], 1_312));
     }
 
     #[test]

@@ -170,7 +170,7 @@ fn warm() -> (Net, curvecp::ConnectionId, curvecp::ConnectionId) {
 #[test]
 fn reordered_packets_are_accepted() {
     let (mut net, client, server) = warm();
-    let data: Vec<u8> = (0..9_000_u32).map(|i| (i % 251) as u8).collect();
+    let data: Vec<u8> = (0..12_000_u32).map(|i| (i % 251) as u8).collect();
     net.write(CLIENT, client, &data);
     let sent = net.log.len();
     net.lose = Box::new(|datagram| datagram.from == address(1));

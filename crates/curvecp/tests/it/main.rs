@@ -6,6 +6,7 @@ mod fuzz;
 mod fuzzing;
 mod handshake;
 mod net;
+mod path_mtu;
 mod reference;
 mod scenario;
 mod sim;

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::{ROUNDS, median};
 
-/// Data bytes per byte on the link: 1,024 in a packet of 1,212 with an Ethernet header.
-const EFFICIENCY: f64 = 1024.0 / (1212.0 + 14.0);
+/// Data bytes per byte on the link: 1,280 in a packet of 1,468 with an Ethernet header, the longest that goes to a server.
+const EFFICIENCY: f64 = 1280.0 / (1468.0 + 14.0);
 const RATES_MBIT: [f64; 2] = [10.0, 100.0];
 /// The link: a round trip of 20 ms, and the queue that `kendall link` has by default, which is one product of rate and
 /// round trip at 100 Mbit/s and ten at 10.
@@ -31,7 +31,7 @@ pub(crate) fn section(page: &mut String) {
     }
     page.push_str(
         "From client to server over `kendall link` with 20 ms of round trip and its queue of 256 kB. Goodput is what arrives after \
-         5 s, as a share of the protocol's ceiling: 1,024 bytes of data in a packet that takes 1,226 on the link.\n\n",
+         5 s, as a share of the protocol's ceiling: 1,280 bytes of data in a packet that takes 1,482 on the link.\n\n",
     );
     alone(page);
     shared(page);

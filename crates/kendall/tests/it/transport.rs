@@ -68,6 +68,8 @@ fn flows_share_the_link_and_fill_its_queue() {
     let near: Value = serde_json::from_slice(&fs::read(record.join("near.json")).unwrap()).unwrap();
     assert!(near["ticks"].as_array().unwrap().len() > 50);
     assert!(record.join("link/link.parquet").exists());
+    let page = fs::read_to_string(record.join("report.html")).unwrap();
+    assert!(page.contains("Goodput along time") && page.contains("Queue delay along time"));
 }
 
 #[test]
@@ -130,8 +132,8 @@ fn programs_that_others_wrote_send_as_flows() {
         return;
     }
     let options = ["--time", "3s", "--warmup", "3s", "--json", "--link", "delay=2ms rate=50mbit queue=64k"];
-    let seen = json(&[&["transport", "flows", "ssh,nacl"], &options[..]].concat());
-    for flow in 0..2 {
+    let seen = json(&[&["transport", "flows", "ssh,scp,nacl"], &options[..]].concat());
+    for flow in 0..3 {
         assert!(number(&seen, &format!("/flows/{flow}/goodput_bytes_per_s")) > 10_000.0, "{seen:#}");
     }
     assert!(seen["sender_cpu_s_per_gb"].is_null(), "what is not known is absent");

@@ -56,18 +56,22 @@ fn owners_and_special_bits_need_the_consent_of_the_server() {
 
 #[test]
 fn sessions_beyond_the_limit_are_refused_with_a_reason() {
-    let fixture = Fixture::with_sessions(EVERYTHING, 1);
-    fs::write(fixture.served().join("file"), "file").unwrap();
-    // A session that has not said what it wants.
-    let first = fixture.run(async {
-        let (endpoint, mut stream) = fixture.connect().await;
-        tokio::io::AsyncWriteExt::write_all(&mut stream, b"\x00").await.unwrap();
-        assert!(stream.connection().established().await);
-        (endpoint, stream)
-    });
-    let error = fixture.download("file", &fixture.path("here")).unwrap_err().to_string();
-    assert!(error.contains("1 sessions already"), "{error}");
-    drop(first);
-    let again = || fixture.download("file", &fixture.path("here")).is_ok();
-    kendall_testbed::wait_until("the place is free again", again);
+    for (most, most_per_key, reason) in
+        [(1, 4, "it has 1 sessions already"), (4, 1, "your key has 1 sessions")]
+    {
+        let fixture = Fixture::with_sessions(EVERYTHING, most, most_per_key);
+        fs::write(fixture.served().join("file"), "file").unwrap();
+        // A session that has not said what it wants.
+        let first = fixture.run(async {
+            let (endpoint, mut stream) = fixture.connect().await;
+            tokio::io::AsyncWriteExt::write_all(&mut stream, b"\x00").await.unwrap();
+            assert!(stream.connection().established().await);
+            (endpoint, stream)
+        });
+        let error = fixture.download("file", &fixture.path("here")).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+        drop(first);
+        let again = || fixture.download("file", &fixture.path("here")).is_ok();
+        kendall_testbed::wait_until("the place is free again", again);
+    }
 }

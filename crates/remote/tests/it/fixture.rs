@@ -29,10 +29,10 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) fn new(policy: FilePolicy) -> Self {
-        Self::with_sessions(policy, 4)
+        Self::with_sessions(policy, 4, 4)
     }
 
-    pub(crate) fn with_sessions(policy: FilePolicy, most: usize) -> Self {
+    pub(crate) fn with_sessions(policy: FilePolicy, most: usize, most_per_key: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let keys = KeyDirectory::create(&folder.path().join("server")).unwrap();
         let client = KeyDirectory::create(&folder.path().join("client")).unwrap();
@@ -44,7 +44,7 @@ impl Fixture {
         let authorized = Arc::new(AuthorizedKeys::open(&authorized).unwrap());
         let files = FileServer::new(&folder.path().join("served"), policy).unwrap();
         let key = keys.public_key();
-        let sessions = Sessions { name: NAME.into(), keys, listen: any(), authorized, most };
+        let sessions = Sessions { name: NAME.into(), keys, listen: any(), authorized, most, most_per_key };
         let (stop, stopped) = oneshot::channel::<()>();
         let (bound, address) = oneshot::channel();
         let thread = std::thread::spawn(move || {

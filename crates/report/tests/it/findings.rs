@@ -86,6 +86,7 @@ fn calm() -> Report {
         trials: (0..3).map(trial).collect(),
         trial_views: vec![],
         links: vec![],
+        traffic: kendall_analysis::traffic::Traffic::default(),
         scaling: vec![],
         effects: vec![],
         planned_trials: 3,

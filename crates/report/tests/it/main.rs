@@ -10,4 +10,5 @@ mod replay;
 mod resources;
 #[path = "../sample/mod.rs"]
 mod sample;
+mod traffic;
 mod trial_views;

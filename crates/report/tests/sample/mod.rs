@@ -50,6 +50,7 @@ pub(crate) fn report() -> Report {
         trials: trials(&rates, &runs),
         trial_views: vec![],
         links: vec![],
+        traffic: kendall_analysis::traffic::Traffic::default(),
         scaling: vec![],
         effects: vec![],
         planned_trials: rates.len() * TRIALS as usize,

@@ -6,6 +6,7 @@
 //! | `to NAME TEXT` | NAME's session gets TEXT; the answer is `sent`, or why it was not |
 //! | `hold TEXT` | answered `held TEXT` once the gate is open; turned away, `no TEXT` |
 //! | `now TEXT` | answered `now TEXT` without work |
+//! | `await TEXT` | answered `awaited TEXT` once the gate is open, without a worker; `await panic` is answered `no panic` |
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -94,6 +95,11 @@ impl Sessions for Club {
                 work(Task::To { name: name.into(), text: text.into() })
             }
             "hold" => work(Task::Hold(rest.into())),
+            "await" => Heard::awaited(
+                end + 1,
+                awaited(Arc::clone(&self.0), rest.to_owned()),
+                Line(format!("no {rest}")),
+            ),
             "now" => Heard::answer(end + 1, Line(format!("now {rest}"))),
             _ => return Err(Malformed),
         }))
@@ -122,6 +128,14 @@ impl Sessions for Club {
             self.0.present.lock().unwrap().remove(&name);
         }
     }
+}
+
+async fn awaited(book: Arc<Book>, text: String) -> Line {
+    assert!(text != "panic", "as the test asks");
+    while !book.gate.load(Ordering::SeqCst) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    Line(format!("awaited {text}"))
 }
 
 pub(crate) fn serve(config: Config, limits: SessionLimits) -> (Running, Arc<Book>) {

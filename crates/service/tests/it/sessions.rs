@@ -56,6 +56,41 @@ fn messages_arrive_in_the_order_in_which_they_were_made() {
     });
 }
 
+#[test]
+fn an_awaited_answer_takes_no_worker() {
+    let limits = SessionLimits { requests: 3, ..SessionLimits::default() };
+    let (server, book) = serve(config(1), limits);
+    let mut anna = Peer::connect(server.address);
+    anna.send("i am anna\nawait 1\nawait panic\nawait 2\nnow 3\n");
+    assert_eq!(anna.line(), "no panic");
+    // The one worker is free, and a place of three was given back.
+    assert_eq!(anna.line(), "now 3");
+    anna.send("to anna hello\nnow 4\n");
+    assert_eq!([anna.line(), anna.line()], ["hello", "sent"]);
+    assert_eq!(anna.line(), "now 4");
+    book.gate.store(true, Ordering::SeqCst);
+    let mut answers = [anna.line(), anna.line()];
+    answers.sort();
+    assert_eq!(answers, ["awaited 1", "awaited 2"]);
+    assert_eq!((server.requests("answered"), server.requests("crashed")), (5, 1));
+}
+
+#[test]
+fn an_awaited_answer_is_sent_before_the_server_ends_and_dropped_with_its_session() {
+    let (server, book) = serve(config(1), SessionLimits::default());
+    let mut anna = Peer::connect(server.address);
+    let mut ben = Peer::connect(server.address);
+    anna.send("i am anna\nawait 1\nnow 2\n");
+    ben.send("i am ben\nawait 1\nnow 2\n");
+    assert_eq!([anna.line(), ben.line()], ["now 2", "now 2"]);
+    drop(ben);
+    wait_until("his session has ended", || book.closed.load(Ordering::SeqCst) == 1);
+    server.shut_down();
+    book.gate.store(true, Ordering::SeqCst);
+    assert_eq!(anna.line(), "awaited 1");
+    wait_until("her session has ended", || book.closed.load(Ordering::SeqCst) == 2);
+}
+
 /// Pushes to a client that reads nothing, until its queue is full.
 fn fill(book: &crate::club::Book) -> usize {
     let text = "x".repeat(10_000);

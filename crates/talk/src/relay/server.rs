@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::{Limits, PairId, Pairs, Token, TooManyPairs, Verdict};
 
-/// The longest datagram that is forwarded: CurveCP's have at most 1,280 bytes.
+/// The longest datagram that is forwarded: CurveCP's have at most 1,440 bytes.
 const MOST_BYTES: usize = 1500;
 /// Announcements that wait for the relay's owner; peers repeat theirs.
 const SEEN: usize = 1024;

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
 
-use kendall_talk::{Conversation, Path};
+use kendall_talk::{Conversation, Path, PeerTransport};
 use kendall_testbed::inside;
 use nix::sched::{CloneFlags, setns};
 use tokio::sync::watch;
@@ -28,7 +28,7 @@ enum Translator {
 #[test]
 fn two_peers_behind_translators_meet_without_the_relay() {
     inside("nat::two_peers_behind_translators_meet_without_the_relay", &["nft", "list", "ruleset"], || {
-        let paths = talk_between([Translator::KeepsPorts; 2]);
+        let paths = talk_between(PeerTransport::CurveCp, [Translator::KeepsPorts; 2]);
         assert!(paths.iter().all(|path| matches!(path, Path::Direct(_))), "{paths:?}");
     });
 }
@@ -39,14 +39,34 @@ fn two_peers_behind_translators_that_draw_ports_meet_through_the_relay() {
         "nat::two_peers_behind_translators_that_draw_ports_meet_through_the_relay",
         &["nft", "list", "ruleset"],
         || {
-            let paths = talk_between([Translator::DrawsPorts; 2]);
+            let paths = talk_between(PeerTransport::CurveCp, [Translator::DrawsPorts; 2]);
+            assert_eq!(paths, [Path::Relayed(RELAY.parse().unwrap()); 2]);
+        },
+    );
+}
+
+#[test]
+fn two_peers_behind_translators_meet_over_quic() {
+    inside("nat::two_peers_behind_translators_meet_over_quic", &["nft", "list", "ruleset"], || {
+        let paths = talk_between(PeerTransport::Quic, [Translator::KeepsPorts; 2]);
+        assert!(paths.iter().all(|path| matches!(path, Path::Direct(_))), "{paths:?}");
+    });
+}
+
+#[test]
+fn two_peers_behind_translators_that_draw_ports_meet_over_quic_through_the_relay() {
+    inside(
+        "nat::two_peers_behind_translators_that_draw_ports_meet_over_quic_through_the_relay",
+        &["nft", "list", "ruleset"],
+        || {
+            let paths = talk_between(PeerTransport::Quic, [Translator::DrawsPorts; 2]);
             assert_eq!(paths, [Path::Relayed(RELAY.parse().unwrap()); 2]);
         },
     );
 }
 
 /// Two peers behind such translators talk; the path that each took.
-fn talk_between(translators: [Translator; 2]) -> [Path; 2] {
+fn talk_between(transport: PeerTransport, translators: [Translator; 2]) -> [Path; 2] {
     build(translators);
     let (introduced, introduction) = mpsc::channel();
     let relay = in_namespace("public", move |runtime| {
@@ -58,18 +78,18 @@ fn talk_between(translators: [Translator; 2]) -> [Path; 2] {
         });
     });
     let [to_first, to_second] = introduction.recv().unwrap();
-    let first = in_namespace("home0", move |runtime| runtime.block_on(peer(0, to_first)));
-    let second = in_namespace("home1", move |runtime| runtime.block_on(peer(1, to_second)));
+    let first = in_namespace("home0", move |runtime| runtime.block_on(peer(transport, 0, to_first)));
+    let second = in_namespace("home1", move |runtime| runtime.block_on(peer(transport, 1, to_second)));
     let paths = [first, second].map(|peer| peer.join().unwrap());
     drop(relay);
     paths
 }
 
 /// Meets the other peer and hears from it; the path of the packets.
-async fn peer(side: usize, addresses: watch::Receiver<Vec<SocketAddr>>) -> Path {
+async fn peer(transport: PeerTransport, side: usize, addresses: watch::Receiver<Vec<SocketAddr>>) -> Path {
     let local = "0.0.0.0:0".parse().unwrap();
-    let (stream, path) = meet(side, local, addresses, RELAY.parse().unwrap()).await.unwrap();
-    let connection = stream.connection().clone();
+    let (stream, path) = meet(transport, side, local, addresses, RELAY.parse().unwrap()).await.unwrap();
+    let connection = stream.connection();
     let mut user = User::new(Conversation::new(TALK), stream);
     user.say("hello").await;
     assert_eq!(user.hear(1).await, ["hello"]);

@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use kendall_curve::Stream;
 use kendall_curve::curvecp::SecretKey;
 use kendall_talk::relay::{Limits, PairId, Relay, RelayHandle, Seen, Token};
 use kendall_talk::{
-    Command, Conversation, End, Event, MeetError, Meeting, Path, SendError, TalkId, converse,
+    Command, Conversation, End, Event, MeetError, Meeting, Path, PeerStream, PeerTransport, SendError,
+    TalkId, converse,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -66,14 +66,15 @@ async fn pass_on(mut seen: mpsc::Receiver<Seen>, other: [watch::Sender<Vec<Socke
 
 /// One side meets the other.
 pub(crate) async fn meet(
+    transport: PeerTransport,
     side: usize,
     local: SocketAddr,
     addresses: watch::Receiver<Vec<SocketAddr>>,
     relay: SocketAddr,
-) -> Result<(Stream, Path), MeetError> {
+) -> Result<(PeerStream, Path), MeetError> {
     let peer = keys()[1 - side].public_key();
     let meeting = Meeting::bind(local, keys()[side].clone())?;
-    meeting.join(peer, addresses, Some((relay, TOKENS[side])), PATIENCE).await
+    meeting.join(transport, peer, addresses, Some((relay, TOKENS[side])), PATIENCE).await
 }
 
 /// A running conversation, as its user holds it.
@@ -84,7 +85,7 @@ pub(crate) struct User {
 }
 
 impl User {
-    pub(crate) fn new(mut conversation: Conversation, stream: Stream) -> Self {
+    pub(crate) fn new(mut conversation: Conversation, stream: PeerStream) -> Self {
         let (commands, mut wanted) = mpsc::channel(16);
         let (happened, mut happens) = mpsc::channel(16);
         // A user who writes without looking at what happens would wait for the conversation, and it for the user.

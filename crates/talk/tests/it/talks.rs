@@ -3,31 +3,38 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use kendall_curve::Stream;
 use kendall_curve::curvecp::SecretKey;
-use kendall_talk::{Command, Conversation, End, Event, MeetError, Meeting, Path};
+use kendall_talk::{Command, Conversation, End, Event, MeetError, Meeting, Path, PeerStream, PeerTransport};
 use tokio::sync::watch;
 
 use crate::peers::{Introduction, PATIENCE, TALK, User, introduce, keys, meet};
+
+const BOTH: [PeerTransport; 2] = [PeerTransport::CurveCp, PeerTransport::Quic];
 
 fn any() -> SocketAddr {
     "127.0.0.1:0".parse().unwrap()
 }
 
 /// Both ends of a stream, the path of each, and what introduced them.
-async fn met() -> ([(Stream, Path); 2], Introduction) {
+async fn met(transport: PeerTransport) -> ([(PeerStream, Path); 2], Introduction) {
     let introduction = introduce(any()).await;
     let [to_first, to_second] = introduction.peers.clone();
     let (first, second) = tokio::join!(
-        meet(0, any(), to_first, introduction.address),
-        meet(1, any(), to_second, introduction.address)
+        meet(transport, 0, any(), to_first, introduction.address),
+        meet(transport, 1, any(), to_second, introduction.address)
     );
     ([first.unwrap(), second.unwrap()], introduction)
 }
 
 #[tokio::test]
 async fn two_peers_meet_talk_and_part() {
-    let ([(first, path), (second, other_path)], _) = met().await;
+    for transport in BOTH {
+        meet_talk_and_part(transport).await;
+    }
+}
+
+async fn meet_talk_and_part(transport: PeerTransport) {
+    let ([(first, path), (second, other_path)], _) = met(transport).await;
     assert!(matches!([path, other_path], [Path::Direct(_), Path::Direct(_)]));
     let mut first = User::new(Conversation::new(TALK), first);
     let mut second = User::new(Conversation::new(TALK), second);
@@ -51,6 +58,12 @@ async fn two_peers_meet_talk_and_part() {
 
 #[tokio::test]
 async fn without_a_direct_way_the_relay_forwards_and_nothing_is_lost_over_a_reconnection() {
+    for transport in BOTH {
+        reconnect_over_the_relay(transport).await;
+    }
+}
+
+async fn reconnect_over_the_relay(transport: PeerTransport) {
     let introduction = introduce(any()).await;
     // Neither side learns the other's address.
     let (unknown, nothing) = watch::channel(Vec::new());
@@ -58,8 +71,8 @@ async fn without_a_direct_way_the_relay_forwards_and_nothing_is_lost_over_a_reco
     let mut heard = Vec::new();
     for connection in 0..2 {
         let (first, second) = tokio::join!(
-            meet(0, any(), nothing.clone(), introduction.address),
-            meet(1, any(), nothing.clone(), introduction.address)
+            meet(transport, 0, any(), nothing.clone(), introduction.address),
+            meet(transport, 1, any(), nothing.clone(), introduction.address)
         );
         let ((first, path), (second, _)) = (first.unwrap(), second.unwrap());
         assert_eq!(path, Path::Relayed(introduction.address));
@@ -88,7 +101,13 @@ async fn without_a_direct_way_the_relay_forwards_and_nothing_is_lost_over_a_reco
 
 #[tokio::test]
 async fn a_peer_that_vanishes_is_noticed_within_seconds() {
-    let ([(first, _), (second, _)], introduction) = met().await;
+    for transport in BOTH {
+        vanish(transport).await;
+    }
+}
+
+async fn vanish(transport: PeerTransport) {
+    let ([(first, _), (second, _)], introduction) = met(transport).await;
     drop(introduction);
     let mut first = User::new(Conversation::new(TALK), first);
     let second = User::new(Conversation::new(TALK), second);
@@ -110,7 +129,8 @@ async fn others_are_not_let_in_and_a_peer_that_is_not_there_is_an_error() {
     let at = meeting.address();
     let (_known, addresses) = watch::channel(vec![at]);
     let patience = Duration::from_secs(2);
-    let expected = meeting.join(first.public_key(), addresses.clone(), None, patience);
+    let expected =
+        meeting.join(PeerTransport::CurveCp, first.public_key(), addresses.clone(), None, patience);
     // The stranger dials, whatever the order of the keys is.
     let endpoint = kendall_curve::Endpoint::client(any(), kendall_curve::RandomNonces).unwrap();
     let stream = endpoint.connect(kendall_curve::curvecp::ClientConfig {
@@ -129,6 +149,26 @@ async fn others_are_not_let_in_and_a_peer_that_is_not_there_is_an_error() {
     assert!(answered.is_err() || answered == Ok(false));
 
     let meeting = Meeting::bind(any(), second.clone()).unwrap();
-    let itself = meeting.join(second.public_key(), addresses, None, patience).await;
+    let itself = meeting.join(PeerTransport::Quic, second.public_key(), addresses, None, patience).await;
     assert!(matches!(itself, Err(MeetError::Oneself)));
+}
+
+#[tokio::test]
+async fn over_quic_a_peer_without_the_key_is_not_let_in() {
+    let [first, second] = keys();
+    // An impostor has the dialling peer's place, and not its key; of the two keys here, which dials is as the order says.
+    let impostor = (3..)
+        .map(|byte| SecretKey::from_bytes([byte; 32]))
+        .find(|key| key.public_key().0 < second.public_key().0);
+    let (expecting, knocking) =
+        (Meeting::bind(any(), second.clone()).unwrap(), Meeting::bind(any(), impostor.unwrap()).unwrap());
+    let patience = Duration::from_secs(3);
+    let (_known, nowhere) = watch::channel(Vec::new());
+    let (_known, there) = watch::channel(vec![expecting.address()]);
+    let (met, let_in) = tokio::join!(
+        expecting.join(PeerTransport::Quic, first.public_key(), nowhere, None, patience),
+        knocking.join(PeerTransport::Quic, second.public_key(), there, None, patience)
+    );
+    assert!(matches!(met, Err(MeetError::Unreachable(_))));
+    assert!(matches!(let_in, Err(MeetError::Unreachable(_))));
 }

@@ -4,14 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use kendall_archive::{utc_now, write_json};
+use kendall_flows::{ABOUT, Competition, TOURNAMENT, Tournament, Way, competition, handshakes};
 use kendall_link::Asked;
 use kendall_system::{Caller, Console, Ended, Kind as Values, Parameter, Settings, Subcommand, Subcommands};
 use serde::Serialize;
 
+use super::about;
 use super::course::{self, Setting};
 use super::end::server_address;
 use super::far;
-use super::measured::{self, Competition};
 use super::near;
 use super::plan::{Plan, TROUBLE, Task};
 use super::published::{Here, ROWS, Reproduced};
@@ -58,11 +60,17 @@ const SEED: Parameter = Parameter {
     kind: Values::Whole { least: 0, most: u64::MAX },
     default: Some("1"),
 };
+const RECORD: Parameter = Parameter {
+    name: "record",
+    help: "new folder for what was measured: the page report.html, near.json every 100 ms, and the link's own record, every 10 ms",
+    kind: Values::File,
+    default: None,
+};
 const JSON: Parameter =
     Parameter { name: "json", help: "print the result as JSON", kind: Values::Switch, default: Some("off") };
 const SOURCES: Parameter = Parameter {
     name: "kinds",
-    help: "kinds with commas between them: curve, tcp, tls, quic, https, ssh (OpenSSH) or nacl (the reference programs of \
+    help: "kinds with commas between them: curve, tcp, tls, quic, https, ssh or scp (OpenSSH) or nacl (the reference programs of \
            CurveCP)",
     kind: Values::Word(|text| read_sources(text).map(drop)),
     default: None,
@@ -76,11 +84,11 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
     all: &[
         Subcommand {
             name: "flows",
-            about: "Send flows over one link at a time, from its server to its client: kendall transport flows 2xtcp,curve",
+            about: "Send flows over one link at a time, from its server to its client or back: kendall transport flows 2xtcp,curve",
             arguments: &[Parameter {
                 name: "flows",
-                help: "flows with commas between them: curve, tcp, tls, quic, https, ssh or nacl; 3xtcp is three, and tcp+5 \
-                       begins 5 seconds late",
+                help: "flows with commas between them: curve, tcp, tls, quic, https, ssh, scp or nacl; 3xtcp is three, \
+                       tcp+5 begins 5 seconds late, and up:tcp goes from client to server",
                 kind: Values::Word(|text| read_flows(text).map(drop)),
                 default: None,
             }],
@@ -97,12 +105,7 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
                     kind: Values::Time,
                     default: None,
                 },
-                Parameter {
-                    name: "record",
-                    help: "new folder for what was measured: near.json every 100 ms, and the link's own record, every 10 ms",
-                    kind: Values::File,
-                    default: None,
-                },
+                RECORD,
                 JSON,
             ],
             caller: Caller::User,
@@ -112,7 +115,7 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
             name: "compete",
             about: "Let every two of some kinds share a link, and print the matrix: kendall transport compete curve,tcp,quic",
             arguments: &[SOURCES],
-            options: &[LINK, LASTING, WARM_UP, ECHO, CONGESTION, SEED, JSON],
+            options: &[LINK, LASTING, WARM_UP, ECHO, CONGESTION, SEED, RECORD, JSON],
             caller: Caller::User,
             run: compete,
         },
@@ -189,9 +192,33 @@ fn run_flows(
     let latest = flows.iter().map(|flow| flow.after).max().unwrap_or_default();
     let lasting = latest + time("warmup") + time("time");
     let moving_after = settings.time("move-after");
-    let task = Task::Flows { flows: flows.clone(), idle: IDLE, lasting, moving_after };
-    let traces = course::run(&Plan { task, echo: echo(settings) }, &setting(settings, link), folder)?;
-    measured::competition(&flows, &traces, time("warmup"))
+    let (setting, echo) = (setting(settings, link), echo(settings));
+    let about = about::flows(&flows, &setting, echo, time("warmup"), settings);
+    write_json(&folder.join(ABOUT), &about).map_err(|error| error.to_string())?;
+    let task = Task::Flows { flows, idle: IDLE, lasting, moving_after };
+    competition(&about, &course::run(&Plan { task, echo }, &setting, folder)?)
+}
+
+/// The new folder that --record names, or a temporary one.
+enum Folder {
+    Kept(PathBuf),
+    Temporary(tempfile::TempDir),
+}
+
+impl Folder {
+    fn of(settings: &Settings) -> Result<Self, String> {
+        let Some(folder) = settings.word("record") else { return temporary().map(Self::Temporary) };
+        let made = fs::create_dir(folder);
+        made.map_err(|error| format!("cannot make {folder}: {error}; name a new folder for the record"))?;
+        Ok(Self::Kept(folder.into()))
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Kept(path) => path,
+            Self::Temporary(folder) => folder.path(),
+        }
+    }
 }
 
 fn temporary() -> Result<tempfile::TempDir, String> {
@@ -221,14 +248,7 @@ fn ended(failures: usize) -> Ended {
 
 fn flows(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
     let flows = read_flows(settings.word("flows").expect("it is required"))?;
-    let result = match settings.word("record") {
-        Some(folder) => {
-            let made = fs::create_dir(folder);
-            made.map_err(|error| format!("cannot make {folder}: {error}; name a new folder for the record"))?;
-            run_flows(flows, link(settings), settings, Path::new(folder))?
-        }
-        None => run_flows(flows, link(settings), settings, temporary()?.path())?,
-    };
+    let result = run_flows(flows, link(settings), settings, Folder::of(settings)?.path())?;
     print(console, settings, &result, &table::competition(&result))?;
     Ok(ended(result.failures.len()))
 }
@@ -243,13 +263,26 @@ struct Pair {
 
 fn compete(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
     let sources = read_sources(settings.word("kinds").expect("it is required"))?;
+    let folder = Folder::of(settings)?;
+    let mut record = Tournament {
+        started_utc: utc_now(),
+        command: about::command("compete", settings),
+        kinds: sources.iter().map(Source::to_string).collect(),
+        pairs: Vec::new(),
+    };
     let mut pairs: Vec<Pair> = Vec::new();
     for (place, first) in sources.iter().copied().enumerate() {
         for second in sources[place..].iter().copied() {
             console.note(&format!("{first} beside {second}"));
-            let flows = [first, second].map(|source| Flow { source, after: Duration::ZERO });
-            let result = run_flows(flows.to_vec(), link(settings), settings, temporary()?.path())?;
+            let flows = [first, second].map(|source| Flow { source, after: Duration::ZERO, way: Way::Down });
+            let name = format!("{:03}-{first}-{second}", pairs.len() + 1);
+            let own = folder.path().join(&name);
+            fs::create_dir(&own).map_err(|error| format!("cannot make {}: {error}", own.display()))?;
+            let result = run_flows(flows.to_vec(), link(settings), settings, &own)?;
             pairs.push(Pair { first, second, result });
+            // After each pair, so that kendall report makes a page of one that is cut off.
+            record.pairs.push(name);
+            write_json(&folder.path().join(TOURNAMENT), &record).map_err(|error| error.to_string())?;
         }
     }
     let share = |own: Source, other: Source| {
@@ -293,7 +326,7 @@ fn handshake(settings: &Settings, console: &mut dyn Console) -> Result<Ended, St
     for source in read_sources(settings.word("kinds").expect("it is required"))? {
         let plan = Plan { task: Task::Handshakes { source, count }, echo: Kind::Tcp };
         let traces = course::run(&plan, &setting(settings, link(settings)), temporary()?.path())?;
-        results.push(measured::handshakes(source, &traces));
+        results.push(handshakes(source.to_string(), &traces));
     }
     print(console, settings, &results, &table::handshakes(&results))?;
     let failures: Vec<&String> = results.iter().flat_map(|result| &result.failures).collect();

@@ -2,17 +2,14 @@
 
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use kendall_archive::series::Series;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use kendall_archive::read_json;
+use kendall_flows::{LINK, SEEN, Seen, Traces};
 
-use super::plan::{PLAN, PROCESSOR_TIMES, Plan, SEEN, Seen, TROUBLE};
-
-/// The folder of the link's own record within that of a run.
-const LINK: &str = "link";
+use super::peer::SCP_FILE;
+use super::plan::{PLAN, Plan, TROUBLE};
 
 /// How runs are made.
 #[derive(Clone, Debug)]
@@ -23,22 +20,6 @@ pub(crate) struct Setting {
     pub(crate) congestion: String,
     /// The seed of what chance decides on the link.
     pub(crate) seed: u64,
-}
-
-/// What a run left.
-#[derive(Debug)]
-pub(crate) struct Traces {
-    pub(crate) seen: Seen,
-    /// Instants and processor times of the far end.
-    pub(crate) far: Vec<(i64, f64)>,
-    /// What each flow did on each hop, every 10 ms; instants count from `start_ns`.
-    pub(crate) link: Series,
-    pub(crate) start_ns: i64,
-}
-
-#[derive(Deserialize)]
-struct LinkRecord {
-    start_ns: i64,
 }
 
 /// Does what a plan says, in a folder that is there and empty.
@@ -52,7 +33,10 @@ pub(crate) fn run(plan: &Plan, setting: &Setting, folder: &Path) -> Result<Trace
         fs::write(&path, text).map_err(|error| cannot("write", &path, &error))
     };
     write(PLAN, serde_json::to_string_pretty(plan).map_err(|error| error.to_string())?)?;
-    let status = link_run(setting, &folder)?;
+    let status = link_run(setting, &folder);
+    // A copy of the record would not keep its holes.
+    let _ = fs::remove_file(folder.join(SCP_FILE));
+    let status = status?;
     let written = |name: &str| fs::read_to_string(folder.join(name)).ok();
     if let Some(why) = written(TROUBLE) {
         return Err(format!("the far end of the link failed: {}", why.trim()));
@@ -63,16 +47,7 @@ pub(crate) fn run(plan: &Plan, setting: &Setting, folder: &Path) -> Result<Trace
                 .into(),
         );
     }
-    let seen = read_json(&folder.join(SEEN))?;
-    let record: LinkRecord = read_json(&folder.join(LINK).join("link.json"))?;
-    let log = folder.join(LINK).join("link.parquet");
-    let link = Series::read(&log).map_err(|error| error.to_string())?;
-    let times = written(PROCESSOR_TIMES).unwrap_or_default();
-    let far = times.lines().filter_map(|line| {
-        let (at_ns, seconds) = line.split_once(' ')?;
-        Some((at_ns.parse().ok()?, seconds.parse().ok()?))
-    });
-    Ok(Traces { seen, far: far.collect(), link, start_ns: record.start_ns })
+    Traces::read(&folder).map_err(|error| error.to_string())
 }
 
 fn link_run(setting: &Setting, folder: &Path) -> Result<std::process::ExitStatus, String> {
@@ -97,7 +72,7 @@ fn quoted(path: &Path) -> String {
 
 /// The plan in a folder.
 pub(crate) fn plan_in(folder: &Path) -> Result<Plan, String> {
-    read_json(&folder.join(PLAN))
+    read_json(&folder.join(PLAN)).map_err(|error| error.to_string())
 }
 
 /// Writes what the near end saw.
@@ -105,11 +80,6 @@ pub(crate) fn write_seen(folder: &Path, seen: &Seen) -> Result<(), String> {
     let path = folder.join(SEEN);
     let text = serde_json::to_string(seen).map_err(|error| error.to_string())?;
     fs::write(&path, text).map_err(|error| cannot("write", &path, &error))
-}
-
-fn read_json<T: DeserializeOwned>(path: &PathBuf) -> Result<T, String> {
-    let bytes = fs::read(path).map_err(|error| cannot("read", path, &error))?;
-    serde_json::from_slice(&bytes).map_err(|error| cannot("understand", path, &error))
 }
 
 fn cannot(what: &str, path: &Path, error: &dyn std::fmt::Display) -> String {

@@ -7,12 +7,13 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::thread;
 
+use kendall_flows::{ECHO_PORT, PROCESSOR_TIMES};
 use kendall_record::clock::now_ns;
 use tokio::runtime::Builder;
 
 use super::end::{client_address, processor_s};
 use super::peer::Wish;
-use super::plan::{ECHO_PORT, EVERY, PROCESSOR_TIMES, Plan, Task, port};
+use super::plan::{EVERY, Plan, Task, port};
 use super::roam;
 use super::source::Source;
 use crate::kind::Kind;

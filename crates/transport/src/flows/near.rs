@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use kendall_flows::{ECHO_PORT, Seen, Tick, Way};
 use kendall_record::clock::now_ns;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -16,11 +17,11 @@ use tokio::time::{interval, sleep, timeout};
 
 use super::end::{client_address, processor_s};
 use super::peer::Wish;
-use super::plan::{ECHO_PORT, EVERY, Plan, Seen, Task, Tick, port};
+use super::plan::{EVERY, Plan, Task, port};
 use super::roam;
 use super::source::{Flow, Source};
 use crate::kind::Kind;
-use crate::protocol::{Head, MOST_BYTES, PIECE_BYTES};
+use crate::protocol::{Head, MOST_BYTES, PIECE_BYTES, Pattern};
 use crate::transport::{Connection, Moved};
 
 /// How long to wait for a server that does not listen yet.
@@ -93,7 +94,10 @@ async fn compete(
         let (arrived, folder, is_moved) = (arrived.clone(), folder.to_owned(), is_moved.clone());
         running.push(tokio::spawn(async move {
             sleep(idle + flow.after).await;
-            let ended = receive(flow.source, to, &folder, &arrived[number], is_moved).await;
+            let ended = match (flow.source, flow.way) {
+                (Source::Ours(kind), Way::Up) => upload(kind, to, &arrived[number], is_moved).await,
+                (source, _) => receive(source, to, &folder, &arrived[number], is_moved).await,
+            };
             let why = ended.err().unwrap_or_else(|| "the server ended it".into());
             format!("flow {} ({}): {why}", number + 1, flow.source)
         }));
@@ -164,6 +168,44 @@ async fn receive(
                 sleep(RETRY).await;
             }
         }
+    }
+}
+
+/// Sends a flow, and counts the bytes that have arrived by the server's reports, until it fails.
+async fn upload(
+    kind: Kind,
+    to: IpAddr,
+    arrived: &AtomicU64,
+    is_moved: watch::Receiver<bool>,
+) -> Result<(), String> {
+    let connected = kind.transport().connect(SocketAddr::new(to, port(Source::Ours(kind)))).await;
+    let Connection { stream, moved, .. } = connected.map_err(|error| error.to_string())?;
+    let (mut reader, mut writer) = tokio::io::split(stream);
+    let send = async {
+        writer.write_all(&Head::Take(MOST_BYTES).encode()).await?;
+        let (pattern, mut place) = (Pattern::default(), 0);
+        while place < MOST_BYTES {
+            let piece = pattern.piece(place..MOST_BYTES);
+            writer.write_all(piece).await?;
+            place += piece.len() as u64;
+        }
+        writer.flush().await
+    };
+    let reports = async {
+        loop {
+            let mut report = [0; 8];
+            reader.read_exact(&mut report).await?;
+            let bytes = u64::from_be_bytes(report);
+            arrived.store(bytes, Relaxed);
+            if bytes == MOST_BYTES {
+                return Ok(());
+            }
+        }
+    };
+    let both = async { tokio::try_join!(send, reports).map(drop) };
+    tokio::select! {
+        ended = both => ended.map_err(|error: std::io::Error| error.to_string()),
+        why = follow(moved, is_moved) => Err(why),
     }
 }
 

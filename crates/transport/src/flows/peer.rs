@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use tokio::process::{Child, Command};
@@ -14,6 +14,11 @@ use tokio::process::{Child, Command};
 const NAME: &str = "transport.test";
 const EXTENSION: &str = "31415926535897932384626433832795";
 const SSHD: &str = "/usr/sbin/sshd";
+/// The file that scp copies. It is as long as a transfer may be, and is removed at the end.
+pub(crate) const SCP_FILE: &str = "scp-file";
+const MOST_BYTES: u64 = 1 << 40;
+const HOST: &str = "host";
+const CLIENT: &str = "client";
 /// The one folder without which sshd does not start.
 const SSHD_NEEDS: &str = "/run/sshd";
 
@@ -22,6 +27,9 @@ const SSHD_NEEDS: &str = "/run/sshd";
 pub(crate) enum Peer {
     /// OpenSSH: `ssh HOST cat /dev/zero`.
     Ssh,
+    /// `scp -O` of OpenSSH: the legacy protocol writes in order, so its target can be a pipe. That of SFTP needs a file, which a fast link
+    /// would fill the disk with.
+    Scp,
     /// `curvecpserver` and `curvecpclient`.
     Nacl,
 }
@@ -46,11 +54,12 @@ impl Wish {
 }
 
 impl Peer {
-    pub(crate) const ALL: [Self; 2] = [Self::Ssh, Self::Nacl];
+    pub(crate) const ALL: [Self; 3] = [Self::Ssh, Self::Scp, Self::Nacl];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ssh => "ssh",
+            Self::Scp => "scp",
             Self::Nacl => "nacl",
         }
     }
@@ -64,7 +73,11 @@ impl Peer {
         folder: &Path,
     ) -> Result<Child, String> {
         match self {
-            Self::Ssh => serve_ssh(at, port, folder).await,
+            Self::Ssh => serve_ssh(self, at, port, folder).await,
+            Self::Scp => {
+                make_file(wish, &folder.join(SCP_FILE))?;
+                serve_ssh(self, at, port, folder).await
+            }
             Self::Nacl => serve_nacl(at, port, wish, folder).await,
         }
     }
@@ -73,6 +86,7 @@ impl Peer {
     pub(crate) fn client(self, to: IpAddr, port: u16, wish: Wish, folder: &Path) -> Result<Command, String> {
         match self {
             Self::Ssh => Ok(ssh(to, port, wish, folder)),
+            Self::Scp => Ok(scp(to, port, folder)),
             Self::Nacl => nacl(to, port, folder),
         }
     }
@@ -88,10 +102,25 @@ async fn run(command: &mut Command, package: &str) -> Result<Vec<u8>, String> {
     Err(format!("{name} failed: {}", String::from_utf8_lossy(&output.stderr).trim()))
 }
 
-async fn serve_ssh(at: IpAddr, port: u16, folder: &Path) -> Result<Child, String> {
-    for key in ["ssh-host", "ssh-client"] {
+/// Makes the file that scp copies: zeros, which take no space on the disk.
+fn make_file(wish: Wish, path: &Path) -> Result<(), String> {
+    let bytes = match wish {
+        Wish::Zeros => MOST_BYTES,
+        Wish::OneByte => 1,
+    };
+    let made = fs::File::create(path).and_then(|file| file.set_len(bytes));
+    made.map_err(|error| format!("cannot make {} for scp: {error}", path.display()))
+}
+
+/// The file of a key of a peer's.
+fn key(peer: Peer, of: &str, folder: &Path) -> PathBuf {
+    folder.join(format!("{}-{of}", peer.name()))
+}
+
+async fn serve_ssh(peer: Peer, at: IpAddr, port: u16, folder: &Path) -> Result<Child, String> {
+    for of in [HOST, CLIENT] {
         let mut command = Command::new("ssh-keygen");
-        command.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(folder.join(key));
+        command.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(key(peer, of, folder));
         run(&mut command, "openssh-client").await?;
     }
     if !Path::new(SSHD_NEEDS).exists() {
@@ -99,8 +128,9 @@ async fn serve_ssh(at: IpAddr, port: u16, folder: &Path) -> Result<Child, String
             .map_err(|error| format!("cannot make {SSHD_NEEDS}: {error}; run as root"))?;
     }
     let mut command = Command::new(SSHD);
-    command.args(["-D", "-f", "/dev/null", "-p", &port.to_string(), "-h"]).arg(folder.join("ssh-host"));
-    command.arg("-o").arg(format!("AuthorizedKeysFile={}", folder.join("ssh-client.pub").display()));
+    command.args(["-D", "-f", "/dev/null", "-p", &port.to_string(), "-h"]).arg(key(peer, HOST, folder));
+    let admitted = key(peer, CLIENT, folder).with_extension("pub");
+    command.arg("-o").arg(format!("AuthorizedKeysFile={}", admitted.display()));
     for option in
         [&format!("ListenAddress={at}"), "PidFile=none", "UsePAM=no", "StrictModes=no", "PermitRootLogin=yes"]
     {
@@ -111,14 +141,36 @@ async fn serve_ssh(at: IpAddr, port: u16, folder: &Path) -> Result<Child, String
 
 fn ssh(to: IpAddr, port: u16, wish: Wish, folder: &Path) -> Command {
     let mut command = Command::new("ssh");
-    command.args(["-F", "none", "-T", "-p", &port.to_string(), "-i"]).arg(folder.join("ssh-client"));
+    command.args(["-T", "-p", &port.to_string()]);
+    options(Peer::Ssh, &mut command, folder);
+    command.arg(to.to_string()).args(wish.command());
+    command
+}
+
+fn scp(to: IpAddr, port: u16, folder: &Path) -> Command {
+    let mut command = Command::new("scp");
+    command.args(["-O", "-q", "-P", &port.to_string()]);
+    options(Peer::Scp, &mut command, folder);
+    command.arg(format!("{}:{}", host(to), folder.join(SCP_FILE).display())).arg("/dev/stdout");
+    command
+}
+
+/// An address before a colon.
+fn host(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    }
+}
+
+/// What both clients of OpenSSH take: the key, and no files or questions of the user's.
+fn options(peer: Peer, command: &mut Command, folder: &Path) {
+    command.args(["-F", "none", "-i"]).arg(key(peer, CLIENT, folder));
     for option in
         ["BatchMode=yes", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR"]
     {
         command.args(["-o", option]);
     }
-    command.arg(to.to_string()).args(wish.command());
-    command
 }
 
 async fn serve_nacl(at: IpAddr, port: u16, wish: Wish, folder: &Path) -> Result<Child, String> {

@@ -1,7 +1,8 @@
-//! What the two ends of a link and their caller agree on: the plan, what the near end saw, files and ports.
+//! What the two ends of a link and their caller agree on: the plan, files and ports.
 
 use std::time::Duration;
 
+use kendall_flows::ECHO_PORT;
 use serde::{Deserialize, Serialize};
 
 use super::peer::Peer;
@@ -10,17 +11,10 @@ use crate::kind::Kind;
 
 /// The plan of a run, as its caller writes it into the folder that all share.
 pub(crate) const PLAN: &str = "plan.json";
-/// What the near end saw.
-pub(crate) const SEEN: &str = "near.json";
-/// The file of processor times, a line for each [`EVERY`]: the instant, then seconds of all threads.
-pub(crate) const PROCESSOR_TIMES: &str = "far.txt";
 /// What went wrong at the far end, if anything.
 pub(crate) const TROUBLE: &str = "far.error";
 /// How often both ends write down what they see.
 pub(crate) const EVERY: Duration = Duration::from_millis(100);
-/// The port of the echoes beside the flows.
-pub(crate) const ECHO_PORT: u16 = 5200;
-
 /// What both ends are to do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
@@ -46,28 +40,6 @@ impl Plan {
         };
         Peer::ALL.into_iter().filter(|peer| sources.contains(&Source::Peer(*peer))).collect()
     }
-}
-
-/// What the near end saw. Instants are of the monotonic clock.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Seen {
-    /// Every [`EVERY`]: the instant, the processor time, and all bytes that had arrived of each flow.
-    pub(crate) ticks: Vec<Tick>,
-    /// Echoes: when each was sent and how long it took, if it came back.
-    pub(crate) echoes: Vec<(i64, Option<i64>)>,
-    /// When the first flows began, or the first connection that succeeded.
-    pub(crate) from_ns: i64,
-    /// How long each connection took from its beginning to its first byte.
-    pub(crate) handshakes_ns: Vec<i64>,
-    /// Why flows or handshakes failed.
-    pub(crate) failures: Vec<String>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Tick {
-    pub(crate) at_ns: i64,
-    pub(crate) processor_s: f64,
-    pub(crate) bytes: Vec<u64>,
 }
 
 /// The port of a source.

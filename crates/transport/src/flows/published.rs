@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use kendall_flows::{Competition, Way};
 use serde::Serialize;
 
-use super::measured::Competition;
 use super::source::{Flow, Source, read_flows};
 
 /// How much later than the TCP flow the other one begins, so that TCP is at full speed by then.
@@ -57,7 +57,7 @@ impl Row {
     pub(crate) fn flows(&self, source: Source) -> Vec<Flow> {
         let first = if self.is_beside_tcp { read_flows("tcp").expect("this is a flow") } else { Vec::new() };
         let after = if self.is_beside_tcp { LATER } else { Duration::ZERO };
-        first.into_iter().chain([Flow { source, after }]).collect()
+        first.into_iter().chain([Flow { source, after, way: Way::Down }]).collect()
     }
 }
 

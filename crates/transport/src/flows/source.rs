@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use kendall_flows::Way;
 use serde::{Deserialize, Serialize};
 
 use super::peer::Peer;
@@ -74,9 +75,13 @@ pub(crate) struct Flow {
     pub(crate) source: Source,
     /// How much later than the first flows it begins.
     pub(crate) after: Duration,
+    /// Which way its bytes go.
+    #[serde(default)]
+    pub(crate) way: Way,
 }
 
-/// Reads flows with commas between them: "3xtcp,curve+5" is three of TCP and one of CurveCP that begins 5 s later.
+/// Reads flows with commas between them: "3xtcp,curve+5,up:quic" is three of TCP, one of CurveCP that begins 5 s later, and one of QUIC
+/// from client to server.
 pub(crate) fn read_flows(text: &str) -> Result<Vec<Flow>, String> {
     let mut flows = Vec::new();
     for one in text.split(',') {
@@ -90,7 +95,11 @@ pub(crate) fn read_flows(text: &str) -> Result<Vec<Flow>, String> {
         let after_s: f64 = after.parse().map_err(|_| format!("{after:?} is not a number of seconds"))?;
         let after = Duration::try_from_secs_f64(after_s)
             .map_err(|_| format!("a flow cannot begin after {after} seconds"))?;
-        let flow = Flow { source: name.parse()?, after };
+        let (way, name) = name.strip_prefix("up:").map_or((Way::Down, name), |name| (Way::Up, name));
+        let flow = Flow { source: name.parse()?, after, way };
+        if let (Source::Peer(peer), Way::Up) = (flow.source, way) {
+            return Err(format!("{} sends from server to client only", peer.name()));
+        }
         if count == 0 || flows.len() + count > MOST {
             return Err(format!("a run has 1 to {MOST} flows"));
         }
@@ -110,10 +119,15 @@ mod tests {
 
     #[test]
     fn flows_are_counted_named_and_delayed() {
-        let flows = read_flows("2xtcp,curve+1.5,ssh").unwrap();
-        let words: Vec<String> =
-            flows.iter().map(|flow| format!("{}+{}", flow.source, flow.after.as_secs_f64())).collect();
-        assert_eq!(words, ["tcp+0", "tcp+0", "curve+1.5", "ssh+0"]);
+        let flows = read_flows("2xtcp,curve+1.5,ssh,2xup:quic+1").unwrap();
+        let words: Vec<String> = flows
+            .iter()
+            .map(|flow| format!("{} {}+{}", flow.way.name(), flow.source, flow.after.as_secs_f64()))
+            .collect();
+        assert_eq!(
+            words,
+            ["down tcp+0", "down tcp+0", "down curve+1.5", "down ssh+0", "up quic+1", "up quic+1"]
+        );
     }
 
     #[test]
@@ -124,6 +138,8 @@ mod tests {
             ("tcp+-1", "begin"),
             ("0xtcp", "1 to 64"),
             ("65xtcp", "1 to 64"),
+            ("up:ssh", "server to client only"),
+            ("down:tcp", "write one of"),
             ("", "write one of"),
         ] {
             assert!(read_flows(text).unwrap_err().contains(word), "{text}");

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use kendall_flows::{Competition, Handshakes};
 use kendall_stats::number::{percent, significant, time};
 
-use super::measured::{Competition, Handshakes};
 use super::published::{HEADS, NOTE, Reproduced};
 use super::source::Source;
 
@@ -52,18 +52,20 @@ pub(crate) fn competition(result: &Competition) -> String {
     let mut text = table(&rows);
     let seconds = |value: f64| format!("{} s", significant(value, 3));
     let _ = writeln!(text, "\nJain's index {}", significant(result.jain, 3));
-    let _ =
-        writeln!(text, "bytes on the wire per byte of data {}", significant(result.wire_bytes_per_byte, 4));
+    let wire = or_dash(result.wire_bytes_per_byte, |bytes| significant(bytes, 4));
+    let _ = writeln!(text, "bytes on the wire per byte of data {wire}");
     let _ = writeln!(
         text,
         "processor time per GB: sender {}, receiver {}",
         or_dash(result.sender_cpu_s_per_gb, seconds),
         or_dash(result.receiver_cpu_s_per_gb, seconds)
     );
-    for (number, hop) in (1..).zip(&result.hops) {
+    let down = (1..).zip(&result.hops).map(|(number, hop)| (number, "", hop));
+    let up = (1..).zip(&result.hops_up).map(|(number, hop)| (number, " to the server", hop));
+    for (number, way, hop) in down.chain(up) {
         let _ = writeln!(
             text,
-            "queue of hop {number}: mean {}, at most {}; {} packets dropped, {} lost",
+            "queue of hop {number}{way}: mean {}, at most {}; {} packets dropped, {} lost",
             time(hop.queue_delay_mean_s),
             time(hop.queue_delay_max_s),
             hop.dropped_packets,
@@ -110,7 +112,7 @@ pub(crate) fn handshakes(results: &[Handshakes]) -> String {
         vec![words(&["", "p50", "max", "bytes up", "bytes down", "packets", "connections", "failed"])];
     for result in results {
         rows.push(vec![
-            result.source.to_string(),
+            result.source.clone(),
             or_dash(result.p50_s, time),
             or_dash(result.max_s, time),
             format!("{:.0}", result.bytes_to_server),

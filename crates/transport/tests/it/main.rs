@@ -4,3 +4,4 @@ mod abuse;
 mod load;
 mod serving;
 mod streams;
+mod uploads;

@@ -9,8 +9,8 @@ use kendall_chat::directory::{AttemptLimits, ConnectionId, Directory, Limits};
 use kendall_chat::name::{KEY_BYTES, NAME_BYTES, Name};
 use kendall_chat::password::record::Record;
 use kendall_chat::protocol::{
-    Contact, Frame, Request, Secret, decode_greeting, decode_request, decode_said, encode_request,
-    encode_said,
+    ClearPassword, Contact, Frame, Request, Secret, decode_greeting, decode_request, decode_said,
+    encode_request, encode_said,
 };
 
 /// A body and what it takes as input.
@@ -57,6 +57,10 @@ fn frame_seeds() -> Vec<Vec<u8>> {
         Request::Call { name: name(), talk: [7; 16], contact: contact() },
         Request::Accept { call: 1, contact: contact() },
         Request::LogOut,
+        Request::LogInPassword { name: name(), password: ClearPassword::new("x").expect("it is short") },
+        Request::RegisterScram { name: name(), salt: [1; 16], stored_key: [2; 32], server_key: [3; 32] },
+        Request::ScramStart { name: name(), nonce: [4; 18] },
+        Request::ScramFinish { proof: [5; 32] },
     ];
     let encoded = |message| {
         let mut bytes = Vec::new();

@@ -49,6 +49,7 @@ impl TestPath {
                 largest: 0,
                 next: 0,
                 window_limited: false,
+                most_data: 1024,
                 in_recovery: false,
             });
         }

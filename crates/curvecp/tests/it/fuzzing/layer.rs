@@ -60,7 +60,7 @@ pub fn layer(input: &[u8]) {
 /// A well-formed message whose fields are near what is in use.
 fn message(script: &mut Script<'_>) -> Vec<u8> {
     let kind = script.number(1);
-    let data_len = (script.number(2) % 1025) as u16;
+    let data_len = (script.number(2) % 1313) as u16;
     let first = script.number(2);
     let islands = [(first + script.number(2), script.number(1)), (first + 70_000, script.number(2))];
     let islands = islands.map(|(start, length)| (start + 1, start + 1 + length));
@@ -86,10 +86,10 @@ fn message(script: &mut Script<'_>) -> Vec<u8> {
 }
 
 fn transmit(layer: &mut MessageLayer, now: Duration) {
-    let mut out = [0; 1088];
+    let mut out = [0; 1376];
     for _ in 0..BURST {
-        let Some(length) = layer.poll_transmit(now, 1088, &mut out) else { return };
-        assert!(length.is_multiple_of(16) && (48..=1088).contains(&length));
+        let Some(length) = layer.poll_transmit(now, 1376, &mut out) else { return };
+        assert!(length.is_multiple_of(16) && (48..=1376).contains(&length));
     }
     panic!("the layer sends for ever: {:?}", layer.stats());
 }

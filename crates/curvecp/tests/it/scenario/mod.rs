@@ -6,7 +6,7 @@ use curvecp::congestion::Algorithm;
 use curvecp::{LayerState, MessageConfig, Read};
 use kendall_linkmodel::{Loss, Settings};
 
-use crate::simulation::{End, Ending, Script, World};
+use crate::simulation::{End, Ending, LONGEST, Script, World};
 
 /// A connection over a network; everything follows from the seed.
 pub(crate) struct Scenario {
@@ -16,6 +16,8 @@ pub(crate) struct Scenario {
     scripts: [Script; 2],
     repeats: bool,
     cut_at: Option<Duration>,
+    /// Bytes of the longest packet that the path carries, from an instant on; the ends send long messages where there is one.
+    mtu: Vec<(Duration, u32)>,
 }
 
 /// SplitMix64.
@@ -79,6 +81,19 @@ fn script(draw: &mut Draw) -> Script {
     Script { total, write, read, ending, starts }
 }
 
+/// An MTU from 1,280 to 1,500 for half of the seeds, and another from some instant on for half of these.
+fn mtu(draw: &mut Draw) -> Vec<(Duration, u32)> {
+    let changes = [0, 0, 1, 2][draw.below(4) as usize];
+    let mut from = Duration::ZERO;
+    (0..changes)
+        .map(|_| {
+            let change = (from, 1_280 + draw.below(221) as u32);
+            from = Duration::from_millis(draw.below(2_000));
+            change
+        })
+        .collect()
+}
+
 /// Whether a link loses many messages in a row.
 fn long_losses(link: &Settings) -> bool {
     match link.loss {
@@ -114,6 +129,7 @@ impl Scenario {
             scripts: [script(&mut draw), script(&mut draw)],
             repeats: draw.one_in(2),
             cut_at: draw.one_in(20).then(|| Duration::from_millis(draw.below(3_000))),
+            mtu: mtu(&mut draw),
         }
     }
 
@@ -122,6 +138,9 @@ impl Scenario {
         let replay = Replay(self);
         let mut world = World::new([&self.links[0], &self.links[1]], self.seed);
         (world.repeats, world.cut_at) = (self.repeats, self.cut_at);
+        if !self.mtu.is_empty() {
+            (world.limits, world.mtu) = (LONGEST, self.mtu.clone());
+        }
         world.connect(self.configs.clone(), self.scripts.clone(), self.seed);
         let total: u64 = self.scripts.iter().map(|script| script.total).sum();
         // Chicago sends a lost unit again and again at its own pace, so the bound leaves it much.
@@ -189,9 +208,9 @@ struct Replay<'a>(&'a Scenario);
 impl Drop for Replay<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let Scenario { seed, links: [there, back], configs, scripts, cut_at, .. } = self.0;
+            let Scenario { seed, links: [there, back], configs, scripts, cut_at, mtu, .. } = self.0;
             let [a, b] = configs;
-            eprintln!("to server: {there}\nto client: {back}\ncut at {cut_at:?}");
+            eprintln!("to server: {there}\nto client: {back}\ncut at {cut_at:?}, MTU {mtu:?}");
             eprintln!("client: {:?} feedback {} {:?}", a.algorithm, a.feedback, scripts[0]);
             eprintln!("server: {:?} feedback {} {:?}", b.algorithm, b.feedback, scripts[1]);
             eprintln!("replay: CURVECP_SEED={seed} cargo test -p curvecp --test it sim::whatever");

@@ -6,6 +6,7 @@ use curvecp::congestion::Algorithm;
 use curvecp::{MessageConfig, MessageLayer, Read, Role};
 use kendall_linkmodel::{Ecn, Link, Packet, Settings};
 
+use super::LONGEST;
 use super::tcp::{ACK_ON_LINK, SEGMENT_ON_LINK, TcpAck, TcpReceiver, TcpSender};
 
 /// Headers of a packet, of UDP, IPv4 and Ethernet around a message: from client to server, from server to client.
@@ -86,7 +87,9 @@ fn start(index: usize, kind: Kind, seed: u64) -> Running {
         Kind::Ours(algorithm) => {
             let end = |role| {
                 let config = MessageConfig { algorithm, ..MessageConfig::default() };
-                MessageLayer::new(config, role, seed * 100 + index as u64, starts)
+                let mut layer = MessageLayer::new(config, role, seed * 100 + index as u64, starts);
+                layer.assume_rtt(Duration::from_millis(20));
+                layer
             };
             Flow::Ours(Box::new([end(Role::Client), end(Role::Server)]))
         }
@@ -118,8 +121,8 @@ impl Running {
                     if end.next_deadline().is_some_and(|due| due <= now) {
                         end.handle_timeout(now);
                     }
-                    let mut out = [0; 1088];
-                    while let Some(length) = end.poll_transmit(now, 1088, &mut out) {
+                    let mut out = [0; 1376];
+                    while let Some(length) = end.poll_transmit(now, LONGEST[side], &mut out) {
                         offer(
                             side,
                             length as u32 + OVERHEAD_BYTES[side],

@@ -187,7 +187,14 @@ pub(crate) struct World {
     pub(crate) waited: (f64, u64),
     /// Packets on the way are lost from then on.
     pub(crate) cut_at: Option<Duration>,
+    /// Bytes of the longest message that an end may send: client, server.
+    pub(crate) limits: [usize; 2],
+    /// Bytes of the longest packet that the links carry, from an instant on.
+    pub(crate) mtu: Vec<(Duration, u32)>,
 }
+
+/// Bytes of the longest messages that fit into packets: of a client, of a server.
+pub(crate) const LONGEST: [usize; 2] = [1344, 1376];
 
 impl World {
     pub(crate) fn new(settings: [&Settings; 2], seed: u64) -> Self {
@@ -208,6 +215,8 @@ impl World {
             most_events: u64::MAX,
             waited: (0.0, 0),
             cut_at: None,
+            limits: [1088; 2],
+            mtu: vec![],
         }
     }
 
@@ -278,6 +287,7 @@ impl World {
     /// Lets applications act and layers send until both are done for now.
     fn settle(&mut self) {
         let (now, now_ns) = (self.now, self.now.as_nanos() as i64);
+        let carries = self.mtu.iter().rev().find(|(from, _)| *from <= now).map_or(u32::MAX, |(_, mtu)| *mtu);
         for (index, flow) in self.flows.iter_mut().enumerate() {
             let streams = [flow[1].stream, flow[0].stream];
             for (side, end) in flow.iter_mut().enumerate() {
@@ -285,13 +295,16 @@ impl World {
                     continue;
                 }
                 end.act(now, streams[side], &self.pattern);
-                let mut out = [0; 1088];
-                while let Some(length) = end.layer.poll_transmit(now, 1088, &mut out) {
-                    assert!(length.is_multiple_of(16) && (16..=1088).contains(&length));
+                let (mut out, limit) = ([0; 1376], self.limits[side]);
+                while let Some(length) = end.layer.poll_transmit(now, limit, &mut out) {
+                    assert!(length <= limit && ([192, 320, 576].contains(&length) || length >= 1088));
+                    assert!(length.is_multiple_of(32), "{length}");
                     let item = Datagram { flow: index, to: 1 - side, bytes: out[..length].to_vec() };
                     let bytes = (length + OVERHEAD_BYTES[side]) as u32;
                     let packet = Packet { bytes, flow: index as u64, ecn: Ecn::NotCapable, item };
-                    self.links[side].offer(now_ns, packet);
+                    if packet.bytes <= carries {
+                        self.links[side].offer(now_ns, packet);
+                    }
                     self.events += 1;
                     assert!(
                         self.events <= self.most_events,

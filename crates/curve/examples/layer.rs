@@ -1,6 +1,6 @@
 //! What a message of 1,024 data bytes costs in the message layer, and what a silent connection costs in memory.
 //!
-//! `cargo run --release -p curvecp --example layer`. Two layers talk without a link between them; sender, receiver and
+//! `cargo run --release -p kendall-curve --example layer`. Two layers talk without a link between them; sender, receiver and
 //! acknowledgments share one core, so the cost per message is that of both ends. Times are CPU times of the thread.
 
 use std::time::Duration;

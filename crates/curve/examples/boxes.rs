@@ -1,6 +1,6 @@
 //! What sealing and opening a packet costs: one by one, and in batches with each kernel that this processor can run.
 //!
-//! `cargo run --release -p curvecp --example boxes`. Times are CPU times of the thread, medians of interleaved rounds.
+//! `cargo run --release -p kendall-curve --example boxes`. Times are CPU times of the thread, medians of interleaved rounds.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! What the whole stack costs without sockets: a server's time per Hello and per Initiate, and seconds per gigabyte.
 //!
-//! `cargo run --release -p curvecp --example packets`. Times are CPU times of the thread.
+//! `cargo run --release -p kendall-curve --example packets`. Times are CPU times of the thread.
 
 use curvecp::{
     ClientConfig, ConnectionId, DomainName, Endpoint, Event, Extension, Read, SecretKey, ServerConfig,

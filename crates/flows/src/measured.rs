@@ -1,85 +1,102 @@
 //! What a run says: goodput, fairness, cost, bytes on the wire, queue and latency. Pure functions of its traces.
 
-use std::time::Duration;
+use serde::{Deserialize, Serialize};
 
-use serde::Serialize;
-
-use super::course::Traces;
-use super::plan::{ECHO_PORT, Seen, Tick};
-use super::source::{Flow, Source};
+use crate::link_log::{LinkRow, rows};
+use crate::record::{About, ECHO_PORT, Seen, Tick, Traces, Way};
 
 /// The measured span of flows, after the warm-up.
-#[derive(Debug, Serialize)]
-pub(crate) struct Competition {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Competition {
     /// Each flow, in the order in which the user named them.
-    pub(crate) flows: Vec<FlowResult>,
+    pub flows: Vec<FlowResult>,
     /// All flows together, in bytes per second.
-    pub(crate) goodput_bytes_per_s: f64,
+    pub goodput_bytes_per_s: f64,
     /// Jain's index of the goodputs: 1 where all are alike, 1/n where one has everything.
-    pub(crate) jain: f64,
+    pub jain: f64,
     /// Processor time of the two ends for a gigabyte (10⁹ bytes). `None` where programs that others wrote take part.
-    pub(crate) sender_cpu_s_per_gb: Option<f64>,
-    /// And of the receiver.
-    pub(crate) receiver_cpu_s_per_gb: Option<f64>,
-    /// Bytes that entered the link both ways, Ethernet headers included, per byte that arrived of a flow.
-    pub(crate) wire_bytes_per_byte: f64,
-    /// The queues that flows wait in, from server to client, a hop each.
-    pub(crate) hops: Vec<Hop>,
+    pub sender_cpu_s_per_gb: Option<f64>,
+    /// The same of the receiver.
+    pub receiver_cpu_s_per_gb: Option<f64>,
+    /// Bytes that entered the link both ways, Ethernet headers included, per byte that arrived of a flow. `None` where none did.
+    pub wire_bytes_per_byte: Option<f64>,
+    /// The queues on the way from server to client, a hop each.
+    pub hops: Vec<Hop>,
+    /// Those on the way from client to server; empty where no flow goes that way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hops_up: Vec<Hop>,
     /// The echoes before the flows began, and in the measured span.
-    pub(crate) idle: Latency,
-    /// In the measured span.
-    pub(crate) loaded: Latency,
+    pub idle: Latency,
+    /// The echoes in the measured span.
+    pub loaded: Latency,
     /// What failed.
-    pub(crate) failures: Vec<String>,
+    pub failures: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
-pub(crate) struct FlowResult {
-    pub(crate) source: Source,
-    pub(crate) goodput_bytes_per_s: f64,
+/// What one flow got.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowResult {
+    /// What makes it: "curve", or "up:curve" from client to server.
+    pub source: String,
+    /// Bytes of data that arrived, per second.
+    pub goodput_bytes_per_s: f64,
     /// Of all flows' bytes; 0 to 1.
-    pub(crate) share: f64,
+    pub share: f64,
     /// The longest time in which nothing arrived of it, to a tenth of a second; the rest of the span where it never went on.
-    pub(crate) longest_pause_s: f64,
+    pub longest_pause_s: f64,
 }
 
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct Hop {
-    /// The mean over packets, and the longest.
-    pub(crate) queue_delay_mean_s: f64,
-    pub(crate) queue_delay_max_s: f64,
-    /// Packets for which the queue had no capacity, and those that the wire lost.
-    pub(crate) dropped_packets: f64,
-    pub(crate) lost_packets: f64,
+/// The queue of one hop.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Hop {
+    /// The mean wait over packets.
+    pub queue_delay_mean_s: f64,
+    /// The longest wait.
+    pub queue_delay_max_s: f64,
+    /// Packets for which the queue had no capacity.
+    pub dropped_packets: f64,
+    /// Packets that the wire lost.
+    pub lost_packets: f64,
 }
 
-#[derive(Debug, Serialize)]
-pub(crate) struct Latency {
-    pub(crate) echoes: usize,
-    pub(crate) p50_s: Option<f64>,
-    pub(crate) p95_s: Option<f64>,
-    pub(crate) max_s: Option<f64>,
+/// How long echoes took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// How many came back.
+    pub echoes: usize,
+    /// The median.
+    pub p50_s: Option<f64>,
+    /// The 95th percentile.
+    pub p95_s: Option<f64>,
+    /// The longest.
+    pub max_s: Option<f64>,
     /// Sent and not answered.
-    pub(crate) lost: usize,
+    pub lost: usize,
 }
 
 /// What connections cost.
-#[derive(Debug, Serialize)]
-pub(crate) struct Handshakes {
-    pub(crate) source: Source,
-    pub(crate) connections: usize,
-    /// From the first packet to the first byte of an answer.
-    pub(crate) p50_s: Option<f64>,
-    pub(crate) max_s: Option<f64>,
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Handshakes {
+    /// What was connected with.
+    pub source: String,
+    /// How many connections succeeded.
+    pub connections: usize,
+    /// The median time from the first packet to the first byte of an answer.
+    pub p50_s: Option<f64>,
+    /// The longest.
+    pub max_s: Option<f64>,
     /// For a connection with one byte, its end included; Ethernet headers included.
-    pub(crate) bytes_to_server: f64,
-    pub(crate) bytes_to_client: f64,
-    pub(crate) packets: f64,
-    pub(crate) failures: Vec<String>,
+    pub bytes_to_server: f64,
+    /// The same of the other way.
+    pub bytes_to_client: f64,
+    /// Packets both ways.
+    pub packets: f64,
+    /// What failed.
+    pub failures: Vec<String>,
 }
 
 /// Jain's index of fairness (Jain, Chiu, Hawe 1984): (Σx)² / (n Σx²).
-pub(crate) fn jain(rates: &[f64]) -> f64 {
+pub fn jain(rates: &[f64]) -> f64 {
     let (sum, squares) = rates.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
     if squares > 0.0 { sum * sum / (rates.len() as f64 * squares) } else { 1.0 }
 }
@@ -97,22 +114,35 @@ fn span(ticks: &[Tick], from_ns: i64) -> Option<(&Tick, &Tick)> {
     Some((first, last))
 }
 
-/// What flows got once they had run for the warm-up, the last of them, too.
+/// The instant from which the flows of a run are measured: the last of them has run for the warm-up then.
+pub fn measured_from_ns(about: &About, seen: &Seen) -> i64 {
+    let latest_s = about.flows.iter().map(|flow| flow.after_s).fold(0.0, f64::max);
+    seen.from_ns.saturating_add(((about.warm_up_s + latest_s) * 1e9) as i64)
+}
+
+/// What flows got once all of them had run for the warm-up.
 ///
 /// # Errors
-/// Where the run was too short.
-pub(crate) fn competition(flows: &[Flow], traces: &Traces, warm_up: Duration) -> Result<Competition, String> {
+/// Says so where the run was too short, or the record has other flows than it says.
+pub fn competition(about: &About, traces: &Traces) -> Result<Competition, String> {
     let Seen { ticks, echoes, from_ns, failures, .. } = &traces.seen;
-    let latest = flows.iter().map(|flow| flow.after).max().unwrap_or_default();
-    let measured_from = from_ns + ns(warm_up + latest);
+    let flows = &about.flows;
+    if ticks.iter().any(|tick| tick.bytes.len() != flows.len()) {
+        return Err(format!("near.json does not count the bytes of {} flows", flows.len()));
+    }
+    let measured_from = measured_from_ns(about, &traces.seen);
     let (first, last) = span(ticks, measured_from).ok_or("the run has no span after its warm-up")?;
     let seconds = (last.at_ns - first.at_ns) as f64 / 1e9;
-    let bytes: Vec<f64> =
-        first.bytes.iter().zip(&last.bytes).map(|(before, after)| (after - before) as f64).collect();
+    let bytes: Vec<f64> = first
+        .bytes
+        .iter()
+        .zip(&last.bytes)
+        .map(|(before, after)| after.saturating_sub(*before) as f64)
+        .collect();
     let all: f64 = bytes.iter().sum();
     let rates: Vec<f64> = bytes.iter().map(|bytes| bytes / seconds).collect();
     let share = |bytes: f64| if all > 0.0 { bytes / all } else { 0.0 };
-    let is_ours = flows.iter().all(|flow| matches!(flow.source, Source::Ours(_)));
+    let is_ours = flows.iter().all(|flow| flow.is_ours);
     let per_gb = |cpu_s: f64| (is_ours && all > 0.0).then(|| cpu_s / (all / 1e9));
     let log = Log { traces, from_ns: first.at_ns, to_ns: last.at_ns };
     Ok(Competition {
@@ -121,7 +151,7 @@ pub(crate) fn competition(flows: &[Flow], traces: &Traces, warm_up: Duration) ->
             .zip(&bytes)
             .enumerate()
             .map(|(number, (flow, &bytes))| FlowResult {
-                source: flow.source,
+                source: flow.kind(),
                 goodput_bytes_per_s: bytes / seconds,
                 share: share(bytes),
                 longest_pause_s: longest_pause_s(ticks, number, first.at_ns),
@@ -131,8 +161,10 @@ pub(crate) fn competition(flows: &[Flow], traces: &Traces, warm_up: Duration) ->
         jain: jain(&rates),
         sender_cpu_s_per_gb: far_cpu_s(traces, first.at_ns, last.at_ns).and_then(per_gb),
         receiver_cpu_s_per_gb: per_gb(last.processor_s - first.processor_s),
-        wire_bytes_per_byte: (log.sum("up", "offered_bytes") + log.sum("down", "offered_bytes")) / all,
-        hops: log.hops(),
+        wire_bytes_per_byte: (all > 0.0)
+            .then(|| (log.sum("up", "offered_bytes") + log.sum("down", "offered_bytes")) / all),
+        hops: log.hops(Way::Down),
+        hops_up: if flows.iter().any(|flow| flow.way == Way::Up) { log.hops(Way::Up) } else { Vec::new() },
         idle: latency(echoes, i64::MIN, *from_ns),
         loaded: latency(echoes, first.at_ns, last.at_ns),
         failures: failures.clone(),
@@ -174,7 +206,7 @@ fn latency(echoes: &[(i64, Option<i64>)], from_ns: i64, to_ns: i64) -> Latency {
 }
 
 /// What a connection of a source cost.
-pub(crate) fn handshakes(source: Source, traces: &Traces) -> Handshakes {
+pub fn handshakes(source: String, traces: &Traces) -> Handshakes {
     let mut times: Vec<f64> = traces.seen.handshakes_ns.iter().map(|ns| *ns as f64 / 1e9).collect();
     times.sort_by(f64::total_cmp);
     let log = Log { traces, from_ns: traces.seen.from_ns, to_ns: i64::MAX };
@@ -199,26 +231,22 @@ struct Log<'a> {
 }
 
 impl Log<'_> {
-    /// The rows of one direction, with their hop.
-    fn rows(&self, direction: &str) -> impl Iterator<Item = (usize, &str)> {
+    /// The rows of one direction.
+    fn rows(&self, direction: &str) -> impl Iterator<Item = LinkRow<'_>> {
         let Log { traces, from_ns, to_ns } = *self;
-        let (link, echo) = (&traces.link, format!(":{ECHO_PORT}"));
-        let labels = link.label("direction").zip(link.label("hop")).zip(link.label("flow"));
-        let is_echo = move |flow: &str| flow.split(' ').any(|word| word.ends_with(&echo));
-        labels.enumerate().filter_map(move |(row, ((way, hop), flow))| {
-            let at_ns = link.time_ns[row] + traces.start_ns;
-            let is_in = way == direction && (from_ns..to_ns).contains(&at_ns) && !is_echo(flow);
-            is_in.then_some((row, hop))
+        rows(&traces.link).filter(move |row| {
+            let at_ns = row.time_ns.saturating_add(traces.start_ns);
+            row.direction == direction && (from_ns..to_ns).contains(&at_ns) && !row.has_port(ECHO_PORT)
         })
     }
 
     /// A count over the first hop: what was sent.
     fn sum(&self, direction: &str, quantity: &str) -> f64 {
         let values = self.traces.link.values(quantity);
-        self.rows(direction).filter(|(_, hop)| *hop == "1").filter_map(|(row, _)| values[row]).sum()
+        self.rows(direction).filter(|row| row.hop == 1).filter_map(|row| *values.get(row.place)?).sum()
     }
 
-    fn hops(&self) -> Vec<Hop> {
+    fn hops(&self, way: Way) -> Vec<Hop> {
         let of = |name| self.traces.link.values(name);
         let (mean, max) = (of("queue_delay_mean_s"), of("queue_delay_max_s"));
         let packets = of("delivered_packets");
@@ -226,29 +254,24 @@ impl Log<'_> {
         let aqm = of("dropped_aqm_packets");
         let mut hops: Vec<Hop> = Vec::new();
         let mut delivered: Vec<f64> = Vec::new();
-        for (row, hop) in self.rows("down") {
-            let Some(hop) = hop.parse::<usize>().ok().and_then(|hop| hop.checked_sub(1)) else { continue };
-            while hops.len() <= hop {
-                hops.push(Hop::default());
-                delivered.push(0.0);
+        for LinkRow { place, hop, .. } in self.rows(way.name()) {
+            let of = |values: &[Option<f64>]| values.get(place).copied().flatten().unwrap_or_default();
+            if hops.len() < hop {
+                hops.resize_with(hop, Hop::default);
+                delivered.resize(hop, 0.0);
             }
-            let packets = packets[row].unwrap_or_default();
-            delivered[hop] += packets;
-            let result = &mut hops[hop];
-            result.queue_delay_mean_s += packets * mean[row].unwrap_or_default();
-            result.queue_delay_max_s = result.queue_delay_max_s.max(max[row].unwrap_or_default());
-            result.dropped_packets += dropped[row].unwrap_or_default() + aqm[row].unwrap_or_default();
-            result.lost_packets += lost[row].unwrap_or_default();
+            delivered[hop - 1] += of(packets);
+            let result = &mut hops[hop - 1];
+            result.queue_delay_mean_s += of(packets) * of(mean);
+            result.queue_delay_max_s = result.queue_delay_max_s.max(of(max));
+            result.dropped_packets += of(dropped) + of(aqm);
+            result.lost_packets += of(lost);
         }
         for (hop, packets) in hops.iter_mut().zip(delivered) {
             hop.queue_delay_mean_s /= packets.max(1.0);
         }
         hops
     }
-}
-
-fn ns(time: Duration) -> i64 {
-    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

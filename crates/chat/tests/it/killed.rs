@@ -1,0 +1,109 @@
+//! A registration that was acknowledged is there after a kill of the directory server under load. The crate of the stores kills
+//! databases.
+
+use std::env;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use kendall_chat::client::Client;
+use kendall_chat::client::security::Security;
+use kendall_chat::directory::Limits;
+use kendall_chat::password::Stretch;
+use kendall_chat::protocol::Blame;
+use kendall_chat::server::{Options, bind};
+use kendall_testbed::tempdir;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::durable::kept;
+use crate::serving::{PASSWORD, blame, clients};
+
+/// Names the folder of a server that is to be killed.
+const FOLDER: &str = "KENDALL_CHAT_KILLED";
+const KILLS: usize = 20;
+const CLIENTS: usize = 8;
+const LISTENS: &str = "listens on ";
+
+#[test]
+fn a_killed_server_loses_no_registration() {
+    if let Ok(folder) = env::var(FOLDER) {
+        let limits = Limits { attempts: None, ..Limits::default() };
+        let server = bind(Options { limits, ..kept(Path::new(&folder)) }).unwrap();
+        println!("\n{LISTENS}{}", server.local_addr());
+        return server.run().unwrap();
+    }
+    let folder = tempdir().unwrap();
+    let mut acknowledged: Vec<String> = Vec::new();
+    for round in 0..KILLS {
+        let (mut server, address) = start(folder.path());
+        clients(async {
+            check(address, &acknowledged).await;
+            let count = Arc::new(AtomicUsize::new(0));
+            let mut users = JoinSet::new();
+            for user in 0..CLIENTS {
+                users.spawn(register_until_killed(address, format!("{round}-{user}"), Arc::clone(&count)));
+            }
+            // At another point of a batch in each round.
+            while count.load(Ordering::Relaxed) < 5 + 7 * round % 40 {
+                sleep(Duration::from_millis(1)).await;
+            }
+            sleep(Duration::from_micros(170 * round as u64)).await;
+            server.kill().unwrap();
+            acknowledged.extend(users.join_all().await.into_iter().flatten());
+        });
+        server.wait().unwrap();
+    }
+    let (mut server, address) = start(folder.path());
+    clients(check(address, &acknowledged));
+    server.kill().unwrap();
+    server.wait().unwrap();
+}
+
+/// This test program once more, as the server that is killed.
+fn start(folder: &Path) -> (Child, SocketAddr) {
+    let mut child = Command::new(env::current_exe().unwrap())
+        .args(["killed::a_killed_server_loses_no_registration", "--exact", "--nocapture"])
+        .env(FOLDER, folder)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The child keeps the pipe, so that it may go on writing.
+    let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map_while(Result::ok);
+    let address = lines.find_map(|line| line.strip_prefix(LISTENS)?.parse().ok());
+    (child, address.expect("the server says where it listens"))
+}
+
+/// Registers accounts of new names until the server is gone; returns those that were acknowledged.
+async fn register_until_killed(address: SocketAddr, prefix: String, count: Arc<AtomicUsize>) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut client = Client::connect(address, &Security::Plain).await.unwrap();
+    for number in 0.. {
+        let name = format!("{prefix}-{number}");
+        match client.register(&name, PASSWORD, Stretch::Off).await {
+            Ok(()) => names.push(name),
+            Err(error) => {
+                assert_eq!(error.blame(), None, "the server refuses {name}");
+                break;
+            }
+        }
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+    names
+}
+
+/// Every account that was acknowledged is there, and the last one opens with its password.
+async fn check(address: SocketAddr, acknowledged: &[String]) {
+    let mut client = Client::connect(address, &Security::Plain).await.unwrap();
+    for name in acknowledged {
+        let again = client.register(name, PASSWORD, Stretch::Off).await;
+        assert_eq!(blame(again), Blame::NameTaken, "{name} was acknowledged");
+    }
+    if let Some(name) = acknowledged.last() {
+        client.log_in(name, PASSWORD, Stretch::Off).await.unwrap();
+    }
+}

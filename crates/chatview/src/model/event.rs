@@ -1,0 +1,139 @@
+//! What happens, and what is to be done.
+
+use crate::action::Action;
+use crate::history::Entry;
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A key.
+    Action(Action),
+    /// Pasted text.
+    Paste(String),
+    /// The screen has another size.
+    #[expect(missing_docs, reason = "the names say it")]
+    Resize { columns: u16, rows: u16 },
+    /// Time has passed: Unix time in milliseconds.
+    #[expect(missing_docs, reason = "the name says it")]
+    Tick { now_ms: u64 },
+    /// The user is logged in, and calls ring here.
+    Online,
+    /// The directory server is lost or not reached.
+    Offline {
+        /// Why.
+        why: String,
+    },
+    /// Whether a contact is there.
+    #[expect(missing_docs, reason = "the names say it")]
+    Presence { name: String, is_there: bool },
+    /// All users who are there.
+    There(Vec<String>),
+    /// A call rings here.
+    Incoming {
+        /// Its number.
+        call: u64,
+        /// The caller.
+        name: String,
+        /// The talk that the caller begins or goes on with.
+        talk: u128,
+    },
+    /// A call no longer rings here.
+    #[expect(missing_docs, reason = "the name says it")]
+    RingingEnded { call: u64 },
+    /// A contact was not reached.
+    CallFailed {
+        /// The contact.
+        name: String,
+        /// The talk that the call was for.
+        talk: u128,
+        /// Why.
+        why: String,
+        /// The contact did not want it.
+        is_refusal: bool,
+    },
+    /// A contact's key was seen for the first time.
+    #[expect(missing_docs, reason = "the names say it")]
+    NewKey { name: String, number: String },
+    /// A contact's key is not the one known before.
+    #[expect(missing_docs, reason = "the names say it")]
+    ChangedKey { name: String, number: String },
+    /// What happens in a talk.
+    #[expect(missing_docs, reason = "the names say it")]
+    Talk { name: String, talk: u128, event: TalkEvent },
+    /// What the program has to say, of a contact or in general.
+    #[expect(missing_docs, reason = "the names say it")]
+    Note { name: Option<String>, text: String },
+}
+
+/// What happens in a talk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TalkEvent {
+    /// The two programs are connected, directly or by the server's relay.
+    #[expect(missing_docs, reason = "the name says it")]
+    Connected { is_relayed: bool },
+    /// The contact says something.
+    #[expect(missing_docs, reason = "the names say it")]
+    Message { number: u64, at_ms: u64, text: String },
+    /// The contact's program has all messages up to this one.
+    Delivered(u64),
+    /// The contact has seen all messages up to this one.
+    Read(u64),
+    /// The contact is typing.
+    Typing,
+    /// The contact has ended the talk.
+    Bye,
+    /// The connection is lost; on another one the talk can go on.
+    Lost(String),
+    /// The talk cannot go on.
+    Broken(String),
+    /// Both sides have ended the talk.
+    Over,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each variant says what its fields are for")]
+pub enum Effect {
+    /// Connect to the directory server and log in.
+    Connect,
+    /// Learn whether a contact is there, from now on.
+    Watch(String),
+    /// Learn it no more.
+    Unwatch(String),
+    /// Ask who is there.
+    Who,
+    /// Begin a talk, in place of any before.
+    Begin { name: String, talk: u128 },
+    /// Call a contact for a talk that has begun.
+    Call { name: String, talk: u128 },
+    /// Give up the call to a contact.
+    Cancel { name: String },
+    /// Take a call for a talk that has begun.
+    Answer { call: u64, name: String, talk: u128 },
+    /// Refuse a call.
+    Refuse { call: u64 },
+    /// Say something in the talk with a contact.
+    Send { name: String, at_ms: u64, text: String },
+    /// The user has seen messages up to this number of the talk.
+    Read { name: String, through: u64 },
+    /// The user is typing.
+    Typing { name: String },
+    /// End the talk with a contact, once all that was said has arrived.
+    Leave { name: String },
+    /// Forget the talk with a contact.
+    Drop { name: String },
+    /// Say the safety numbers of the contact and of the user.
+    Numbers { name: String },
+    /// Forget the known key of a contact: the next one is trusted.
+    Trust { name: String },
+    /// Keep the list of contacts.
+    Save,
+    /// Keep what was said.
+    Record { name: String, entry: Entry },
+    /// Ring the terminal's bell.
+    Bell,
+    /// Draw the whole screen again.
+    Redraw,
+    /// End the program.
+    Quit,
+}

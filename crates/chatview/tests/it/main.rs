@@ -1,0 +1,5 @@
+//! The full-screen program of the chat from outside: what it draws, and whole programs on pseudo-terminals.
+
+mod programs;
+mod screens;
+mod terminal;

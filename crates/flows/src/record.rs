@@ -1,0 +1,165 @@
+//! The files of a record, written by the transport laboratory and read back as a whole.
+
+use std::fs;
+use std::path::Path;
+
+use kendall_archive::read_json;
+use kendall_archive::series::Series;
+use kendall_record::RecordError;
+use serde::{Deserialize, Serialize};
+
+/// What ran.
+pub const ABOUT: &str = "flows.json";
+/// What the client's end saw.
+pub const SEEN: &str = "near.json";
+/// Processor times of the server's end, a line for each instant: nanoseconds, then seconds of all threads.
+pub const PROCESSOR_TIMES: &str = "far.txt";
+/// The folder of the link's own record.
+pub const LINK: &str = "link";
+/// Which records a tournament has.
+pub const TOURNAMENT: &str = "compete.json";
+/// The port of the echoes beside the flows.
+pub const ECHO_PORT: u16 = 5200;
+
+/// What ran: the flows, their link, and how they were measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    /// When it began, in UTC.
+    pub started_utc: String,
+    /// The command that makes such a record again.
+    pub command: String,
+    /// The link, as settings of hops with > between them.
+    pub link: String,
+    /// The congestion control of TCP at both ends.
+    pub congestion: String,
+    /// The seed of losses and delays on the link.
+    pub seed: u64,
+    /// The kind of the echoes beside the flows.
+    pub echo: String,
+    /// How long flows ran before they were measured, once the last had begun.
+    pub warm_up_s: f64,
+    /// The flows, in the order in which the user named them.
+    pub flows: Vec<FlowAbout>,
+}
+
+/// One of the flows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowAbout {
+    /// What makes it: "curve", "ssh".
+    pub source: String,
+    /// The port of its server.
+    pub port: u16,
+    /// How much later than the first flows it begins.
+    pub after_s: f64,
+    /// Whether its ends are this program, so that its processor time is known.
+    pub is_ours: bool,
+    /// Which way its bytes go.
+    #[serde(default)]
+    pub way: Way,
+}
+
+/// A way over a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    /// From server to client.
+    #[default]
+    Down,
+    /// From client to server.
+    Up,
+}
+
+impl Way {
+    /// Its name in the log of a link.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Down => "down",
+            Self::Up => "up",
+        }
+    }
+}
+
+impl FlowAbout {
+    /// What it is, with its way where that is not the usual one: "curve", "up:curve".
+    pub fn kind(&self) -> String {
+        match self.way {
+            Way::Down => self.source.clone(),
+            Way::Up => format!("up:{}", self.source),
+        }
+    }
+}
+
+/// What the client's end saw. Instants are of the monotonic clock.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Seen {
+    /// Every 100 ms: the instant, the processor time, and all bytes that had arrived of each flow.
+    pub ticks: Vec<Tick>,
+    /// Echoes: when each was sent and how long it took, if it came back.
+    pub echoes: Vec<(i64, Option<i64>)>,
+    /// When the first flows began, or the first connection that succeeded.
+    pub from_ns: i64,
+    /// How long each connection took from its beginning to its first byte.
+    pub handshakes_ns: Vec<i64>,
+    /// Why flows or handshakes failed.
+    pub failures: Vec<String>,
+}
+
+/// What had happened by an instant.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Tick {
+    /// The instant.
+    pub at_ns: i64,
+    /// The processor time of the client's end.
+    pub processor_s: f64,
+    /// The bytes that had arrived of each flow.
+    pub bytes: Vec<u64>,
+}
+
+/// Records of every two of some kinds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tournament {
+    /// When it began, in UTC.
+    pub started_utc: String,
+    /// The command that makes such records again.
+    pub command: String,
+    /// The kinds, in the order in which the user named them.
+    pub kinds: Vec<String>,
+    /// The folder of each pair, within that of the tournament.
+    pub pairs: Vec<String>,
+}
+
+/// What a run left.
+#[derive(Debug)]
+pub struct Traces {
+    /// What the client's end saw.
+    pub seen: Seen,
+    /// Instants and processor times of the server's end.
+    pub far: Vec<(i64, f64)>,
+    /// What each flow did on each hop, every 10 ms; instants count from `start_ns`.
+    pub link: Series,
+    /// The instant of the monotonic clock from which those of `link` count.
+    pub start_ns: i64,
+}
+
+#[derive(Deserialize)]
+struct LinkRecord {
+    start_ns: i64,
+}
+
+impl Traces {
+    /// Reads what a run left in a folder.
+    ///
+    /// # Errors
+    /// Fails where a file is missing or is something else.
+    pub fn read(folder: &Path) -> Result<Self, RecordError> {
+        let seen = read_json(&folder.join(SEEN))?;
+        let LinkRecord { start_ns } = read_json(&folder.join(LINK).join("link.json"))?;
+        let link = Series::read(&folder.join(LINK).join("link.parquet"))?;
+        let times = fs::read_to_string(folder.join(PROCESSOR_TIMES)).unwrap_or_default();
+        let far = times.lines().filter_map(|line| {
+            let (at_ns, seconds) = line.split_once(' ')?;
+            Some((at_ns.parse().ok()?, seconds.parse().ok()?))
+        });
+        Ok(Self { seen, far: far.collect(), link, start_ns })
+    }
+}
