@@ -22,10 +22,11 @@ lint:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
-# Speed on this machine, written to docs/benchmarks.md.
+# Speed on this machine, written to docs/benchmarks.md. `make bench ONLY="curve link"` prints some sections, and writes nothing.
 bench:
 	@./tools/install bench
-	cargo bench --package kendall --bench speed --locked
+	cargo build --release --locked --package kendall --package kendall-bench
+	./target/release/kendall-bench $(ONLY)
 
 # An hour at 20,000 requests a second: the generator's memory must not grow. `make soak FOR=10m` for less.
 soak:

@@ -26,7 +26,7 @@ pub use program::{Program, free_port};
 pub use running::Running;
 use rustix::net::sockopt::set_socket_linger;
 pub use tempfile::{TempDir, tempdir};
-pub use waiting::{LIMIT, wait_until};
+pub use waiting::{LIMIT, wait_until, written_line};
 
 /// Ends a connection with a reset, as the kernel does for a process that is killed.
 ///

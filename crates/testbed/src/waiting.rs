@@ -1,5 +1,7 @@
 //! Waiting for what another thread or process does.
 
+use std::fs;
+use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -16,4 +18,14 @@ pub fn wait_until(what: &str, condition: impl Fn() -> bool) {
         assert!(begun.elapsed() < LIMIT, "waited in vain until {what}");
         sleep(Duration::from_millis(2));
     }
+}
+
+/// Waits until a program has written a line into a file, and gives that line without its end.
+///
+/// # Panics
+/// Where it is not there within [`LIMIT`].
+pub fn written_line(path: &Path) -> String {
+    let line = || fs::read_to_string(path).ok().filter(|text| text.ends_with('\n'));
+    wait_until(&format!("{} has a line", path.display()), || line().is_some());
+    line().expect("it was there").trim_end().to_owned()
 }

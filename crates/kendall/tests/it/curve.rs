@@ -10,13 +10,12 @@ use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use kendall_testbed::{LIMIT, wait_until, written_line};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 const NAME: &str = "server.example";
 const ZEROS: &str = "00000000000000000000000000000000";
-/// Longer than anything here takes, so that a test that hangs fails instead.
-const LIMIT: Duration = Duration::from_secs(60);
 
 fn curve(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kendall"));
@@ -244,24 +243,15 @@ fn signals_end_server_client_and_their_programs() {
     let keys = Keys::new();
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 0)] {
         let pid_file = keys.folder.path().join(format!("pid-{code}"));
-        let line = format!("echo $$ >{0}.new; mv {0}.new {0}; exec sleep 1000", pid_file.display());
+        let line = format!("echo $$ >{}; exec sleep 1000", pid_file.display());
         let mut server = Server::start(&keys, "127.0.0.1", &[], &["sh", "-c", &line]);
         let mut command = curve(&["cat", NAME, &keys.public, &server.address]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut waiting = Running(command.spawn().unwrap());
-        let since = Instant::now();
-        while !pid_file.exists() {
-            assert!(since.elapsed() < LIMIT, "the program does not start");
-            sleep(Duration::from_millis(5));
-        }
-        let pid = fs::read_to_string(&pid_file).unwrap().trim().to_owned();
+        let pid = written_line(&pid_file);
         server.process.signal(signal);
         assert_eq!(server.process.ended().code(), Some(code), "serve at {signal:?}");
-        let gone = || !Path::new("/proc").join(&pid).join("exe").exists();
-        while !gone() {
-            assert!(since.elapsed() < LIMIT, "the server's program outlives it");
-            sleep(Duration::from_millis(5));
-        }
+        wait_until("the server's program ends", || !Path::new("/proc").join(&pid).join("exe").exists());
         let mut rest = String::new();
         server.errors.read_to_string(&mut rest).unwrap();
         assert!(!rest.contains("panicked"), "{rest}");

@@ -2,12 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use crate::served::{Served, kendall};
+use kendall_testbed::written_line;
 use serde_json::Value;
 
 fn load(server: &Served, more: &[&str]) -> Output {
@@ -64,18 +62,6 @@ fn the_server_is_found_by_its_port_and_what_it_used_is_what_the_kernel_says() {
     }
 }
 
-/// The number in a file that a program writes at some time after its port is open.
-fn written_number(path: &Path) -> u64 {
-    for _ in 0..600 {
-        let text = fs::read_to_string(path).unwrap_or_default();
-        if let Some(number) = text.strip_suffix('\n') {
-            return number.parse().unwrap();
-        }
-        thread::sleep(Duration::from_millis(100));
-    }
-    panic!("{} has no line after a minute", path.display());
-}
-
 /// A master that only watches over its workers, as servers of others are.
 #[test]
 fn of_a_master_and_its_workers_all_are_watched() {
@@ -104,7 +90,8 @@ fn of_a_master_and_its_workers_all_are_watched() {
         "sed s/PORT/{{port}}/ {path}/PORT.conf > {path}/conf; exec nginx -p {path} -e stderr -c {path}/conf"
     );
     let server = Served::new(&["http", "--command", &command]);
-    let master = written_number(&folder.path().join("pid"));
+    // nginx opens its port before it writes this file.
+    let master: u64 = written_line(&folder.path().join("pid")).parse().unwrap();
     let url = format!("http://{}/page", server.address);
     let fixed =
         ["--rate", "60", "--duration", "1500ms", "--header", "accept-encoding: gzip", "--probe", "--json"];

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-#[path = "../../../report/tests/it/page/made.rs"]
+#[path = "../../report/tests/it/page/made.rs"]
 mod made;
 
 use kendall_testbed::browser::{self, Page};
@@ -111,7 +111,7 @@ fn report(run: &Path) -> (f64, f64) {
 }
 
 fn kendall() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_kendall"))
+    Command::new(crate::kendall())
 }
 
 /// How many plots a page shows, and the longest that one of them took to say what is under the cursor, and to zoom.

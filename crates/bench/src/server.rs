@@ -6,7 +6,6 @@ use std::hint::black_box;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread::{available_parallelism, sleep};
 use std::time::{Duration, Instant};
@@ -55,7 +54,7 @@ impl Server {
         // A port that was free a moment ago.
         let metrics = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let metrics = metrics.expect("there is a free port");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_kendall"))
+        let mut child = Command::new(crate::kendall())
             .args(["serve", "reverse", "--listen", "127.0.0.1:0", "--cache", cache.name()])
             .args(["--metrics", &metrics.to_string()])
             .arg("--stamps")
@@ -329,8 +328,7 @@ fn milestone(page: &mut String) {
 
 /// What `kendall load` found.
 fn load(arguments: &[&str]) -> Value {
-    let program: PathBuf = env!("CARGO_BIN_EXE_kendall").into();
-    let output = Command::new(program).arg("load").args(arguments).arg("--json").output();
+    let output = Command::new(crate::kendall()).arg("load").args(arguments).arg("--json").output();
     let output = output.expect("the generator runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("it prints JSON")

@@ -130,7 +130,7 @@ fn at(mbit: f64) -> String {
 }
 
 fn can_emulate() -> bool {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kendall"));
+    let mut command = Command::new(crate::kendall());
     command.args(["link", "run", "--quiet", "true"]).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
@@ -141,7 +141,7 @@ fn run(link: &str, seconds: u32, flows: &[&str]) -> Option<Seen> {
     let (counts, record) = (folder.path().join("counts"), folder.path().join("record"));
     let program = std::env::current_exe().expect("a program knows its path");
     let program = program.to_str().expect("the path is text");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kendall"));
+    let mut command = Command::new(crate::kendall());
     command.args(["link", "run", "--quiet", "--congestion", "cubic"]).args(link.split(' '));
     command.arg("--record").arg(&record);
     command.args(["--server", &format!("exec '{program}' {} server '{}'", ends::WORD, counts.display())]);

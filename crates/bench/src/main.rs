@@ -7,8 +7,10 @@
 //! Everything is compared within one run, because the machine may be shared: medians of several rounds, and
 //! ratios between the sides of the same round.
 
+use std::env;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process;
 
 use kendall_archive::{Machine, utc_now};
 
@@ -53,20 +55,21 @@ const SECTIONS: [(&str, Section); 16] = [
 ];
 
 fn main() {
-    // `cargo test --benches` asks for a list of tests; there are none.
-    if std::env::args().any(|argument| argument == "--list" || argument == "--test") {
-        return;
-    }
     // An end of a link that a section has made.
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<String> = env::args().skip(1).collect();
     if let Some((curve_links::ends::WORD, rest)) =
         arguments.split_first().map(|(word, rest)| (word.as_str(), rest))
     {
         curve_links::ends::run(rest);
         return;
     }
-    // With names of sections, as in `cargo bench --bench speed -- tools link`, only those are measured, and nothing is written.
-    let names: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    // With names of sections only those are measured, and nothing is written.
+    let names = arguments;
+    if let Some(unknown) = names.iter().find(|name| SECTIONS.iter().all(|(section, _)| section != name)) {
+        let known = SECTIONS.map(|(section, _)| section).join(", ");
+        eprintln!("{unknown:?} is no section of the benchmark; write some of {known}, or nothing for all");
+        process::exit(2);
+    }
     let page = page(&names);
     if !names.is_empty() {
         return;
@@ -94,6 +97,21 @@ fn page(names: &[String]) -> String {
         shown = page.len();
     }
     page
+}
+
+/// The program that is measured: the release build beside this one.
+///
+/// # Panics
+/// Where it is not built.
+fn kendall() -> PathBuf {
+    let own = env::current_exe().expect("a program knows its path");
+    let program = own.with_file_name("kendall");
+    assert!(
+        program.exists(),
+        "{} is missing; run cargo build --release --package kendall",
+        program.display()
+    );
+    program
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {

@@ -38,7 +38,7 @@ struct Server {
 
 impl Server {
     fn start() -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_kendall"))
+        let mut child = Command::new(crate::kendall())
             .args(["serve", "recover", "--listen", "127.0.0.1:0"])
             .stdout(Stdio::piped())
             .spawn()

@@ -83,7 +83,7 @@ fn path(path: &Path) -> String {
 }
 
 fn kendall(arguments: &[String]) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kendall"));
+    let mut command = Command::new(crate::kendall());
     let output = command.args(arguments).stdin(Stdio::null()).output().expect("kendall starts");
     // The exit status reports a doubt about the generator, too; the rows are there all the same.
     let said = String::from_utf8_lossy(&output.stderr);

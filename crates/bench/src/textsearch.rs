@@ -80,7 +80,7 @@ fn is_there(program: &str) -> bool {
 
 /// Of each pattern, how many lines Java finds, and in how many ms; `None` where it is not there or takes no such pattern.
 fn java(sentences: &Path) -> Vec<Option<(u64, f64)>> {
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/speed/textsearch/Lines.java");
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/textsearch/Lines.java");
     let mut command = Command::new("java");
     command.arg("-Xmx4g").arg(program).arg(sentences).args(TIMED.map(|one| one.1));
     let told = command.output().map(|output| output.stdout).unwrap_or_default();

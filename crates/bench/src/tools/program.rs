@@ -167,10 +167,10 @@ impl Program {
 
     pub(crate) fn start(&self, words: &[String]) -> Running {
         let program = match self.installed_as {
-            "" => env!("CARGO_BIN_EXE_kendall"),
+            "" => crate::kendall(),
             // Two of its processes and a pipe between them.
-            "vegeta" => "sh",
-            other => other,
+            "vegeta" => "sh".into(),
+            other => other.into(),
         };
         let cpu_before_s = children_cpu_s();
         let mut command = Command::new(program);
