@@ -142,8 +142,8 @@ pub fn competition(about: &About, traces: &Traces) -> Result<Competition, String
     let all: f64 = bytes.iter().sum();
     let rates: Vec<f64> = bytes.iter().map(|bytes| bytes / seconds).collect();
     let share = |bytes: f64| if all > 0.0 { bytes / all } else { 0.0 };
-    let is_ours = flows.iter().all(|flow| flow.is_ours);
-    let per_gb = |cpu_s: f64| (is_ours && all > 0.0).then(|| cpu_s / (all / 1e9));
+    let cpu_is_known = flows.iter().all(|flow| flow.cpu_is_known);
+    let per_gb = |cpu_s: f64| (cpu_is_known && all > 0.0).then(|| cpu_s / (all / 1e9));
     let log = Log { traces, from_ns: first.at_ns, to_ns: last.at_ns };
     Ok(Competition {
         flows: flows

@@ -51,8 +51,9 @@ pub struct FlowAbout {
     pub port: u16,
     /// How much later than the first flows it begins.
     pub after_s: f64,
-    /// Whether its ends are this program, so that its processor time is known.
-    pub is_ours: bool,
+    /// Whether the processor time of both its ends was counted. In old records that is so where both were this program.
+    #[serde(alias = "is_ours")]
+    pub cpu_is_known: bool,
     /// Which way its bytes go.
     #[serde(default)]
     pub way: Way,

@@ -15,5 +15,6 @@ mod published;
 mod roam;
 mod source;
 mod table;
+mod tunnel;
 
 pub(crate) use commands::SUBCOMMANDS;

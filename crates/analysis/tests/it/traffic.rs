@@ -34,7 +34,7 @@ fn record(folder: &Path, flows: &[(&str, u64, f64)]) {
                 source: (*kind).into(),
                 port,
                 after_s: 0.0,
-                is_ours: true,
+                cpu_is_known: true,
                 way: Way::Down,
             })
             .collect(),

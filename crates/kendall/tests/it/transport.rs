@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use kendall_testbed::has_peer;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -28,6 +29,10 @@ fn has_links() -> bool {
         eprintln!("skipped: {refusal}");
     }
     tried.status.success()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn json(arguments: &[&str]) -> Value {
@@ -132,11 +137,59 @@ fn programs_that_others_wrote_send_as_flows() {
         return;
     }
     let options = ["--time", "3s", "--warmup", "3s", "--json", "--link", "delay=2ms rate=50mbit queue=64k"];
-    let seen = json(&[&["transport", "flows", "ssh,scp,nacl"], &options[..]].concat());
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("record");
+    let kept = ["--record", record.to_str().unwrap()];
+    let seen = json(&[&["transport", "flows", "ssh,scp,nacl"], &options[..], &kept].concat());
     for flow in 0..3 {
         assert!(number(&seen, &format!("/flows/{flow}/goodput_bytes_per_s")) > 10_000.0, "{seen:#}");
     }
-    assert!(seen["sender_cpu_s_per_gb"].is_null(), "what is not known is absent");
+    for end in ["sender", "receiver"] {
+        assert!(number(&seen, &format!("/{end}_cpu_s_per_gb")) > 0.0, "of the programs, too: {seen:#}");
+    }
+    let found = Command::new("grep").args(["-rlE", "PRIVATE KEY"]).arg(&record).output().unwrap();
+    assert_eq!(text(&found.stdout), "", "a record holds no keys");
+}
+
+#[test]
+fn tcp_goes_through_tunnels_as_flows_and_no_key_stays() {
+    let _alone = alone();
+    let peers = [("wg", "--version"), ("wireguard-go", "--version"), ("ip", "-V")];
+    if !peers.into_iter().all(|(program, with)| has_peer(program, with)) || !has_links() {
+        eprintln!("skipped: wireguard-go or wireguard-tools is not installed, or no link can be emulated");
+        return;
+    }
+    let link = ["--link", "delay=2ms rate=20mbit queue=64k", "--json"];
+    let times = ["--time", "3s", "--warmup", "2s"];
+    let flows = json(&[&["transport", "flows", "tunnel,up:wireguard"][..], &link, &times].concat());
+    for flow in 0..2 {
+        let mbit = number(&flows, &format!("/flows/{flow}/goodput_bytes_per_s")) * 8.0 / 1e6;
+        assert!((1.0..20.0).contains(&mbit), "{flows:#}");
+    }
+    // Each goes one way, so both queues fill.
+    assert!(number(&flows, "/hops/0/queue_delay_max_s") > 0.0, "{flows:#}");
+    assert!(number(&flows, "/hops_up/0/queue_delay_max_s") > 0.0, "{flows:#}");
+    let refused = kendall(&["transport", "handshake", "wireguard"]);
+    assert!(text(&refused.stderr).contains("whose handshake is that of tcp"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn kinds_compete_whichever_way_they_go() {
+    let _alone = alone();
+    if !has_links() {
+        return;
+    }
+    let link = ["--link", "delay=2ms rate=20mbit queue=64k", "--time", "1s", "--warmup", "1s", "--json"];
+    let pairs = json(&[&["transport", "compete", "up:curve,tcp"][..], &link].concat());
+    let names: Vec<_> = pairs
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|pair| (pair["first"].as_str().unwrap(), pair["second"].as_str().unwrap()))
+        .collect();
+    assert_eq!(names, [("up:curve", "up:curve"), ("up:curve", "tcp"), ("tcp", "tcp")]);
+    // Opposite ways share no queue: each has nearly the whole link.
+    assert!(number(&pairs[1]["result"], "/jain") > 0.8, "{pairs:#}");
 }
 
 #[test]

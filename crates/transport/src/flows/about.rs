@@ -7,8 +7,7 @@ use kendall_flows::{About, FlowAbout};
 use kendall_system::Settings;
 
 use super::course::Setting;
-use super::plan::port;
-use super::source::{Flow, Source};
+use super::source::Flow;
 use crate::kind::Kind;
 
 /// What a run of these flows is to be.
@@ -21,9 +20,9 @@ pub(crate) fn flows(
 ) -> About {
     let flow = |flow: &Flow| FlowAbout {
         source: flow.source.to_string(),
-        port: port(flow.source),
+        port: flow.source.port(),
         after_s: flow.after.as_secs_f64(),
-        is_ours: matches!(flow.source, Source::Ours(_)),
+        cpu_is_known: true,
         way: flow.way,
     };
     About {

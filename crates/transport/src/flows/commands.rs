@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kendall_archive::{utc_now, write_json};
-use kendall_flows::{ABOUT, Competition, TOURNAMENT, Tournament, Way, competition, handshakes};
+use kendall_flows::{ABOUT, Competition, TOURNAMENT, Tournament, competition, handshakes};
 use kendall_link::Asked;
 use kendall_system::{Caller, Console, Ended, Kind as Values, Parameter, Settings, Subcommand, Subcommands};
 use serde::Serialize;
@@ -15,9 +15,9 @@ use super::course::{self, Setting};
 use super::end::server_address;
 use super::far;
 use super::near;
-use super::plan::{Plan, TROUBLE, Task};
+use super::plan::{TROUBLE, Task};
 use super::published::{Here, ROWS, Reproduced};
-use super::source::{Flow, Source, read_flows, read_sources};
+use super::source::{Flow, read_connections, read_contenders, read_flows};
 use super::table;
 use crate::kind::Kind;
 
@@ -68,12 +68,18 @@ const RECORD: Parameter = Parameter {
 };
 const JSON: Parameter =
     Parameter { name: "json", help: "print the result as JSON", kind: Values::Switch, default: Some("off") };
-const SOURCES: Parameter = Parameter {
+const CONTENDERS: Parameter = Parameter {
     name: "kinds",
+    help: "kinds with commas between them: curve, tcp, tls, quic, https, ssh or scp (OpenSSH), nacl (the reference programs of \
+           CurveCP), tunnel or wireguard (TCP within one); up:tcp goes from client to server",
+    kind: Values::Word(|text| read_contenders(text).map(drop)),
+    default: None,
+};
+const CONNECTIONS: Parameter = Parameter {
     help: "kinds with commas between them: curve, tcp, tls, quic, https, ssh or scp (OpenSSH) or nacl (the reference programs of \
            CurveCP)",
-    kind: Values::Word(|text| read_sources(text).map(drop)),
-    default: None,
+    kind: Values::Word(|text| read_connections(text).map(drop)),
+    ..CONTENDERS
 };
 const FOLDER: Parameter =
     Parameter { name: "folder", help: "the folder that both ends share", kind: Values::File, default: None };
@@ -87,8 +93,8 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
             about: "Send flows over one link at a time, from its server to its client or back: kendall transport flows 2xtcp,curve",
             arguments: &[Parameter {
                 name: "flows",
-                help: "flows with commas between them: curve, tcp, tls, quic, https, ssh, scp or nacl; 3xtcp is three, \
-                       tcp+5 begins 5 seconds late, and up:tcp goes from client to server",
+                help: "flows with commas between them: curve, tcp, tls, quic, https, ssh, scp, nacl, tunnel or wireguard (TCP \
+                       within one); 3xtcp is three, tcp+5 begins 5 seconds late, and up:tcp goes from client to server",
                 kind: Values::Word(|text| read_flows(text).map(drop)),
                 default: None,
             }],
@@ -114,7 +120,7 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
         Subcommand {
             name: "compete",
             about: "Let every two of some kinds share a link, and print the matrix: kendall transport compete curve,tcp,quic",
-            arguments: &[SOURCES],
+            arguments: &[CONTENDERS],
             options: &[LINK, LASTING, WARM_UP, ECHO, CONGESTION, SEED, RECORD, JSON],
             caller: Caller::User,
             run: compete,
@@ -122,7 +128,7 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
         Subcommand {
             name: "handshake",
             about: "Count time, bytes and packets of new connections with one byte each: kendall transport handshake curve,tls",
-            arguments: &[SOURCES],
+            arguments: &[CONNECTIONS],
             options: &[
                 Parameter { default: Some("delay=25ms"), ..LINK },
                 Parameter {
@@ -196,7 +202,7 @@ fn run_flows(
     let about = about::flows(&flows, &setting, echo, time("warmup"), settings);
     write_json(&folder.join(ABOUT), &about).map_err(|error| error.to_string())?;
     let task = Task::Flows { flows, idle: IDLE, lasting, moving_after };
-    competition(&about, &course::run(&Plan { task, echo }, &setting, folder)?)
+    competition(&about, &course::run(task, echo, &setting, folder)?)
 }
 
 /// The new folder that --record names, or a temporary one.
@@ -256,38 +262,40 @@ fn flows(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String
 /// Two flows that shared a link.
 #[derive(Serialize)]
 struct Pair {
-    first: Source,
-    second: Source,
+    first: String,
+    second: String,
     result: Competition,
 }
 
 fn compete(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
-    let sources = read_sources(settings.word("kinds").expect("it is required"))?;
+    let text = settings.word("kinds").expect("it is required");
+    let flows = read_contenders(text)?;
+    let kinds: Vec<String> = text.split(',').map(str::to_owned).collect();
     let folder = Folder::of(settings)?;
     let mut record = Tournament {
         started_utc: utc_now(),
         command: about::command("compete", settings),
-        kinds: sources.iter().map(Source::to_string).collect(),
+        kinds: kinds.clone(),
         pairs: Vec::new(),
     };
     let mut pairs: Vec<Pair> = Vec::new();
-    for (place, first) in sources.iter().copied().enumerate() {
-        for second in sources[place..].iter().copied() {
+    for one in 0..flows.len() {
+        for other in one..flows.len() {
+            let [first, second] = [one, other].map(|place| kinds[place].clone());
             console.note(&format!("{first} beside {second}"));
-            let flows = [first, second].map(|source| Flow { source, after: Duration::ZERO, way: Way::Down });
-            let name = format!("{:03}-{first}-{second}", pairs.len() + 1);
+            let name = format!("{:03}-{first}-{second}", pairs.len() + 1).replace(':', "-");
             let own = folder.path().join(&name);
             fs::create_dir(&own).map_err(|error| format!("cannot make {}: {error}", own.display()))?;
-            let result = run_flows(flows.to_vec(), link(settings), settings, &own)?;
+            let result = run_flows(vec![flows[one], flows[other]], link(settings), settings, &own)?;
             pairs.push(Pair { first, second, result });
             // After each pair, so that kendall report makes a page of one that is cut off.
             record.pairs.push(name);
             write_json(&folder.path().join(TOURNAMENT), &record).map_err(|error| error.to_string())?;
         }
     }
-    let share = |own: Source, other: Source| {
+    let share = |own: &str, other: &str| {
         pairs.iter().find_map(|pair| {
-            let place = match (pair.first, pair.second) {
+            let place = match (pair.first.as_str(), pair.second.as_str()) {
                 two if two == (own, other) => 0,
                 two if two == (other, own) => 1,
                 _ => return None,
@@ -295,7 +303,7 @@ fn compete(settings: &Settings, console: &mut dyn Console) -> Result<Ended, Stri
             Some(pair.result.flows[place].share)
         })
     };
-    print(console, settings, &pairs, &table::matrix(&sources, share))?;
+    print(console, settings, &pairs, &table::matrix(&kinds, share))?;
     let failures: Vec<&String> = pairs.iter().flat_map(|pair| &pair.result.failures).collect();
     failures.iter().for_each(|failure| console.note(&format!("failed: {failure}")));
     Ok(ended(failures.len()))
@@ -323,9 +331,9 @@ fn handshake(settings: &Settings, console: &mut dyn Console) -> Result<Ended, St
     let count = settings.whole("count").and_then(|count| u32::try_from(count).ok());
     let count = count.expect("its kind bounds it");
     let mut results = Vec::new();
-    for source in read_sources(settings.word("kinds").expect("it is required"))? {
-        let plan = Plan { task: Task::Handshakes { source, count }, echo: Kind::Tcp };
-        let traces = course::run(&plan, &setting(settings, link(settings)), temporary()?.path())?;
+    for source in read_connections(settings.word("kinds").expect("it is required"))? {
+        let task = Task::Handshakes { source, count };
+        let traces = course::run(task, Kind::Tcp, &setting(settings, link(settings)), temporary()?.path())?;
         results.push(handshakes(source.to_string(), &traces));
     }
     print(console, settings, &results, &table::handshakes(&results))?;
@@ -350,7 +358,7 @@ fn far_end(settings: &Settings, _: &mut dyn Console) -> Result<Ended, String> {
 
 fn near_end(settings: &Settings, _: &mut dyn Console) -> Result<Ended, String> {
     let folder = folder(settings);
-    let seen = near::run(&course::plan_in(&folder)?, server_address()?, &folder)?;
+    let seen = near::run(&course::plan_in(&folder)?, server_address()?)?;
     course::write_seen(&folder, &seen)?;
     Ok(Ended::Done)
 }

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use kendall_archive::read_json;
 use kendall_flows::{LINK, SEEN, Seen, Traces};
 
-use super::peer::SCP_FILE;
-use super::plan::{PLAN, Plan, TROUBLE};
+use super::plan::{PLAN, Plan, TROUBLE, Task};
+use crate::kind::Kind;
 
 /// How runs are made.
 #[derive(Clone, Debug)]
@@ -22,21 +22,20 @@ pub(crate) struct Setting {
     pub(crate) seed: u64,
 }
 
-/// Does what a plan says, in a folder that is there and empty.
+/// Does a task, in a folder that is there and empty.
 ///
 /// # Errors
 /// Says why no link can be emulated, what an end could not do, or what could not be read.
-pub(crate) fn run(plan: &Plan, setting: &Setting, folder: &Path) -> Result<Traces, String> {
+pub(crate) fn run(task: Task, echo: Kind, setting: &Setting, folder: &Path) -> Result<Traces, String> {
     let folder = fs::canonicalize(folder).map_err(|error| cannot("find", folder, &error))?;
     let write = |name: &str, text: String| {
         let path = folder.join(name);
         fs::write(&path, text).map_err(|error| cannot("write", &path, &error))
     };
-    write(PLAN, serde_json::to_string_pretty(plan).map_err(|error| error.to_string())?)?;
-    let status = link_run(setting, &folder);
-    // A copy of the record would not keep its holes.
-    let _ = fs::remove_file(folder.join(SCP_FILE));
-    let status = status?;
+    let secrets = tempfile::tempdir().map_err(|error| format!("cannot make a folder for keys: {error}"))?;
+    let plan = Plan { task, echo, secrets: secrets.path().to_owned() };
+    write(PLAN, serde_json::to_string_pretty(&plan).map_err(|error| error.to_string())?)?;
+    let status = link_run(setting, &folder)?;
     let written = |name: &str| fs::read_to_string(folder.join(name)).ok();
     if let Some(why) = written(TROUBLE) {
         return Err(format!("the far end of the link failed: {}", why.trim()));

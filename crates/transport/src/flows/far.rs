@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::thread;
@@ -13,7 +13,7 @@ use tokio::runtime::Builder;
 
 use super::end::{client_address, processor_s};
 use super::peer::Wish;
-use super::plan::{EVERY, Plan, Task, port};
+use super::plan::{EVERY, Plan, Task};
 use super::roam;
 use super::source::Source;
 use crate::kind::Kind;
@@ -28,9 +28,15 @@ pub(crate) fn run(plan: &Plan, at: IpAddr, folder: &Path) -> Result<(), String> 
     }
     // TCP last: the other end takes it as the sign that all are there.
     let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Tcp).chain([Kind::Tcp]);
-    let ours = kinds.map(|kind| (kind, port(Source::Ours(kind))));
-    for (kind, port) in [(plan.echo, ECHO_PORT)].into_iter().chain(ours) {
-        let listen = SocketAddr::new(at, port);
+    let ours = kinds.map(|kind| (kind, Source::Ours(kind).address(at)));
+    // A tunnel's address is not there yet.
+    let any = IpAddr::from(Ipv4Addr::UNSPECIFIED);
+    let within = plan
+        .tunnels()
+        .into_iter()
+        .map(|tunnel| (Kind::Tcp, SocketAddr::new(any, Source::Tunnel(tunnel).port())));
+    for (kind, listen) in [(plan.echo, SocketAddr::new(at, ECHO_PORT))].into_iter().chain(within).chain(ours)
+    {
         let threads = NonZeroUsize::MIN;
         let options = Options { kind, listen, connections: CONNECTIONS, threads, stamps: None };
         let server = Server::bind(&options).map_err(|error| error.to_string())?;
@@ -47,7 +53,12 @@ pub(crate) fn run(plan: &Plan, at: IpAddr, folder: &Path) -> Result<(), String> 
         };
         let mut programs = Vec::new();
         for peer in plan.peers() {
-            programs.push(peer.serve(at, port(Source::Peer(peer)), wish, folder).await?);
+            let port = Source::Peer(peer).port();
+            programs.push(peer.serve(at, port, wish, &plan.secrets).await?);
+        }
+        for tunnel in plan.tunnels() {
+            let outside = SocketAddr::new(at, Source::Tunnel(tunnel).port());
+            programs.push(tunnel.serve(outside, &plan.secrets).await?);
         }
         let written = report_times(&folder.join(PROCESSOR_TIMES)).await;
         written.map_err(|error| format!("cannot write into {}: {error}", folder.display()))

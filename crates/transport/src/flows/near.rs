@@ -16,10 +16,11 @@ use tokio::sync::watch;
 use tokio::time::{interval, sleep, timeout};
 
 use super::end::{client_address, processor_s};
-use super::peer::Wish;
-use super::plan::{EVERY, Plan, Task, port};
+use super::peer::{Peer, Wish};
+use super::plan::{EVERY, Plan, Task};
 use super::roam;
 use super::source::{Flow, Source};
+use super::tunnel;
 use crate::kind::Kind;
 use crate::protocol::{Head, MOST_BYTES, PIECE_BYTES, Pattern};
 use crate::transport::{Connection, Moved};
@@ -36,23 +37,33 @@ const ECHO_LIMIT: Duration = Duration::from_secs(10);
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Does what the plan says, and gives what it saw.
-pub(crate) fn run(plan: &Plan, to: IpAddr, folder: &Path) -> Result<Seen, String> {
+pub(crate) fn run(plan: &Plan, to: IpAddr) -> Result<Seen, String> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| format!("cannot start the near end: {error}"))?;
     runtime.block_on(async {
-        wait_for_servers(to).await?;
+        // The last that the far end starts.
+        wait_for(Source::Ours(Kind::Tcp).address(to)).await?;
         match &plan.task {
             Task::Flows { flows, idle, lasting, moving_after } => {
-                let ends = Ends { to, folder, echo: plan.echo };
-                Ok(compete(flows, ends, *idle, *lasting, *moving_after).await)
+                let mut tunnels = Vec::new();
+                for tunnel in plan.tunnels() {
+                    let source = Source::Tunnel(tunnel);
+                    tunnels.push(tunnel.join(SocketAddr::new(to, source.port()), &plan.secrets).await?);
+                    wait_for(source.address(to)).await?;
+                }
+                let ends = Ends { to, secrets: &plan.secrets, echo: plan.echo };
+                let seen = compete(flows, ends, *idle, *lasting, *moving_after).await;
+                for program in tunnels {
+                    tunnel::leave(program).await;
+                }
+                Ok(seen)
             }
-            Task::Handshakes { source, count } => Ok(shake(*source, *count, to, folder).await),
+            Task::Handshakes { source, count } => Ok(shake(*source, *count, to, &plan.secrets).await),
         }
     })
 }
 
-async fn wait_for_servers(to: IpAddr) -> Result<(), String> {
-    let address = SocketAddr::new(to, port(Source::Ours(Kind::Tcp)));
+async fn wait_for(address: SocketAddr) -> Result<(), String> {
     let connected = async {
         while TcpStream::connect(address).await.is_err() {
             sleep(RETRY).await;
@@ -65,13 +76,13 @@ async fn wait_for_servers(to: IpAddr) -> Result<(), String> {
 #[derive(Clone, Copy)]
 struct Ends<'a> {
     to: IpAddr,
-    folder: &'a Path,
+    secrets: &'a Path,
     echo: Kind,
 }
 
 async fn compete(
     flows: &[Flow],
-    Ends { to, folder, echo }: Ends<'_>,
+    Ends { to, secrets, echo }: Ends<'_>,
     idle: Duration,
     lasting: Duration,
     moving_after: Option<Duration>,
@@ -91,12 +102,14 @@ async fn compete(
     let arrived: Arc<Vec<AtomicU64>> = Arc::new(flows.iter().map(|_| AtomicU64::new(0)).collect());
     let mut running = Vec::new();
     for (number, flow) in flows.iter().copied().enumerate() {
-        let (arrived, folder, is_moved) = (arrived.clone(), folder.to_owned(), is_moved.clone());
+        let (arrived, secrets, is_moved) = (arrived.clone(), secrets.to_owned(), is_moved.clone());
         running.push(tokio::spawn(async move {
             sleep(idle + flow.after).await;
+            let arrived = &arrived[number];
             let ended = match (flow.source, flow.way) {
-                (Source::Ours(kind), Way::Up) => upload(kind, to, &arrived[number], is_moved).await,
-                (source, _) => receive(source, to, &folder, &arrived[number], is_moved).await,
+                (Source::Peer(peer), _) => receive_from(peer, to, &secrets, arrived).await,
+                (source, Way::Up) => upload(source, to, arrived, is_moved).await,
+                (source, Way::Down) => receive(source, to, arrived, is_moved).await,
             };
             let why = ended.err().unwrap_or_else(|| "the server ended it".into());
             format!("flow {} ({}): {why}", number + 1, flow.source)
@@ -135,51 +148,48 @@ async fn compete(
 async fn receive(
     source: Source,
     to: IpAddr,
-    folder: &Path,
     arrived: &AtomicU64,
     is_moved: watch::Receiver<bool>,
 ) -> Result<(), String> {
-    match source {
-        Source::Ours(kind) => {
-            let connected = kind.transport().connect(SocketAddr::new(to, port(source))).await;
-            let mut connection = connected.map_err(|error| error.to_string())?;
-            let asked = connection.stream.write_all(&Head::Send(MOST_BYTES).encode()).await;
-            asked.map_err(|error| error.to_string())?;
-            tokio::select! {
-                ended = count(&mut connection.stream, arrived) => ended,
-                why = follow(connection.moved, is_moved) => Err(why),
+    let mut connection = connect(source, to).await.map_err(|error| error.to_string())?;
+    let asked = connection.stream.write_all(&Head::Send(MOST_BYTES).encode()).await;
+    asked.map_err(|error| error.to_string())?;
+    tokio::select! {
+        ended = count(&mut connection.stream, arrived) => ended,
+        why = follow(connection.moved, is_moved) => Err(why),
+    }
+}
+
+/// Connects to the laboratory's server of a source.
+async fn connect(source: Source, to: IpAddr) -> std::io::Result<Connection> {
+    let kind = source.kind().ok_or(std::io::ErrorKind::Unsupported)?;
+    kind.transport().connect(source.address(to)).await
+}
+
+/// Receives the bytes of a program that others wrote, and counts them.
+async fn receive_from(peer: Peer, to: IpAddr, secrets: &Path, arrived: &AtomicU64) -> Result<(), String> {
+    // Its server may need longer than ours to start.
+    loop {
+        if let Ok(mut command) = peer.client(to, Source::Peer(peer).port(), Wish::Zeros, secrets) {
+            let mut child = start(&mut command)?;
+            let mut output = child.stdout.take().expect("it is piped");
+            count(&mut output, arrived).await?;
+            if arrived.load(Relaxed) > 0 {
+                return Ok(());
             }
         }
-        Source::Peer(peer) => {
-            // Its server may need longer than ours to start.
-            loop {
-                let mut child = match peer.client(to, port(source), Wish::Zeros, folder) {
-                    Ok(mut command) => start(&mut command)?,
-                    Err(_) => {
-                        sleep(RETRY).await;
-                        continue;
-                    }
-                };
-                let mut output = child.stdout.take().expect("it is piped");
-                count(&mut output, arrived).await?;
-                if arrived.load(Relaxed) > 0 {
-                    return Ok(());
-                }
-                sleep(RETRY).await;
-            }
-        }
+        sleep(RETRY).await;
     }
 }
 
 /// Sends a flow, and counts the bytes that have arrived by the server's reports, until it fails.
 async fn upload(
-    kind: Kind,
+    source: Source,
     to: IpAddr,
     arrived: &AtomicU64,
     is_moved: watch::Receiver<bool>,
 ) -> Result<(), String> {
-    let connected = kind.transport().connect(SocketAddr::new(to, port(Source::Ours(kind)))).await;
-    let Connection { stream, moved, .. } = connected.map_err(|error| error.to_string())?;
+    let Connection { stream, moved, .. } = connect(source, to).await.map_err(|error| error.to_string())?;
     let (mut reader, mut writer) = tokio::io::split(stream);
     let send = async {
         writer.write_all(&Head::Take(MOST_BYTES).encode()).await?;
@@ -267,12 +277,12 @@ async fn echoes(
 }
 
 /// Connects again and again, a byte each time.
-async fn shake(source: Source, count: u32, to: IpAddr, folder: &Path) -> Seen {
+async fn shake(source: Source, count: u32, to: IpAddr, secrets: &Path) -> Seen {
     let mut seen = Seen::default();
     let from = tokio::time::Instant::now();
     while seen.handshakes_ns.len() < count as usize && seen.failures.len() < 5 {
         let began_ns = now_ns();
-        let ended = timeout(HANDSHAKE_LIMIT, one_byte(source, to, folder)).await;
+        let ended = timeout(HANDSHAKE_LIMIT, one_byte(source, to, secrets)).await;
         match ended.unwrap_or_else(|_| Err("no answer in time".into())) {
             Ok(()) => {
                 if seen.handshakes_ns.is_empty() {
@@ -288,12 +298,11 @@ async fn shake(source: Source, count: u32, to: IpAddr, folder: &Path) -> Seen {
     seen
 }
 
-async fn one_byte(source: Source, to: IpAddr, folder: &Path) -> Result<(), String> {
-    let at = port(source);
+async fn one_byte(source: Source, to: IpAddr, secrets: &Path) -> Result<(), String> {
     match source {
-        Source::Ours(kind) => {
+        Source::Ours(_) | Source::Tunnel(_) => {
             let exchange = async {
-                let mut stream = kind.transport().connect(SocketAddr::new(to, at)).await?.stream;
+                let mut stream = connect(source, to).await?.stream;
                 stream.write_all(&Head::Send(1).encode()).await?;
                 stream.read_exact(&mut [0; 1]).await?;
                 stream.shutdown().await
@@ -301,7 +310,7 @@ async fn one_byte(source: Source, to: IpAddr, folder: &Path) -> Result<(), Strin
             exchange.await.map_err(|error: std::io::Error| error.to_string())
         }
         Source::Peer(peer) => {
-            let mut child = start(&mut peer.client(to, at, Wish::OneByte, folder)?)?;
+            let mut child = start(&mut peer.client(to, source.port(), Wish::OneByte, secrets)?)?;
             let mut output = child.stdout.take().expect("it is piped");
             let read = output.read_exact(&mut [0; 1]).await.map_err(|error| error.to_string());
             read.map(|_| ())

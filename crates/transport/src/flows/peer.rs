@@ -1,7 +1,7 @@
 //! Programs that others wrote, as sources of bytes beside ours: OpenSSH, and the reference implementation of CurveCP in Debian's
 //! nacl-tools.
 //!
-//! At the far end each gets keys of its own in the folder that both ends share, and sends zeros for as long as its client listens.
+//! At the far end each gets keys of its own in a folder that both ends share, and sends zeros for as long as its client listens.
 
 use std::fs;
 use std::net::IpAddr;
@@ -14,8 +14,8 @@ use tokio::process::{Child, Command};
 const NAME: &str = "transport.test";
 const EXTENSION: &str = "31415926535897932384626433832795";
 const SSHD: &str = "/usr/sbin/sshd";
-/// The file that scp copies. It is as long as a transfer may be, and is removed at the end.
-pub(crate) const SCP_FILE: &str = "scp-file";
+/// The file that scp copies, as long as a transfer may be.
+const SCP_FILE: &str = "scp-file";
 const MOST_BYTES: u64 = 1 << 40;
 const HOST: &str = "host";
 const CLIENT: &str = "client";
@@ -92,7 +92,7 @@ impl Peer {
     }
 }
 
-async fn run(command: &mut Command, package: &str) -> Result<Vec<u8>, String> {
+pub(super) async fn run(command: &mut Command, package: &str) -> Result<Vec<u8>, String> {
     let name = command.as_std().get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output().await;
     let output = output.map_err(|error| format!("cannot run {name}: {error}; install {package}"))?;
@@ -196,7 +196,7 @@ fn nacl(to: IpAddr, port: u16, folder: &Path) -> Result<Command, String> {
     Ok(command)
 }
 
-fn start(command: &mut Command, package: &str) -> Result<Child, String> {
+pub(super) fn start(command: &mut Command, package: &str) -> Result<Child, String> {
     let name = command.as_std().get_program().to_string_lossy().into_owned();
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
     quiet.spawn().map_err(|error| format!("cannot start {name}: {error}; install {package}"))

@@ -1,12 +1,13 @@
 //! What the two ends of a link and their caller agree on: the plan, files and ports.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use kendall_flows::ECHO_PORT;
 use serde::{Deserialize, Serialize};
 
 use super::peer::Peer;
 use super::source::{Flow, Source};
+use super::tunnel::Tunnel;
 use crate::kind::Kind;
 
 /// The plan of a run, as its caller writes it into the folder that all share.
@@ -21,6 +22,8 @@ pub(crate) struct Plan {
     pub(crate) task: Task,
     /// The kind of the echoes beside the flows.
     pub(crate) echo: Kind,
+    /// A folder for keys that exist for this run only, outside the record.
+    pub(crate) secrets: PathBuf,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -34,16 +37,18 @@ pub(crate) enum Task {
 impl Plan {
     /// The programs that others wrote and that it needs.
     pub(crate) fn peers(&self) -> Vec<Peer> {
-        let sources: Vec<Source> = match &self.task {
-            Task::Flows { flows, .. } => flows.iter().map(|flow| flow.source).collect(),
-            Task::Handshakes { source, .. } => vec![*source],
-        };
-        Peer::ALL.into_iter().filter(|peer| sources.contains(&Source::Peer(*peer))).collect()
+        Peer::ALL.into_iter().filter(|peer| self.needs(Source::Peer(*peer))).collect()
     }
-}
 
-/// The port of a source.
-pub(crate) fn port(source: Source) -> u16 {
-    let place = Source::all().position(|one| one == source).expect("all are in it");
-    ECHO_PORT + 1 + u16::try_from(place).expect("there are few")
+    /// The tunnels that it needs.
+    pub(crate) fn tunnels(&self) -> Vec<Tunnel> {
+        Tunnel::ALL.into_iter().filter(|tunnel| self.needs(Source::Tunnel(*tunnel))).collect()
+    }
+
+    fn needs(&self, wanted: Source) -> bool {
+        match &self.task {
+            Task::Flows { flows, .. } => flows.iter().any(|flow| flow.source == wanted),
+            Task::Handshakes { source, .. } => *source == wanted,
+        }
+    }
 }

@@ -12,7 +12,7 @@ const NEW: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
 const NETWORK: &str = "10.0.0.0/24";
 
 /// Runs `ip` and gives what it prints.
-fn ip(arguments: &str) -> Result<String, String> {
+pub(super) fn ip(arguments: &str) -> Result<String, String> {
     let output = Command::new("ip").args(arguments.split(' ')).output();
     let output = output.map_err(|error| format!("cannot run ip: {error}; install iproute2"))?;
     if output.status.success() {

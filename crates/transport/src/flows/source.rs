@@ -1,13 +1,15 @@
 //! Flows as the user writes them: "curve", "3xtcp", "quic+5", "ssh".
 
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
-use kendall_flows::Way;
+use kendall_flows::{ECHO_PORT, Way};
 use serde::{Deserialize, Serialize};
 
 use super::peer::Peer;
+use super::tunnel::Tunnel;
 use crate::kind::Kind;
 
 /// The most flows of a run.
@@ -21,6 +23,8 @@ pub(crate) enum Source {
     Ours(Kind),
     /// A program that others wrote.
     Peer(Peer),
+    /// TCP within a tunnel.
+    Tunnel(Tunnel),
 }
 
 impl fmt::Display for Source {
@@ -28,6 +32,7 @@ impl fmt::Display for Source {
         match self {
             Self::Ours(kind) => kind.fmt(f),
             Self::Peer(peer) => f.write_str(peer.name()),
+            Self::Tunnel(tunnel) => f.write_str(tunnel.name()),
         }
     }
 }
@@ -36,11 +41,7 @@ impl FromStr for Source {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if let Ok(kind) = text.parse() {
-            return Ok(Self::Ours(kind));
-        }
-        let peer = Peer::ALL.into_iter().find(|peer| peer.name() == text);
-        peer.map(Self::Peer).ok_or_else(|| {
+        Self::all().find(|source| source.to_string() == text).ok_or_else(|| {
             let names: Vec<String> = Self::all().map(|source| source.to_string()).collect();
             format!("{text:?} is not a source of bytes; write one of {}", names.join(", "))
         })
@@ -50,7 +51,32 @@ impl FromStr for Source {
 impl Source {
     /// Every source.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
-        Kind::ALL.map(Self::Ours).into_iter().chain(Peer::ALL.map(Self::Peer))
+        let ours = Kind::ALL.map(Self::Ours).into_iter();
+        ours.chain(Peer::ALL.map(Self::Peer)).chain(Tunnel::ALL.map(Self::Tunnel))
+    }
+
+    /// The laboratory's transport that carries its bytes; none is of a program that others wrote.
+    pub(crate) fn kind(self) -> Option<Kind> {
+        match self {
+            Self::Ours(kind) => Some(kind),
+            Self::Tunnel(_) => Some(Kind::Tcp),
+            Self::Peer(_) => None,
+        }
+    }
+
+    /// The address to which its client connects, with the server's address on the link.
+    pub(crate) fn address(self, on_link: IpAddr) -> SocketAddr {
+        let address = match self {
+            Self::Tunnel(tunnel) => tunnel.server(),
+            Self::Ours(_) | Self::Peer(_) => on_link,
+        };
+        SocketAddr::new(address, self.port())
+    }
+
+    /// The port of its server, on the link and within a tunnel.
+    pub(crate) fn port(self) -> u16 {
+        let place = Self::all().position(|one| one == self).expect("all are in it");
+        ECHO_PORT + 1 + u16::try_from(place).expect("there are few")
     }
 }
 
@@ -80,6 +106,20 @@ pub(crate) struct Flow {
     pub(crate) way: Way,
 }
 
+/// One that begins at once: "curve", "up:curve".
+impl FromStr for Flow {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (way, name) = text.strip_prefix("up:").map_or((Way::Down, text), |name| (Way::Up, name));
+        let source: Source = name.parse()?;
+        if source.kind().is_none() && way == Way::Up {
+            return Err(format!("{source} sends from server to client only"));
+        }
+        Ok(Self { source, after: Duration::ZERO, way })
+    }
+}
+
 /// Reads flows with commas between them: "3xtcp,curve+5,up:quic" is three of TCP, one of CurveCP that begins 5 s later, and one of QUIC
 /// from client to server.
 pub(crate) fn read_flows(text: &str) -> Result<Vec<Flow>, String> {
@@ -95,11 +135,7 @@ pub(crate) fn read_flows(text: &str) -> Result<Vec<Flow>, String> {
         let after_s: f64 = after.parse().map_err(|_| format!("{after:?} is not a number of seconds"))?;
         let after = Duration::try_from_secs_f64(after_s)
             .map_err(|_| format!("a flow cannot begin after {after} seconds"))?;
-        let (way, name) = name.strip_prefix("up:").map_or((Way::Down, name), |name| (Way::Up, name));
-        let flow = Flow { source: name.parse()?, after, way };
-        if let (Source::Peer(peer), Way::Up) = (flow.source, way) {
-            return Err(format!("{} sends from server to client only", peer.name()));
-        }
+        let flow = Flow { after, ..name.parse()? };
         if count == 0 || flows.len() + count > MOST {
             return Err(format!("a run has 1 to {MOST} flows"));
         }
@@ -108,9 +144,20 @@ pub(crate) fn read_flows(text: &str) -> Result<Vec<Flow>, String> {
     Ok(flows)
 }
 
-/// Reads names of sources with commas between them.
-pub(crate) fn read_sources(text: &str) -> Result<Vec<Source>, String> {
+/// Reads kinds that compete, with commas between them: "curve,up:tcp".
+pub(crate) fn read_contenders(text: &str) -> Result<Vec<Flow>, String> {
     text.split(',').map(str::parse).collect()
+}
+
+/// Reads names of sources whose connections begin with a handshake, with commas between them.
+pub(crate) fn read_connections(text: &str) -> Result<Vec<Source>, String> {
+    let read = |name: &str| match name.parse()? {
+        Source::Tunnel(_) => {
+            Err(format!("{name} is there before the connections in it, whose handshake is that of tcp"))
+        }
+        source => Ok(source),
+    };
+    text.split(',').map(read).collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use kendall_flows::{Competition, Handshakes};
 use kendall_stats::number::{percent, significant, time};
 
 use super::published::{HEADS, NOTE, Reproduced};
-use super::source::Source;
 
 /// A table whose first column is text and whose others are numbers.
 fn table(rows: &[Vec<String>]) -> String {
@@ -89,14 +88,13 @@ pub(crate) fn competition(result: &Competition) -> String {
     text
 }
 
-/// The share of each row's flow beside a flow of each column.
-pub(crate) fn matrix(sources: &[Source], share: impl Fn(Source, Source) -> Option<f64>) -> String {
-    let head =
-        ["share of".to_owned()].into_iter().chain(sources.iter().map(|source| format!("beside {source}")));
+/// The share that a flow of each row gets beside a flow of each column.
+pub(crate) fn matrix(kinds: &[String], share: impl Fn(&str, &str) -> Option<f64>) -> String {
+    let head = ["share of".to_owned()].into_iter().chain(kinds.iter().map(|kind| format!("beside {kind}")));
     let mut rows = vec![head.collect()];
-    for own in sources {
-        let cells = sources.iter().map(|other| or_dash(share(*own, *other), |share| significant(share, 2)));
-        rows.push([own.to_string()].into_iter().chain(cells).collect());
+    for own in kinds {
+        let cells = kinds.iter().map(|other| or_dash(share(own, other), |share| significant(share, 2)));
+        rows.push([own.clone()].into_iter().chain(cells).collect());
     }
     table(&rows)
 }
