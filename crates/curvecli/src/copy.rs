@@ -11,13 +11,13 @@ use clap::Args;
 use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use kendall_curve::KeyDirectory;
 use kendall_remote::copy::protocol::CopyOptions;
-use kendall_remote::copy::{CopyReport, Progress, download, upload};
+use kendall_remote::copy::{CopyReport, CopySettings, Progress, download, upload};
 use kendall_remote::{Host, Operand, RemoteError, dial};
 use tokio::sync::watch;
 use tokio::time::{interval, timeout};
 
 use crate::console::note;
-use crate::host::ClientOptions;
+use crate::host::{ClientOptions, silence_limit};
 use crate::run::{run, signalled};
 
 /// How often the bar is drawn, and a line is printed where there is no terminal.
@@ -58,6 +58,10 @@ pub(crate) struct Copy {
     /// Wait until the disk has each file before the file gets its name
     #[arg(long)]
     sync: bool,
+
+    /// Give up where the server has sent nothing for this time; one that works says every 10 s that it is there
+    #[arg(long, value_name = "TIME", value_parser = silence_limit, default_value = "60s")]
+    silence_limit: Duration,
 
     /// Show no progress and no summary
     #[arg(long, short)]
@@ -152,14 +156,15 @@ async fn transfer(
         sync: options.sync,
         count: !options.quiet,
     };
+    let settings = CopySettings { options: wishes, silence_limit: options.silence_limit };
     let copying = async {
         match direction {
             Direction::Upload { sources, target } => tokio::select! {
-                report = upload(stream, sources, target, wishes, progress.clone()) => report,
+                report = upload(stream, sources, target, settings, progress.clone()) => report,
                 () = stopped => Err(RemoteError::Interrupted),
             },
             Direction::Download { sources, target } => {
-                download(stream, &sources, &target, wishes, progress.clone(), stopped).await
+                download(stream, &sources, &target, settings, progress.clone(), stopped).await
             }
         }
     };

@@ -13,6 +13,8 @@ use kendall_remote::{Host, Hosts, public_key};
 
 use crate::console::address;
 
+const SILENCE_LEAST: Duration = Duration::from_secs(30);
+
 // How a client finds its server. A comment for clap: a documentation comment would replace that of the subcommand.
 #[derive(Args, Clone)]
 pub(crate) struct ClientOptions {
@@ -103,4 +105,11 @@ pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
     let ns = duration_ns(text)?;
     ensure!(ns > 0, "write a time, such as 10s");
     Ok(Duration::from_nanos(ns.unsigned_abs()))
+}
+
+/// A limit on a peer's silence, which has to be longer than the pauses between two signs of life.
+pub(crate) fn silence_limit(text: &str) -> anyhow::Result<Duration> {
+    let limit = duration(text)?;
+    ensure!(limit >= SILENCE_LEAST, "write 30s or more: the peer may be silent for 10 s");
+    Ok(limit)
 }

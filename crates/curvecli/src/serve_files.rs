@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use kendall_curve::KeyDirectory;
@@ -10,7 +11,7 @@ use kendall_remote::copy::{Access, FilePolicy, FileServer};
 use kendall_remote::{AuthorizedKeys, Sessions, serve};
 
 use crate::console::note;
-use crate::host::ServerOptions;
+use crate::host::{ServerOptions, silence_limit};
 use crate::run::{run, signalled};
 
 /// Serve a folder for `kendall curve copy` to clients whose keys a file lists
@@ -50,6 +51,10 @@ pub(crate) struct ServeFiles {
     /// Let clients set the set-user-ID, set-group-ID and sticky bits of uploaded files
     #[arg(long, requires = "read_write")]
     allow_special_bits: bool,
+
+    /// End a session whose client has sent nothing for this time; one that works says every 10 s that it is there
+    #[arg(long, value_name = "TIME", value_parser = silence_limit, default_value = "60s")]
+    silence_limit: Duration,
 }
 
 pub(crate) fn serve_files(options: ServeFiles) -> anyhow::Result<ExitCode> {
@@ -59,6 +64,7 @@ pub(crate) fn serve_files(options: ServeFiles) -> anyhow::Result<ExitCode> {
         access: if options.read_write { Access::ReadWrite } else { Access::ReadOnly },
         allow_owner: options.allow_owner,
         allow_special_bits: options.allow_special_bits,
+        silence_limit: options.silence_limit,
     };
     let files = FileServer::new(&options.folder, policy)?;
     let sessions = Sessions {

@@ -18,9 +18,8 @@ use std::time::{Duration, Instant};
 
 use kendall_curve::curvecp::{DomainName, Extension, ServerConfig};
 use kendall_curve::{Endpoint, KeyDirectory};
-use kendall_remote::copy::protocol::CopyOptions;
-use kendall_remote::copy::{Access, FilePolicy, FileServer, Progress, upload};
-use kendall_remote::{AuthorizedKeys, Host, Sessions, dial, public_key, serve};
+use kendall_remote::copy::{Access, CopySettings, FilePolicy, FileServer, Progress, upload};
+use kendall_remote::{AuthorizedKeys, Host, SILENCE_LIMIT, Sessions, dial, public_key, serve};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::oneshot;
 
@@ -149,7 +148,12 @@ fn raw_server(keys: KeyDirectory) -> Outcome<SocketAddr> {
 }
 
 fn file_server(folder: &Path, authorized: &Path, keys: KeyDirectory) -> Outcome<SocketAddr> {
-    let policy = FilePolicy { access: Access::ReadWrite, allow_owner: false, allow_special_bits: false };
+    let policy = FilePolicy {
+        access: Access::ReadWrite,
+        allow_owner: false,
+        allow_special_bits: false,
+        silence_limit: SILENCE_LIMIT,
+    };
     let files = FileServer::new(folder, policy)?;
     let authorized = Arc::new(AuthorizedKeys::open(authorized)?);
     let sessions = Sessions { name: NAME.into(), keys, listen: any(), authorized, most: 4, most_per_key: 4 };
@@ -186,7 +190,7 @@ async fn client(what: &str, arguments: &[&str]) -> Outcome<()> {
     let connection = dialled.connection().clone();
     if what == "put" {
         let (sources, progress) = (vec![source.into()], Progress::default());
-        let report = upload(dialled.stream, sources, Vec::new(), CopyOptions::default(), progress).await?;
+        let report = upload(dialled.stream, sources, Vec::new(), CopySettings::default(), progress).await?;
         if report.failed > 0 {
             return Err(report.failures.join("\n").into());
         }

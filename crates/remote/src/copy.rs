@@ -21,6 +21,6 @@ mod source;
 mod stat;
 mod target;
 
-pub use client::{CopyReport, download, upload};
+pub use client::{CopyReport, CopySettings, download, upload};
 pub use progress::Progress;
 pub use server::{Access, FilePolicy, FileServer};

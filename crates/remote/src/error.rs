@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use kendall_curve::CurveError;
 
@@ -100,6 +101,13 @@ pub enum RemoteError {
     /// The connection ended before the copy.
     #[error("the connection was lost: {0}. Run the same command again: it goes on where this one ended")]
     Lost(io::Error),
+    /// Nothing has come from the peer for too long, although its machine answers.
+    #[error(
+        "the peer has sent nothing for {} s: its program hangs, or is stopped. Run the same command again: it goes on where \
+         this one ended",
+        .0.as_secs_f64()
+    )]
+    Silent(Duration),
     /// The copy was stopped by a signal.
     #[error("interrupted. Run the same command again: it goes on where this one ended")]
     Interrupted,

@@ -26,4 +26,5 @@ pub use error::RemoteError;
 pub use hosts::{Host, Hosts, public_key};
 pub use operand::Operand;
 pub use serve::{Sessions, Stop, serve};
+pub use session::SILENCE_LIMIT;
 pub use wire::BadMessage;

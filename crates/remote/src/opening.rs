@@ -5,7 +5,7 @@ use crate::frame;
 use crate::wire::{BadMessage, Fields, put_bytes};
 
 /// The version of the protocol. A server refuses other versions by name.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// First bytes of an opening.
 const MAGIC: &[u8; 8] = b"kndremot";
@@ -15,6 +15,8 @@ const MAGIC: &[u8; 8] = b"kndremot";
 pub const HELLO: u8 = 1;
 /// The server's answer where it does not serve the client.
 pub const REFUSED: u8 = 2;
+/// Nothing, from an end that has had nothing else to send for a while.
+pub const ALIVE: u8 = 3;
 
 /// What a session is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

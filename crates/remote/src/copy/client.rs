@@ -1,6 +1,7 @@
 //! The client: uploads and downloads on a connection.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use kendall_curve::Stream;
 use tokio::task::spawn_blocking;
@@ -15,7 +16,22 @@ use crate::copy::source::Source;
 use crate::copy::target::Target;
 use crate::error::RemoteError;
 use crate::opening::{Hello, REFUSED, Service, VERSION, decode_refused};
-use crate::session::{Inward, split, write};
+use crate::session::{Inward, SILENCE_LIMIT, alive_while, split, write};
+
+/// How a client copies.
+#[derive(Clone, Copy, Debug)]
+pub struct CopySettings {
+    /// What it wishes of the server.
+    pub options: CopyOptions,
+    /// How long the server may send nothing; one that works says at least every 10 s that it is there.
+    pub silence_limit: Duration,
+}
+
+impl Default for CopySettings {
+    fn default() -> Self {
+        Self { options: CopyOptions::default(), silence_limit: SILENCE_LIMIT }
+    }
+}
 
 /// What a copy did.
 #[derive(Clone, Debug, Default)]
@@ -47,13 +63,14 @@ pub async fn upload(
     stream: Stream,
     sources: Vec<PathBuf>,
     target: Vec<u8>,
-    options: CopyOptions,
+    settings: CopySettings,
     progress: Progress,
 ) -> Result<CopyReport, RemoteError> {
     let (opened, problems) = open(sources).await?;
     let names: Vec<Vec<u8>> = opened.iter().map(|(_, source)| source.name().to_vec()).collect();
     check_size(names.iter().map(Vec::len).sum::<usize>() + target.len(), names.len())?;
-    let (mut inward, mut outward) = split(stream);
+    let CopySettings { options, silence_limit } = settings;
+    let (mut inward, mut outward) = split(stream, silence_limit);
     write(&mut outward, &opening(&[Message::Put { options, target, names }])).await?;
     let partials = have(&mut inward).await?;
     let failures = Failures::default();
@@ -96,7 +113,7 @@ pub async fn download(
     stream: Stream,
     sources: &[Vec<u8>],
     target: &Path,
-    options: CopyOptions,
+    settings: CopySettings,
     progress: Progress,
     stop: impl Future<Output = ()>,
 ) -> Result<CopyReport, RemoteError> {
@@ -104,15 +121,22 @@ pub async fn download(
     check_size(sources.iter().map(Vec::len).sum(), sources.len())?;
     let names: Vec<Vec<u8>> = wanted.iter().map(|wanted| wanted.name().to_vec()).collect();
     let path = target.to_owned();
-    let prepared = spawn_blocking(move || {
-        let target = Target::local(&path, &names)?;
-        let partials = partial::find(&target.folder).map_err(RemoteError::file("read", &path))?;
-        Ok::<_, RemoteError>((target, partials))
+    let panicked = |_| RemoteError::unexpected("a task has panicked");
+    let opened = spawn_blocking(move || Target::local(&path, &names));
+    let target_folder = opened.await.map_err(panicked)??;
+    let CopySettings { options, silence_limit } = settings;
+    let (inward, mut outward) = split(stream, silence_limit);
+    write(&mut outward, &opening(&[Message::Get { options, wanted }])).await?;
+    // Large partial files take long to read.
+    let path = target.to_owned();
+    let found = spawn_blocking(move || {
+        let partials = partial::find(&target_folder.folder).map_err(RemoteError::file("read", &path))?;
+        Ok::<_, RemoteError>((target_folder, partials))
     });
-    let (target, partials) = prepared.await.map_err(|_| RemoteError::unexpected("a task has panicked"))??;
-    let (inward, mut outward) = split(stream);
-    let have = Message::Have(offers(&partials));
-    write(&mut outward, &opening(&[Message::Get { options, wanted }, have])).await?;
+    let (target, partials) = alive_while(&mut outward, found).await?.map_err(panicked)??;
+    let mut bytes = Vec::new();
+    Message::Have(offers(&partials)).encode(&mut bytes);
+    write(&mut outward, &bytes).await?;
     let failures = Failures::default();
     let receiving =
         Receiving { target, options, partials, progress: progress.clone(), failures: failures.clone() };

@@ -4,8 +4,7 @@ use std::io;
 use std::pin::pin;
 use std::thread;
 
-use kendall_curve::Stream;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf};
+use tokio::io::AsyncWriteExt;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::copy::failures::Failures;
@@ -18,7 +17,7 @@ use crate::copy::send::{Sending, send};
 use crate::copy::target::Target;
 use crate::error::RemoteError;
 use crate::opening::{REFUSED, decode_refused};
-use crate::session::{Inward, Outward};
+use crate::session::{Bulk, Inward, Outward, alive_while};
 
 /// Bytes that are read from the stream at once, at most.
 const PIECE: usize = 256 << 10;
@@ -76,7 +75,7 @@ pub(crate) async fn send_all(
 }
 
 async fn write_all(outward: &mut Outward, mut written: Written) -> Result<(), RemoteError> {
-    while let Some(buffer) = written.full.recv().await {
+    while let Some(buffer) = alive_while(outward, written.full.recv()).await? {
         outward.write_all(&buffer).await.map_err(RemoteError::Lost)?;
         written.reuse(buffer);
     }
@@ -129,7 +128,7 @@ pub(crate) async fn receive_all(
     receiving: Receiving,
     stop: impl Future<Output = ()>,
 ) -> Result<(), RemoteError> {
-    let (stream, arrived) = inward.into_stream();
+    let (stream, arrived) = inward.into_bulk();
     let (pieces, from_stream) = mpsc::channel::<Piece>(PIECES);
     let (empty, to_reuse) = mpsc::channel(PIECES);
     let (answers, mut from_thread) = mpsc::channel(ANSWERS);
@@ -139,7 +138,7 @@ pub(crate) async fn receive_all(
     // Owns its end of the channel: the thread learns that no more will come.
     let reading = read_all(stream, pieces, to_reuse);
     let writing = async {
-        while let Some(bytes) = from_thread.recv().await {
+        while let Some(bytes) = alive_while(&mut outward, from_thread.recv()).await? {
             outward.write_all(&bytes).await.map_err(RemoteError::Lost)?;
         }
         Ok(())
@@ -162,7 +161,7 @@ pub(crate) async fn receive_all(
 
 /// Hands what arrives to the thread, in as few pieces as the thread's own pace allows.
 async fn read_all(
-    mut stream: ReadHalf<Stream>,
+    mut stream: Bulk,
     pieces: mpsc::Sender<Piece>,
     mut to_reuse: mpsc::Receiver<Vec<u8>>,
 ) -> Result<(), RemoteError> {
@@ -175,7 +174,7 @@ async fn read_all(
             read = stream.read(&mut piece[filled..]), if filled < PIECE => match read {
                 Ok(0) => break Ok(()),
                 Ok(length) => filled += length,
-                Err(error) => break Err(RemoteError::Lost(error)),
+                Err(error) => break Err(error),
             },
             permit = pieces.reserve(), if filled > 0 => {
                 let Ok(permit) = permit else { return Ok(()) };

@@ -17,7 +17,7 @@ use crate::copy::protocol::{self, CopyOptions, DATA, FileEnd, Message, Metadata,
 use crate::copy::target::Target;
 use crate::error::RemoteError;
 use crate::frame::{Frame, FrameDecoder};
-use crate::opening::{REFUSED, decode_refused};
+use crate::opening::{ALIVE, REFUSED, decode_refused};
 use crate::path::TreePath;
 
 /// Files that may get further names, at most: as many as a sender recognises.
@@ -95,6 +95,7 @@ impl<A: Answers> Receiver<A> {
             match frame {
                 _ if self.finished => return Err(RemoteError::unexpected("after the end")),
                 Frame::Data(piece) => self.data(piece)?,
+                Frame::Whole { kind: ALIVE, .. } => {}
                 Frame::Whole { kind: REFUSED, body } => {
                     return Err(RemoteError::refused(&decode_refused(body)?));
                 }

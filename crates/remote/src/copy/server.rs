@@ -22,7 +22,7 @@ use crate::copy::target::Target;
 use crate::error::RemoteError;
 use crate::opening::{Hello, Service, VERSION, encode_refused};
 use crate::path::shown;
-use crate::session::{Inward, Outward, split, write};
+use crate::session::{Inward, Outward, alive_while, split, write};
 
 /// A client that has not said by then what it wants loses its session.
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
@@ -45,6 +45,8 @@ pub struct FilePolicy {
     pub allow_owner: bool,
     /// Whether a client may keep the set-user-ID, set-group-ID and sticky bits in an upload.
     pub allow_special_bits: bool,
+    /// How long a client may send nothing; one that works says at least every 10 s that it is there.
+    pub silence_limit: Duration,
 }
 
 /// A folder that is served.
@@ -75,7 +77,7 @@ impl FileServer {
     pub async fn session(&self, stream: Stream, client: &str, stop: impl Future<Output = ()>) {
         let connection = stream.connection().clone();
         let key = connection.peer();
-        let (mut inward, mut outward) = split(stream);
+        let (mut inward, mut outward) = split(stream, self.policy.silence_limit);
         let request = match timeout(REQUEST_LIMIT, request(&mut inward)).await {
             Ok(Ok(request)) => request,
             // A client whose command line is wrong ends so.
@@ -133,8 +135,8 @@ impl FileServer {
                     .map_err(RemoteError::file("read", Path::new("the target")))?;
                 Ok::<_, RemoteError>((target, partials))
             });
-            let prepared =
-                prepared.await.unwrap_or_else(|_| Err(RemoteError::unexpected("a task has panicked")));
+            let prepared = alive_while(&mut outward, prepared).await?;
+            let prepared = prepared.unwrap_or_else(|_| Err(RemoteError::unexpected("a task has panicked")));
             let (target, partials) = match prepared {
                 Ok(prepared) => prepared,
                 Err(error) => {
@@ -181,9 +183,7 @@ impl FileServer {
     ) -> Ended {
         let (progress, failures) = (Progress::default(), Failures::default());
         let work = async {
-            let partials = timeout(REQUEST_LIMIT, have(&mut inward))
-                .await
-                .unwrap_or_else(|_| Err(RemoteError::unexpected("the list of partial files is missing")))?;
+            let partials = have(&mut inward).await?;
             let served = self.folder.clone();
             let opened = spawn_blocking(move || open(&served, &wanted));
             let (sources, problems) =

@@ -6,12 +6,16 @@ use std::time::Duration;
 use kendall_curve::KeyDirectory;
 use kendall_remote::copy::protocol::CopyOptions;
 use kendall_remote::copy::{Access, FilePolicy};
-use kendall_remote::{Host, RemoteError, dial};
+use kendall_remote::{Host, RemoteError, SILENCE_LIMIT, dial};
 
 use crate::fixture::{EVERYTHING, Fixture, names};
 
-const READ_ONLY: FilePolicy =
-    FilePolicy { access: Access::ReadOnly, allow_owner: false, allow_special_bits: false };
+const READ_ONLY: FilePolicy = FilePolicy {
+    access: Access::ReadOnly,
+    allow_owner: false,
+    allow_special_bits: false,
+    silence_limit: SILENCE_LIMIT,
+};
 
 #[test]
 fn a_client_that_is_not_admitted_gets_no_answer_and_is_told_what_to_check() {

@@ -8,15 +8,21 @@ use std::thread::JoinHandle;
 
 use kendall_curve::{Endpoint, KeyDirectory, Stream};
 use kendall_remote::copy::protocol::CopyOptions;
-use kendall_remote::copy::{Access, CopyReport, FilePolicy, FileServer, Progress, download, upload};
-use kendall_remote::{AuthorizedKeys, Host, RemoteError, Sessions, Stop, dial, serve};
+use kendall_remote::copy::{
+    Access, CopyReport, CopySettings, FilePolicy, FileServer, Progress, download, upload,
+};
+use kendall_remote::{AuthorizedKeys, Host, RemoteError, SILENCE_LIMIT, Sessions, Stop, dial, serve};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 pub(crate) const NAME: &str = "server.example";
-pub(crate) const EVERYTHING: FilePolicy =
-    FilePolicy { access: Access::ReadWrite, allow_owner: true, allow_special_bits: true };
+pub(crate) const EVERYTHING: FilePolicy = FilePolicy {
+    access: Access::ReadWrite,
+    allow_owner: true,
+    allow_special_bits: true,
+    silence_limit: SILENCE_LIMIT,
+};
 
 /// A server, the folder that it serves, and a key that it admits.
 pub(crate) struct Fixture {
@@ -96,15 +102,16 @@ impl Fixture {
     ) -> Result<CopyReport, RemoteError> {
         self.run(async {
             let (_endpoint, stream) = self.connect().await;
-            upload(stream, vec![source.into()], target.into(), options, Progress::default()).await
+            let settings = CopySettings { options, ..CopySettings::default() };
+            upload(stream, vec![source.into()], target.into(), settings, Progress::default()).await
         })
     }
 
     pub(crate) fn download(&self, source: &str, target: &Path) -> Result<CopyReport, RemoteError> {
         self.run(async {
             let (_endpoint, stream) = self.connect().await;
-            let (options, progress) = (CopyOptions::default(), Progress::default());
-            download(stream, &[source.into()], target, options, progress, std::future::pending()).await
+            let (settings, progress) = (CopySettings::default(), Progress::default());
+            download(stream, &[source.into()], target, settings, progress, std::future::pending()).await
         })
     }
 

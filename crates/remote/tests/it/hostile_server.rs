@@ -1,17 +1,40 @@
 //! Servers that send a client what it has not asked for.
 
 use std::fs;
+use std::path::Path;
 
 use kendall_curve::curvecp::{DomainName, Extension, ServerConfig};
-use kendall_curve::{Endpoint, KeyDirectory};
-use kendall_remote::copy::protocol::{CopyOptions, Message, Metadata, Place};
-use kendall_remote::copy::{CopyReport, Progress, download};
+use kendall_curve::{Endpoint, KeyDirectory, Stream};
+use kendall_remote::copy::protocol::{Message, Metadata, Place};
+use kendall_remote::copy::{CopyReport, CopySettings, Progress, download};
 use kendall_remote::path::TreePath;
 use kendall_remote::{Host, RemoteError, dial};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::attacks::{file, place, put_file};
 use crate::fixture::{NAME, any, names, runtime};
+
+/// Connects a client to a server that does this with the stream.
+pub(crate) fn against<T, F>(
+    folder: &Path,
+    serve: impl FnOnce(Stream) -> F + Send + 'static,
+    client: impl AsyncFnOnce(Stream) -> T,
+) -> T
+where
+    F: Future<Output = ()> + Send,
+{
+    let keys = KeyDirectory::create(&folder.join("server")).unwrap();
+    let me = KeyDirectory::create(&folder.join("me")).unwrap();
+    runtime().block_on(async {
+        let config =
+            ServerConfig::new(keys.secret().clone(), Extension::default(), DomainName::new(NAME).unwrap());
+        let server = Endpoint::server(any(), config, keys.nonces().unwrap()).unwrap();
+        let address = server.address().to_string();
+        tokio::spawn(async move { serve(server.accept().await.unwrap()).await });
+        let host = Host { name: NAME.into(), key: keys.public_key(), address, key_directory: None };
+        client(dial(&host, &me).await.unwrap().stream).await
+    })
+}
 
 /// Downloads `wanted` from a server that sends these messages, into a folder `here` beside one `outside`.
 fn download_from(
@@ -22,26 +45,16 @@ fn download_from(
     let here = folder.path().join("here");
     fs::create_dir(&here).unwrap();
     fs::create_dir(folder.path().join("outside")).unwrap();
-    let keys = KeyDirectory::create(&folder.path().join("server")).unwrap();
-    let me = KeyDirectory::create(&folder.path().join("me")).unwrap();
     let mut bytes = Vec::new();
     write(&mut bytes);
-    let report = runtime().block_on(async {
-        let config =
-            ServerConfig::new(keys.secret().clone(), Extension::default(), DomainName::new(NAME).unwrap());
-        let server = Endpoint::server(any(), config, keys.nonces().unwrap()).unwrap();
-        let address = server.address().to_string();
-        tokio::spawn(async move {
-            let mut stream = server.accept().await.unwrap();
-            _ = stream.write_all(&bytes).await;
-            _ = stream.shutdown().await;
-            while !matches!(stream.read(&mut [0; 1000]).await, Ok(0) | Err(_)) {}
-        });
-        let host = Host { name: NAME.into(), key: keys.public_key(), address, key_directory: None };
-        let dialled = dial(&host, &me).await.unwrap();
-        let (options, progress) = (CopyOptions::default(), Progress::default());
-        let wanted = [wanted.into()];
-        download(dialled.stream, &wanted, &here, options, progress, std::future::pending()).await
+    let serve = async move |mut stream: Stream| {
+        _ = stream.write_all(&bytes).await;
+        _ = stream.shutdown().await;
+        while !matches!(stream.read(&mut [0; 1000]).await, Ok(0) | Err(_)) {}
+    };
+    let report = against(folder.path(), serve, async |stream| {
+        let (settings, progress) = (CopySettings::default(), Progress::default());
+        download(stream, &[wanted.into()], &here, settings, progress, std::future::pending()).await
     });
     assert_eq!(names(&folder.path().join("outside")), [""; 0]);
     (folder, report)

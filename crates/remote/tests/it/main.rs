@@ -10,4 +10,5 @@ mod protocol;
 mod resume;
 mod round_trip;
 mod shell;
+mod silence;
 mod tree;

@@ -6,8 +6,7 @@ use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
 use kendall_remote::RemoteError;
-use kendall_remote::copy::protocol::CopyOptions;
-use kendall_remote::copy::{CopyReport, Progress, download, upload};
+use kendall_remote::copy::{CopyReport, CopySettings, Progress, download, upload};
 use kendall_testbed::wait_until;
 use proptest::prelude::*;
 
@@ -45,7 +44,7 @@ fn upload_until(fixture: &Fixture, source: &Path, bytes: u64) -> Option<Result<C
         let report = tokio::select! {
             biased;
             () = reached(&progress, bytes) => None,
-            report = upload(stream, vec![source.into()], "".into(), CopyOptions::default(), progress.clone()) => {
+            report = upload(stream, vec![source.into()], "".into(), CopySettings::default(), progress.clone()) => {
                 Some(report)
             }
         };
@@ -58,10 +57,10 @@ fn upload_until(fixture: &Fixture, source: &Path, bytes: u64) -> Option<Result<C
 fn download_until(fixture: &Fixture, target: &Path, bytes: u64) -> Result<CopyReport, RemoteError> {
     fixture.run(async {
         let (_endpoint, stream) = fixture.connect().await;
-        let (options, progress) = (CopyOptions::default(), Progress::default());
+        let (settings, progress) = (CopySettings::default(), Progress::default());
         let counted = progress.clone();
         let stop = async move { reached(&counted, bytes).await };
-        download(stream, &["large".into()], target, options, progress, stop).await
+        download(stream, &["large".into()], target, settings, progress, stop).await
     })
 }
 
@@ -159,7 +158,7 @@ fn a_server_that_ends_during_a_copy_leaves_what_can_be_continued() {
     let sources = vec![source];
     let runtime = crate::fixture::runtime();
     let sending = runtime
-        .spawn(async move { upload(stream, sources, "".into(), CopyOptions::default(), progress).await });
+        .spawn(async move { upload(stream, sources, "".into(), CopySettings::default(), progress).await });
     wait_until("the copy has begun", || counted.bytes() > 1 << 20);
     fixture.stop();
     let sent = runtime.block_on(sending).unwrap();
