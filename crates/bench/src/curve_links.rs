@@ -6,10 +6,11 @@ pub(crate) mod ends;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 
 use serde_json::Value;
 
-use crate::{ROUNDS, median};
+use crate::median;
 
 /// Data bytes per byte on the link: 1,280 in a packet of 1,468 with an Ethernet header, the longest that goes to a server.
 const EFFICIENCY: f64 = 1280.0 / (1468.0 + 14.0);
@@ -72,27 +73,46 @@ fn alone(page: &mut String) {
     }
 }
 
-/// Two flows: the share of the first in the bytes of both.
+/// Two flows of the transport laboratory: the share of the first, where both begin at once, and where either begins a second earlier.
+/// On a link whose queue holds ten times what is on the way, who was first has more for minutes.
 fn shared(page: &mut String) {
     page.push_str(
-        "\n**Two flows**, the share of the first in what both deliver. TCP is Linux's CUBIC with segments of 1,448 bytes; \
-         two of those show how even a share is at all. Of the first row, the median of the rounds.\n\n\
-         | | 10 Mbit/s | 100 Mbit/s |\n| --- | ---: | ---: |\n",
+        "\n**Two flows** of `kendall transport flows`, the share of the first in what both deliver: the median and the range of three \
+         runs, in which both begin at once, and either begins a second earlier. TCP is Linux's CUBIC with segments of 1,448 bytes; \
+         two of those show how even a share is at all.\n\n| | 10 Mbit/s | 100 Mbit/s |\n| --- | ---: | ---: |\n",
     );
-    for (name, flows) in [
-        ("cubic beside TCP", ["cubic", "tcp-cubic"]),
-        ("TCP beside TCP", ["tcp-cubic", "tcp-cubic"]),
-        ("cubic beside cubic", ["cubic", "cubic"]),
-    ] {
-        let rounds = if name == "cubic beside TCP" { ROUNDS } else { 1 };
-        let cells = RATES_MBIT.map(|mbit| {
-            let shares: Vec<f64> = (0..rounds)
-                .filter_map(|_| run(&at(mbit), SHARED_S, &flows))
-                .map(|seen| seen.goodput[0] / seen.goodput.iter().sum::<f64>())
-                .collect();
-            (!shares.is_empty()).then(|| format!("{:.2}", median(shares.into_iter())))
+    for [first, second] in [["curve", "tcp"], ["tcp", "tcp"], ["curve", "curve"]] {
+        let starts = [("", ""), ("+1", ""), ("", "+1")];
+        let flows = starts.map(|(late, later)| format!("up:{first}{late},up:{second}{later}"));
+        // The slow links need a twentieth of the processors each.
+        let slow: Vec<Option<f64>> = thread::scope(|scope| {
+            let runs = flows.each_ref().map(|flows| scope.spawn(move || share(flows, RATES_MBIT[0], "60s")));
+            runs.into_iter().map(|run| run.join().ok().flatten()).collect()
         });
-        row(page, name, &cells);
+        let rounds = if second == "tcp" && first == "curve" { flows.len() } else { 1 };
+        let fast = flows[..rounds].iter().map(|flows| share(flows, RATES_MBIT[1], "35s")).collect();
+        row(page, &format!("{first} beside {second}"), &[slow, fast].map(spread));
+    }
+}
+
+/// The share of the first of these flows.
+fn share(flows: &str, mbit: f64, time: &str) -> Option<f64> {
+    let link = format!("delay=10ms rate={mbit}mbit");
+    let mut command = Command::new(crate::kendall());
+    command.args(["transport", "flows", flows, "--link", &link, "--time", time, "--json"]);
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let seen: Value = serde_json::from_slice(&output.stdout).ok()?;
+    seen.pointer("/flows/0/share")?.as_f64()
+}
+
+/// The median, and the range of more than one.
+fn spread(shares: Vec<Option<f64>>) -> Option<String> {
+    let mut shares = shares.into_iter().collect::<Option<Vec<f64>>>()?;
+    shares.sort_by(f64::total_cmp);
+    let middle = median(shares.iter().copied());
+    match shares[..] {
+        [least, .., most] => Some(format!("{middle:.2} ({least:.2} to {most:.2})")),
+        _ => Some(format!("{middle:.2}")),
     }
 }
 

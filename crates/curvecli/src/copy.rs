@@ -13,6 +13,7 @@ use kendall_curve::KeyDirectory;
 use kendall_remote::copy::protocol::CopyOptions;
 use kendall_remote::copy::{CopyReport, CopySettings, Progress, download, upload};
 use kendall_remote::{Host, Operand, RemoteError, dial};
+use terminal_size::{Height, Width, terminal_size_of};
 use tokio::sync::watch;
 use tokio::time::{interval, timeout};
 
@@ -20,6 +21,8 @@ use crate::console::note;
 use crate::host::{ClientOptions, silence_limit};
 use crate::run::{run, signalled};
 
+/// Columns from which the whole bar fits.
+const LEAST_WIDE: u16 = 100;
 /// How often the bar is drawn, and a line is printed where there is no terminal.
 const BAR: Duration = Duration::from_millis(200);
 const LINE: Duration = Duration::from_secs(5);
@@ -196,25 +199,34 @@ async fn draw(progress: &Progress) {
         }
     }
     let bar = ClearedBar(ProgressBar::no_length());
-    let (with_length, without) = (
-        "{bytes:>10} of {total_bytes} [{wide_bar}] {bytes_per_sec} {eta} left, {msg}",
-        "{bytes:>10} {bytes_per_sec} {msg}",
-    );
-    let style = |template| ProgressStyle::with_template(template).expect("the template is valid");
-    bar.0.set_style(style(without));
+    let mut template = "";
     let mut ticks = interval(BAR);
     loop {
         ticks.tick().await;
         let mut entries = format!("{}", HumanCount(progress.entries()));
         if let Some((of, bytes)) = progress.total() {
-            if bar.0.length().is_none() {
-                bar.0.set_style(style(with_length));
-            }
             bar.0.set_length(bytes);
             entries += &format!(" of {}", HumanCount(of));
         }
+        // A window may become another size.
+        let next = bar_template(bar.0.length().is_some(), terminal_size_of(io::stderr()));
+        if next != template {
+            template = next;
+            bar.0.set_style(ProgressStyle::with_template(next).expect("the template is valid"));
+        }
         bar.0.set_message(format!("{entries} files"));
         bar.0.set_position(progress.bytes());
+    }
+}
+
+/// What fits into a line of the terminal.
+fn bar_template(has_length: bool, size: Option<(Width, Height)>) -> &'static str {
+    let is_wide = size.is_none_or(|(Width(columns), _)| columns >= LEAST_WIDE);
+    match (has_length, is_wide) {
+        (true, true) => "{bytes:>10} of {total_bytes} [{wide_bar}] {bytes_per_sec} {eta} left, {msg}",
+        (true, false) => "{percent:>3} % {bytes_per_sec} {eta} left",
+        (false, true) => "{bytes:>10} {bytes_per_sec} {msg}",
+        (false, false) => "{bytes:>10} {bytes_per_sec}",
     }
 }
 

@@ -1,12 +1,14 @@
 //! `kendall curve copy` and `kendall curve serve-files`, as a user starts them.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use kendall_testbed::wait_until;
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use tempfile::TempDir;
 
 const NAME: &str = "server.example";
@@ -151,6 +153,58 @@ fn ctrl_c_leaves_a_partial_file_and_the_same_command_goes_on() {
     }
     assert_eq!(names(&served), ["large"]);
     assert!(fs::read(served.join("large")).unwrap() == vec![7; 300 << 20]);
+}
+
+#[test]
+fn on_a_terminal_a_bar_shows_rate_and_time_left_and_gives_way_to_the_summary() {
+    let server = Server::start();
+    fs::write(server.path("large"), vec![7; 400 << 20]).unwrap();
+    for (columns, shows) in [(120, &["] ", "/s ", " left, ", " files"][..]), (40, &[" % ", "/s ", " left"])] {
+        let (mut screen, terminal) = terminal(columns);
+        // The command would keep the terminal open.
+        let start = |mut command: Command| command.stderr(terminal).stdout(Stdio::null()).spawn().unwrap();
+        let mut copying = start(server.copy(&["large", "backup:"]));
+        let mut shown = Vec::new();
+        // The terminal is gone with its last program, which reading reports as an error.
+        _ = screen.read_to_end(&mut shown);
+        assert!(copying.wait().unwrap().success());
+        let shown = String::from_utf8_lossy(&shown);
+        for part in shows {
+            assert!(shown.contains(part), "{part:?} is missing at {columns} columns:\n{shown:?}");
+        }
+        let bars = shown.split(['\r', '\n']).filter(|line| line.contains("/s ") && line.contains(" left"));
+        for bar in bars {
+            let width = console_width(bar);
+            assert!(width <= columns.into(), "{width} of {columns} columns: {bar:?}");
+        }
+        let last = shown.trim_end().rsplit(['\r', '\n']).next().unwrap();
+        assert!(last.contains("kendall: copied 1 files, 400.00 MiB in "), "{last:?}");
+    }
+    let quiet = server.copy(&["large", "backup:again"]).output().unwrap();
+    assert!(!errors(&quiet).contains('\u{1b}'), "no bar without a terminal: {}", errors(&quiet));
+}
+
+/// The other side of a terminal of this width, and the side of a program.
+fn terminal(columns: u16) -> (fs::File, Stdio) {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = openpt(flags).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let side = ioctl_tiocgptpeer(&master, flags).unwrap();
+    tcsetwinsize(&master, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    (master.into(), side.into())
+}
+
+/// Characters that a terminal shows of a line: without its control sequences.
+fn console_width(line: &str) -> usize {
+    let (mut shown, mut rest) = (0, line.chars());
+    while let Some(character) = rest.next() {
+        match character {
+            '\u{1b}' => _ = rest.by_ref().skip(1).find(char::is_ascii_alphabetic),
+            _ => shown += 1,
+        }
+    }
+    shown
 }
 
 #[test]

@@ -62,6 +62,45 @@ fn a_second_client_gets_a_session_only_by_taking_it_over() {
 }
 
 #[test]
+fn ten_sessions_at_once_have_their_own_input_output_signals_and_status() {
+    test(async {
+        let server = Server::start(ServerSettings::default());
+        let program = |i: usize| {
+            format!(
+                "stty -echo; trap 'echo {i} interrupted; exit {i}' INT; echo ready {i}.; read a; echo {i} got $a.; cat"
+            )
+        };
+        let mut clients: Vec<Client> = (0..10).map(|i| server.terminal(&program(i))).collect();
+        for (i, client) in clients.iter_mut().enumerate() {
+            client.expect(&format!("ready {i}.")).await;
+            client.type_in(&format!("line-{i}\n")).await;
+        }
+        for (i, client) in clients.iter_mut().enumerate() {
+            client.expect(&format!("{i} got line-{i}.")).await;
+        }
+        // Control-C reaches every second one, and no other.
+        for client in clients.iter_mut().step_by(2) {
+            client.type_in("\x03").await;
+        }
+        for (i, mut client) in clients.into_iter().enumerate() {
+            if i % 2 == 1 {
+                client.type_in(&format!("still {i}.\n")).await;
+                client.expect(&format!("still {i}.")).await;
+                assert!(!client.seen().contains("interrupted"), "session {i}");
+                client.type_in("\x04").await;
+            }
+            let status = if i % 2 == 0 { i } else { 0 };
+            assert_eq!(
+                client.wait().await.0.unwrap(),
+                Outcome::Exited(Exit::Status(status as u8)),
+                "session {i}"
+            );
+        }
+        server.stop().await;
+    });
+}
+
+#[test]
 fn after_the_death_of_its_client_a_session_is_attached_and_its_output_is_complete() {
     test(async {
         let server = Server::start(ServerSettings::default());
