@@ -70,6 +70,10 @@ pub struct Latency {
     pub p95_s: Option<f64>,
     /// The longest.
     pub max_s: Option<f64>,
+    /// Round trips per minute, one after the other, at the mean of the fastest 95 %: the trimmed mean and the unit of "Responsiveness
+    /// under Working Conditions" (draft-ietf-ippm-responsiveness), of which the echoes are the probes on a connection of their own.
+    #[serde(default)]
+    pub round_trips_per_min: Option<f64>,
     /// Sent and not answered.
     pub lost: usize,
 }
@@ -201,8 +205,16 @@ fn latency(echoes: &[(i64, Option<i64>)], from_ns: i64, to_ns: i64) -> Latency {
         p50_s: quantile(&times, 0.5),
         p95_s: quantile(&times, 0.95),
         max_s: times.last().copied(),
+        round_trips_per_min: round_trips_per_min(&times),
         lost,
     }
+}
+
+/// From round trips in ascending order: a minute through the mean of all but the slowest 5 %.
+fn round_trips_per_min(sorted: &[f64]) -> Option<f64> {
+    let kept = &sorted[..(sorted.len() as f64 * 0.95).ceil() as usize];
+    let sum: f64 = kept.iter().sum();
+    (sum > 0.0).then(|| 60.0 * kept.len() as f64 / sum)
 }
 
 /// What a connection of a source cost.
@@ -294,6 +306,17 @@ mod tests {
         let latency = latency(&echoes, 10, 40);
         assert_eq!((latency.echoes, latency.lost), (2, 1));
         assert_eq!((latency.p50_s, latency.p95_s, latency.max_s), (Some(0.001), Some(0.003), Some(0.003)));
+    }
+
+    #[test]
+    fn responsiveness_leaves_out_the_slowest_twentieth() {
+        let mut times = vec![0.02; 19];
+        times.push(9.0);
+        let per_min = round_trips_per_min(&times).unwrap();
+        assert!((per_min - 3000.0).abs() < 1e-6, "{per_min}");
+        // A single round trip is not the slowest twentieth of itself.
+        assert_eq!(round_trips_per_min(&[0.5]), Some(120.0));
+        assert_eq!(round_trips_per_min(&[]), None);
     }
 
     #[test]

@@ -86,8 +86,13 @@ fn results(found: &FlowsReport) -> Table {
         "longest queue",
         "echo p50",
         "echo p95",
+        "round trips per minute",
+        "bytes on the wire per byte",
+        "sender's processor per GB",
+        "receiver's processor per GB",
     ];
     let known = |value: Option<f64>| value.map_or_else(|| NONE.to_owned(), time);
+    let figure = |value: Option<f64>| value.map_or_else(|| NONE.to_owned(), |value| significant(value, 4));
     let rows = found.runs.iter().filter_map(|run| Some((&run.name, run.result.as_ref()?))).flat_map(
         |(name, result)| {
             let queue_s = result.hops.iter().map(|hop| hop.queue_delay_max_s).reduce(f64::max);
@@ -102,6 +107,10 @@ fn results(found: &FlowsReport) -> Table {
                     known(queue_s),
                     known(result.loaded.p50_s),
                     known(result.loaded.p95_s),
+                    figure(result.loaded.round_trips_per_min),
+                    figure(result.wire_bytes_per_byte),
+                    known(result.sender_cpu_s_per_gb),
+                    known(result.receiver_cpu_s_per_gb),
                 ]
             })
         },

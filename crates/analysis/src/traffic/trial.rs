@@ -7,7 +7,7 @@ use kendall_flows::rows;
 use kendall_system::System;
 
 use super::cloud::Cloud;
-use super::queue::{Cut, left, queues};
+use super::queue::{Cut, Left, left, queues};
 use super::series::{FlowGoodput, Goodput, HopQueue, interval_s, seconds, window_s};
 
 /// Connections that are shown one by one; the others are one.
@@ -96,8 +96,9 @@ fn traffic(trial: &str, log: &Series) -> Option<TrialTraffic> {
     flows.sort_by(|a, b| b.1.total_cmp(&a.1));
     let (shown, others) = flows.split_at(flows.len().min(MOST_FLOWS));
     let rates = |kind: String, counts: &dyn Fn(&str) -> bool| {
-        let left =
-            left(log, cut, |row| is_last(row) && counts(row.flow)).into_values().next().unwrap_or_default();
+        let left = left(log, cut, |row| is_last(row) && counts(row.flow)).into_values().next();
+        // A connection that began after the last whole interval has nothing in any.
+        let left = left.unwrap_or_else(|| vec![Left::default(); cut.intervals]);
         FlowGoodput { kind, bytes_per_s: left.iter().map(|left| left.bytes / cut.interval_s()).collect() }
     };
     let mut all: Vec<FlowGoodput> = (1..)
@@ -159,14 +160,24 @@ mod tests {
                 log.append(row * 10_000_000, &[way, hop, flow], &values).unwrap();
             }
         }
+        // A connection that begins after the last whole interval.
+        log.append(1_030_000_000, &["down", "2", "c"], &[1.0, 50.0, 0.001, 0.002].map(Some)).unwrap();
         log.finish(0).unwrap();
         traffic.add("001", folder.path(), "veth");
         let [trial] = &traffic.trials[..] else { panic!("{:?}", traffic.missing) };
         let rates: Vec<f64> = trial.rates.flows.iter().map(|flow| flow.bytes_per_s[3]).collect();
         assert!((rates[0] - 60_000.0).abs() < 1.0 && (rates[1] - 30_000.0).abs() < 1.0, "{rates:?}");
+        assert_eq!(trial.rates.flows.len(), 3);
+        let intervals = trial.rates.edges_s.len() - 1;
+        assert!(
+            trial.rates.flows.iter().all(|flow| flow.bytes_per_s.len() == intervals),
+            "{:?}",
+            trial.rates
+        );
         assert_eq!(trial.queues.len(), 3);
         // Both hops' waits add up.
         let (delay_s, rate) = trial.cloud.points[2];
-        assert!((delay_s - 0.002).abs() < 1e-9 && (rate - 90_000.0).abs() < 1.0, "{delay_s} {rate}");
+        // An interval is no whole number of rows.
+        assert!((delay_s - 0.002).abs() < 1e-9 && (rate - 90_000.0).abs() < 9_500.0, "{delay_s} {rate}");
     }
 }

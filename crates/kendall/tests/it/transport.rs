@@ -66,6 +66,9 @@ fn flows_share_the_link_and_fill_its_queue() {
     let wire = number(&seen, "/wire_bytes_per_byte");
     assert!((1.02..1.4).contains(&wire), "{wire}");
     assert!(number(&seen, "/loaded/p50_s") > 1.3 * number(&seen, "/idle/p50_s"), "{seen:#}");
+    let [idle, loaded] =
+        ["idle", "loaded"].map(|when| number(&seen, &format!("/{when}/round_trips_per_min")));
+    assert!(idle > loaded && loaded > 0.0, "{seen:#}");
     assert!(number(&seen, "/hops/0/queue_delay_max_s") > 0.0);
     for place in ["/sender_cpu_s_per_gb", "/receiver_cpu_s_per_gb"] {
         assert!(number(&seen, place) > 0.0, "{place}");
@@ -75,6 +78,9 @@ fn flows_share_the_link_and_fill_its_queue() {
     assert!(record.join("link/link.parquet").exists());
     let page = fs::read_to_string(record.join("report.html")).unwrap();
     assert!(page.contains("Goodput along time") && page.contains("Queue delay along time"));
+    for head in ["round trips per minute", "bytes on the wire per byte", "processor per GB"] {
+        assert!(page.contains(head), "{head}");
+    }
 }
 
 #[test]

@@ -188,12 +188,10 @@ impl Modules {
             for child in &file.children {
                 let beside = folder.join(format!("{child}.rs"));
                 let within = folder.join(child).join("mod.rs");
-                let source = if beside.exists() { beside } else { within };
-                waiting.push((
-                    [path.as_slice(), std::slice::from_ref(child)].concat(),
-                    source,
-                    folder.join(child),
-                ));
+                // One with a path attribute is in neither place; it is of another crate.
+                let source = [beside, within].into_iter().find(|source| source.exists());
+                let child_path = [path.as_slice(), std::slice::from_ref(child)].concat();
+                waiting.extend(source.map(|source| (child_path, source, folder.join(child))));
             }
             modules.insert(path, file);
         }

@@ -74,10 +74,11 @@ pub(crate) fn competition(result: &Competition) -> String {
     for (when, echoes) in [("without flows", &result.idle), ("beside flows", &result.loaded)] {
         let _ = writeln!(
             text,
-            "echoes {when}: p50 {}, p95 {}, at most {} ({} answered, {} lost)",
+            "echoes {when}: p50 {}, p95 {}, at most {}; {} round trips per minute ({} answered, {} lost)",
             or_dash(echoes.p50_s, time),
             or_dash(echoes.p95_s, time),
             or_dash(echoes.max_s, time),
+            or_dash(echoes.round_trips_per_min, |trips| format!("{trips:.0}")),
             echoes.echoes,
             echoes.lost
         );

@@ -2,13 +2,11 @@
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{ClientConfig, Endpoint, RecvStream, SendStream, ServerConfig, TransportConfig};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use quinn::{ClientConfig, Endpoint, ServerConfig, TransportConfig};
+use tokio::io::join;
 
 use crate::error::TransportError;
 use crate::laboratory;
@@ -45,7 +43,8 @@ impl Transport for Quic {
                 endpoint.connect_with(config, to, laboratory::host()).map_err(io::Error::other)?;
             let connection = connecting.await?;
             let (send, receive) = connection.open_bi().await?;
-            let stream = Streams { send, receive, _connection: connection };
+            // The connection ends with its two halves.
+            let stream = join(receive, send);
             let moved: Moved = Box::new(move || endpoint.rebind(UdpSocket::bind(any_port(to))?));
             Ok(Connection { stream: Box::new(stream), client_port, moved: Some(moved) })
         })
@@ -81,45 +80,9 @@ impl Listener for Server {
             let opening = async move {
                 let connection = incoming.await?;
                 let (send, receive) = connection.accept_bi().await?;
-                let stream = Streams { send, receive, _connection: connection };
-                Ok(Connection { stream: Box::new(stream) as _, client_port, moved: None })
+                Ok(Connection { stream: Box::new(join(receive, send)) as _, client_port, moved: None })
             };
             Ok(Box::pin(opening) as Opening)
         })
-    }
-}
-
-/// The two halves of a stream. The connection ends with it.
-struct Streams {
-    send: SendStream,
-    receive: RecvStream,
-    _connection: quinn::Connection,
-}
-
-impl AsyncRead for Streams {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        AsyncRead::poll_read(Pin::new(&mut self.receive), context, into)
-    }
-}
-
-impl AsyncWrite for Streams {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        AsyncWrite::poll_write(Pin::new(&mut self.send), context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        AsyncWrite::poll_flush(Pin::new(&mut self.send), context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        AsyncWrite::poll_shutdown(Pin::new(&mut self.send), context)
     }
 }
