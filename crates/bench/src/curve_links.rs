@@ -10,7 +10,7 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::median;
+use crate::common::median;
 
 /// Data bytes per byte on the link: 1,280 in a packet of 1,468 with an Ethernet header, the longest that goes to a server.
 const EFFICIENCY: f64 = 1280.0 / (1468.0 + 14.0);
@@ -98,7 +98,7 @@ fn shared(page: &mut String) {
 /// The share of the first of these flows.
 fn share(flows: &str, mbit: f64, time: &str) -> Option<f64> {
     let link = format!("delay=10ms rate={mbit}mbit");
-    let mut command = Command::new(crate::kendall());
+    let mut command = Command::new(crate::common::kendall());
     command.args(["transport", "flows", flows, "--link", &link, "--time", time, "--json"]);
     let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     let seen: Value = serde_json::from_slice(&output.stdout).ok()?;
@@ -150,7 +150,7 @@ fn at(mbit: f64) -> String {
 }
 
 fn can_emulate() -> bool {
-    let mut command = Command::new(crate::kendall());
+    let mut command = Command::new(crate::common::kendall());
     command.args(["link", "run", "--quiet", "true"]).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
@@ -161,7 +161,7 @@ fn run(link: &str, seconds: u32, flows: &[&str]) -> Option<Seen> {
     let (counts, record) = (folder.path().join("counts"), folder.path().join("record"));
     let program = std::env::current_exe().expect("a program knows its path");
     let program = program.to_str().expect("the path is text");
-    let mut command = Command::new(crate::kendall());
+    let mut command = Command::new(crate::common::kendall());
     command.args(["link", "run", "--quiet", "--congestion", "cubic"]).args(link.split(' '));
     command.arg("--record").arg(&record);
     command.args(["--server", &format!("exec '{program}' {} server '{}'", ends::WORD, counts.display())]);

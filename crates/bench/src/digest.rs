@@ -8,9 +8,9 @@ use kendall_digest::sha256::{self, Targets};
 use kendall_digest::{Engine, Interrupt};
 use sha2::{Digest as _, Sha256};
 
+use crate::common::{ROUNDS, median};
 use crate::measure::{self, Doubt, SLICE, SLICES, Side, Speed, fastest_engine, table};
 use crate::peers::{hashcat_m_per_s, openssl_m_per_s};
-use crate::{ROUNDS, median};
 
 pub(crate) fn section(page: &mut String) {
     let fastest = fastest_engine();

@@ -6,7 +6,7 @@ use std::time::Instant;
 use kendall_station::{Arrivals, Class, Discipline, Law, Servers, Station};
 use kendall_theory::formula;
 
-use crate::{ROUNDS, median};
+use crate::common::{ROUNDS, median};
 
 /// How long formulas take to answer.
 pub(crate) fn section(page: &mut String) {

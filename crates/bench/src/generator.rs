@@ -18,7 +18,7 @@ use kendall_station::Arrivals;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::{ROUNDS, median};
+use crate::common::{ROUNDS, median};
 
 const RATES_PER_S: [f64; 2] = [5_000.0, 20_000.0];
 const ROUND: Duration = Duration::from_secs(3);

@@ -96,7 +96,7 @@ fn iperf(link: &str, seconds: u32) -> Option<f64> {
 
 /// What kendall printed, if it and the command that it ran ended well.
 fn kendall(arguments: &str, more: &[&str]) -> Option<String> {
-    let mut command = Command::new(crate::kendall());
+    let mut command = Command::new(crate::common::kendall());
     let output = command.args(words(arguments)).args(more).stderr(Stdio::null()).output();
     let output = output.expect("kendall starts");
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())

@@ -9,11 +9,12 @@
 
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process;
 
 use kendall_archive::{Machine, utc_now};
 
+mod common;
 mod curve;
 mod curve_links;
 mod digest;
@@ -32,7 +33,7 @@ mod tools;
 mod trial;
 mod truth;
 
-const ROUNDS: usize = 3;
+use common::ROUNDS;
 
 type Section = fn(&mut String);
 const SECTIONS: [(&str, Section); 16] = [
@@ -97,25 +98,4 @@ fn page(names: &[String]) -> String {
         shown = page.len();
     }
     page
-}
-
-/// The program that is measured: the release build beside this one.
-///
-/// # Panics
-/// Where it is not built.
-fn kendall() -> PathBuf {
-    let own = env::current_exe().expect("a program knows its path");
-    let program = own.with_file_name("kendall");
-    assert!(
-        program.exists(),
-        "{} is missing; run cargo build --release --package kendall",
-        program.display()
-    );
-    program
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use kendall_digest::Engine;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::median;
+use crate::common::median;
 
 /// Slices of each side, one after the other, each about this long: short enough for most to go undisturbed.
 pub(crate) const SLICES: usize = 400;

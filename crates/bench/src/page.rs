@@ -111,7 +111,7 @@ fn report(run: &Path) -> (f64, f64) {
 }
 
 fn kendall() -> Command {
-    Command::new(crate::kendall())
+    Command::new(crate::common::kendall())
 }
 
 /// How many plots a page shows, and the longest that one of them took to say what is under the cursor, and to zoom.

@@ -7,9 +7,9 @@ use std::thread::available_parallelism;
 use kendall_digest::password::{Algorithm, Mask, Search, Targets};
 use kendall_digest::{Engine, Interrupt};
 
+use crate::common::{ROUNDS, median};
 use crate::measure::{self, SLICE, SLICES, Side, fastest_engine, table};
 use crate::peers::hashcat_m_per_s;
-use crate::{ROUNDS, median};
 
 pub(crate) fn section(page: &mut String) {
     let fastest = fastest_engine();

@@ -14,9 +14,9 @@ use kendall_digest::{Engine, Interrupt, pbkdf2};
 use kendall_recover::search::TableReport;
 use kendall_recover::{Finder, FinderOptions, Hash, Progress, Wanted};
 
+use crate::common::{ROUNDS, median};
 use crate::measure::fastest_engine;
 use crate::password::least_cycles;
-use crate::{ROUNDS, median};
 
 pub(crate) mod copy;
 

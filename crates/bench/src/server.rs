@@ -18,9 +18,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::common::{ROUNDS, median};
 use crate::digest::together;
 use crate::measure::fastest_engine;
-use crate::{ROUNDS, median};
 
 /// The course's milestone: what its client is called with, as ours takes it.
 const MILESTONE: &str = "difficulty=30000000&repeat-percent=20&priority-lambda=1.5";
@@ -54,7 +54,7 @@ impl Server {
         // A port that was free a moment ago.
         let metrics = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let metrics = metrics.expect("there is a free port");
-        let mut child = Command::new(crate::kendall())
+        let mut child = Command::new(crate::common::kendall())
             .args(["serve", "reverse", "--listen", "127.0.0.1:0", "--cache", cache.name()])
             .args(["--metrics", &metrics.to_string()])
             .arg("--stamps")
@@ -328,7 +328,7 @@ fn milestone(page: &mut String) {
 
 /// What `kendall load` found.
 fn load(arguments: &[&str]) -> Value {
-    let output = Command::new(crate::kendall()).arg("load").args(arguments).arg("--json").output();
+    let output = Command::new(crate::common::kendall()).arg("load").args(arguments).arg("--json").output();
     let output = output.expect("the generator runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("it prints JSON")

@@ -9,7 +9,7 @@ use std::time::Instant;
 use kendall_simulation::{StopRule, processors, simulate_on};
 use kendall_station::{Arrivals, Class, Discipline, Law, Servers, Station};
 
-use crate::{ROUNDS, median};
+use crate::common::{ROUNDS, median};
 
 const CUSTOMERS: u64 = 20_000_000;
 /// Python's simulators keep a record of each customer, and are slower.

@@ -15,7 +15,7 @@ use kendall_textsearch::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::{ROUNDS, median};
+use crate::common::{ROUNDS, median};
 
 const ROWS: u64 = 3_000_000;
 pub(crate) fn section(page: &mut String) {

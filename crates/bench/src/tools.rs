@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::{ROUNDS, median};
+use crate::common::{ROUNDS, median};
 use capture::{Capture, Sends};
 
 use program::{PROGRAMS, Program, Spent};

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 
 use kendall_archive::read_trial;
 
+use crate::common::{ROUNDS, median};
 use crate::tools::{Nginx, words};
-use crate::{ROUNDS, median};
 
 const RATES_PER_S: [u32; 2] = [5_000, 20_000];
 const CONNECTIONS: u32 = 200;
@@ -83,7 +83,7 @@ fn path(path: &Path) -> String {
 }
 
 fn kendall(arguments: &[String]) {
-    let mut command = Command::new(crate::kendall());
+    let mut command = Command::new(crate::common::kendall());
     let output = command.args(arguments).stdin(Stdio::null()).output().expect("kendall starts");
     // The exit status reports a doubt about the generator, too; the rows are there all the same.
     let said = String::from_utf8_lossy(&output.stderr);

@@ -57,7 +57,7 @@ fn delays(page: &mut String) {
 
 /// Twice what a server can do, for half a minute.
 fn overload(page: &mut String) {
-    let mut server = Command::new(crate::kendall())
+    let mut server = Command::new(crate::common::kendall())
         .args(words("serve hold --listen 127.0.0.1:0 --workers 4 --mean 4ms --until-stdin-ends"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -99,7 +99,7 @@ fn overload(page: &mut String) {
 
 /// Runs kendall, looks on, and returns what it printed.
 fn run(arguments: &str, mut look_on: impl FnMut(&Child)) -> String {
-    let mut child = Command::new(crate::kendall())
+    let mut child = Command::new(crate::common::kendall())
         .args(words(arguments))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

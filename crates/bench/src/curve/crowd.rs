@@ -7,7 +7,7 @@ use kendall_curve::{Endpoint, RandomNonces, Stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::ours::{any, client, server};
-use super::runtime;
+use super::transfer::runtime;
 
 const CONNECTIONS: usize = 10_000;
 /// Handshakes at once.

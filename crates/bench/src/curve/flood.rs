@@ -7,8 +7,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Transfer, confine, ours};
-use crate::{ROUNDS, median};
+use super::ours;
+use super::transfer::{Transfer, confine};
+use crate::common::{ROUNDS, median};
 
 /// Bytes of a transfer, which takes several times as long as a server needs to notice a flood.
 const BYTES: usize = 1_000_000_000;

@@ -7,7 +7,7 @@ use kendall_curve::curvecp::{ClientConfig, DomainName, Extension, PublicKey, Sec
 use kendall_curve::{Endpoint, RandomNonces, system_random};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::{PIECE, Transfer, run, runtime};
+use super::transfer::{PIECE, Transfer, run, runtime};
 
 /// A server with a fresh key, and the public key.
 pub(super) fn server() -> (ServerConfig, PublicKey) {

@@ -9,7 +9,7 @@ use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_s
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::{BYTES, PIECE, SOCKET_BUFFER, Transfer, WINDOW, run, runtime};
+use super::transfer::{BYTES, PIECE, SOCKET_BUFFER, Transfer, WINDOW, run, runtime};
 
 /// A key and a certificate for `localhost` that it has signed itself.
 pub(super) struct Identity {

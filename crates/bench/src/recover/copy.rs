@@ -13,7 +13,7 @@ use kendall_recover::cipher::{Cipher, encrypted_bytes};
 use kendall_recover::protocol::Head;
 use kendall_recover::{Algorithm, Dialect};
 
-use crate::{ROUNDS, median};
+use crate::common::{ROUNDS, median};
 
 const FILE_BYTES: usize = 50_000_000;
 /// What clients write and read at a time.
@@ -38,7 +38,7 @@ struct Server {
 
 impl Server {
     fn start() -> Self {
-        let mut child = Command::new(crate::kendall())
+        let mut child = Command::new(crate::common::kendall())
             .args(["serve", "recover", "--listen", "127.0.0.1:0"])
             .stdout(Stdio::piped())
             .spawn()

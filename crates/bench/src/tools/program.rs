@@ -167,7 +167,7 @@ impl Program {
 
     pub(crate) fn start(&self, words: &[String]) -> Running {
         let program = match self.installed_as {
-            "" => crate::kendall(),
+            "" => crate::common::kendall(),
             // Two of its processes and a pipe between them.
             "vegeta" => "sh".into(),
             other => other.into(),

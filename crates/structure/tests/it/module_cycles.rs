@@ -184,14 +184,16 @@ impl Modules {
         let folder = root.parent().unwrap();
         let mut waiting = vec![(ModulePath::new(), root.to_owned(), folder.to_owned())];
         while let Some((path, source, folder)) = waiting.pop() {
-            let file = File::read(&source);
-            for child in &file.children {
+            let mut file = File::read(&source);
+            let source_of = |child: &String| {
                 let beside = folder.join(format!("{child}.rs"));
-                let within = folder.join(child).join("mod.rs");
-                // One with a path attribute is in neither place; it is of another crate.
-                let source = [beside, within].into_iter().find(|source| source.exists());
+                [beside, folder.join(child).join("mod.rs")].into_iter().find(|source| source.exists())
+            };
+            // One with a path attribute is in neither place; it is of another crate.
+            file.children.retain(|child| source_of(child).is_some());
+            for child in &file.children {
                 let child_path = [path.as_slice(), std::slice::from_ref(child)].concat();
-                waiting.extend(source.map(|source| (child_path, source, folder.join(child))));
+                waiting.extend(source_of(child).map(|source| (child_path, source, folder.join(child))));
             }
             modules.insert(path, file);
         }
