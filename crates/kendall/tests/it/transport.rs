@@ -180,6 +180,30 @@ fn tcp_goes_through_tunnels_as_flows_and_no_key_stays() {
 }
 
 #[test]
+fn programs_that_others_wrote_and_tunnels_answer_echoes() {
+    let _alone = alone();
+    let peers = [
+        ("wg", "--version"),
+        ("wireguard-go", "--version"),
+        ("curvecpserver", "-h"),
+        ("/usr/sbin/sshd", "-V"),
+    ];
+    if !peers.into_iter().all(|(program, with)| has_peer(program, with)) || !has_links() {
+        eprintln!("skipped: a program is not installed, or no link can be emulated");
+        return;
+    }
+    let link = ["--link", "delay=2ms rate=20mbit queue=64k", "--time", "1s", "--warmup", "1s", "--json"];
+    for echo in ["ssh", "nacl", "tunnel", "wireguard"] {
+        let seen = json(&[&["transport", "flows", "tcp", "--echo", echo][..], &link].concat());
+        assert!(number(&seen, "/loaded/echoes") > 0.0, "{echo}: {seen:#}");
+        // A round trip of the link takes 4 ms.
+        assert!(number(&seen, "/loaded/p50_s") > 0.004, "{echo}: {seen:#}");
+    }
+    let refused = kendall(&["transport", "flows", "tcp", "--echo", "scp"]);
+    assert!(text(&refused.stderr).contains("does not answer"), "{}", text(&refused.stderr));
+}
+
+#[test]
 fn kinds_compete_whichever_way_they_go() {
     let _alone = alone();
     if !has_links() {

@@ -7,14 +7,13 @@ use kendall_flows::{About, FlowAbout};
 use kendall_system::Settings;
 
 use super::course::Setting;
-use super::source::Flow;
-use crate::kind::Kind;
+use super::source::{Flow, Source};
 
 /// What a run of these flows is to be.
 pub(crate) fn flows(
     flows: &[Flow],
     setting: &Setting,
-    echo: Kind,
+    echo: Source,
     warm_up: Duration,
     settings: &Settings,
 ) -> About {

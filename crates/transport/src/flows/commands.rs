@@ -17,7 +17,7 @@ use super::far;
 use super::near;
 use super::plan::{TROUBLE, Task};
 use super::published::{Here, ROWS, Reproduced};
-use super::source::{Flow, read_connections, read_contenders, read_flows};
+use super::source::{Flow, Source, read_connections, read_contenders, read_echo, read_flows};
 use super::table;
 use crate::kind::Kind;
 
@@ -44,8 +44,8 @@ const WARM_UP: Parameter = Parameter {
 };
 const ECHO: Parameter = Parameter {
     name: "echo",
-    help: "the transport of the echoes beside the flows, 64 bytes each, which show the latency under load",
-    kind: Values::Word(|word| word.parse::<Kind>().map(drop)),
+    help: "the kind of the echoes beside the flows, 64 bytes each, which show the latency under load: any kind but scp",
+    kind: Values::Word(|word| read_echo(word).map(drop)),
     default: Some("tcp"),
 };
 const CONGESTION: Parameter = Parameter {
@@ -183,8 +183,11 @@ fn link(settings: &Settings) -> &str {
     settings.word("link").expect("it has a default")
 }
 
-fn echo(settings: &Settings) -> Kind {
-    settings.word("echo").and_then(|word| word.parse().ok()).expect("it has a default that its kind checked")
+fn echo(settings: &Settings) -> Source {
+    settings
+        .word("echo")
+        .and_then(|word| read_echo(word).ok())
+        .expect("it has a default that its kind checked")
 }
 
 /// Lets flows run in a folder, and measures them.
@@ -333,7 +336,12 @@ fn handshake(settings: &Settings, console: &mut dyn Console) -> Result<Ended, St
     let mut results = Vec::new();
     for source in read_connections(settings.word("kinds").expect("it is required"))? {
         let task = Task::Handshakes { source, count };
-        let traces = course::run(task, Kind::Tcp, &setting(settings, link(settings)), temporary()?.path())?;
+        let traces = course::run(
+            task,
+            Source::Ours(Kind::Tcp),
+            &setting(settings, link(settings)),
+            temporary()?.path(),
+        )?;
         results.push(handshakes(source.to_string(), &traces));
     }
     print(console, settings, &results, &table::handshakes(&results))?;

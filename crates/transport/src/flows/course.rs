@@ -9,7 +9,7 @@ use kendall_archive::read_json;
 use kendall_flows::{LINK, SEEN, Seen, Traces};
 
 use super::plan::{PLAN, Plan, TROUBLE, Task};
-use crate::kind::Kind;
+use super::source::Source;
 
 /// How runs are made.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Setting {
 ///
 /// # Errors
 /// Says why no link can be emulated, what an end could not do, or what could not be read.
-pub(crate) fn run(task: Task, echo: Kind, setting: &Setting, folder: &Path) -> Result<Traces, String> {
+pub(crate) fn run(task: Task, echo: Source, setting: &Setting, folder: &Path) -> Result<Traces, String> {
     let folder = fs::canonicalize(folder).map_err(|error| cannot("find", folder, &error))?;
     let write = |name: &str, text: String| {
         let path = folder.join(name);

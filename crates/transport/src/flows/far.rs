@@ -1,6 +1,6 @@
 //! The server's end of the link: a server of each kind, and what all of them cost.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -35,8 +35,11 @@ pub(crate) fn run(plan: &Plan, at: IpAddr, folder: &Path) -> Result<(), String> 
         .tunnels()
         .into_iter()
         .map(|tunnel| (Kind::Tcp, SocketAddr::new(any, Source::Tunnel(tunnel).port())));
-    for (kind, listen) in [(plan.echo, SocketAddr::new(at, ECHO_PORT))].into_iter().chain(within).chain(ours)
-    {
+    let echo = match plan.echo {
+        Source::Ours(kind) => Some((kind, SocketAddr::new(at, ECHO_PORT))),
+        Source::Peer(_) | Source::Tunnel(_) => None,
+    };
+    for (kind, listen) in echo.into_iter().chain(within).chain(ours) {
         let threads = NonZeroUsize::MIN;
         let options = Options { kind, listen, connections: CONNECTIONS, threads, stamps: None };
         let server = Server::bind(&options).map_err(|error| error.to_string())?;
@@ -55,6 +58,12 @@ pub(crate) fn run(plan: &Plan, at: IpAddr, folder: &Path) -> Result<(), String> 
         for peer in plan.peers() {
             let port = Source::Peer(peer).port();
             programs.push(peer.serve(at, port, wish, &plan.secrets).await?);
+        }
+        if let Source::Peer(peer) = plan.echo {
+            let secrets = plan.echo_secrets();
+            fs::create_dir(&secrets)
+                .map_err(|error| format!("cannot make {}: {error}", secrets.display()))?;
+            programs.push(peer.serve(at, ECHO_PORT, Wish::Echo, &secrets).await?);
         }
         for tunnel in plan.tunnels() {
             let outside = SocketAddr::new(at, Source::Tunnel(tunnel).port());

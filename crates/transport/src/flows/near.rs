@@ -1,7 +1,8 @@
 //! The client's end of the link: receives the flows, or shakes hands again and again, and writes down what it saw.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,6 +12,7 @@ use kendall_flows::{ECHO_PORT, Seen, Tick, Way};
 use kendall_record::clock::now_ns;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::process::Child;
 use tokio::runtime::Builder;
 use tokio::sync::watch;
 use tokio::time::{interval, sleep, timeout};
@@ -23,7 +25,7 @@ use super::source::{Flow, Source};
 use super::tunnel;
 use crate::kind::Kind;
 use crate::protocol::{Head, MOST_BYTES, PIECE_BYTES, Pattern};
-use crate::transport::{Connection, Moved};
+use crate::transport::{Connection, Duplex, Moved};
 
 /// How long to wait for a server that does not listen yet.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -51,7 +53,7 @@ pub(crate) fn run(plan: &Plan, to: IpAddr) -> Result<Seen, String> {
                     tunnels.push(tunnel.join(SocketAddr::new(to, source.port()), &plan.secrets).await?);
                     wait_for(source.address(to)).await?;
                 }
-                let ends = Ends { to, secrets: &plan.secrets, echo: plan.echo };
+                let ends = Ends { to, plan };
                 let seen = compete(flows, ends, *idle, *lasting, *moving_after).await;
                 for program in tunnels {
                     tunnel::leave(program).await;
@@ -76,13 +78,12 @@ async fn wait_for(address: SocketAddr) -> Result<(), String> {
 #[derive(Clone, Copy)]
 struct Ends<'a> {
     to: IpAddr,
-    secrets: &'a Path,
-    echo: Kind,
+    plan: &'a Plan,
 }
 
 async fn compete(
     flows: &[Flow],
-    Ends { to, secrets, echo }: Ends<'_>,
+    Ends { to, plan }: Ends<'_>,
     idle: Duration,
     lasting: Duration,
     moving_after: Option<Duration>,
@@ -98,11 +99,11 @@ async fn compete(
             changed
         })
     });
-    let echoes = tokio::spawn(echoes(echo, SocketAddr::new(to, ECHO_PORT), idle + lasting, is_moved.clone()));
+    let echoes = tokio::spawn(echoes(plan.echo, to, plan.echo_secrets(), idle + lasting, is_moved.clone()));
     let arrived: Arc<Vec<AtomicU64>> = Arc::new(flows.iter().map(|_| AtomicU64::new(0)).collect());
     let mut running = Vec::new();
     for (number, flow) in flows.iter().copied().enumerate() {
-        let (arrived, secrets, is_moved) = (arrived.clone(), secrets.to_owned(), is_moved.clone());
+        let (arrived, secrets, is_moved) = (arrived.clone(), plan.secrets.clone(), is_moved.clone());
         running.push(tokio::spawn(async move {
             sleep(idle + flow.after).await;
             let arrived = &arrived[number];
@@ -161,8 +162,8 @@ async fn receive(
 }
 
 /// Connects to the laboratory's server of a source.
-async fn connect(source: Source, to: IpAddr) -> std::io::Result<Connection> {
-    let kind = source.kind().ok_or(std::io::ErrorKind::Unsupported)?;
+async fn connect(source: Source, to: IpAddr) -> io::Result<Connection> {
+    let kind = source.kind().ok_or(io::ErrorKind::Unsupported)?;
     kind.transport().connect(source.address(to)).await
 }
 
@@ -214,12 +215,12 @@ async fn upload(
     };
     let both = async { tokio::try_join!(send, reports).map(drop) };
     tokio::select! {
-        ended = both => ended.map_err(|error: std::io::Error| error.to_string()),
+        ended = both => ended.map_err(|error: io::Error| error.to_string()),
         why = follow(moved, is_moved) => Err(why),
     }
 }
 
-fn start(command: &mut tokio::process::Command) -> Result<tokio::process::Child, String> {
+fn start(command: &mut tokio::process::Command) -> Result<Child, String> {
     let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     piped.spawn().map_err(|error| error.to_string())
 }
@@ -248,15 +249,28 @@ async fn follow(moved: Option<Moved>, mut is_moved: watch::Receiver<bool>) -> St
 
 /// Echoes on one connection for this long.
 async fn echoes(
-    kind: Kind,
-    to: SocketAddr,
+    source: Source,
+    to: IpAddr,
+    secrets: PathBuf,
     lasting: Duration,
     is_moved: watch::Receiver<bool>,
-) -> std::io::Result<Vec<(i64, Option<i64>)>> {
-    let Connection { mut stream, moved, .. } = kind.transport().connect(to).await?;
-    tokio::spawn(follow(moved, is_moved));
-    let mut message = Head::Echo(ECHO_BYTES as u64).encode().to_vec();
-    message.extend([7; ECHO_BYTES]);
+) -> io::Result<Vec<(i64, Option<i64>)>> {
+    // The program lives as long as its stream.
+    let mut program = None;
+    let (mut stream, head) = match source {
+        Source::Peer(peer) => {
+            let (stream, child) = answering(peer, to, &secrets).await?;
+            program = Some(child);
+            (stream, Vec::new())
+        }
+        Source::Ours(_) | Source::Tunnel(_) => {
+            let kind = source.kind().ok_or(io::ErrorKind::Unsupported)?;
+            let Connection { stream, moved, .. } = kind.transport().connect(source.echo_address(to)).await?;
+            tokio::spawn(follow(moved, is_moved));
+            (stream, Head::Echo(ECHO_BYTES as u64).encode().to_vec())
+        }
+    };
+    let message = [head, vec![7; ECHO_BYTES]].concat();
     let (mut seen, from_ns) = (Vec::new(), now_ns());
     while now_ns() - from_ns < i64::try_from(lasting.as_nanos()).unwrap_or(i64::MAX) {
         let sent_ns = now_ns();
@@ -273,7 +287,34 @@ async fn echoes(
         }
         sleep(ECHO_EVERY).await;
     }
+    drop(program);
     Ok(seen)
+}
+
+/// A program that others wrote, once its server sends back what it gets.
+async fn answering(peer: Peer, to: IpAddr, secrets: &Path) -> io::Result<(Box<dyn Duplex>, Child)> {
+    let from = tokio::time::Instant::now();
+    loop {
+        // Its server may need longer than ours to start.
+        let answered = async {
+            let mut command = peer.client(to, ECHO_PORT, Wish::Echo, secrets).map_err(io::Error::other)?;
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+            let mut child = command.spawn()?;
+            let both = child.stdout.take().zip(child.stdin.take());
+            let (output, input) = both.ok_or(io::ErrorKind::BrokenPipe)?;
+            let mut stream = tokio::io::join(output, input);
+            stream.write_all(&[7]).await?;
+            stream.read_exact(&mut [0; 1]).await?;
+            Ok((stream, child))
+        };
+        let answered: io::Result<_> =
+            timeout(PATIENCE, answered).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        match answered {
+            Ok((stream, child)) => return Ok((Box::new(stream), child)),
+            Err(error) if from.elapsed() > PATIENCE => return Err(error),
+            Err(_) => sleep(RETRY).await,
+        }
+    }
 }
 
 /// Connects again and again, a byte each time.
@@ -307,7 +348,7 @@ async fn one_byte(source: Source, to: IpAddr, secrets: &Path) -> Result<(), Stri
                 stream.read_exact(&mut [0; 1]).await?;
                 stream.shutdown().await
             };
-            exchange.await.map_err(|error: std::io::Error| error.to_string())
+            exchange.await.map_err(|error: io::Error| error.to_string())
         }
         Source::Peer(peer) => {
             let mut child = start(&mut peer.client(to, source.port(), Wish::OneByte, secrets)?)?;

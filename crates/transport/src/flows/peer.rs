@@ -41,6 +41,8 @@ pub(crate) enum Wish {
     Zeros,
     /// Receive a byte, and end.
     OneByte,
+    /// Receive what it sends.
+    Echo,
 }
 
 impl Wish {
@@ -49,6 +51,7 @@ impl Wish {
         match self {
             Self::Zeros => &["cat", "/dev/zero"],
             Self::OneByte => &["head", "-c", "1", "/dev/zero"],
+            Self::Echo => &["cat"],
         }
     }
 }
@@ -82,12 +85,12 @@ impl Peer {
         }
     }
 
-    /// The client, whose standard output is what arrives.
+    /// The client, whose standard output is what arrives, and whose standard input is what it sends, if anything.
     pub(crate) fn client(self, to: IpAddr, port: u16, wish: Wish, folder: &Path) -> Result<Command, String> {
         match self {
             Self::Ssh => Ok(ssh(to, port, wish, folder)),
             Self::Scp => Ok(scp(to, port, folder)),
-            Self::Nacl => nacl(to, port, folder),
+            Self::Nacl => nacl(to, port, wish, folder),
         }
     }
 }
@@ -106,7 +109,7 @@ pub(super) async fn run(command: &mut Command, package: &str) -> Result<Vec<u8>,
 fn make_file(wish: Wish, path: &Path) -> Result<(), String> {
     let bytes = match wish {
         Wish::Zeros => MOST_BYTES,
-        Wish::OneByte => 1,
+        Wish::OneByte | Wish::Echo => 1,
     };
     let made = fs::File::create(path).and_then(|file| file.set_len(bytes));
     made.map_err(|error| format!("cannot make {} for scp: {error}", path.display()))
@@ -186,13 +189,14 @@ async fn serve_nacl(at: IpAddr, port: u16, wish: Wish, folder: &Path) -> Result<
     start(command.args(wish.command()).current_dir(folder), "nacl-tools")
 }
 
-fn nacl(to: IpAddr, port: u16, folder: &Path) -> Result<Command, String> {
+fn nacl(to: IpAddr, port: u16, wish: Wish, folder: &Path) -> Result<Command, String> {
     let key = fs::read_to_string(folder.join("nacl-key.hex"));
     let key = key.map_err(|error| format!("the key of nacl's server is not there yet: {error}"))?;
     let mut command = Command::new("curvecpclient");
     command.args([NAME, key.trim(), &to.to_string(), &port.to_string(), EXTENSION]);
-    // What arrives is at descriptor 6. The shell ends with it.
-    command.args(["curvecpmessage", "-c", "sh", "-c", "exec cat <&6"]);
+    // What arrives is at descriptor 6, what is to leave goes to 7. The shell ends with the last of them.
+    let script = if wish == Wish::Echo { "cat <&6 & exec cat >&7" } else { "exec cat <&6" };
+    command.args(["curvecpmessage", "-c", "sh", "-c", script]);
     Ok(command)
 }
 

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::peer::Peer;
 use super::source::{Flow, Source};
 use super::tunnel::Tunnel;
-use crate::kind::Kind;
 
 /// The plan of a run, as its caller writes it into the folder that all share.
 pub(crate) const PLAN: &str = "plan.json";
@@ -20,8 +19,8 @@ pub(crate) const EVERY: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) task: Task,
-    /// The kind of the echoes beside the flows.
-    pub(crate) echo: Kind,
+    /// What carries the echoes beside the flows.
+    pub(crate) echo: Source,
     /// A folder for keys that exist for this run only, outside the record.
     pub(crate) secrets: PathBuf,
 }
@@ -35,14 +34,23 @@ pub(crate) enum Task {
 }
 
 impl Plan {
-    /// The programs that others wrote and that it needs.
+    /// The programs that others wrote and that its flows or handshakes need.
     pub(crate) fn peers(&self) -> Vec<Peer> {
         Peer::ALL.into_iter().filter(|peer| self.needs(Source::Peer(*peer))).collect()
     }
 
     /// The tunnels that it needs.
     pub(crate) fn tunnels(&self) -> Vec<Tunnel> {
-        Tunnel::ALL.into_iter().filter(|tunnel| self.needs(Source::Tunnel(*tunnel))).collect()
+        let is_needed = |tunnel: &Tunnel| {
+            let source = Source::Tunnel(*tunnel);
+            self.needs(source) || self.echo == source
+        };
+        Tunnel::ALL.into_iter().filter(is_needed).collect()
+    }
+
+    /// The folder of the keys of a program that answers echoes; its flows have their own.
+    pub(crate) fn echo_secrets(&self) -> PathBuf {
+        self.secrets.join("echo")
     }
 
     fn needs(&self, wanted: Source) -> bool {

@@ -73,6 +73,15 @@ impl Source {
         SocketAddr::new(address, self.port())
     }
 
+    /// The address to which the client of its echoes connects.
+    pub(crate) fn echo_address(self, on_link: IpAddr) -> SocketAddr {
+        match self {
+            // A tunnel's only server answers echoes, too.
+            Self::Tunnel(_) => self.address(on_link),
+            Self::Ours(_) | Self::Peer(_) => SocketAddr::new(on_link, ECHO_PORT),
+        }
+    }
+
     /// The port of its server, on the link and within a tunnel.
     pub(crate) fn port(self) -> u16 {
         let place = Self::all().position(|one| one == self).expect("all are in it");
@@ -147,6 +156,14 @@ pub(crate) fn read_flows(text: &str) -> Result<Vec<Flow>, String> {
 /// Reads kinds that compete, with commas between them: "curve,up:tcp".
 pub(crate) fn read_contenders(text: &str) -> Result<Vec<Flow>, String> {
     text.split(',').map(str::parse).collect()
+}
+
+/// Reads the name of a source that can answer.
+pub(crate) fn read_echo(name: &str) -> Result<Source, String> {
+    match name.parse()? {
+        Source::Peer(Peer::Scp) => Err("scp copies and does not answer; write another kind".to_owned()),
+        source => Ok(source),
+    }
 }
 
 /// Reads names of sources whose connections begin with a handshake, with commas between them.
