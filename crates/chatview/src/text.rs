@@ -43,7 +43,7 @@ pub(crate) fn rows(text: &str, columns: usize) -> Vec<String> {
 fn wrapped(line: &str, columns: usize) -> Vec<String> {
     let mut rows = Vec::new();
     let (mut row, mut used) = (String::new(), 0);
-    for cluster in line.graphemes(true) {
+    for cluster in line.graphemes(true).map(|cluster| narrowed(cluster, columns)) {
         let wide = cluster.width();
         if used + wide > columns && used > 0 {
             // The row ends at its last space; what follows the space begins the next one.
@@ -63,6 +63,14 @@ fn wrapped(line: &str, columns: usize) -> Vec<String> {
     }
     rows.push(row);
     rows
+}
+
+/// A cluster, or its first character where marks make it wider than a row.
+fn narrowed(cluster: &str, columns: usize) -> &str {
+    match cluster.chars().next() {
+        Some(first) if cluster.width() > columns.max(2) => &cluster[..first.len_utf8()],
+        _ => cluster,
+    }
 }
 
 /// The beginning of a text that fits, with `…` where something is left out.
@@ -96,6 +104,7 @@ mod tests {
         assert_eq!(rows("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
         assert_eq!(rows("日本語の話", 5), ["日本", "語の", "話"]);
         assert_eq!(rows("a\n\nb\n", 5), ["a", "", "b", ""]);
+        assert_eq!(rows("0\u{1134b}\u{1122c}", 1), ["0"], "marks with a width of their own");
         assert_eq!(rows("x\ty\u{1b}[2J", 40), ["x    y\\u{1b}[2J"]);
     }
 

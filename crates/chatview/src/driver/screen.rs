@@ -68,7 +68,12 @@ impl Screen {
         Ok((size.width, size.height))
     }
 
+    /// Draws the state, unless the terminal was given back: what is said then must not be drawn over.
     pub(crate) fn draw(&mut self, model: &Model, theme: Theme) -> anyhow::Result<()> {
+        let _drawing = stdout().lock();
+        if STANDARD_ERROR.lock().is_ok_and(|kept| kept.is_none()) {
+            return Ok(());
+        }
         self.terminal.draw(|frame| {
             if let Some(cursor) = draw(model, frame.buffer_mut(), theme) {
                 frame.set_cursor_position(cursor);
@@ -101,6 +106,8 @@ impl Drop for Screen {
 
 /// Gives the terminal back, once.
 fn give_back() {
+    // Another thread may be drawing. This lock can be taken twice, so a panic while drawing comes through.
+    let _drawing = stdout().lock();
     let Some(before) = STANDARD_ERROR.lock().ok().and_then(|mut kept| kept.take()) else { return };
     _ = execute!(stdout(), DisableBracketedPaste, LeaveAlternateScreen, cursor::Show);
     _ = disable_raw_mode();

@@ -312,9 +312,9 @@ fn users_come_and_go_as_their_stages_say() {
 
 #[test]
 fn an_overloaded_server_is_a_result_and_not_an_error() {
-    // A range of ten million takes tens of milliseconds, and 300 come a second.
+    // Such a range takes 20 to 300 ms, and 300 come a second. One at least has to be answered before the end.
     let overload = EXPERIMENT
-        .replace("difficulty = 5000", "difficulty = 10_000_000")
+        .replace("difficulty = 5000", "difficulty = 2_000_000")
         .replace("rate = [50, 100]", "rate = 300\ndrain = \"500ms\"")
         .replace("repeats = 2", "repeats = 1");
     let folder = folder_with(&overload);
@@ -324,7 +324,8 @@ fn an_overloaded_server_is_a_result_and_not_an_error() {
     let counts = &report["trials"][0]["counts"];
     assert!(counts["unanswered"].as_u64().unwrap() > 0, "{counts}");
     let formula = &report["points"][0]["models"][0]["formula"];
-    assert!(formula["no_answer"].as_str().unwrap().contains("unstable"), "{formula}");
+    let reason = formula["no_answer"].as_str().unwrap_or_default();
+    assert!(reason.contains("unstable"), "{formula}");
 }
 
 #[test]
