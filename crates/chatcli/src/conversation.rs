@@ -3,15 +3,19 @@
 use std::collections::VecDeque;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use kendall_chat::peer::Met;
-use kendall_talk::{Command, Conversation, End, Event, Path, SendError, TalkId, converse};
+use kendall_chat::client::Client;
+use kendall_chat::name::Name;
+use kendall_chat::peer::{self, Met};
+use kendall_talk::{Command, End, Event, Path, SendError, Side, TalkId, converse};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::failure::Failure;
 use crate::known::{Acquaintance, KnownPeers, safety_number};
 use crate::output::{note, shown};
+use crate::session::{User, local};
 
 /// Commands and events that a conversation has room for.
 const ROOM: usize = 64;
@@ -57,7 +61,7 @@ impl Running {
         let (commands, mut wanted) = mpsc::channel(ROOM);
         let (happened, events) = mpsc::channel(ROOM);
         let task = tokio::spawn(async move {
-            let end = converse(&mut Conversation::new(talk), stream, &mut wanted, &happened).await;
+            let end = converse(&mut Side::new(talk), stream, &mut wanted, &happened).await;
             drop(happened);
             // Else the peer waits for the last acknowledgment.
             _ = timeout(FAREWELL, connection.closed()).await;
@@ -108,6 +112,22 @@ impl Running {
             lost => Err(lost.into()),
         }
     }
+}
+
+/// Calls a user for a new talk, and meets the client that takes the call.
+///
+/// # Errors
+/// Fails where the user cannot be reached or refuses, and where another one answers.
+pub(crate) async fn call(user: &User, client: &mut Client, name: &str) -> anyhow::Result<(Met, TalkId)> {
+    let (talk, at, key) = (new_talk()?, local(client), user.profile.key()?);
+    let met = peer::call(client, at, key.secret().clone(), name, talk, user.transport).await;
+    let met = met.map_err(|error| Failure::of_call(name, error))?;
+    // The directory writes names in one way, however they are typed.
+    let wanted = Name::new(name).map_or_else(|_| name.to_owned(), |name| name.shown().to_owned());
+    if met.name != wanted {
+        return Err(Failure::AnotherUser { wanted, answered: shown(&met.name) }.into());
+    }
+    Ok((met, talk))
 }
 
 /// How a path is called.

@@ -21,6 +21,22 @@ pub enum Failure {
     /// The user refused the call.
     #[error("{0} refused the call")]
     Refused(String),
+    /// The user does not take a file.
+    #[error("{name} does not take the file {file}")]
+    FileRefused {
+        /// The user.
+        name: String,
+        /// The file's name.
+        file: String,
+    },
+    /// The directory has answered with another user than the one called.
+    #[error("{wanted} was called, and the directory has answered with {answered}")]
+    AnotherUser {
+        /// Who was called.
+        wanted: String,
+        /// Who answers.
+        answered: String,
+    },
     /// The peer's key is not the one that was seen before.
     #[error(
         "{name} has another key than before, or another person answers in that name. Compare the safety number {number} with \
@@ -41,8 +57,8 @@ impl Failure {
     fn status(&self) -> u8 {
         match self {
             Self::Unreachable(_) | Self::Unanswered(_) | Self::TooFew(..) => 3,
-            Self::Refused(_) => 4,
-            Self::KeyChanged { .. } => 5,
+            Self::Refused(_) | Self::FileRefused { .. } => 4,
+            Self::KeyChanged { .. } | Self::AnotherUser { .. } => 5,
             Self::WrongNameOrPassword => 6,
         }
     }

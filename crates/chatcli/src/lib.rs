@@ -32,7 +32,7 @@ pub use crate::conversation::{FAREWELL, new_talk, now_ms, path_name};
 pub use crate::failure::{Failure, exit_code, worded};
 pub use crate::files::replace;
 pub use crate::known::{Acquaintance, KnownPeers, safety_number};
-pub use crate::output::{json, line, note, shown};
+pub use crate::output::{json, line, note, shown, size};
 pub use crate::profile::{Account, Profile};
 pub use crate::session::{STAY_ALIVE, User, connect, local};
 

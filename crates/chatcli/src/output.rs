@@ -47,6 +47,15 @@ pub fn shown(text: &str) -> String {
     shown
 }
 
+/// A size as people read it: `512 bytes`, `3.2 MB`.
+pub fn size(bytes: u64) -> String {
+    let units = [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+    match units.into_iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / unit as f64),
+        None => format!("{bytes} bytes"),
+    }
+}
+
 /// Marks and embeddings that change the order of characters (Unicode Standard Annex 9), and separators of lines.
 fn is_formatting(character: char) -> bool {
     matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -61,5 +70,10 @@ mod tests {
         assert_eq!(shown("naïve 👩‍🚀\tdone"), "naïve 👩‍🚀\tdone");
         assert_eq!(shown("a\u{1b}[2Jb\u{7}\u{202e}c\r"), "a\\u{1b}[2Jb\\u{7}\\u{202e}c\\u{d}");
         assert_eq!(shown("two\nlines"), "two\n    lines");
+    }
+
+    #[test]
+    fn sizes_have_a_unit() {
+        assert_eq!([0, 999, 1_000, 3_249_999].map(size), ["0 bytes", "999 bytes", "1.0 kB", "3.2 MB"]);
     }
 }

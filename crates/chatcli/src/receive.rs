@@ -1,13 +1,18 @@
-//! `kendall chat recv`: messages from users who call.
+//! `kendall chat recv`: messages and files from users who call.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::Args;
 use kendall_chat::client::Client;
-use kendall_chat::peer;
+use kendall_chat::peer::{self, Met, PeerAddresses, PeerError};
 use kendall_chat::protocol::Push;
-use kendall_talk::{Command, Event, TalkId};
+use kendall_talk::{Command, Event, FileId, TalkId};
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinSet, spawn_blocking};
@@ -17,21 +22,22 @@ use crate::conversation::Running;
 use crate::duration;
 use crate::failure::{Failure, worded};
 use crate::known::KnownPeers;
-use crate::output::{json, line, note, shown};
+use crate::output::{json, line, note, shown, size};
 use crate::session::{STAY_ALIVE, User, local};
 
 /// Conversations at once; further calls are refused.
 const MOST_TALKS: usize = 64;
 
-/// Receive messages: take every call and print what callers say
+/// Receive messages and files: take every call and print what callers say
 #[derive(Args)]
 #[command(
-    long_about = "Receive messages: take every call and print what callers say, a message each: NAME: TEXT.\n\n\
+    long_about = "Receive messages and files: take every call and print what callers say, a message each: NAME: TEXT.\n\n\
+    With --files FOLDER it takes files, too, and prints where each is: NAME: file PATH. None replaces a file that is there.\n\n\
     A message counts as delivered to its sender when it has arrived here, so all that have arrived are printed, also where that is more \
     than --count. A caller whose key is not the one seen before is not listened to."
 )]
 pub(crate) struct Receive {
-    /// End after this many messages [default: go on until Ctrl-C]
+    /// End after this many messages and files [default: go on until Ctrl-C]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 
@@ -43,8 +49,16 @@ pub(crate) struct Receive {
     #[arg(long, value_name = "NAME")]
     from: Option<String>,
 
-    /// Print a JSON object a line: {"event": "ready"}, then {"event": "message", "from": …, "sent_ms": …, "text": …} and
-    /// {"event": "bye", "from": …}
+    /// Take files, too, and keep them in this folder [default: refuse them]
+    #[arg(long, value_name = "FOLDER")]
+    files: Option<PathBuf>,
+
+    /// Refuse files beyond so many bytes in all
+    #[arg(long, value_name = "SIZE", value_parser = kendall_linkmodel::bytes, default_value = "1GB", requires = "files")]
+    files_limit: u64,
+
+    /// Print a JSON object a line: {"event": "ready"}, then {"event": "message", "from": …, "sent_ms": …, "text": …},
+    /// {"event": "file", "from": …, "path": …} and {"event": "bye", "from": …}
     #[arg(long)]
     json: bool,
 }
@@ -60,7 +74,22 @@ struct Heard {
 enum Printed<'a> {
     Ready,
     Message { from: &'a str, sent_ms: u64, text: &'a str },
+    File { from: &'a str, path: Cow<'a, str> },
     Bye { from: &'a str },
+}
+
+/// Where files are kept, and how many bytes of them may still be taken in this run.
+struct Shelf {
+    folder: PathBuf,
+    room: AtomicU64,
+}
+
+/// A call that was taken, and what came of it.
+struct Answered {
+    call: u64,
+    name: String,
+    talk: TalkId,
+    met: Result<Met, PeerError>,
 }
 
 /// Calls that are taken, and what comes of them.
@@ -68,6 +97,10 @@ struct Listener<'a> {
     user: &'a User,
     options: Receive,
     known: KnownPeers,
+    shelf: Option<Arc<Shelf>>,
+    /// Callers that are about to be met, and where the addresses go at which they are seen.
+    meetings: JoinSet<Answered>,
+    joining: HashMap<u64, PeerAddresses>,
     talks: JoinSet<anyhow::Result<()>>,
     heard: mpsc::Sender<Heard>,
     stop: watch::Receiver<bool>,
@@ -86,13 +119,25 @@ pub(crate) async fn receive(user: &User, options: Receive) -> anyhow::Result<()>
     let (stop, stopped) = watch::channel(false);
     let (wanted, limit) = (options.count, options.timeout);
     let known = user.profile.known_peers()?;
-    let mut listener = Listener { user, options, known, talks: JoinSet::new(), heard, stop: stopped };
+    let shelf = options.files.as_deref().map(|folder| open_shelf(folder, options.files_limit)).transpose()?;
+    let mut listener = Listener {
+        user,
+        options,
+        known,
+        shelf,
+        meetings: JoinSet::new(),
+        joining: HashMap::new(),
+        talks: JoinSet::new(),
+        heard,
+        stop: stopped,
+    };
     let listening = async {
         let mut alive = interval(STAY_ALIVE);
         while wanted.is_none_or(|wanted| *messages.borrow() < wanted) {
             tokio::select! {
                 push = client.next_push() => listener.handle(&mut client, push.map_err(worded)?).await?,
                 changed = messages.changed() => if changed.is_err() { break },
+                Some(answered) = listener.meetings.join_next() => listener.begin(answered?).await,
                 Some(ended) = listener.talks.join_next() => {
                     if let Err(error) = ended? {
                         note(&error.to_string());
@@ -142,49 +187,80 @@ impl Listener<'_> {
     /// Does what a message of the server asks for.
     async fn handle(&mut self, client: &mut Client, push: Push) -> anyhow::Result<()> {
         match push {
-            Push::Incoming { call, name, talk } => self.answer(client, call, &name, TalkId(talk)).await,
+            Push::Incoming { call, name, talk } => self.answer(client, call, name, TalkId(talk)).await,
+            Push::PeerSeen { call, address } => {
+                if let Some(addresses) = self.joining.get(&call) {
+                    addresses.learn(address);
+                }
+                Ok(())
+            }
             Push::SessionEnded { why } => bail!("the server ended the session: {why:?}"),
             _ => Ok(()),
         }
     }
 
-    /// Takes a call and listens to it in a task, or refuses it. A call that fails is no reason to end.
+    /// Takes a call and meets the caller in a task, or refuses it. A call that fails is no reason to end.
     async fn answer(
         &mut self,
         client: &mut Client,
         call: u64,
-        name: &str,
+        name: String,
         talk: TalkId,
     ) -> anyhow::Result<()> {
         let is_other = self.options.from.as_deref().is_some_and(|from| from != name);
-        if is_other || self.talks.len() >= MOST_TALKS {
+        if is_other || self.talks.len() + self.meetings.len() >= MOST_TALKS {
             // The caller may have given up already.
             _ = client.refuse(call).await;
             return Ok(());
         }
         let (at, key) = (local(client), self.user.profile.key()?);
-        let met = peer::answer(client, at, key.secret().clone(), call).await;
+        match peer::accept(client, at, key.secret().clone(), call).await {
+            Ok(joining) => {
+                self.joining.insert(call, joining.addresses());
+                self.meetings.spawn(async move { Answered { call, name, talk, met: joining.meet().await } });
+            }
+            Err(error) => failed(&name, &error.into()),
+        }
+        Ok(())
+    }
+
+    /// Listens to a caller that was met, in a task.
+    async fn begin(&mut self, Answered { call, name, talk, met }: Answered) {
+        self.joining.remove(&call);
         let begun = match met {
             Ok(met) => Running::begin(met, talk, &mut self.known).await,
             Err(error) => Err(error.into()),
         };
         match begun {
             Ok(running) => {
-                self.talks.spawn(listen(running, self.heard.clone(), self.stop.clone()));
+                let listening = listen(running, self.heard.clone(), self.shelf.clone(), self.stop.clone());
+                self.talks.spawn(listening);
             }
-            Err(error) => note(&format!("the call of {} failed: {error}", shown(name))),
+            Err(error) => failed(&name, &error),
         }
-        Ok(())
     }
+}
+
+fn failed(name: &str, error: &anyhow::Error) {
+    note(&format!("the call of {} failed: {error}", shown(name)));
+}
+
+/// Makes the folder for files, so that one that cannot be used is an error before the first comes.
+fn open_shelf(folder: &Path, limit: u64) -> anyhow::Result<Arc<Shelf>> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let folder = folder.canonicalize().with_context(|| format!("cannot find {}", folder.display()))?;
+    Ok(Arc::new(Shelf { folder, room: AtomicU64::new(limit) }))
 }
 
 /// Passes on what a peer says until the talk is over or this program is to end.
 async fn listen(
     mut running: Running,
     heard: mpsc::Sender<Heard>,
+    shelf: Option<Arc<Shelf>>,
     mut stop: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
     let mut is_stopped = false;
+    let mut files = Files { shelf, open: HashMap::new() };
     loop {
         let event = tokio::select! {
             event = running.next() => event,
@@ -195,14 +271,59 @@ async fn listen(
             }
         };
         let Some(event) = event else { break };
-        if let Ok(Event::Message { number, .. }) = event {
-            running.ask(Command::Read(number));
+        match event {
+            Ok(Event::Message { number, .. }) => running.ask(Command::Read(number)),
+            Ok(Event::Offered { file, ref name, size }) => {
+                let answer = files.answer(&running.name, file, name, size);
+                running.ask(answer);
+            }
+            Ok(Event::FileFailed { file: FileId::Peer(file), ref why }) => {
+                files.lost(&running.name, file, why)
+            }
+            Ok(Event::Settled { file: FileId::Peer(file), .. }) => {
+                files.lost(&running.name, file, "its sender took it back");
+            }
+            Ok(Event::Kept { file, .. }) => _ = files.open.remove(&file),
+            _ => {}
         }
-        if let Ok(event @ (Event::Message { .. } | Event::Bye)) = event {
+        if let Ok(event @ (Event::Message { .. } | Event::Kept { .. } | Event::Bye)) = event {
             _ = heard.send(Heard { from: running.name.clone(), event }).await;
         }
     }
     running.end().await
+}
+
+/// The files of a talk that are on their way.
+struct Files {
+    shelf: Option<Arc<Shelf>>,
+    open: HashMap<u64, (String, u64)>,
+}
+
+impl Files {
+    /// Takes a file, where files are taken and there is room.
+    fn answer(&mut self, from: &str, file: u64, name: &str, bytes: u64) -> Command {
+        let what = || format!("the file {} of {} ({})", shown(name), shown(from), size(bytes));
+        let Some(shelf) = &self.shelf else {
+            note(&format!("{} is refused: --files FOLDER takes files", what()));
+            return Command::Cancel(FileId::Peer(file));
+        };
+        let taken = shelf.room.fetch_update(Relaxed, Relaxed, |room| room.checked_sub(bytes));
+        if let Err(room) = taken {
+            note(&format!("{} is refused: --files-limit leaves {}", what(), size(room)));
+            return Command::Cancel(FileId::Peer(file));
+        }
+        self.open.insert(file, (name.to_owned(), bytes));
+        Command::Take { file, name: name.to_owned(), folder: shelf.folder.clone() }
+    }
+
+    /// A file does not come.
+    fn lost(&mut self, from: &str, file: u64, why: &str) {
+        let Some((name, bytes)) = self.open.remove(&file) else { return };
+        if let Some(shelf) = &self.shelf {
+            shelf.room.fetch_add(bytes, Relaxed);
+        }
+        note(&format!("the file {} of {} is not kept: {why}", shown(&name), shown(from)));
+    }
 }
 
 /// Waits until this program is to end.
@@ -210,15 +331,19 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
     _ = stop.wait_for(|stop| *stop).await;
 }
 
-/// Prints what was heard; whether it is a message.
+/// Prints what was heard; whether it is a message or a file.
 fn print(Heard { from, event }: &Heard, is_json: bool) -> anyhow::Result<bool> {
     match event {
         Event::Message { sent_ms, text, .. } if is_json => {
             json(&Printed::Message { from, sent_ms: *sent_ms, text })?;
         }
         Event::Message { text, .. } => line(&format!("{}: {}", shown(from), shown(text)))?,
+        Event::Kept { path, .. } if is_json => json(&Printed::File { from, path: path.to_string_lossy() })?,
+        Event::Kept { path, .. } => {
+            line(&format!("{}: file {}", shown(from), shown(&path.to_string_lossy())))?
+        }
         Event::Bye if is_json => json(&Printed::Bye { from })?,
         _ => {}
     }
-    Ok(matches!(event, Event::Message { .. }))
+    Ok(matches!(event, Event::Message { .. } | Event::Kept { .. }))
 }

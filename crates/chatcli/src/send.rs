@@ -1,21 +1,21 @@
-//! `kendall chat send`: messages to a user.
+//! `kendall chat send`: messages and files to a user.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use clap::Args;
 use kendall_chat::client::Client;
-use kendall_chat::peer;
-use kendall_talk::{Command, Event};
+use kendall_talk::{Command, Event, FileId, MOST_FILES, Outcome, Upload};
 use serde::Serialize;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::conversation::{Running, new_talk, path_name};
+use crate::conversation::{Running, call, path_name};
 use crate::duration;
 use crate::failure::{Failure, worded};
-use crate::output::json;
-use crate::session::{User, local};
+use crate::output::{json, shown, size};
+use crate::session::User;
 
 /// The most that is read from standard input.
 const MOST_INPUT: u64 = 16 << 20;
@@ -23,95 +23,200 @@ const MOST_INPUT: u64 = 16 << 20;
 /// Messages that are sent before the first of them is acknowledged; a conversation keeps 1,024.
 const MOST_ON_THE_WAY: u64 = 512;
 
-/// Send a message to a user who waits for calls: kendall chat send bob 'lunch?'
+/// Send a message or files to a user who waits for calls: kendall chat send bob 'lunch?'
 #[derive(Args)]
 #[command(
-    long_about = "Send a message to a user who waits for calls (kendall chat recv, kendall chat talk).\n\n\
-    It ends when the user's program has acknowledged the message, with status 0. The message goes to the user's machine directly, \
-    encrypted, or through the server's relay where the two networks allow no direct way."
+    long_about = "Send a message or files to a user who waits for calls (kendall chat open, recv, talk).\n\n\
+    It ends when the user's program has acknowledged the message, and has each file whole, with status 0. They go to the user's machine \
+    directly, encrypted, or through the server's relay where the two networks allow no direct way."
 )]
 pub(crate) struct Send {
     /// The user
     name: String,
 
-    /// The message; - or nothing reads it from standard input
+    /// The message; - or nothing reads it from standard input, unless there is a file
     text: Option<String>,
+
+    /// Send this file, after the message if there is one; may be given several times
+    #[arg(long = "file", value_name = "PATH")]
+    files: Vec<PathBuf>,
 
     /// Send each line of standard input as a message of its own
     #[arg(long, conflicts_with = "text")]
     lines: bool,
 
-    /// Give up where the user has not taken the call and acknowledged the messages within this time
+    /// Give up where the user has not taken the call within this time, or nothing more has arrived for so long
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s")]
     timeout: Duration,
 
-    /// Print a JSON object when the messages have arrived: {"event": "delivered", "to": …, "messages": …, "path": …}
+    /// Print a JSON object when all has arrived: {"event": "delivered", "to": …, "messages": …, "files": …, "path": …}
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Serialize)]
-struct Delivered<'a> {
+struct Delivered {
     event: &'static str,
-    to: &'a str,
+    to: String,
     messages: u64,
+    files: u64,
     path: &'static str,
 }
 
 pub(crate) async fn send(user: &User, options: Send) -> anyhow::Result<()> {
+    let files: Vec<Upload> = options.files.iter().map(|path| Upload::open(path)).collect::<Result<_, _>>()?;
     let messages = messages(&options)?;
     let mut client = user.log_in().await?;
-    let sending = timeout(options.timeout, deliver(user, &mut client, &options.name, messages));
-    let Ok(delivered) = sending.await else { return Err(Failure::Unanswered(options.name).into()) };
-    let (to, messages, path) = delivered?;
+    let delivered = deliver(user, &mut client, &options, messages, files).await?;
     if options.json {
-        json(&Delivered { event: "delivered", to: &to, messages, path })?;
+        json(&delivered)?;
     }
     client.log_out().await.map_err(worded)
 }
 
-/// Calls a user and sends messages; the user's name as the server has it, how many arrived, and which way.
+/// What is on its way to a user.
+struct Delivery {
+    running: Running,
+    /// Messages that are yet to be sent.
+    texts: std::vec::IntoIter<String>,
+    messages: u64,
+    sent: u64,
+    arrived: u64,
+    /// Files that are yet to be offered, and those that are.
+    uploads: std::vec::IntoIter<Upload>,
+    offered: Vec<Upload>,
+    whole: u64,
+    has_terminal: bool,
+}
+
+/// Calls a user, and sends messages and files.
 async fn deliver(
     user: &User,
     client: &mut Client,
-    name: &str,
+    options: &Send,
     messages: Vec<String>,
-) -> anyhow::Result<(String, u64, &'static str)> {
-    let (talk, key) = (new_talk()?, user.profile.key()?);
-    let at = local(client);
-    let met = peer::call(client, at, key.secret().clone(), name, talk, user.transport).await;
-    let met = met.map_err(|error| Failure::of_call(name, error))?;
-    let mut running = Running::begin(met, talk, &mut user.profile.known_peers()?).await?;
-    let last = messages.len() as u64;
-    let (mut sent, mut arrived) = (0, 0);
-    let mut waiting = messages.into_iter();
-    while arrived < last {
-        while sent - arrived < MOST_ON_THE_WAY
-            && let Some(text) = waiting.next()
-        {
-            running.say(text);
-            sent += 1;
-        }
-        match running.next().await {
-            Some(Ok(Event::Delivered(through))) => arrived = through,
-            Some(Ok(Event::Bye)) => bail!("{name} ended the talk: {arrived} of {last} messages arrived"),
-            Some(Ok(_)) => {}
-            Some(Err(error)) => return Err(error.into()),
+    files: Vec<Upload>,
+) -> anyhow::Result<Delivered> {
+    let unanswered = || Failure::Unanswered(options.name.clone());
+    let calling = timeout(options.timeout, call(user, client, &options.name)).await;
+    let (met, talk) = calling.map_err(|_| unanswered())??;
+    let running = Running::begin(met, talk, &mut user.profile.known_peers()?).await?;
+    let mut delivery = Delivery {
+        running,
+        messages: messages.len() as u64,
+        texts: messages.into_iter(),
+        sent: 0,
+        arrived: 0,
+        uploads: files.into_iter(),
+        offered: Vec::new(),
+        whole: 0,
+        has_terminal: std::io::stderr().is_terminal(),
+    };
+    let mut until = Instant::now() + options.timeout;
+    while !delivery.is_done() {
+        delivery.feed();
+        let happened = timeout_at(until, delivery.running.next()).await.map_err(|_| unanswered())?;
+        match happened {
+            Some(event) => {
+                if delivery.handle(event?)? {
+                    until = Instant::now() + options.timeout;
+                }
+            }
             None => {
-                running.end().await?;
-                bail!("{name} ended the talk: {arrived} of {last} messages arrived");
+                let failed = delivery.ended();
+                delivery.running.end().await?;
+                return Err(failed);
             }
         }
     }
+    let Delivery { mut running, arrived, whole, .. } = delivery;
     running.ask(Command::Leave);
     let (to, path) = (running.name.clone(), path_name(running.path));
-    // The messages have arrived; how the goodbye goes changes nothing.
+    // All has arrived; how the goodbye goes changes nothing.
     _ = running.end().await;
-    Ok((to, arrived, path))
+    Ok(Delivered { event: "delivered", to, messages: arrived, files: whole, path })
+}
+
+impl Delivery {
+    fn is_done(&self) -> bool {
+        self.arrived == self.messages && self.whole == self.offered.len() as u64 && self.uploads.len() == 0
+    }
+
+    /// Hands over as much as may be on its way.
+    fn feed(&mut self) {
+        while self.sent - self.arrived < MOST_ON_THE_WAY
+            && let Some(text) = self.texts.next()
+        {
+            self.running.say(text);
+            self.sent += 1;
+        }
+        while self.offered.len() as u64 - self.whole < MOST_FILES as u64
+            && let Some(upload) = self.uploads.next()
+        {
+            self.running.ask(Command::Offer(upload.clone()));
+            self.offered.push(upload);
+        }
+    }
+
+    /// Takes what happens; whether something has arrived.
+    fn handle(&mut self, event: Event) -> anyhow::Result<bool> {
+        let name = &self.running.name;
+        match event {
+            Event::Delivered(through) => self.arrived = through,
+            Event::Progress { file: FileId::Own(number), bytes } => self.show(number, bytes),
+            Event::Settled { file: FileId::Own(number), outcome } => {
+                let file = self.file(number);
+                match outcome {
+                    Outcome::Whole => self.whole += 1,
+                    Outcome::Refused => return Err(Failure::FileRefused { name: shown(name), file }.into()),
+                    _ => bail!(
+                        "{} cannot keep the file {file}: no space, or it cannot be written",
+                        shown(name)
+                    ),
+                }
+                self.show(number, self.offered[number as usize - 1].size());
+            }
+            Event::FileFailed { file: FileId::Own(number), why } => {
+                bail!("cannot send the file {}: {why}", self.file(number))
+            }
+            Event::Offered { file, .. } => {
+                self.running.ask(Command::Cancel(FileId::Peer(file)));
+                return Ok(false);
+            }
+            Event::Bye => return Err(self.ended()),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The name of a file by its number in the talk, which is its place.
+    fn file(&self, number: u64) -> String {
+        shown(self.offered[number as usize - 1].name())
+    }
+
+    fn ended(&self) -> anyhow::Error {
+        let (name, messages, files) =
+            (&self.running.name, self.messages, self.offered.len() + self.uploads.len());
+        let of_files = if files == 0 { String::new() } else { format!(", {} of {files} files", self.whole) };
+        anyhow!("{} ended the talk: {} of {messages} messages{of_files} arrived", shown(name), self.arrived)
+    }
+
+    /// Shows how far a file is.
+    fn show(&self, number: u64, bytes: u64) {
+        let total = self.offered[number as usize - 1].size();
+        if self.has_terminal {
+            let share = if total == 0 { 100 } else { u128::from(bytes) * 100 / u128::from(total) };
+            let end = if bytes == total { "\n" } else { "" };
+            eprint!("\r\u{1b}[K{}: {share} % of {}{end}", self.file(number), size(total));
+        }
+    }
 }
 
 /// What to send.
 fn messages(options: &Send) -> anyhow::Result<Vec<String>> {
+    if options.text.is_none() && !options.lines && !options.files.is_empty() {
+        return Ok(Vec::new());
+    }
     let text = match &options.text {
         Some(text) if text != "-" => text.clone(),
         _ => {

@@ -7,13 +7,13 @@ use clap::Args;
 use kendall_chat::client::Client;
 use kendall_chat::peer::{self, Met};
 use kendall_chat::protocol::Push;
-use kendall_talk::{Command, Event, TalkId};
+use kendall_talk::{Command, Event, FileId, TalkId};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 use tokio::time::interval;
 
-use crate::conversation::{Running, new_talk, path_name};
-use crate::failure::{Failure, worded};
-use crate::output::{line, note, shown};
+use crate::conversation::{Running, call, path_name};
+use crate::failure::worded;
+use crate::output::{line, note, shown, size};
 use crate::session::{STAY_ALIVE, User, local};
 
 /// Talk with a user, line by line
@@ -46,12 +46,6 @@ pub(crate) async fn talk(user: &User, options: Talk) -> anyhow::Result<()> {
     note(&format!("talking with {} ({}); /quit ends the talk", running.name, path_name(running.path)));
     hold(running, &mut client, &mut input).await?;
     client.log_out().await.map_err(worded)
-}
-
-async fn call(user: &User, client: &mut Client, name: &str) -> anyhow::Result<(Met, TalkId)> {
-    let (talk, at, key) = (new_talk()?, local(client), user.profile.key()?);
-    let met = peer::call(client, at, key.secret().clone(), name, talk, user.transport).await;
-    Ok((met.map_err(|error| Failure::of_call(name, error))?, talk))
 }
 
 /// Waits for a call that the user takes; `None` where the input ends.
@@ -111,6 +105,11 @@ async fn hold(mut running: Running, client: &mut Client, input: &mut Input) -> a
                 Some(Ok(Event::Message { number, text, .. })) => {
                     line(&format!("{}: {}", shown(&running.name), shown(&text)))?;
                     running.ask(Command::Read(number));
+                }
+                Some(Ok(Event::Offered { file, name, size: bytes })) => {
+                    running.ask(Command::Cancel(FileId::Peer(file)));
+                    let offer = format!("{} offers {} ({})", shown(&running.name), shown(&name), size(bytes));
+                    note(&format!("{offer}; it is refused: `kendall chat open` and `recv --files` take files"));
                 }
                 Some(Ok(Event::Bye)) => note(&format!("{} has ended the talk", shown(&running.name))),
                 Some(Ok(_)) => {}

@@ -7,6 +7,8 @@ mod screen;
 mod talk;
 
 use std::collections::HashMap;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kendall_chat::peer::Met;
@@ -14,7 +16,7 @@ use kendall_chatcli::{
     Account, Acquaintance, FAREWELL, Failure, User, note, now_ms, path_name, safety_number,
 };
 use kendall_curve::curvecp::SecretKey;
-use kendall_talk::PeerStream;
+use kendall_talk::{Command, PeerStream, Upload};
 use tokio::io::AsyncWriteExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -58,6 +60,8 @@ pub(crate) struct Start {
     pub(crate) identity: SecretKey,
     pub(crate) model: Model,
     pub(crate) histories: Option<Histories>,
+    /// Where files of contacts are kept.
+    pub(crate) files: PathBuf,
     pub(crate) theme: Theme,
 }
 
@@ -143,11 +147,17 @@ impl Driver {
                 self.talks.insert(name, begun);
             }
             Effect::Send { name, at_ms, text } => {
-                self.tell(&name, kendall_talk::Command::Send { sent_ms: at_ms, text });
+                self.tell(&name, Command::Send { sent_ms: at_ms, text });
             }
-            Effect::Read { name, through } => self.tell(&name, kendall_talk::Command::Read(through)),
-            Effect::Typing { name } => self.tell(&name, kendall_talk::Command::Typing),
-            Effect::Leave { name } => self.tell(&name, kendall_talk::Command::Leave),
+            Effect::Read { name, through } => self.tell(&name, Command::Read(through)),
+            Effect::Typing { name } => self.tell(&name, Command::Typing),
+            Effect::Offer { name, path } => self.tell(&name, Command::Offer(open(&path)?)),
+            Effect::Take { name, file, title } => {
+                let folder = self.start.files.clone();
+                self.tell(&name, Command::Take { file, name: title, folder });
+            }
+            Effect::CancelFile { name, file } => self.tell(&name, Command::Cancel(file)),
+            Effect::Leave { name } => self.tell(&name, Command::Leave),
             Effect::Drop { name } => drop(self.talks.remove(&name)),
             Effect::Numbers { name } => return self.numbers(&name),
             Effect::Trust { name } => {
@@ -189,7 +199,7 @@ impl Driver {
     }
 
     /// Hands a command to a talk. One that does not take it has a connection that is stuck: it begins anew.
-    fn tell(&mut self, name: &str, command: kendall_talk::Command) {
+    fn tell(&mut self, name: &str, command: Command) {
         if let Some(talk) = self.talks.get(name)
             && let Err(why) = talk.tell(command)
         {
@@ -272,4 +282,16 @@ fn refuse(mut stream: PeerStream) {
         drop(stream);
         _ = timeout(FAREWELL, connection.closed()).await;
     });
+}
+
+/// Opens a file that is typed or dropped onto the terminal, which may put quotes around its path.
+fn open(typed: &str) -> anyhow::Result<Upload> {
+    let quoted = ['\'', '"'].iter().find_map(|quote| typed.strip_prefix(*quote)?.strip_suffix(*quote));
+    let path = Path::new(quoted.unwrap_or(typed));
+    let home = env::var_os("HOME").map(PathBuf::from);
+    let path = match (path.strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => path.to_owned(),
+    };
+    Ok(Upload::open(&path)?)
 }

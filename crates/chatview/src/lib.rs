@@ -23,7 +23,7 @@ pub use action::{Action, Edit};
 #[derive(Args)]
 #[command(
     after_long_help = "Exit status: 0 done; 1 failed; 2 wrong command line; 3 the user cannot be reached or does not answer; 4 the \
-    call was refused; 5 a peer has another key than before; 6 the name or the password is wrong; 130 interrupted.\n\n\
+    call or a file was refused; 5 a peer has another key than before, or another user answers; 6 the name or the password is wrong; 130 interrupted.\n\n\
     Example:\n  kendall chat register ann --server 127.0.0.1:5011\n  kendall chat open\n  kendall chat send bob 'lunch?'\n  \
     kendall chat recv --count 1"
 )]

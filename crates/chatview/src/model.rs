@@ -4,12 +4,14 @@
 mod command;
 mod contact;
 mod event;
+mod files;
 mod keys;
 pub(crate) mod layout;
 mod place;
 mod talks;
 #[cfg(test)]
 mod tests;
+mod transfer;
 
 use std::collections::BTreeMap;
 
@@ -18,7 +20,7 @@ use jiff::tz::TimeZone;
 use crate::editor::Editor;
 use crate::history::Entry;
 pub use contact::{Contact, Delivery, From, Link, Message};
-pub use event::{Effect, Event, TalkEvent};
+pub use event::{Effect, Event, FileEvent, TalkEvent};
 
 /// Messages of a contact that are kept in memory; the history has more.
 pub(crate) const MOST_MESSAGES: usize = 10_000;

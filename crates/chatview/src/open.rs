@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
 use clap::{Args, ValueEnum};
@@ -30,6 +31,10 @@ pub(crate) struct Open {
     /// Shorten the history of a contact to its newer half when it is longer than this
     #[arg(long, value_name = "MIB", default_value = "8", value_parser = clap::value_parser!(u64).range(1..=1024))]
     history_limit: u64,
+
+    /// Keep files that contacts send here [default: Downloads in your home where it exists, otherwise files in the profile]
+    #[arg(long, value_name = "FOLDER")]
+    files: Option<PathBuf>,
 
     /// Report to peers what you have seen and that you type
     #[arg(long, value_name = "ON|OFF", value_enum, default_value = "on")]
@@ -71,11 +76,21 @@ pub(crate) fn open(user: User, options: Open) -> anyhow::Result<()> {
         model.update(Event::Note { name: None, text });
     }
     let theme = Theme::new(std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()));
-    let start = Start { user, account, password, identity, model, histories, theme };
+    let files = match options.files {
+        Some(folder) => std::path::absolute(folder)?,
+        None => downloads().unwrap_or_else(|| user.profile.folder().join("files")),
+    };
+    let start = Start { user, account, password, identity, model, histories, files, theme };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let done = runtime.block_on(driver::run(start));
     runtime.shutdown_background();
     done
+}
+
+/// The folder for downloads, if the user has one.
+fn downloads() -> Option<PathBuf> {
+    let folder = PathBuf::from(std::env::var_os("HOME")?).join("Downloads");
+    folder.is_dir().then_some(folder)
 }
 
 /// Two programs of one profile would both write its history and take the same calls.

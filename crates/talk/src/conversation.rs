@@ -5,10 +5,9 @@ mod tests;
 
 use std::collections::VecDeque;
 
+use crate::event::{Event, FileId, MOST_WAITING, SendError, Violation};
+use crate::files::{Files, Need};
 use crate::protocol::{Frame, MOST_TEXT, TalkId, VERSION};
-
-/// Messages that wait to be acknowledged, at most.
-const MOST_WAITING: usize = 1024;
 
 /// One side of a conversation. It outlives the connections that carry it: each begins with what either side has received, and
 /// what is missing is sent again.
@@ -34,6 +33,7 @@ pub struct Conversation {
     link: Link,
     /// What has to be said of the peer's messages.
     due: Due,
+    pub(crate) files: Files,
 }
 
 #[derive(Clone, Debug)]
@@ -67,74 +67,6 @@ struct Due {
     typing: bool,
 }
 
-/// What the user learns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The connection carries the talk.
-    Connected {
-        /// The last of our messages that the peer's program has.
-        delivered: u64,
-    },
-    /// The peer wrote this. Each message comes once, in order.
-    Message {
-        /// Its number.
-        number: u64,
-        /// Unix time in milliseconds, by the peer's clock.
-        sent_ms: u64,
-        /// The text.
-        text: String,
-    },
-    /// A message was taken and has this number.
-    Queued(u64),
-    /// The peer's program has all messages up to this one.
-    Delivered(u64),
-    /// The peer's user has seen all messages up to this one.
-    Read(u64),
-    /// The peer is typing.
-    Typing,
-    /// The peer has ended the talk.
-    Bye,
-}
-
-/// A message was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SendError {
-    /// Its text is too long.
-    #[error("a message has at most {MOST_TEXT} bytes, this one has {0}: send it in parts, or as a file")]
-    TooLong(usize),
-    /// Too many wait.
-    #[error("{MOST_WAITING} messages wait for the peer to come back: try again when some are delivered")]
-    Full,
-    /// The talk is over.
-    #[error("the talk is over")]
-    Over,
-}
-
-/// The peer broke the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Violation {
-    /// Another version.
-    #[error("the peer speaks version {0} of the protocol, this program version {VERSION}")]
-    Version(u8),
-    /// Another talk.
-    #[error("the peer's connection belongs to another talk")]
-    OtherTalk,
-    /// A frame before the Hello, or a second Hello.
-    #[error("the peer sent a frame out of turn")]
-    OutOfTurn,
-    /// A message with a gap before it, or one that came before.
-    #[error("the peer sent message {found} in place of {expected}")]
-    Number {
-        /// What it sent.
-        found: u64,
-        /// What had to come.
-        expected: u64,
-    },
-    /// It acknowledges what was never sent.
-    #[error("the peer acknowledges message {0}, which it was never sent")]
-    NeverSent(u64),
-}
-
 impl Conversation {
     /// A talk in which nothing was said.
     pub fn new(talk: TalkId) -> Self {
@@ -150,6 +82,7 @@ impl Conversation {
             over: false,
             link: Link::Down,
             due: Due::default(),
+            files: Files::default(),
         }
     }
 
@@ -183,9 +116,16 @@ impl Conversation {
         self.due.typing = true;
     }
 
-    /// Ends the talk, once all that was written has arrived.
-    pub fn leave(&mut self) {
+    /// Ends the talk, once all that was written has arrived. Files end at once; which were open.
+    pub fn leave(&mut self) -> Vec<FileId> {
         self.leaving = true;
+        self.files.close()
+    }
+
+    /// What of a file is to be sent where nothing else is.
+    pub(crate) fn need(&self) -> Option<Need> {
+        let can_send = matches!(self.link, Link::Open { heard: true, left: false, .. });
+        self.files.need().filter(|_| can_send)
     }
 
     /// Whether both sides have said goodbye.
@@ -203,6 +143,7 @@ impl Conversation {
         // A peer that did not hear our answer to its goodbye says it again.
         self.left_by_peer = false;
         self.link = Link::Open { greeted: false, heard: false, left: false };
+        self.files.connected();
         // The Hello says what was received.
         self.due = Due { received: false, read: self.read > 0, typing: false };
     }
@@ -237,6 +178,9 @@ impl Conversation {
         }
         if std::mem::take(&mut self.due.typing) {
             return Some(Frame::Typing);
+        }
+        if let Some((file, frame)) = self.files.outgoing().filter(|_| !self.leaving) {
+            return Some(Frame::File { file, frame });
         }
         (self.leaving && self.waiting.is_empty()).then(|| self.say_goodbye())
     }
@@ -288,6 +232,7 @@ impl Conversation {
                 self.over = matches!(self.link, Link::Open { left: true, .. });
                 Ok(Some(Event::Bye))
             }
+            Frame::File { file, frame } => self.files.handle(file, frame),
         }
     }
 

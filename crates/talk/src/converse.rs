@@ -6,33 +6,18 @@ use std::time::Duration;
 use bytes::{Buf as _, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::conversation::{Conversation, Event, SendError, Violation};
-use crate::protocol::{Frame, Malformed};
+use crate::event::{Event, SendError, Violation};
+use crate::files::Need;
+use crate::protocol::{Frame, MOST_PIECE, Malformed};
+use crate::side::{Command, Side};
 
 /// Encoded frames that wait for the stream: beyond, frames stay in the conversation.
 const MOST_OUTGOING: usize = 64 << 10;
 /// How long the peer has to take the last bytes and to end its stream.
 const PARTING: Duration = Duration::from_secs(5);
-
-/// What the user wants.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Command {
-    /// Send a message, written at this Unix time in milliseconds.
-    Send {
-        /// When it was written.
-        sent_ms: u64,
-        /// The text.
-        text: String,
-    },
-    /// The user has seen the peer's messages up to this one.
-    Read(u64),
-    /// The user is typing.
-    Typing,
-    /// End the talk.
-    Leave,
-}
 
 /// Why a conversation no longer runs over a stream.
 #[derive(Debug, thiserror::Error)]
@@ -54,28 +39,33 @@ pub enum End {
     Abandoned,
 }
 
-/// Runs a conversation over a stream until the talk is over or the stream ends. Events wait while the user is slow, and then
+/// Runs one side of a talk over a stream until the talk is over or the stream ends. Events wait while the user is slow, and then
 /// so does the peer. A command that cannot be done gives `refused`.
 ///
-/// If the connection is lost, the conversation knows what is missing, and can be run over another stream.
+/// Messages go before files: bytes of a file are read where nothing else waits to be sent.
+///
+/// If the connection is lost, the side knows what is missing, and can be run over another stream.
 ///
 /// A program that ends after this should first wait for [`PeerConnection::closed`](crate::PeerConnection::closed): else the peer may wait for the
 /// last acknowledgment for a few seconds.
 pub async fn converse<S: AsyncRead + AsyncWrite>(
-    conversation: &mut Conversation,
+    side: &mut Side,
     stream: S,
     commands: &mut mpsc::Receiver<Command>,
     events: &mpsc::Sender<Result<Event, SendError>>,
 ) -> End {
-    conversation.connected();
-    let mut running = Running { conversation, events, incoming: BytesMut::new(), outgoing: Vec::new() };
+    side.conversation.connected();
+    let mut running = Running { side, events, incoming: BytesMut::new(), outgoing: Vec::new() };
     let end = running.run(stream, commands).await.unwrap_or_else(|end| end);
-    conversation.disconnected();
+    side.conversation.disconnected();
     end
 }
 
+/// Bytes of a file that are needed, and the task that reads them.
+type Reading = (Need, JoinHandle<io::Result<Vec<u8>>>);
+
 struct Running<'a> {
-    conversation: &'a mut Conversation,
+    side: &'a mut Side,
     events: &'a mpsc::Sender<Result<Event, SendError>>,
     incoming: BytesMut,
     outgoing: Vec<u8>,
@@ -88,8 +78,13 @@ impl Running<'_> {
         commands: &mut mpsc::Receiver<Command>,
     ) -> Result<End, End> {
         let (mut reader, mut writer) = tokio::io::split(stream);
-        while !self.conversation.is_over() {
+        let mut reading: Option<Reading> = None;
+        while !self.side.conversation.is_over() {
             self.fill();
+            if self.outgoing.len() < MOST_PIECE && reading.is_none() {
+                reading = self.side.need();
+            }
+            self.incoming.reserve(MOST_PIECE);
             tokio::select! {
                 read = reader.read_buf(&mut self.incoming) => match read.map_err(End::Lost)? {
                     0 => return Err(End::Lost(io::ErrorKind::UnexpectedEof.into())),
@@ -100,6 +95,15 @@ impl Running<'_> {
                     self.outgoing.drain(..written);
                 }
                 command = commands.recv() => self.obey(command.ok_or(End::Abandoned)?).await?,
+                (need, read) = finished(&mut reading), if reading.is_some() => {
+                    reading = None;
+                    self.piece(need, read).await?;
+                }
+                report = self.side.report() => {
+                    if let Some(event) = self.side.reported(report) {
+                        self.inform(Ok(event)).await?;
+                    }
+                }
             }
         }
         self.fill();
@@ -121,7 +125,7 @@ impl Running<'_> {
     /// Encodes what is to be sent, as far as there is room.
     fn fill(&mut self) {
         while self.outgoing.len() < MOST_OUTGOING {
-            let Some(frame) = self.conversation.outgoing() else { return };
+            let Some(frame) = self.side.outgoing() else { return };
             frame.encode(&mut self.outgoing);
         }
     }
@@ -129,7 +133,7 @@ impl Running<'_> {
     async fn handle(&mut self) -> Result<(), End> {
         while let Some((frame, length)) = Frame::decode(&self.incoming)? {
             self.incoming.advance(length);
-            if let Some(event) = self.conversation.handle(frame)? {
+            for event in self.side.handle(frame).await? {
                 self.inform(Ok(event)).await?;
             }
         }
@@ -137,14 +141,18 @@ impl Running<'_> {
     }
 
     async fn obey(&mut self, command: Command) -> Result<(), End> {
-        match command {
-            Command::Send { sent_ms, text } => {
-                let taken = self.conversation.send(sent_ms, text);
-                self.inform(taken.map(Event::Queued)).await?;
-            }
-            Command::Read(through) => self.conversation.read(through),
-            Command::Typing => self.conversation.typing(),
-            Command::Leave => self.conversation.leave(),
+        for event in self.side.obey(command) {
+            self.inform(event).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends bytes of a file that were read.
+    async fn piece(&mut self, need: Need, read: io::Result<Vec<u8>>) -> Result<(), End> {
+        match self.side.piece(need, read) {
+            Ok(Some(frame)) => frame.encode(&mut self.outgoing),
+            Ok(None) | Err(None) => {}
+            Err(Some(failed)) => self.inform(Ok(failed)).await?,
         }
         Ok(())
     }
@@ -152,4 +160,11 @@ impl Running<'_> {
     async fn inform(&self, event: Result<Event, SendError>) -> Result<(), End> {
         self.events.send(event).await.map_err(|_| End::Abandoned)
     }
+}
+
+/// Waits for bytes that are being read.
+async fn finished(reading: &mut Option<Reading>) -> (Need, io::Result<Vec<u8>>) {
+    let Some((need, task)) = reading else { return std::future::pending().await };
+    let read = task.await.map_err(io::Error::other);
+    (*need, read.and_then(|read| read))
 }

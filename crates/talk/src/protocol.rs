@@ -8,9 +8,14 @@
 //! | 4 | [`Frame::Read`] | the last message that was read (8) |
 //! | 5 | [`Frame::Typing`] | none |
 //! | 6 | [`Frame::Bye`] | none |
+//! | 7–12 | [`Frame::File`] | those of [`FileFrame`] |
+
+mod file;
+
+pub use file::{FileFrame, MOST_NAME, MOST_PIECE, Outcome};
 
 /// The version of this protocol, which each side's first frame names.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// The longest text of a message, in bytes.
 pub const MOST_TEXT: usize = 64 << 10;
@@ -54,6 +59,13 @@ pub enum Frame {
     Typing,
     /// The talk is over.
     Bye,
+    /// Something of a file.
+    File {
+        /// The file's number.
+        file: u64,
+        /// What.
+        frame: FileFrame,
+    },
 }
 
 /// Bytes that are no frame.
@@ -74,7 +86,7 @@ pub enum Malformed {
         bytes: usize,
     },
     /// The text is not UTF-8.
-    #[error("a message whose text is not UTF-8")]
+    #[error("a message, or the name of a file, that is not UTF-8")]
     Text,
 }
 
@@ -82,7 +94,7 @@ impl Frame {
     /// Appends the frame.
     ///
     /// # Panics
-    /// If a text is longer than [`MOST_TEXT`].
+    /// If a text is longer than [`MOST_TEXT`], a name than [`MOST_NAME`], or a piece has no byte or more than [`MOST_PIECE`].
     pub fn encode(&self, into: &mut Vec<u8>) {
         let start = into.len();
         into.extend([0; PREFIX]);
@@ -109,6 +121,7 @@ impl Frame {
             }
             Self::Typing => into.push(5),
             Self::Bye => into.push(6),
+            Self::File { file, frame } => frame.encode(*file, into),
         }
         let length = (into.len() - start - PREFIX) as u32;
         into[start..start + PREFIX].copy_from_slice(&length.to_be_bytes());
@@ -156,6 +169,9 @@ impl Frame {
             5 | 6 if !fields.is_empty() => Err(wrong()),
             5 => Ok(Self::Typing),
             6 => Ok(Self::Bye),
+            _ if file::KINDS.contains(&kind) => {
+                FileFrame::decode(kind, fields).map(|(file, frame)| Self::File { file, frame })
+            }
             _ => Err(Malformed::Kind(kind)),
         }
     }
@@ -180,6 +196,25 @@ pub(crate) mod tests {
             any::<u64>().prop_map(Frame::Read),
             Just(Frame::Typing),
             Just(Frame::Bye),
+            (1_u64..6, file_frames()).prop_map(|(file, frame)| Frame::File { file, frame }),
+        ]
+    }
+
+    fn file_frames() -> impl Strategy<Value = FileFrame> {
+        let outcome = prop_oneof![
+            Just(Outcome::Whole),
+            Just(Outcome::Refused),
+            Just(Outcome::Failed),
+            Just(Outcome::Withdrawn)
+        ];
+        prop_oneof![
+            (0_u64..300, ".{0,40}").prop_map(|(size, name)| FileFrame::Offer { size, name }),
+            (0_u64..300, 0_u64..300).prop_map(|(from, through)| FileFrame::Want { from, through }),
+            (0_u64..300, proptest::collection::vec(any::<u8>(), 1..40))
+                .prop_map(|(offset, bytes)| FileFrame::Piece { offset, bytes }),
+            any::<[u8; 32]>().prop_map(FileFrame::Sum),
+            Just(FileFrame::Withdraw),
+            outcome.prop_map(FileFrame::Settle),
         ]
     }
 
@@ -212,7 +247,12 @@ pub(crate) mod tests {
         let decode = |length: u32, bytes: &[u8]| Frame::decode(&[&length.to_be_bytes()[..], bytes].concat());
         assert_eq!(decode(0, &[]), Err(Malformed::Length(0)));
         assert_eq!(decode(u32::MAX, &[]), Err(Malformed::Length(u32::MAX as usize)));
-        assert_eq!(decode(1, &[9]), Err(Malformed::Kind(9)));
+        assert_eq!(decode(1, &[13]), Err(Malformed::Kind(13)));
+        assert_eq!(
+            decode(10, &[12, 0, 0, 0, 0, 0, 0, 0, 1, 4]),
+            Err(Malformed::Fields { kind: 12, bytes: 9 })
+        );
+        assert_eq!(decode(17, &[&[9][..], &[0; 16]].concat()), Err(Malformed::Fields { kind: 9, bytes: 16 }));
         assert_eq!(decode(2, &[6, 0]), Err(Malformed::Fields { kind: 6, bytes: 1 }));
         assert_eq!(decode(18, &[&[2; 17][..], &[0xff]].concat()), Err(Malformed::Text));
         let mut longest = Vec::new();

@@ -5,7 +5,7 @@ use kendall_chat::directory::Limits;
 use kendall_chat::peer::{self, Met, PeerError};
 use kendall_chat::protocol::{Blame, EndOfCall, Push};
 use kendall_curve::curvecp::SecretKey;
-use kendall_talk::{Command, Conversation, End, Event, Path, PeerTransport, SendError, TalkId, converse};
+use kendall_talk::{Command, End, Event, Path, PeerTransport, SendError, Side, TalkId, converse};
 use tokio::sync::mpsc;
 
 use crate::serving::{clients, new_user, serve};
@@ -25,7 +25,7 @@ async fn answer(client: &mut Client) -> (Met, TalkId) {
 }
 
 /// Says these texts and hears as many, and then leaves or waits for the other side's goodbye.
-async fn talk(conversation: &mut Conversation, met: Met, texts: &[&str], leaves: bool) -> Vec<String> {
+async fn talk(side: &mut Side, met: Met, texts: &[&str], leaves: bool) -> Vec<String> {
     let (commands, mut wanted) = mpsc::channel(16);
     let (happened, mut events) = mpsc::channel::<Result<Event, SendError>>(16);
     let user = async {
@@ -46,7 +46,7 @@ async fn talk(conversation: &mut Conversation, met: Met, texts: &[&str], leaves:
         heard
     };
     let running = async {
-        let end = converse(conversation, met.stream, &mut wanted, &happened).await;
+        let end = converse(side, met.stream, &mut wanted, &happened).await;
         drop(happened);
         end
     };
@@ -76,7 +76,7 @@ fn call_and_talk(transport: PeerTransport) {
         assert_eq!(talk_id, TALK);
         assert_eq!([called.name.as_str(), &answered.name], ["bob", "alice"]);
         assert_eq!([called.key, answered.key], [key(2).public_key(), key(1).public_key()]);
-        let mut sides = [Conversation::new(TALK), Conversation::new(talk_id)];
+        let mut sides = [Side::new(TALK), Side::new(talk_id)];
         let [first, second] = &mut sides;
         let (at_alice, at_bob) = tokio::join!(
             talk(first, called, &["hello", "how are you?"], true),

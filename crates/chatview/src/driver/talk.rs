@@ -3,13 +3,15 @@
 use std::pin::pin;
 
 use kendall_chatcli::FAREWELL;
-use kendall_talk::{Command, Conversation, End, Event as Said, PeerStream, SendError, TalkId, converse};
+use kendall_talk::{
+    Command, End, Event as Said, FileId, Outcome, PeerStream, SendError, Side, TalkId, converse,
+};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::{Events, Happened};
-use crate::model::{Event, TalkEvent};
+use crate::model::{Event, FileEvent, TalkEvent};
 
 /// Commands that wait for a talk: twice the messages that the state gives it at once.
 const MOST_COMMANDS: usize = 1024;
@@ -25,7 +27,7 @@ pub(crate) struct Talk {
 struct Task {
     name: String,
     id: u128,
-    conversation: Conversation,
+    side: Side,
     commands: mpsc::Receiver<Command>,
     streams: mpsc::Receiver<(PeerStream, bool)>,
     events: Events,
@@ -44,8 +46,8 @@ impl Talk {
     pub(crate) fn begin(name: String, id: u128, events: Events) -> Self {
         let (commands, wanted) = mpsc::channel(MOST_COMMANDS);
         let (streams, connected) = mpsc::channel(1);
-        let conversation = Conversation::new(talk_id(id));
-        let task = Task { name, id, conversation, commands: wanted, streams: connected, events };
+        let side = Side::new(talk_id(id));
+        let task = Task { name, id, side, commands: wanted, streams: connected, events };
         Self { id, commands, streams, task: tokio::spawn(task.run()) }
     }
 
@@ -105,11 +107,13 @@ impl Task {
                 command = self.commands.recv() => command?,
             };
             match command {
-                // The state gives a talk fewer messages than it takes, and none that is too long.
-                Command::Send { sent_ms, text } => _ = self.conversation.send(sent_ms, text),
-                Command::Read(through) => self.conversation.read(through),
                 Command::Typing => {}
                 Command::Leave => return None,
+                command => {
+                    for event in self.side.obey(command) {
+                        pass(&self.events, &self.name, self.id, event, false).await;
+                    }
+                }
             }
         }
     }
@@ -117,8 +121,8 @@ impl Task {
     /// Runs the conversation over a connection.
     async fn over(&mut self, stream: PeerStream, is_relayed: bool) -> Next {
         let (said, mut says) = mpsc::channel(64);
-        let Self { name, id, conversation, commands, streams, events } = self;
-        let mut running = pin!(converse(conversation, stream, commands, &said));
+        let Self { name, id, side, commands, streams, events } = self;
+        let mut running = pin!(converse(side, stream, commands, &said));
         let end = loop {
             tokio::select! {
                 biased;
@@ -146,6 +150,7 @@ pub(crate) fn talk_id(talk: u128) -> TalkId {
 
 /// Passes on what a conversation reports.
 async fn pass(events: &Events, name: &str, talk: u128, said: Result<Said, SendError>, is_relayed: bool) {
+    let of_file = |file, event| TalkEvent::File { file, event };
     let (first, second) = match said {
         Ok(Said::Connected { delivered }) => {
             (TalkEvent::Connected { is_relayed }, Some(TalkEvent::Delivered(delivered)))
@@ -157,7 +162,32 @@ async fn pass(events: &Events, name: &str, talk: u128, said: Result<Said, SendEr
         Ok(Said::Read(through)) => (TalkEvent::Read(through), None),
         Ok(Said::Typing) => (TalkEvent::Typing, None),
         Ok(Said::Bye) => (TalkEvent::Bye, None),
-        Ok(Said::Queued(_)) | Err(SendError::Over) => return,
+        Ok(Said::Offering { file, name, size }) => {
+            (of_file(FileId::Own(file), FileEvent::Offered { name, size }), None)
+        }
+        Ok(Said::Offered { file, name, size }) => {
+            (of_file(FileId::Peer(file), FileEvent::Offered { name, size }), None)
+        }
+        Ok(Said::Progress { file, bytes }) => (of_file(file, FileEvent::Progress(bytes)), None),
+        Ok(Said::Kept { file, path }) => {
+            let place = Some(path.display().to_string());
+            (of_file(FileId::Peer(file), FileEvent::Whole { place }), None)
+        }
+        Ok(Said::FileFailed { file, why }) => (of_file(file, FileEvent::Failed(why)), None),
+        Ok(Said::Settled { file, outcome }) => {
+            let event = match outcome {
+                Outcome::Whole => FileEvent::Whole { place: None },
+                Outcome::Refused | Outcome::Withdrawn => FileEvent::Dropped,
+                Outcome::Failed => FileEvent::Failed("it cannot be written there".to_owned()),
+            };
+            (of_file(file, event), None)
+        }
+        Ok(Said::Queued(_) | Said::Piece { .. } | Said::Sum { .. }) | Err(SendError::Over) => return,
+        Err(error @ SendError::TooManyFiles) => {
+            let event = Event::Note { name: Some(name.to_owned()), text: error.to_string() };
+            _ = events.send(Happened::Event(event)).await;
+            return;
+        }
         Err(error) => (TalkEvent::Broken(error.to_string()), None),
     };
     for event in [Some(first), second].into_iter().flatten() {

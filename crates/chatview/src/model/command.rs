@@ -1,12 +1,16 @@
 //! Commands that are typed: `/call bob`.
 
 /// What can be typed: the command, its operand, and what it does.
-pub(crate) const COMMANDS: [(&str, &str, &str); 17] = [
+pub(crate) const COMMANDS: [(&str, &str, &str); 21] = [
     ("help", "", "show this"),
     ("open", "NAME", "go to a contact, or add one"),
     ("call", "[NAME]", "call the contact, as a message does"),
     ("accept", "", "take the call that rings (Alt-A)"),
     ("refuse", "", "refuse the call that rings (Alt-R)"),
+    ("file", "PATH", "offer a file to the contact"),
+    ("take", "[FILE]", "take a file that the contact offers"),
+    ("decline", "[FILE]", "refuse it"),
+    ("cancel", "[FILE]", "end a file that is on its way"),
     ("bye", "", "end the talk"),
     ("who", "", "list the users who are there"),
     ("search", "[TEXT]", "find text; Ctrl-R goes back, Ctrl-S on"),
@@ -29,6 +33,10 @@ pub(crate) enum Command {
     Call(Option<String>),
     Accept,
     Refuse,
+    File(String),
+    Take(Option<String>),
+    Decline(Option<String>),
+    Cancel(Option<String>),
     Bye,
     Who,
     Search(Option<String>),
@@ -64,6 +72,10 @@ pub(crate) fn read(line: &str) -> Result<Typed, String> {
     let command = match (name, operand) {
         ("open", operand) => Command::Open(operand.ok_or_else(|| needs("NAME"))?),
         ("call", operand) => Command::Call(operand),
+        ("file", operand) => Command::File(operand.ok_or_else(|| needs("PATH"))?),
+        ("take", operand) => Command::Take(operand),
+        ("decline", operand) => Command::Decline(operand),
+        ("cancel", operand) => Command::Cancel(operand),
         ("search", operand) => Command::Search(operand),
         ("receipts", operand) => match operand.as_deref() {
             Some("on") => Command::Receipts(true),

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::MOST_MESSAGES;
+use super::transfer::Transfer;
 
 /// A contact.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +32,8 @@ pub struct Contact {
     pub(crate) scroll: usize,
     /// The talk that goes on, and what was given to it.
     pub(crate) talk: Option<Talk>,
+    /// Files that are offered or on their way in it.
+    pub(crate) transfers: Vec<Transfer>,
     /// Failed attempts to reach the contact since the last success.
     pub(crate) attempts: u32,
     /// When something last happened, for the order of the list.

@@ -1,5 +1,7 @@
 //! What happens, and what is to be done.
 
+use kendall_talk::FileId;
+
 use crate::action::Action;
 use crate::history::Entry;
 
@@ -80,6 +82,9 @@ pub enum TalkEvent {
     Read(u64),
     /// The contact is typing.
     Typing,
+    /// Something happens to a file.
+    #[expect(missing_docs, reason = "the names say it")]
+    File { file: FileId, event: FileEvent },
     /// The contact has ended the talk.
     Bye,
     /// The connection is lost; on another one the talk can go on.
@@ -88,6 +93,22 @@ pub enum TalkEvent {
     Broken(String),
     /// Both sides have ended the talk.
     Over,
+}
+
+/// What happens to a file of a talk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each variant says what its fields are for")]
+pub enum FileEvent {
+    /// One side offers a file of this name and size.
+    Offered { name: String, size: u64 },
+    /// So many bytes of it have arrived.
+    Progress(u64),
+    /// It is whole, and at this place if it was the contact's.
+    Whole { place: Option<String> },
+    /// The contact does not want it, or takes it back.
+    Dropped,
+    /// It cannot be read or written, here or at the contact.
+    Failed(String),
 }
 
 /// What is to be done.
@@ -118,6 +139,12 @@ pub enum Effect {
     Read { name: String, through: u64 },
     /// The user is typing.
     Typing { name: String },
+    /// Open a file and offer it in the talk with a contact.
+    Offer { name: String, path: String },
+    /// Take a file of a contact's, to keep it under this title.
+    Take { name: String, file: u64, title: String },
+    /// Refuse a file, take it back, or end it on its way.
+    CancelFile { name: String, file: FileId },
     /// End the talk with a contact, once all that was said has arrived.
     Leave { name: String },
     /// Forget the talk with a contact.

@@ -127,6 +127,10 @@ impl Model {
             }
             Command::Accept => self.answer(),
             Command::Refuse => self.refuse(),
+            Command::File(path) => self.offer(path),
+            Command::Take(file) => self.take_file(file.as_deref()),
+            Command::Decline(file) => self.cancel_file(file.as_deref(), true),
+            Command::Cancel(file) => self.cancel_file(file.as_deref(), false),
             Command::Bye => self.bye(),
             Command::Who => self.effects.push(Effect::Who),
             Command::Search(Some(text)) => {

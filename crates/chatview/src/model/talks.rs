@@ -99,7 +99,9 @@ impl Model {
             Link::None if is_there && has_waiting && contact.alarm.is_none() => {
                 contact.link = Link::Down { why: "messages wait".to_owned(), again_ms: now_ms + 500 };
             }
-            Link::Down { .. } if !is_there && !has_waiting => self.forget_talk(name, "is gone"),
+            Link::Down { .. } if !is_there && !has_waiting && contact.transfers.is_empty() => {
+                self.forget_talk(name, "is gone")
+            }
             _ => {}
         }
     }
@@ -152,6 +154,7 @@ impl Model {
 
     /// Begins a talk and gives it what waits.
     fn begin(&mut self, name: &str, id: u128, is_caller: bool) {
+        self.end_files(name);
         let Some(contact) = self.contacts.get_mut(name) else { return };
         contact.talk = Some(Talk::new(id, is_caller));
         self.effects.push(Effect::Begin { name: name.to_owned(), talk: id });
@@ -240,6 +243,7 @@ impl Model {
         if contact.talk.take().is_some() {
             self.effects.push(Effect::Drop { name: name.to_owned() });
         }
+        self.end_files(name);
         self.say(name, format!("{name} {why}"));
     }
 
@@ -249,6 +253,7 @@ impl Model {
         contact.link = Link::None;
         contact.talk = None;
         self.effects.extend([Effect::Drop { name: name.to_owned() }, Effect::Bell]);
+        self.end_files(name);
     }
 
     fn talk_event(&mut self, name: &str, event: TalkEvent) {
@@ -274,11 +279,13 @@ impl Model {
             }
             TalkEvent::Read(through) => drop(contact.come(through, Delivery::Read)),
             TalkEvent::Typing => contact.typing_ms = Some(now_ms),
+            TalkEvent::File { file, event } => self.file_event(name, file, event),
             TalkEvent::Bye => self.say(name, format!("{name} has ended the talk")),
             TalkEvent::Over => {
                 contact.link = Link::None;
                 contact.talk = None;
                 self.effects.push(Effect::Drop { name: name.to_owned() });
+                self.end_files(name);
             }
             TalkEvent::Lost(why) => {
                 let wait = contact.talk.as_ref().filter(|talk| talk.is_caller).map_or(CALLED_SIDE_MS, |_| 0);
@@ -293,6 +300,7 @@ impl Model {
                 let again_ms = now_ms + back_off(contact.attempts, name);
                 contact.link = Link::Down { why: why.clone(), again_ms };
                 self.effects.push(Effect::Drop { name: name.to_owned() });
+                self.end_files(name);
                 self.say(name, format!("the talk broke off: {why}"));
             }
         }

@@ -1,3 +1,6 @@
+mod files;
+
+use kendall_talk::FileId;
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -290,6 +293,20 @@ fn talk_events() -> impl Strategy<Value = TalkEvent> {
         Just(TalkEvent::Lost("lost\u{1b}[2J".into())),
         Just(TalkEvent::Broken("broken".into())),
         Just(TalkEvent::Over),
+        ((1_u64..4, any::<bool>()), file_events()).prop_map(|((file, is_own), event)| TalkEvent::File {
+            file: if is_own { FileId::Own(file) } else { FileId::Peer(file) },
+            event
+        }),
+    ]
+}
+
+fn file_events() -> impl Strategy<Value = FileEvent> {
+    prop_oneof![
+        3 => (".{0,80}", any::<u64>()).prop_map(|(name, size)| FileEvent::Offered { name, size }),
+        3 => any::<u64>().prop_map(FileEvent::Progress),
+        1 => Just(FileEvent::Whole { place: Some("/a\n/b".into()) }),
+        1 => Just(FileEvent::Dropped),
+        1 => ".{0,20}".prop_map(FileEvent::Failed),
     ]
 }
 
@@ -300,6 +317,10 @@ fn events() -> impl Strategy<Value = Event> {
         "/call carl",
         "/bye",
         "/search a",
+        "/file x",
+        "/take",
+        "/decline",
+        "/cancel a",
         "/safety",
         "/trust",
         "/block",

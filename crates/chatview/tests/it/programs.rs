@@ -81,6 +81,8 @@ impl Chats {
             .args(["--exact", "programs::is_the_program", "--nocapture", "--quiet"])
             .env(WORDS, words)
             .env("XDG_DATA_HOME", self.folder.path())
+            // Without a folder for downloads.
+            .env("HOME", self.folder.path())
             .env_remove("NO_COLOR")
             .current_dir(self.folder.path());
         command
@@ -167,6 +169,35 @@ fn two_users_talk_at_forty_and_at_a_hundred_and_twenty_columns() {
         [r#""ann" "lunch?" null"#, "\"bob\" \"yes\\nat \u{202e}noon\" true", r#""ann" "fine by me" null"#],
         "{lines}"
     );
+}
+
+#[test]
+fn files_go_from_one_to_the_other_and_are_refused_or_cancelled() {
+    let chats = Chats::new();
+    let (mut ann, mut bob) = (chats.open("ann", 120, 30), chats.open("bob", 100, 30));
+    let bytes: Vec<u8> = (0..3_000_000_u32).flat_map(|number| number.to_le_bytes()).collect();
+    fs::write(chats.folder.path().join("my plan.pdf"), &bytes).unwrap();
+    meet(&mut ann, &mut bob);
+    ann.type_in("/file none\r");
+    ann.expect("cannot read none");
+    // As a terminal writes a file that is dropped onto it.
+    ann.type_in("\u{1b}[200~/file '~/my plan.pdf'\u{1b}[201~\r");
+    ann.expect("you offer my plan.pdf (12.0 MB)");
+    bob.expect("ann offers my plan.pdf (12.0 MB)");
+    bob.type_in("/take\r");
+    bob.expect("is there:");
+    ann.expect("my plan.pdf (12.0 MB) has arrived");
+    let kept = chats.profile("bob").join("files/my plan.pdf");
+    assert!(fs::read(kept).unwrap() == bytes);
+    bob.type_in("/file my plan.pdf\r");
+    ann.expect("bob offers my plan.pdf");
+    ann.type_in("/decline\r");
+    bob.expect("ann does not take my plan.pdf");
+    bob.type_in("/file my plan.pdf\r");
+    ann.expect("/take or /decline");
+    bob.type_in("/cancel\r");
+    ann.expect("bob has taken my plan.pdf back");
+    bob.expect("my plan.pdf: cancelled");
 }
 
 #[test]

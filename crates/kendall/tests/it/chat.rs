@@ -106,7 +106,7 @@ fn messages_arrive_once_and_in_order() {
     assert!(sent.status.success(), "{sent:?}");
     assert_eq!(
         text(&sent.stdout),
-        "{\"event\":\"delivered\",\"to\":\"bob\",\"messages\":1,\"path\":\"direct\"}\n"
+        "{\"event\":\"delivered\",\"to\":\"bob\",\"messages\":1,\"files\":0,\"path\":\"direct\"}\n"
     );
     let many: Vec<String> = (0..2000).map(|number| format!("number {number} ✓")).collect();
     let mut sender = chat.command("ann", &["send", "bob", "--lines"]).stdin(Stdio::piped()).spawn().unwrap();
@@ -116,6 +116,41 @@ fn messages_arrive_once_and_in_order() {
     assert!(receiver.wait().unwrap().success());
     let who = chat.run("ann", &["who", "--json"]);
     assert_eq!(text(&who.stdout), "{\"name\":\"ann\"}\n");
+}
+
+#[test]
+fn files_are_sent_and_kept_as_far_as_the_receiver_takes_them() {
+    let chat = Chat::new(&[]);
+    let plan = chat.folder.path().join("plan.txt");
+    fs::write(&plan, "first\n".repeat(200_000)).unwrap();
+    // Refused where the receiver takes none, and where there is no room.
+    for options in [&[][..], &["--files", "inbox", "--files-limit", "1MB"]] {
+        let (mut receiver, _lines) = chat.receive(&[&["--count", "1"], options].concat());
+        let sent = chat.run("ann", &["send", "bob", "--file", "plan.txt"]);
+        assert_eq!(sent.status.code(), Some(4), "{sent:?}");
+        assert!(text(&sent.stderr).contains("bob does not take the file plan.txt"), "{sent:?}");
+        receiver.kill().unwrap();
+        receiver.wait().unwrap();
+    }
+    let (mut receiver, lines) = chat.receive(&["--count", "4", "--files", "inbox"]);
+    for _ in 0..2 {
+        let sent = chat.run("ann", &["send", "bob", "the plan", "--file", "plan.txt", "--json"]);
+        assert!(sent.status.success(), "{sent:?}");
+        assert!(text(&sent.stdout).contains("\"messages\":1,\"files\":1"), "{sent:?}");
+    }
+    assert!(receiver.wait().unwrap().success());
+    let events: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+    let places: Vec<&str> = events.iter().filter_map(|event| event["path"].as_str()).collect();
+    assert!(
+        places[0].ends_with("/inbox/plan.txt") && places[1].ends_with("/inbox/plan (2).txt"),
+        "{places:?}"
+    );
+    for place in places {
+        assert_eq!(fs::read(place).unwrap(), fs::read(&plan).unwrap());
+    }
+    let sent = chat.run("ann", &["send", "bob", "--file", "none"]);
+    assert!(text(&sent.stderr).contains("cannot read none"), "{sent:?}");
 }
 
 #[test]

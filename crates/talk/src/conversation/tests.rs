@@ -82,7 +82,7 @@ impl World {
                 (0..2).for_each(|side| self.side(side).disconnected());
             }
             Act::Connect => self.connect(),
-            Act::Leave(side) => self.side(side).leave(),
+            Act::Leave(side) => drop(self.side(side).leave()),
         }
     }
 

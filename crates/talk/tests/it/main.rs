@@ -1,5 +1,6 @@
 //! Peers that meet over real sockets, and talk.
 
+mod files;
 mod nat;
 mod peers;
 mod talks;

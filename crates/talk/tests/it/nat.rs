@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
 
-use kendall_talk::{Conversation, Path, PeerTransport};
+use kendall_talk::{Path, PeerTransport, Side};
 use kendall_testbed::inside;
 use nix::sched::{CloneFlags, setns};
 use tokio::sync::watch;
@@ -90,7 +90,7 @@ async fn peer(transport: PeerTransport, side: usize, addresses: watch::Receiver<
     let local = "0.0.0.0:0".parse().unwrap();
     let (stream, path) = meet(transport, side, local, addresses, RELAY.parse().unwrap()).await.unwrap();
     let connection = stream.connection();
-    let mut user = User::new(Conversation::new(TALK), stream);
+    let mut user = User::new(Side::new(TALK), stream);
     user.say("hello").await;
     assert_eq!(user.hear(1).await, ["hello"]);
     user.commands.send(kendall_talk::Command::Leave).await.unwrap();

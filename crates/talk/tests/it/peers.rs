@@ -2,13 +2,14 @@
 
 use std::cell::Cell;
 use std::net::SocketAddr;
+use std::path::Path as FilePath;
 use std::time::Duration;
 
 use kendall_curve::curvecp::SecretKey;
 use kendall_talk::relay::{Limits, PairId, Relay, RelayHandle, Seen, Token};
 use kendall_talk::{
-    Command, Conversation, End, Event, MeetError, Meeting, Path, PeerStream, PeerTransport, SendError,
-    TalkId, converse,
+    Command, End, Event, MeetError, Meeting, Path, PeerStream, PeerTransport, SendError, Side, TalkId,
+    Upload, converse,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -81,11 +82,11 @@ pub(crate) async fn meet(
 pub(crate) struct User {
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) events: mpsc::UnboundedReceiver<Result<Event, SendError>>,
-    running: tokio::task::JoinHandle<(Conversation, End)>,
+    running: tokio::task::JoinHandle<(Side, End)>,
 }
 
 impl User {
-    pub(crate) fn new(mut conversation: Conversation, stream: PeerStream) -> Self {
+    pub(crate) fn new(mut side: Side, stream: PeerStream) -> Self {
         let (commands, mut wanted) = mpsc::channel(16);
         let (happened, mut happens) = mpsc::channel(16);
         // A user who writes without looking at what happens would wait for the conversation, and it for the user.
@@ -96,8 +97,8 @@ impl User {
             }
         });
         let running = tokio::spawn(async move {
-            let end = converse(&mut conversation, stream, &mut wanted, &happened).await;
-            (conversation, end)
+            let end = converse(&mut side, stream, &mut wanted, &happened).await;
+            (side, end)
         });
         Self { commands, events, running }
     }
@@ -121,18 +122,37 @@ impl User {
 
     /// Waits for an event; others are passed over.
     pub(crate) async fn see(&mut self, wanted: Event) {
-        while self.events.recv().await.expect("the conversation runs") != Ok(wanted.clone()) {}
+        self.find(|event| event == wanted).await;
     }
 
-    /// What is left of the conversation, the texts that arrived meanwhile, and why it no longer runs.
-    pub(crate) async fn end(mut self) -> (Conversation, Vec<String>, End) {
+    /// Waits for an event that is wanted; others are passed over.
+    pub(crate) async fn find(&mut self, is_wanted: impl Fn(Event) -> bool) -> Event {
+        loop {
+            let event = self.events.recv().await.expect("the conversation runs").expect("it was taken");
+            if is_wanted(event.clone()) {
+                return event;
+            }
+        }
+    }
+
+    /// Offers a file, which the peer takes; their numbers are the same.
+    pub(crate) async fn hand(&self, upload: Upload, peer: &mut Self, folder: &FilePath) -> u64 {
+        self.commands.send(Command::Offer(upload)).await.unwrap();
+        let offered = peer.find(|event| matches!(event, Event::Offered { .. })).await;
+        let Event::Offered { file, name, .. } = offered else { unreachable!("it was found") };
+        peer.commands.send(Command::Take { file, name, folder: folder.to_owned() }).await.unwrap();
+        file
+    }
+
+    /// The side, the texts that arrived meanwhile, and why it no longer runs.
+    pub(crate) async fn end(mut self) -> (Side, Vec<String>, End) {
         let mut texts = Vec::new();
         while let Some(event) = self.events.recv().await {
             if let Ok(Event::Message { text, .. }) = event {
                 texts.push(text);
             }
         }
-        let (conversation, end) = self.running.await.unwrap();
-        (conversation, texts, end)
+        let (side, end) = self.running.await.unwrap();
+        (side, texts, end)
     }
 }

@@ -4,19 +4,19 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use kendall_curve::curvecp::SecretKey;
-use kendall_talk::{Command, Conversation, End, Event, MeetError, Meeting, Path, PeerStream, PeerTransport};
+use kendall_talk::{Command, End, Event, MeetError, Meeting, Path, PeerStream, PeerTransport, Side};
 use tokio::sync::watch;
 
 use crate::peers::{Introduction, PATIENCE, TALK, User, introduce, keys, meet};
 
-const BOTH: [PeerTransport; 2] = [PeerTransport::CurveCp, PeerTransport::Quic];
+pub(crate) const BOTH: [PeerTransport; 2] = [PeerTransport::CurveCp, PeerTransport::Quic];
 
-fn any() -> SocketAddr {
+pub(crate) fn any() -> SocketAddr {
     "127.0.0.1:0".parse().unwrap()
 }
 
 /// Both ends of a stream, the path of each, and what introduced them.
-async fn met(transport: PeerTransport) -> ([(PeerStream, Path); 2], Introduction) {
+pub(crate) async fn met(transport: PeerTransport) -> ([(PeerStream, Path); 2], Introduction) {
     let introduction = introduce(any()).await;
     let [to_first, to_second] = introduction.peers.clone();
     let (first, second) = tokio::join!(
@@ -36,8 +36,8 @@ async fn two_peers_meet_talk_and_part() {
 async fn meet_talk_and_part(transport: PeerTransport) {
     let ([(first, path), (second, other_path)], _) = met(transport).await;
     assert!(matches!([path, other_path], [Path::Direct(_), Path::Direct(_)]));
-    let mut first = User::new(Conversation::new(TALK), first);
-    let mut second = User::new(Conversation::new(TALK), second);
+    let mut first = User::new(Side::new(TALK), first);
+    let mut second = User::new(Side::new(TALK), second);
     for number in 0..200 {
         first.say(format!("{number} ✓\nsecond line")).await;
         if number % 50 == 0 {
@@ -67,7 +67,7 @@ async fn reconnect_over_the_relay(transport: PeerTransport) {
     let introduction = introduce(any()).await;
     // Neither side learns the other's address.
     let (unknown, nothing) = watch::channel(Vec::new());
-    let mut conversations = [(); 2].map(|()| Conversation::new(TALK));
+    let mut sides = [(); 2].map(|()| Side::new(TALK));
     let mut heard = Vec::new();
     for connection in 0..2 {
         let (first, second) = tokio::join!(
@@ -76,7 +76,7 @@ async fn reconnect_over_the_relay(transport: PeerTransport) {
         );
         let ((first, path), (second, _)) = (first.unwrap(), second.unwrap());
         assert_eq!(path, Path::Relayed(introduction.address));
-        let [one, other] = conversations;
+        let [one, other] = sides;
         let (first, mut second) = (User::new(one, first), User::new(other, second));
         for number in 0..100 {
             first.say(format!("{connection}.{number}")).await;
@@ -88,14 +88,14 @@ async fn reconnect_over_the_relay(transport: PeerTransport) {
         assert!(matches!(end, End::Lost(_)), "{end}");
         let (other, rest, _) = second.end().await;
         heard.extend(rest);
-        conversations = [one, other];
+        sides = [one, other];
         introduction.open();
     }
     let said = (0..2).flat_map(|connection| (0..100).map(move |number| format!("{connection}.{number}")));
     assert!(heard.len() >= 150, "{}", heard.len());
     assert!(heard.iter().eq(said.collect::<Vec<_>>()[..heard.len()].iter()));
     // What arrived without its acknowledgment still waits.
-    assert!(heard.len() + conversations[0].waiting() >= 200);
+    assert!(heard.len() + sides[0].waiting() >= 200);
     drop(unknown);
 }
 
@@ -109,8 +109,8 @@ async fn a_peer_that_vanishes_is_noticed_within_seconds() {
 async fn vanish(transport: PeerTransport) {
     let ([(first, _), (second, _)], introduction) = met(transport).await;
     drop(introduction);
-    let mut first = User::new(Conversation::new(TALK), first);
-    let second = User::new(Conversation::new(TALK), second);
+    let mut first = User::new(Side::new(TALK), first);
+    let second = User::new(Side::new(TALK), second);
     second.say("still here").await;
     first.hear(1).await;
     let begin = Instant::now();
