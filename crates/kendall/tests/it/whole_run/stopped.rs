@@ -13,7 +13,9 @@ fn start_and_wait(folder: &Path, done: usize) -> Child {
         .unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     let finished = || {
-        folder.join("results/small").exists()
+        // The folder of a run appears after the one that it is in.
+        let has_run = fs::read_dir(folder.join("results/small")).is_ok_and(|mut runs| runs.next().is_some());
+        has_run
             && results(folder).join("trials").exists()
             && trials(folder).iter().filter(|trial| trial.join("answer.json").exists()).count() >= done
     };
