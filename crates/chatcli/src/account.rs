@@ -79,25 +79,36 @@ impl Place {
 }
 
 pub(crate) async fn register(user: &User, Register { place }: Register) -> anyhow::Result<()> {
-    user.profile.check_unused()?;
-    let account = place.account();
-    let mut client = connect(&account).await?;
-    let password = user.new_password()?;
-    client.register(&account.name, &password, Stretch::default()).await.map_err(worded)?;
-    user.profile.create(&account)?;
-    introduce(user, &account)
+    make(user, place.account()).await.map(drop)
 }
 
 pub(crate) async fn login(user: &User, Login { place }: Login) -> anyhow::Result<()> {
+    enter(user, place.account()).await.map(drop)
+}
+
+/// Makes an account at the server and keeps it in the profile; the account, and the password that was asked for.
+pub(crate) async fn make(user: &User, account: Account) -> anyhow::Result<(Account, String)> {
     user.profile.check_unused()?;
-    let account = place.account();
+    let mut client = connect(&account).await?;
+    let password = user.new_password()?;
+    client.register(&account.name, &password, Stretch::default()).await.map_err(worded)?;
+    keep(user, account, password)
+}
+
+/// Enters an account that exists, and keeps it in the profile.
+pub(crate) async fn enter(user: &User, account: Account) -> anyhow::Result<(Account, String)> {
+    user.profile.check_unused()?;
     let password = user.password(&account)?;
     let mut client = connect(&account).await?;
     let entered = client.log_in(&account.name, &password, Stretch::default()).await.map_err(worded)?;
     client.log_out().await.map_err(worded)?;
-    let account = Account { name: entered.name, ..account };
+    keep(user, Account { name: entered.name, ..account }, password)
+}
+
+fn keep(user: &User, account: Account, password: String) -> anyhow::Result<(Account, String)> {
     user.profile.create(&account)?;
-    introduce(user, &account)
+    introduce(user, &account)?;
+    Ok((account, password))
 }
 
 /// Prints what peers compare.

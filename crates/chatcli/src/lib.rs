@@ -14,6 +14,7 @@ mod profile;
 mod receive;
 mod send;
 mod session;
+mod setup;
 mod talk;
 
 use std::process::ExitCode;
@@ -35,6 +36,7 @@ pub use crate::known::{Acquaintance, KnownPeers, safety_number};
 pub use crate::output::{json, line, note, shown, size};
 pub use crate::profile::{Account, Profile};
 pub use crate::session::{STAY_ALIVE, User, connect, local};
+pub use crate::setup::set_up;
 
 /// Who runs a subcommand.
 #[derive(Args)]

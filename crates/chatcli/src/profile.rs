@@ -63,10 +63,14 @@ impl Profile {
         }
     }
 
+    /// Whether the profile has an account. A file that is damaged is an account's, too.
+    pub fn has_account(&self) -> bool {
+        self.folder.join("account.toml").exists()
+    }
+
     /// Fails where the profile has an account.
     pub(crate) fn check_unused(&self) -> anyhow::Result<()> {
-        // A file that is damaged is an account's, too.
-        if !self.folder.join("account.toml").exists() {
+        if !self.has_account() {
             return Ok(());
         }
         let Account { name, server, .. } = self.account()?;

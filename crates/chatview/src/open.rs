@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail, ensure};
 use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
-use kendall_chatcli::{Account, User, new_talk, safety_number};
+use kendall_chatcli::{Account, User, new_talk, safety_number, set_up};
 use zeroize::Zeroizing;
 
 use crate::contacts::Contacts;
@@ -20,7 +20,7 @@ use crate::model::{Event, Model, Remembered, Setup};
 #[derive(Args)]
 #[command(
     long_about = "Open the chat as a full-screen program: contacts with presence, calls that ring, conversations with time and delivery \
-    state. /help lists keys and commands.\n\nWhat is said is kept on this machine, encrypted, unless --history off. Colours are left out \
+    state. /help lists keys and commands. A profile without an account is asked for one first.\n\nWhat is said is kept on this machine, encrypted, unless --history off. Colours are left out \
     where NO_COLOR is set."
 )]
 pub(crate) struct Open {
@@ -48,13 +48,21 @@ enum Switch {
 }
 
 pub(crate) fn open(user: User, options: Open) -> anyhow::Result<()> {
-    let account = user.profile.account()?;
-    ensure!(
-        io::stdin().is_terminal() && io::stdout().is_terminal(),
-        "the full-screen program needs a terminal; kendall chat talk, send and recv do without one"
-    );
+    let has_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (account, password) = if has_terminal && !user.profile.has_account() {
+        runtime.block_on(set_up(&user))?
+    } else {
+        let account = user.profile.account()?;
+        ensure!(
+            has_terminal,
+            "the full-screen program needs a terminal; kendall chat talk, send and recv do without one"
+        );
+        let password = user.password(&account)?;
+        (account, password)
+    };
+    let password = Zeroizing::new(password);
     let _lock = lock(&user)?;
-    let password = Zeroizing::new(user.password(&account)?);
     let identity = user.profile.key()?.secret().clone();
     let mut histories = match options.history {
         Switch::On => {
@@ -81,7 +89,6 @@ pub(crate) fn open(user: User, options: Open) -> anyhow::Result<()> {
         None => downloads().unwrap_or_else(|| user.profile.folder().join("files")),
     };
     let start = Start { user, account, password, identity, model, histories, files, theme };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let done = runtime.block_on(driver::run(start));
     runtime.shutdown_background();
     done

@@ -172,6 +172,28 @@ fn two_users_talk_at_forty_and_at_a_hundred_and_twenty_columns() {
 }
 
 #[test]
+fn a_new_user_is_asked_for_an_account_and_is_there() {
+    let chats = Chats::new();
+    let mut eve = OnTerminal::start(chats.command(&["--profile", "eve", "open"]), 100, 24);
+    eve.expect("Directory server [127.0.0.1:5011]:");
+    eve.type_in("nowhere\n");
+    eve.expect("Fingerprint");
+    eve.type_in("\n");
+    eve.expect("cannot find the server \"nowhere\"");
+    eve.type_in(&format!("{}\n\n", chats.server.address));
+    eve.expect("new or mine [new]:");
+    eve.type_in("\n");
+    eve.expect("Your name there:");
+    eve.type_in("ann\n");
+    eve.expect("is taken: choose another");
+    eve.type_in("eve\n");
+    eve.expect("eve: online");
+    eve.type_in("/quit\r");
+    assert!(eve.ended().success());
+    assert!(chats.profile("eve").join("account.toml").exists());
+}
+
+#[test]
 fn files_go_from_one_to_the_other_and_are_refused_or_cancelled() {
     let chats = Chats::new();
     let (mut ann, mut bob) = (chats.open("ann", 120, 30), chats.open("bob", 100, 30));
