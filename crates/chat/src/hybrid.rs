@@ -5,18 +5,13 @@
 
 use std::sync::Arc;
 
-use ml_kem::kem::{Decapsulate, Encapsulate, Kem, KeyExport};
-use ml_kem::ml_kem_768::{Ciphertext, DecapsulationKey, EncapsulationKey};
-use ml_kem::{Key, MlKem768};
 use rustls::crypto::{
     ActiveKeyExchange, CompletedKeyExchange, CryptoProvider, SharedSecret, SupportedKxGroup, ring,
 };
 use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{Error, NamedGroup, PeerMisbehaved, ProtocolVersion};
 
-/// The lengths in bytes of ML-KEM-768's encapsulation key and ciphertext.
-const KEY: usize = 1184;
-const CIPHERTEXT: usize = 1088;
+use crate::mlkem::{CIPHERTEXT, Decapsulation, KEY, encapsulate, generate};
 
 const X25519: &dyn SupportedKxGroup = ring::kx_group::X25519;
 
@@ -33,22 +28,19 @@ struct Hybrid;
 impl SupportedKxGroup for Hybrid {
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
         let classical = X25519.start()?;
-        let (decapsulation, encapsulation) = MlKem768::generate_keypair();
-        let share = [encapsulation.to_bytes().as_slice(), classical.pub_key()].concat();
-        Ok(Box::new(Begun { classical, decapsulation: Box::new(decapsulation), share }))
+        let (decapsulation, key) = generate().ok_or(Error::FailedToGetRandomBytes)?;
+        let share = [&key[..], classical.pub_key()].concat();
+        Ok(Box::new(Begun { classical, decapsulation, share }))
     }
 
     fn start_and_complete(&self, share: &[u8]) -> Result<CompletedKeyExchange, Error> {
-        let (key, classical) = share.split_at_checked(KEY).ok_or_else(invalid)?;
-        let key = Key::<EncapsulationKey>::try_from(key).map_err(|_| invalid())?;
-        // Checks that the key's numbers are below the modulus, as FIPS 203, section 7.2, asks.
-        let key = EncapsulationKey::new(&key).map_err(|_| invalid())?;
+        let (key, classical) = share.split_first_chunk::<KEY>().ok_or_else(invalid)?;
+        let (ciphertext, secret) = encapsulate(key).ok_or_else(invalid)?;
         let classical = X25519.start_and_complete(classical)?;
-        let (ciphertext, secret) = key.encapsulate();
         Ok(CompletedKeyExchange {
             group: self.name(),
-            pub_key: [ciphertext.as_slice(), &classical.pub_key].concat(),
-            secret: joined(secret.as_slice(), &classical.secret),
+            pub_key: [&ciphertext[..], &classical.pub_key].concat(),
+            secret: joined(&secret, &classical.secret),
         })
     }
 
@@ -68,16 +60,15 @@ impl SupportedKxGroup for Hybrid {
 /// A client's key exchange before the server's share has come.
 struct Begun {
     classical: Box<dyn ActiveKeyExchange>,
-    decapsulation: Box<DecapsulationKey>,
+    decapsulation: Decapsulation,
     share: Vec<u8>,
 }
 
 impl ActiveKeyExchange for Begun {
     fn complete(self: Box<Self>, share: &[u8]) -> Result<SharedSecret, Error> {
-        let (ciphertext, classical) = share.split_at_checked(CIPHERTEXT).ok_or_else(invalid)?;
-        let ciphertext = Ciphertext::try_from(ciphertext).map_err(|_| invalid())?;
+        let (ciphertext, classical) = share.split_first_chunk::<CIPHERTEXT>().ok_or_else(invalid)?;
         let classical = self.classical.complete(classical)?;
-        Ok(joined(self.decapsulation.decapsulate(&ciphertext).as_slice(), &classical))
+        Ok(joined(&self.decapsulation.decapsulate(ciphertext), &classical))
     }
 
     /// A server without ML-KEM takes this share, and no round trip is lost.
@@ -102,8 +93,8 @@ impl ActiveKeyExchange for Begun {
     }
 }
 
-fn joined(post_quantum: &[u8], classical: &SharedSecret) -> SharedSecret {
-    SharedSecret::from([post_quantum, classical.secret_bytes()].concat())
+fn joined(post_quantum: &SharedSecret, classical: &SharedSecret) -> SharedSecret {
+    SharedSecret::from([post_quantum.secret_bytes(), classical.secret_bytes()].concat())
 }
 
 fn invalid() -> Error {

@@ -19,6 +19,7 @@ pub mod client;
 pub mod directory;
 mod hybrid;
 pub mod limits;
+mod mlkem;
 pub mod name;
 pub mod password;
 pub mod peer;
