@@ -3,6 +3,7 @@
 mod checks;
 mod curves;
 mod expectations;
+mod limits;
 mod links;
 mod notes;
 mod observe;
@@ -22,6 +23,7 @@ use kendall_system::System;
 use crate::attempts::{counted, done, usual};
 use crate::axis::Axis;
 use crate::disturbance::Usual;
+use crate::machine_limits::SettingsLimits;
 use crate::models::{Observed, Precision};
 use crate::report::Report;
 use crate::report::link::TrialLink;
@@ -56,6 +58,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, RunE
     let (mut expected, mut doubts) = (Vec::new(), Vec::from_iter(usual.doubt()));
     let (mut points, mut trials, mut measurements) = (Vec::new(), Vec::new(), Vec::new());
     let (mut checks, mut resources, mut links) = (Vec::new(), Vec::new(), Vec::new());
+    let (known_limits, mut limits) = (SettingsLimits::read(&run)?, Vec::new());
     let (mut trial_views, mut warming, mut traffic) = (Vec::new(), Vec::new(), Traffic::default());
     for (index, combination) in axis.in_order(&run) {
         let sample = Sample::read(&run, index, &usual);
@@ -86,6 +89,8 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, RunE
         trials.extend(sample.trials.iter().map(|trial| trial.line(point, measurement.as_ref().err())));
         resources.extend(sample.trials.iter().filter_map(|trial| trial.resources(&run, point)));
         if let Ok(measurement) = measurement {
+            let known = SettingsLimits::of(combination, &known_limits);
+            limits.extend(limits::used(points.len(), &sample, known, manifest.machine.cores));
             points.push(measurement.point(&run, &axis, index, &sample));
             checks.push(measurement.checks(&run, combination, &sample));
             measurements.push((combination, measurement));
@@ -119,8 +124,10 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, RunE
         resources,
         expected,
         doubts,
+        machine_limits: Vec::new(),
         experiment_toml: run.experiment().to_toml(),
     };
+    report.machine_limits = limits::best(&report, limits);
     report.effects = effects::seen(&report);
     report.checks = checks::placed(&report, checks);
     report.checks.extend(checks::between_loads(&report, &axis, &measurements));

@@ -19,6 +19,7 @@ pub mod expected;
 pub mod finding;
 pub mod generator;
 pub mod link;
+pub mod machine_limits;
 mod machine_use;
 pub mod models;
 pub mod precision;
@@ -54,6 +55,7 @@ pub use report::Report;
 pub use report::effects::EffectsSeen;
 pub use report::expected::ExpectedAt;
 pub use report::factor::{Factor, FactorKind};
+pub use report::limits::{LimitUnit, LimitUse, LimitsUsed};
 pub use report::link::{LinkProperty, LinkQuantity, TrialLink};
 pub use report::point::{
     Curve, ExpectedWidth, Growth, Modelled, Modelling, Point, ServiceSeen, ServiceSpread,

@@ -5,6 +5,7 @@
 pub mod effects;
 pub mod expected;
 pub mod factor;
+pub mod limits;
 pub mod link;
 pub mod point;
 pub mod published;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::report::effects::EffectsSeen;
 use crate::report::expected::ExpectedAt;
 use crate::report::factor::{Factor, FactorKind, with_unit, words};
+use crate::report::limits::LimitsUsed;
 use crate::report::link::TrialLink;
 use crate::report::point::{Curve, Point};
 use crate::report::published::Published;
@@ -88,6 +90,9 @@ pub struct Report {
     /// What server, generator and machine used in the trials that were watched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resources>,
+    /// What the machine itself allows beside what the best trial of each group used; empty where nothing was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machine_limits: Vec<LimitsUsed>,
     /// The experiment as run, every default written out.
     pub experiment_toml: String,
 }

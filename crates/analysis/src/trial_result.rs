@@ -3,6 +3,7 @@
 //!
 //! What a trial does not have is absent. Records of older versions are read: what they lack has a default.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use kendall_archive::read_json;
@@ -77,6 +78,9 @@ pub struct TrialResult {
     /// What the server used while it was loaded; unknown of one that ran already.
     #[serde(default)]
     pub server: Option<ServerUsage>,
+    /// What the server counted from its start to its end, by name, if it counts anything.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counted: BTreeMap<String, u64>,
     /// The emulated link that it crossed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkRecord>,

@@ -4,7 +4,7 @@
 //! [`name`] decides which names there may be side by side, [`password`] checks passwords that the server never sees,
 //! [`protocol`] is the wire, and [`directory`] is all of the server that needs neither socket nor clock nor store.
 //! [`server`] gives it these, [`client`] makes every request, [`peer`] leads from a call to a stream between two clients, and
-//! [`workload`] makes many requests. [`limits`] measures what the machine allows.
+//! [`workload`] makes many requests.
 //!
 //! ```
 //! use kendall_chat::name::Name;
@@ -18,7 +18,7 @@
 pub mod client;
 pub mod directory;
 mod hybrid;
-pub mod limits;
+mod limits;
 mod mlkem;
 pub mod name;
 pub mod password;

@@ -1,7 +1,6 @@
-//! What the machine itself allows a directory server: flushes of the disk, new connections, and computations of passwords. A
-//! short calibration measures each alone; the one of which a load uses the largest share binds.
+//! What the machine itself allows a directory server: flushes of the disk, new connections, and computations of passwords, each
+//! measured alone. Which of them binds a load, the analysis says.
 
-use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -9,12 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kendall_accounts::fdatasyncs_per_second;
+use kendall_accounts::{StoreUrl, fdatasyncs_per_second};
+use kendall_system::{Demand, MachineLimit};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::name::Name;
-use crate::password::client::Registration;
+use crate::password::client::{LogIn, Registration};
 use crate::password::record::Record;
-use crate::password::scram::Verifier;
+use crate::password::scram::{HalfLogIn, KEY_BYTES, NONCE_BYTES, Verifier};
 use crate::password::server::Passwords;
 use crate::password::{AuthMethod, PasswordError, REGISTER_3, Stretch};
 
@@ -23,107 +24,86 @@ const CLIENTS: usize = 8;
 /// A request and an answer of the size of a registration's.
 const ASKED: [u8; 217] = [1; 217];
 const ANSWERED: [u8; 16] = [2; 16];
-/// Below this share, nothing that was calibrated binds.
-const BINDS: f64 = 0.5;
+const PASSWORD: &str = "a password";
 
-/// The limits of a machine.
+/// The passwords among requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MachineLimits {
-    /// `fdatasync` of one block, a second, in the folder of the store.
-    pub fdatasyncs_per_s: f64,
-    /// Connections that are accepted, asked and answered once, and closed, a second.
-    pub accepts_per_s: f64,
-    /// What the server computes for a registration, in seconds of a core.
-    pub registration_s: f64,
-    /// Cores, which the server shares with its clients.
-    pub cores: usize,
+pub(crate) struct PasswordShares {
+    /// How passwords are proved.
+    pub(crate) method: AuthMethod,
+    /// The share of the requests that are registrations.
+    pub(crate) registrations: f64,
+    /// The share of the requests that are log-ins.
+    pub(crate) log_ins: f64,
 }
 
-/// What a load does to these limits.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Load {
-    /// Registrations a second.
-    pub registrations_per_s: f64,
-    /// New connections a second.
-    pub connections_per_s: f64,
-    /// Transactions of the store a second, of which each is a flush.
-    pub transactions_per_s: f64,
+/// The limits of a server that keeps accounts in this store, if it outlives the server, under requests of this kind. The disk of a
+/// database server is not known; of SQLite it is that of the file. `transactions` is the name under which the server counts those
+/// of its store.
+pub(crate) fn limits(
+    store: Option<&StoreUrl>,
+    transactions: &'static str,
+    passwords: PasswordShares,
+) -> Vec<MachineLimit> {
+    let folder = store.and_then(StoreUrl::folder).filter(|_| passwords.registrations > 0.0);
+    let disk = folder.map(|folder| {
+        let folder = folder.to_owned();
+        MachineLimit {
+            name: format!("fdatasync in {}", folder.display()),
+            demand: Demand::Counted(transactions),
+            measure: Box::new(move |during| {
+                fdatasyncs_per_second(&folder, during).map_err(in_words(&folder))
+            }),
+        }
+    });
+    let connections = MachineLimit {
+        name: "new connections over the loopback".to_owned(),
+        demand: Demand::Connections,
+        measure: Box::new(|during| accepts_per_second(during).map_err(|error| error.to_string())),
+    };
+    let passwords = passwords.name().map(|name| MachineLimit {
+        name,
+        demand: Demand::Processors,
+        measure: Box::new(move |during| passwords.mean_s(during).map_err(|error| error.to_string())),
+    });
+    disk.into_iter().chain([connections]).chain(passwords).collect()
 }
 
-/// Which limit binds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Binding {
-    /// The shares of flushes, of new connections and of the cores for computation of passwords; 1 is all of it.
-    pub shares: [f64; 3],
+fn in_words(folder: &Path) -> impl FnOnce(io::Error) -> String + '_ {
+    move |error| format!("{}: {error}", folder.display())
 }
 
-impl MachineLimits {
-    /// Measures each limit for a while, one after the other.
-    ///
-    /// # Errors
-    /// Fails where the folder cannot be written to, and where the loopback takes no connections.
-    pub fn measure(folder: &Path, method: AuthMethod, during: Duration) -> io::Result<Self> {
-        Ok(Self {
-            fdatasyncs_per_s: fdatasyncs_per_second(folder, during)?,
-            accepts_per_s: accepts_per_second(during)?,
-            registration_s: registration_s(method, during).map_err(io::Error::other)?,
-            cores: thread::available_parallelism().map_or(1, usize::from),
-        })
-    }
-
-    /// Which limit a load comes nearest to.
-    pub fn binding(&self, load: Load) -> Binding {
-        let Load { registrations_per_s, connections_per_s, transactions_per_s } = load;
-        Binding {
-            shares: [
-                transactions_per_s / self.fdatasyncs_per_s,
-                connections_per_s / self.accepts_per_s,
-                registrations_per_s * self.registration_s / self.cores as f64,
-            ],
+impl PasswordShares {
+    /// What is computed, in words; `None` where nothing is.
+    fn name(&self) -> Option<String> {
+        let Self { method, registrations, log_ins } = self;
+        let percent = |share: &f64| format!("{:.0} %", share * 100.0);
+        match (*registrations > 0.0, *log_ins > 0.0) {
+            (false, false) => None,
+            (true, false) if *registrations >= 1.0 => Some(format!("passwords of registrations, {method}")),
+            (false, true) if *log_ins >= 1.0 => Some(format!("passwords of log-ins, {method}")),
+            _ => Some(format!(
+                "passwords of {} registrations and {} log-ins, {method}",
+                percent(registrations),
+                percent(log_ins)
+            )),
         }
     }
-}
 
-impl fmt::Display for MachineLimits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { fdatasyncs_per_s, accepts_per_s, registration_s, cores } = self;
-        write!(
-            f,
-            "{fdatasyncs_per_s:.0} fdatasync/s, {accepts_per_s:.0} accepts/s, {:.1} µs of a core for a registration's password, \
-             {cores} cores",
-            registration_s * 1e6
-        )
-    }
-}
-
-/// The sentence for a report.
-impl fmt::Display for Binding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [flushes, connections, passwords] = self.shares.map(|share| share * 100.0);
-        let named = [
-            (self.shares[0], "The disk binds"),
-            (self.shares[1], "New connections bind"),
-            (self.shares[2], "The computation of passwords binds"),
-        ];
-        let largest =
-            named.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(share, _)| *share >= BINDS);
-        let binds = largest.map_or(
-            "None of these binds; processor time for protocol, client and store does",
-            |(_, name)| name,
-        );
-        write!(
-            f,
-            "{binds}: {flushes:.0} % of the flushes, {connections:.0} % of the new connections and {passwords:.0} % of the \
-             cores for passwords that this machine allows."
-        )
+    /// What the server computes for the password of the mean request, in seconds of a core.
+    fn mean_s(&self, during: Duration) -> Result<f64, PasswordError> {
+        let Self { method, registrations, log_ins } = *self;
+        let of = |share: f64, cost: fn(AuthMethod, Duration) -> Result<f64, PasswordError>| match share > 0.0
+        {
+            true => Ok(share * cost(method, during)?),
+            false => Ok(0.0),
+        };
+        Ok(of(registrations, registration_s)? + of(log_ins, log_in_s)?)
     }
 }
 
 /// Connections that one thread accepts, answers once and closes, a second.
-///
-/// # Errors
-/// Fails where the loopback takes no connections, for example because all ports are in use.
-pub fn accepts_per_second(during: Duration) -> io::Result<f64> {
+fn accepts_per_second(during: Duration) -> io::Result<f64> {
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
     let address = listener.local_addr()?;
     let is_over = AtomicBool::new(false);
@@ -174,71 +154,127 @@ fn answer_once(listener: &TcpListener) -> io::Result<()> {
 }
 
 /// What a server computes for one registration by a method, in seconds of a core: the mean over a while.
-///
-/// # Errors
-/// Never fails with a server's own keys.
-pub fn registration_s(method: AuthMethod, during: Duration) -> Result<f64, PasswordError> {
+fn registration_s(method: AuthMethod, during: Duration) -> Result<f64, PasswordError> {
     let passwords = Passwords::new().by(method);
     let name = Name::new("calibration").expect("it is a valid name");
-    let (client, first) = Registration::start("a password");
+    let (client, first) = Registration::start(PASSWORD);
     let credential = Passwords::draw_credential();
     let third: Box<[u8; REGISTER_3]> =
         client.finish(&passwords.register(&credential, &first)?, Stretch::Off)?;
-    let verifier = Verifier::new("a password", Stretch::Off);
-    let (begun, mut times) = (Instant::now(), 0_u32);
-    loop {
+    let verifier = Verifier::new(PASSWORD, Stretch::Off);
+    mean_s(during, || {
         let record = match method {
             AuthMethod::Opaque => {
                 passwords.register(&credential, &first)?;
                 Record::new(credential, &name, &third)?
             }
-            AuthMethod::Argon2id => Record::argon2id(&name, passwords.hashers().hash("a password")),
+            AuthMethod::Argon2id => Record::argon2id(&name, passwords.hashers().hash(PASSWORD)),
             AuthMethod::Scram => Record::scram(&name, verifier.clone()),
         };
         std::hint::black_box(record.encode());
+        Ok(())
+    })
+}
+
+/// What a server computes for one log-in by a method, in seconds of a core: the mean over a while. The name has no account, which
+/// takes the same.
+fn log_in_s(method: AuthMethod, during: Duration) -> Result<f64, PasswordError> {
+    let passwords = Passwords::new().by(method);
+    let name = Name::new("calibration").expect("it is a valid name");
+    let (_, first) = LogIn::start(PASSWORD);
+    let hash = passwords.hashers().hash(PASSWORD);
+    let verifier = Verifier::new(PASSWORD, Stretch::Off);
+    mean_s(during, || {
+        match method {
+            AuthMethod::Opaque => {
+                std::hint::black_box(passwords.log_in(name.key(), None, &first)?);
+            }
+            AuthMethod::Argon2id => {
+                std::hint::black_box(passwords.hashers().verify(&hash, PASSWORD));
+            }
+            AuthMethod::Scram => {
+                let (half, _) = HalfLogIn::new(name.shown(), &[0; NONCE_BYTES], verifier.clone());
+                // It is wrong, which the server knows after the same computation but for its own proof.
+                let _ = std::hint::black_box(half.finish(&[0; KEY_BYTES]));
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The mean processor time of a computation that is repeated for a while, in seconds. What other programs take does not count.
+fn mean_s(
+    during: Duration,
+    mut compute: impl FnMut() -> Result<(), PasswordError>,
+) -> Result<f64, PasswordError> {
+    let (begun, begun_s, mut times) = (Instant::now(), own_cpu_s(), 0_u32);
+    loop {
+        compute()?;
         times += 1;
-        let elapsed = begun.elapsed();
-        if elapsed >= during {
-            return Ok(elapsed.as_secs_f64() / f64::from(times));
+        if begun.elapsed() >= during {
+            return Ok((own_cpu_s() - begun_s) / f64::from(times));
         }
     }
+}
+
+/// What this thread has used of a processor.
+fn own_cpu_s() -> f64 {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    used.tv_sec as f64 + used.tv_nsec as f64 / 1e9
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const LIMITS: MachineLimits =
-        MachineLimits { fdatasyncs_per_s: 10_000.0, accepts_per_s: 30_000.0, registration_s: 1e-4, cores: 2 };
+    const DURING: Duration = Duration::from_millis(30);
 
-    #[test]
-    fn the_limit_with_the_largest_share_binds() {
-        let load = |registrations_per_s, connections_per_s, transactions_per_s| Load {
-            registrations_per_s,
-            connections_per_s,
-            transactions_per_s,
-        };
-        let sentence = |load| LIMITS.binding(load).to_string();
-        assert!(sentence(load(9_000.0, 0.0, 9_500.0)).starts_with("The disk binds: 95 %"));
-        assert!(
-            sentence(load(100.0, 27_000.0, 100.0))
-                .starts_with("New connections bind: 1 % of the flushes, 90 %")
-        );
-        assert!(sentence(load(19_000.0, 0.0, 100.0)).starts_with("The computation of passwords binds"));
-        assert!(sentence(load(4_000.0, 4_000.0, 400.0)).starts_with("None of these binds"));
+    fn names(store: &str, registrations: f64, log_ins: f64) -> Vec<String> {
+        let store = store.parse().ok();
+        let passwords = PasswordShares { method: AuthMethod::Opaque, registrations, log_ins };
+        limits(store.as_ref(), "transactions", passwords).into_iter().map(|limit| limit.name).collect()
     }
 
     #[test]
-    fn every_limit_is_measured() {
+    fn a_server_has_the_limits_of_what_its_requests_use() {
+        let accepts = "new connections over the loopback";
+        assert_eq!(
+            names("sqlite:/var/tmp/a.db", 1.0, 0.0),
+            ["fdatasync in /var/tmp", accepts, "passwords of registrations, opaque"]
+        );
+        assert_eq!(names("postgres://a@b/c", 0.0, 1.0), [accepts, "passwords of log-ins, opaque"]);
+        assert_eq!(
+            names("memory:", 0.25, 0.5),
+            [accepts, "passwords of 25 % registrations and 50 % log-ins, opaque"]
+        );
+        assert_eq!(names("sqlite:a.db", 0.0, 0.0), [accepts]);
+    }
+
+    #[test]
+    fn every_limit_is_measured_or_says_why_not() {
         let folder = tempfile::tempdir().unwrap();
-        let during = Duration::from_millis(30);
-        let costs = AuthMethod::ALL.map(|method| {
-            let limits = MachineLimits::measure(folder.path(), method, during).unwrap();
-            assert!(limits.fdatasyncs_per_s > 0.0 && limits.accepts_per_s > 0.0, "{limits}");
-            limits.registration_s
-        });
+        let measured = |folder: &Path| {
+            let store = format!("sqlite:{}/a.db", folder.display()).parse().unwrap();
+            let passwords = PasswordShares { method: AuthMethod::Scram, registrations: 1.0, log_ins: 0.0 };
+            let all = limits(Some(&store), "transactions", passwords);
+            all.iter().map(|limit| (limit.measure)(DURING)).collect::<Vec<_>>()
+        };
+        let there = measured(folder.path());
+        assert!(there.iter().all(|value| value.as_ref().is_ok_and(|value| *value > 0.0)), "{there:?}");
+        let missing = measured(&folder.path().join("missing"));
+        assert!(missing[0].as_ref().is_err_and(|why| why.contains("missing: No such file")), "{missing:?}");
+        assert!(missing[1..].iter().all(Result::is_ok), "{missing:?}");
+    }
+
+    #[test]
+    fn passwords_cost_what_their_method_does() {
+        let costs = AuthMethod::ALL
+            .map(|method| [registration_s(method, DURING).unwrap(), log_in_s(method, DURING).unwrap()]);
         let [opaque, argon2id, scram] = costs;
-        assert!(argon2id > opaque && opaque > scram, "{costs:?}");
-        assert!(MachineLimits::measure(Path::new("/missing"), AuthMethod::Scram, during).is_err());
+        for at in [0, 1] {
+            assert!(argon2id[at] > opaque[at] && opaque[at] > scram[at], "{costs:?}");
+        }
+        let both = PasswordShares { method: AuthMethod::Argon2id, registrations: 0.5, log_ins: 0.5 };
+        assert!(both.mean_s(DURING).unwrap() > opaque[0], "{costs:?}");
     }
 }

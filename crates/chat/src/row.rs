@@ -7,12 +7,17 @@ use std::sync::Arc;
 
 use kendall_linkmodel::Transport;
 use kendall_load::Reuse;
+use kendall_record::counts;
 use kendall_service::Config;
 use kendall_station::{Discipline, Servers};
-use kendall_system::{Home, Kind, LoadResult, Parameter, Serving, Settings, Subcommands, System};
+use kendall_system::{
+    Home, Kind, LoadResult, MachineLimit, Parameter, Serving, Settings, Subcommands, System,
+};
+use tokio::runtime::Runtime;
 
 use crate::client::security::{Security, read_fingerprint, show_fingerprint};
 use crate::directory::Limits;
+use crate::limits::{PasswordShares, limits as machine_limits};
 use crate::password::server::Passwords;
 use crate::password::{AuthMethod, Stretch};
 use crate::server::durable::Durable;
@@ -155,12 +160,15 @@ pub const ROW: System = System {
     transport: |_| Transport::TCP,
     load,
     serve,
+    limits,
     subcommands: Subcommands::NONE,
 };
 
 const WEIGHT: Kind = Kind::Number { least: 0.0, most: 1e6 };
 /// The store that ends with the server.
 const IN_MEMORY: &str = "memory:";
+/// The name under which the server counts the transactions in which it stored new accounts.
+const TRANSACTIONS: &str = "transactions";
 /// The threads that the store's futures run on.
 const STORE_THREADS: usize = 1;
 
@@ -221,8 +229,7 @@ fn whole(settings: &Settings, name: &str) -> u64 {
 }
 
 fn load(address: SocketAddr, workload: &Settings, seed: u64) -> LoadResult {
-    let weights =
-        Operation::ALL.map(|operation| workload.number(operation.name()).expect("it has a default"));
+    let weights = weights(workload);
     if weights.iter().sum::<f64>() <= 0.0 {
         return Err("register, log-in, who and call all have the weight 0; give one a weight".to_owned());
     }
@@ -250,12 +257,27 @@ fn load(address: SocketAddr, workload: &Settings, seed: u64) -> LoadResult {
     Ok(Box::new(ChatWorkload::new(address, seed, mix)))
 }
 
+/// What the machine allows a server with these settings under these requests.
+fn limits(server: &Settings, workload: &Settings) -> Vec<MachineLimit> {
+    let weights = weights(workload);
+    let all = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let [registrations, log_ins, ..] = weights.map(|weight| weight / all);
+    let Ok(method) = method(workload) else { return Vec::new() };
+    let store = server.word("store").and_then(|url| url.parse().ok());
+    machine_limits(store.as_ref(), TRANSACTIONS, PasswordShares { method, registrations, log_ins })
+}
+
+fn weights(workload: &Settings) -> [f64; 4] {
+    Operation::ALL.map(|operation| workload.number(operation.name()).expect("it has a default"))
+}
+
 fn serve(server: &Settings, serving: Serving) -> Result<(), String> {
     run(server, serving).map_err(|error| error.to_string())
 }
 
 fn run(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -> Result<(), ChatError> {
     let usual = Config::new(listen);
+    let counts = stamps.as_deref().map(counts::beside);
     let service = Config {
         workers: NonZeroUsize::new(whole(server, "workers") as usize).unwrap_or(usual.workers),
         max_connections: whole(server, "connections") as usize,
@@ -269,27 +291,8 @@ fn run(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -
         .enable_all()
         .build()
         .map_err(ChatError::Runtime)?;
-    let url = server.word("store").expect("it has a default");
     let keys = server.word("keys").map(PathBuf::from);
-    let (store, passwords): (Arc<dyn Store>, Passwords) = if url == IN_MEMORY {
-        (Arc::new(Memory::default()), Passwords::new())
-    } else {
-        let folder = match (keys.as_deref(), server.is_on("throwaway")) {
-            (_, true) => None,
-            (Some(folder), false) => Some(folder),
-            (None, false) => return Err(ChatError::NoKeys),
-        };
-        let opened = runtime.block_on(Durable::open(url));
-        let store = opened.map_err(|error| ChatError::Store(error.to_string()))?;
-        let passwords = match folder {
-            None => Passwords::new(),
-            Some(folder) => {
-                let accounts = runtime.block_on(store.count());
-                keys::passwords(folder, accounts.map_err(|error| ChatError::Store(error.to_string()))?)?
-            }
-        };
-        (Arc::new(store), passwords)
-    };
+    let Opened { store, durable, passwords } = open(server, keys.as_deref(), &runtime)?;
     let identity = if server.is_on("tls") { Some(identity(server, keys.as_deref())?) } else { None };
     if let Some(identity) = &identity {
         tracing::warn!("clients pin this server by fingerprint={}", show_fingerprint(&identity.fingerprint));
@@ -301,7 +304,41 @@ fn run(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -
     let passwords = passwords.by(method);
     let options = Options { service, limits, store, runtime, passwords, identity };
     bind(options)?.run_until_signalled(ready)?;
+    if let Some((file, store)) = counts.zip(durable) {
+        counts::write(&file, &[(TRANSACTIONS, store.written().transactions)])?;
+    }
     Ok(())
+}
+
+/// What the server keeps accounts in, and the keys of their passwords.
+struct Opened {
+    store: Arc<dyn Store>,
+    /// The same store where it outlives the server.
+    durable: Option<Arc<Durable>>,
+    passwords: Passwords,
+}
+
+fn open(server: &Settings, keys: Option<&Path>, runtime: &Runtime) -> Result<Opened, ChatError> {
+    let url = server.word("store").expect("it has a default");
+    if url == IN_MEMORY {
+        let store = Arc::new(Memory::default());
+        return Ok(Opened { store, durable: None, passwords: Passwords::new() });
+    }
+    let folder = match (keys, server.is_on("throwaway")) {
+        (_, true) => None,
+        (Some(folder), false) => Some(folder),
+        (None, false) => return Err(ChatError::NoKeys),
+    };
+    let store = runtime.block_on(Durable::open(url)).map_err(|error| ChatError::Store(error.to_string()))?;
+    let passwords = match folder {
+        None => Passwords::new(),
+        Some(folder) => {
+            let accounts = runtime.block_on(store.count());
+            keys::passwords(folder, accounts.map_err(|error| ChatError::Store(error.to_string()))?)?
+        }
+    };
+    let store = Arc::new(store);
+    Ok(Opened { store: Arc::clone(&store) as Arc<dyn Store>, durable: Some(store), passwords })
 }
 
 fn identity(server: &Settings, keys: Option<&Path>) -> Result<Identity, ChatError> {

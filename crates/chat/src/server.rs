@@ -15,6 +15,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kendall_record::RecordError;
 use kendall_service::{Config, InSessions, Server, ServiceError, SessionLimits, WhenFull};
 use tokio::runtime::Runtime;
 
@@ -77,6 +78,8 @@ pub enum ChatError {
     Keys(#[from] KeyError),
     #[error(transparent)]
     Service(#[from] ServiceError),
+    #[error(transparent)]
+    Counts(#[from] RecordError),
 }
 
 /// A server that listens.

@@ -6,7 +6,9 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use crate::{Config, Dialect, HoldSessionWorkload, HoldWorkload, How, Options};
 use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Law, Servers};
-use kendall_system::{Home, Kind, LoadResult, Parameter, Serving, Settings, Subcommands, System, named_law};
+use kendall_system::{
+    Home, Kind, LoadResult, Parameter, Serving, Settings, Subcommands, System, named_law, no_limits,
+};
 
 /// The row of this system.
 pub const ROW: System = System {
@@ -90,6 +92,7 @@ pub const ROW: System = System {
     transport: |_| Transport::TCP,
     load,
     serve,
+    limits: no_limits,
     subcommands: Subcommands::NONE,
 };
 

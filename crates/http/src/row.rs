@@ -8,7 +8,9 @@ use crate::{HttpWorkload, Options, Statuses, Sum, Text, Trust, Version, Written}
 use kendall_linkmodel::Transport;
 use kendall_load::Reuse;
 use kendall_station::{Discipline, Servers};
-use kendall_system::{COMMAND, Home, Kind, Parameter, Serving, Settings, Subcommands, System, URL};
+use kendall_system::{
+    COMMAND, Home, Kind, Parameter, Serving, Settings, Subcommands, System, URL, no_limits,
+};
 
 /// The row of this system.
 pub const ROW: System = System {
@@ -147,6 +149,7 @@ pub const ROW: System = System {
         Ok(Box::new(workload.map_err(|error| error.to_string())?))
     },
     serve,
+    limits: no_limits,
     subcommands: Subcommands::NONE,
 };
 

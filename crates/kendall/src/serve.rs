@@ -23,7 +23,7 @@ struct Common {
     #[arg(long, value_name = "ADDR", value_parser = address)]
     metrics: Option<SocketAddr>,
 
-    /// Write the server's own stamps of each request to this file
+    /// Write the server's own stamps of each request to this file, and what it counts, if anything, to FILE.counts
     #[arg(long, value_name = "FILE")]
     stamps: Option<PathBuf>,
 

@@ -98,6 +98,7 @@ impl Lab {
     ) -> Result<Ended, LabError> {
         let capacities = self.calibrate(bench, left, view, cancel)?;
         let unstamped = self.look_beforehand(bench, left, &capacities, view, cancel)?;
+        self.measure_limits(bench, left, view, cancel)?;
         let expected = left.iter().map(|trial| self.expected(trial, &capacities));
         view.plan(
             self.run.trials().len(),
@@ -254,7 +255,7 @@ impl Lab {
         sending.saturating_add(AROUND)
     }
 
-    fn failed(&self, folder: &Path, source: TrialError) -> LabError {
+    pub(crate) fn failed(&self, folder: &Path, source: TrialError) -> LabError {
         let trial = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         LabError::Trial { trial, folder: self.run.folder().into(), source }
     }

@@ -12,6 +12,7 @@ mod crossing;
 mod disturbance;
 mod hopeless;
 mod lab;
+mod limits;
 mod link;
 mod link_run;
 mod live;

@@ -1,5 +1,6 @@
 //! A load of its own: a trial of a server that is there already, outside of any experiment. `kendall load` is one of these.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -126,6 +127,7 @@ impl LoadTrial<'_> {
             run,
             verdict,
             server: None,
+            counted: BTreeMap::new(),
             link: None,
             measured: Measured::default(),
             clients: None,

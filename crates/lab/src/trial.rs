@@ -1,6 +1,8 @@
 //! One trial: a server is started, loaded, and stopped, and its record written.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +15,7 @@ use kendall_archive::TrialWriter;
 use kendall_experiment::{Combination, Load, Probing, Schedule, Trial};
 use kendall_link::Asked;
 use kendall_load::{Plan, Progress, RowBatches, run};
-use kendall_record::{RecordError, RequestRow, stamps};
+use kendall_record::{RecordError, RequestRow, counts, stamps};
 use kendall_station::{Arrivals, Law};
 
 use crate::collect::RowSinks;
@@ -228,10 +230,7 @@ impl Bench<'_> {
         server.stop()?;
         let stamped_by = stamped.as_deref().map(stamps::read).transpose()?.unwrap_or_default();
         let rows = writer.finish(&stamped_by, run.start_ns)?;
-        if let Some(path) = stamped {
-            std::fs::remove_file(&path)
-                .map_err(|source| RecordError::Write { path: path.clone(), source })?;
-        }
+        let counted = stamped.as_deref().map(taken_in).transpose()?.unwrap_or_default();
         let (servers, _) = (self.system.station)(&combination.server);
         let readings = resources.is_some().then(|| readings(folder)).transpose()?;
         let classes = workload.classes();
@@ -265,6 +264,7 @@ impl Bench<'_> {
             server: before
                 .zip(after)
                 .map(|(before, after)| ServerUsage { cpu_s: after.cpu_s - before.cpu_s, ..after }),
+            counted,
             link: None,
             measured,
             clients,
@@ -280,5 +280,16 @@ impl Bench<'_> {
             precision: None,
             score: None,
         })
+    }
+}
+
+/// What a server counted, once its stamps are in the record. Its files are then removed.
+fn taken_in(stamps: &Path) -> Result<BTreeMap<String, u64>, RecordError> {
+    std::fs::remove_file(stamps).map_err(RecordError::write(stamps))?;
+    let file = counts::beside(stamps);
+    let counted = counts::read(&file)?;
+    match std::fs::remove_file(&file) {
+        Err(source) if source.kind() != ErrorKind::NotFound => Err(RecordError::Write { path: file, source }),
+        _ => Ok(counted.into_iter().collect()),
     }
 }

@@ -13,7 +13,9 @@ use crate::{
 };
 use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Servers};
-use kendall_system::{Home, Kind, LoadResult, Parameter, Serving, Settings, System, digest_engine};
+use kendall_system::{
+    Home, Kind, LoadResult, Parameter, Serving, Settings, System, digest_engine, no_limits,
+};
 
 /// The row of this system.
 pub const ROW: System = System {
@@ -182,6 +184,7 @@ pub const ROW: System = System {
         Ok(Box::new(workload.map_err(|error| error.to_string())?))
     },
     serve,
+    limits: no_limits,
     subcommands: SUBCOMMANDS,
 };
 

@@ -18,6 +18,7 @@ use kendall_analysis::ExpectedWidth;
 use kendall_analysis::comparison::{Comparison, comparisons};
 use kendall_analysis::finding::assumption;
 use kendall_analysis::link;
+use kendall_analysis::machine_limits;
 use kendall_analysis::relative::relative;
 use kendall_analysis::replay;
 use kendall_analysis::{Finding, Severity, findings};
@@ -64,6 +65,8 @@ pub fn page(report: &Report) -> String {
         comparisons: comparisons(report),
         assumptions: assumption::table(&report.checks),
         expected: kendall_analysis::expected::table(report),
+        limits: machine_limits::table(report),
+        limits_missing: machine_limits::missing(report),
         links: link::table(report),
         link_lateness: link::lateness(report),
         traffic: link_figures(report),
@@ -103,6 +106,8 @@ struct View<'a> {
     comparisons: Vec<Comparison>,
     assumptions: Table,
     expected: Table,
+    limits: Table,
+    limits_missing: Vec<String>,
     links: Table,
     link_lateness: Option<String>,
     traffic: Vec<Named>,

@@ -10,6 +10,7 @@ use kendall_station::{Answer, Estimate};
 use kendall_analysis::comparison::{Comparison, comparisons};
 use kendall_analysis::finding::assumption::{self, chance};
 use kendall_analysis::link;
+use kendall_analysis::machine_limits;
 use kendall_analysis::relative::relative;
 use kendall_analysis::replay;
 use kendall_analysis::{Modelled, Modelling, Point, Report};
@@ -72,6 +73,7 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
     if !expected.rows.is_empty() {
         write_table(&mut out, "Expected", &expected, style);
     }
+    write_limits(&mut out, report, width, style);
     let links = link::table(report);
     if !links.rows.is_empty() {
         write_table(&mut out, link::TITLE, &links, style);
@@ -83,6 +85,18 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
         write_comparison(&mut out, &comparison, width, style);
     }
     out
+}
+
+/// What the machine itself allows, and what requests use of it.
+fn write_limits(out: &mut String, report: &Report, width: usize, style: Style) {
+    let (table, missing) = (machine_limits::table(report), machine_limits::missing(report));
+    if table.rows.is_empty() && missing.is_empty() {
+        return;
+    }
+    write_table(out, machine_limits::TITLE, &table, style);
+    for sentence in missing.iter().map(String::as_str).chain([machine_limits::CAPTION]) {
+        write_led(out, "  ", sentence, width);
+    }
 }
 
 /// What checks found, as text at most `width` columns wide: what is broken in full, where a check could not tell, and how

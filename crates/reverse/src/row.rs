@@ -11,6 +11,7 @@ use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Servers};
 use kendall_system::{
     Caller, Ended, Home, Kind, Parameter, Serving, Settings, Subcommand, Subcommands, System, digest_engine,
+    no_limits,
 };
 
 /// The row of this system.
@@ -114,6 +115,7 @@ pub const ROW: System = System {
         Ok(Box::new(workload))
     },
     serve,
+    limits: no_limits,
     subcommands: Subcommands {
         about: "Search for one request",
         all: &[Subcommand {

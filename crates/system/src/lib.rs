@@ -6,6 +6,7 @@
 mod document;
 mod engine;
 mod law;
+mod limit;
 mod parameter;
 mod row;
 mod settings;
@@ -14,6 +15,7 @@ mod subcommand;
 pub use document::{chapter, parameter_table, readme_rows, system_rows};
 pub use engine::digest_engine;
 pub use law::{law_kind, named_law};
+pub use limit::{Demand, MachineLimit, MachineLimits, MeasureLimit, no_limits};
 pub use parameter::{Kind, Parameter, Value, nearest, read_time};
 pub use row::{COMMAND, Home, LoadResult, Serving, System, URL};
 pub use settings::Settings;

@@ -7,6 +7,7 @@ use kendall_linkmodel::Transport;
 use kendall_load::Workload;
 use kendall_station::{Discipline, Servers};
 
+use crate::limit::MachineLimits;
 use crate::parameter::Parameter;
 use crate::settings::Settings;
 use crate::subcommand::Subcommands;
@@ -37,6 +38,8 @@ pub struct System {
     pub load: fn(SocketAddr, &Settings, u64) -> LoadResult,
     /// Serves it until a signal asks to stop, or says in words why it cannot.
     pub serve: fn(&Settings, Serving) -> Result<(), String>,
+    /// What the machine itself allows it; [`no_limits`](crate::no_limits) where nothing is known.
+    pub limits: MachineLimits,
     /// What it offers at the terminal besides: `kendall NAME SUBCOMMAND`.
     pub subcommands: Subcommands,
 }
@@ -95,7 +98,8 @@ pub struct Serving {
     pub listen: SocketAddr,
     /// Where to answer requests for metrics, if anywhere.
     pub metrics: Option<SocketAddr>,
-    /// Where to write the server's own stamps of each request, if anywhere.
+    /// Where to write the server's own stamps of each request, if anywhere. What the server counts goes into the file beside
+    /// it at its end (`counts` of `kendall-record`).
     pub stamps: Option<PathBuf>,
     /// To be called with the address once connections are accepted.
     pub ready: fn(SocketAddr),

@@ -16,7 +16,7 @@ use crate::{
 use kendall_linkmodel::Transport;
 use kendall_load::Reuse;
 use kendall_station::{Discipline, Knows, Servers};
-use kendall_system::{Home, Kind, Parameter, Serving, Settings, System};
+use kendall_system::{Home, Kind, Parameter, Serving, Settings, System, no_limits};
 
 const MB: u64 = 1_000_000;
 /// More types than this are no types.
@@ -213,6 +213,7 @@ pub const ROW: System = System {
         Ok(Box::new(workload))
     },
     serve,
+    limits: no_limits,
     subcommands: SUBCOMMANDS,
 };
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 
 use kendall_station::{Discipline, Servers};
-use kendall_system::{Home, Kind as Values, LoadResult, Parameter, Serving, Settings, System};
+use kendall_system::{Home, Kind as Values, LoadResult, Parameter, Serving, Settings, System, no_limits};
 
 use crate::flows::SUBCOMMANDS;
 use crate::kind::Kind;
@@ -62,6 +62,7 @@ pub const ROW: System = System {
     transport: |workload| kind(workload).carrier(),
     load,
     serve,
+    limits: no_limits,
     subcommands: SUBCOMMANDS,
 };
 

@@ -9,8 +9,10 @@ use crate::finding::agreement::{Agreement, WIDE, answers, compare, reason};
 use crate::finding::kind::Finding;
 use crate::finding::reason::{Answers, PredictedBy, Trend};
 use crate::finding::{assumption, contrast, links, tail};
+use crate::machine_limits;
 use crate::replay;
 use crate::report::Report;
+use crate::report::limits::LimitsUsed;
 use crate::report::point::{Modelling, Point, is_of_runs};
 use crate::report::resources::Resources;
 use crate::report::trial::{TrialLine, WarmupBy};
@@ -57,6 +59,7 @@ pub fn findings(report: &Report) -> Vec<Finding> {
     found.extend(doubts_of_trials(report));
     found.extend(assumption::broken(&report.checks));
     found.extend(limited(report));
+    found.extend(machine_limit(report));
     found.sort_by_key(Finding::severity);
     found
 }
@@ -92,6 +95,14 @@ fn limited(report: &Report) -> Option<Finding> {
     let busiest = Resources::busiest(&report.resources)?;
     let place = report.place(report.points.get(busiest.point?)?);
     Some(Finding::Limited { place, limit: busiest.limit.clone()? })
+}
+
+/// Which of the machine's own limits the best trial of all came up against.
+fn machine_limit(report: &Report) -> Option<Finding> {
+    let by_throughput = |a: &&LimitsUsed, b: &&LimitsUsed| a.throughput_per_s.total_cmp(&b.throughput_per_s);
+    let best = report.machine_limits.iter().max_by(by_throughput)?;
+    let (place, binding) = (report.place(report.points.get(best.point)?), machine_limits::binding(best)?);
+    Some(Finding::MachineLimit { place, throughput_per_s: best.throughput_per_s, binding })
 }
 
 /// The order of verdicts: models that agree, best first, then misses, worst first.

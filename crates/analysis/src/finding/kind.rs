@@ -12,6 +12,7 @@ use crate::finding::contrast::Contrast;
 use crate::finding::reason::{Answers, PredictedBy, Reason, Trend};
 use crate::finding::severity::{self, Severity};
 use crate::finding::tail::TailMiss;
+use crate::machine_limits::Binding;
 use crate::replay::{Replayed, times_narrower};
 
 /// Something found in a report, worded by `Display`. A place is a point in words, such as "80/s".
@@ -96,6 +97,8 @@ pub enum Finding {
     LeftOut { trials: usize, left_out: u64, sent: u64, least_s: f64, median_s: f64, most_s: f64 },
     /// What limits the server where it used most.
     Limited { place: String, limit: Bottleneck },
+    /// Which of the machine's own limits the best trial came up against.
+    MachineLimit { place: String, throughput_per_s: f64, binding: Binding },
     /// The experiment was interrupted.
     Unfinished { done: usize, planned: usize },
 }
@@ -115,7 +118,9 @@ impl Finding {
             | Self::Capacity { .. } => Severity::Answer,
             Self::Assumption { worst, .. } => severity::of_broken(worst.check),
             Self::Limited { limit: Bottleneck::Generator { .. }, .. } => Severity::Doubt,
-            Self::Limited { .. } | Self::Replaced { .. } | Self::Tail(_) => Severity::Note,
+            Self::Limited { .. } | Self::MachineLimit { .. } | Self::Replaced { .. } | Self::Tail(_) => {
+                Severity::Note
+            }
             Self::NearlyFull { .. }
             | Self::LeftOut { .. }
             | Self::LoadDependent { .. }
@@ -142,6 +147,10 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Self::Limited { place, limit } = self {
             return write!(f, "At {place}: {limit}");
+        }
+        if let Self::MachineLimit { place, throughput_per_s, binding } = self {
+            let at = if place.is_empty() { "In the best trial".to_owned() } else { format!("At {place}") };
+            return write!(f, "{at}, {}/s: {binding}", significant(*throughput_per_s, 3));
         }
         if let Self::Assumption { worst, also } = self {
             write!(f, "At {}: {}", worst.place, worst.sentence)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use kendall_experiment::{Experiment, Probing, parse};
 use kendall_linkmodel::Transport;
 use kendall_station::{Discipline, Servers};
-use kendall_system::{Home, Kind, Parameter, Settings, Subcommands, System, Value};
+use kendall_system::{Home, Kind, Parameter, Settings, Subcommands, System, Value, no_limits};
 
 static SYSTEMS: [System; 1] = [System {
     name: "search",
@@ -31,6 +31,7 @@ static SYSTEMS: [System; 1] = [System {
     transport: |_| Transport::TCP,
     load: |_, _, _| Err("not loaded in these tests".into()),
     serve: |_, _| Err("not served in these tests".into()),
+    limits: no_limits,
     subcommands: Subcommands::NONE,
 }];
 

@@ -96,6 +96,7 @@ fn calm() -> Report {
         resources: vec![],
         expected: Vec::new(),
         doubts: Vec::new(),
+        machine_limits: Vec::new(),
         experiment_toml: String::new(),
     }
 }

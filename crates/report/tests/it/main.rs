@@ -3,6 +3,7 @@
 mod figures;
 mod findings;
 mod formats;
+mod limits;
 mod link;
 mod page;
 mod renderings;

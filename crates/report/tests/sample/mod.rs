@@ -60,6 +60,7 @@ pub(crate) fn report() -> Report {
         resources: vec![],
         expected: Vec::new(),
         doubts: Vec::new(),
+        machine_limits: Vec::new(),
         experiment_toml:
             "question = \"How long do requests take?\"\n\n[load]\nrate = [40, 85, 125, 160, 190, 230]\n"
                 .to_owned(),

@@ -19,7 +19,7 @@ use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Arrivals, Discipline, Servers};
 use kendall_system::{
     Caller, Console, Ended, Home, Kind, Parameter, Serving, Settings, Subcommand, Subcommands, System,
-    Transfer, chapter, readme_rows, system_rows,
+    Transfer, chapter, no_limits, readme_rows, system_rows,
 };
 
 /// The new system: its server multiplies a number.
@@ -46,6 +46,7 @@ const ROW: System = System {
         Ok(Box::new(Numbers { server, factor: settings.whole("expect-factor").expect("a default") }))
     },
     serve,
+    limits: no_limits,
     subcommands: Subcommands {
         about: "Multiply at the terminal",
         all: &[Subcommand {

@@ -1,0 +1,90 @@
+//! What a server counted in its life, such as the transactions of its store, in a file beside its stamps.
+//!
+//! A line has a count and its name, so that the file reads well, and a server of any language can write it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::error::RecordError;
+
+/// The most bytes that a file of counts may have: of a thousand names.
+const MOST_BYTES: u64 = 64 * 1024;
+
+/// A count by its name, which has no line break.
+pub type Count = (String, u64);
+
+/// The file of counts that belongs to a file of stamps: `FILE.counts`.
+pub fn beside(stamps: &Path) -> PathBuf {
+    let mut name = OsString::from(stamps);
+    name.push(".counts");
+    name.into()
+}
+
+/// Writes what a server counted.
+///
+/// # Errors
+/// Fails where the file cannot be written.
+pub fn write(file: &Path, counts: &[(&str, u64)]) -> Result<(), RecordError> {
+    let lines: String = counts.iter().map(|(name, count)| format!("{count} {name}\n")).collect();
+    fs::write(file, lines).map_err(RecordError::write(file))
+}
+
+/// Reads what a server counted; nothing where it left no file.
+///
+/// # Errors
+/// Fails where the file cannot be read, is too long, or has a line without a count and a name.
+pub fn read(file: &Path) -> Result<Vec<Count>, RecordError> {
+    let wrong =
+        |why: String| RecordError::Format { path: file.into(), what: "a file of a server's counts", why };
+    match fs::metadata(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(RecordError::Read { path: file.into(), source }),
+        Ok(found) if found.len() > MOST_BYTES => {
+            return Err(wrong(format!("it has {} bytes, and at most {MOST_BYTES} are read", found.len())));
+        }
+        Ok(_) => {}
+    }
+    let count = |(place, line): (usize, &str)| {
+        let parts = line.split_once(' ').filter(|(_, name)| !name.is_empty());
+        let read = parts.and_then(|(count, name)| Some((name.to_owned(), count.parse().ok()?)));
+        read.ok_or_else(|| wrong(format!("line {} is not a count and its name", place + 1)))
+    };
+    let text = fs::read_to_string(file).map_err(RecordError::read(file))?;
+    text.lines().enumerate().map(count).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_read_as_written_and_none_where_there_is_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = beside(&folder.path().join("stamps.bin"));
+        assert_eq!(file.file_name().unwrap(), "stamps.bin.counts");
+        assert_eq!(read(&file).unwrap(), []);
+        write(&file, &[("transactions", 7), ("page faults", u64::MAX)]).unwrap();
+        assert_eq!(
+            read(&file).unwrap(),
+            [("transactions".to_owned(), 7), ("page faults".to_owned(), u64::MAX)]
+        );
+        assert!(write(&folder.path().join("missing/counts"), &[]).is_err());
+    }
+
+    #[test]
+    fn a_file_that_has_no_counts_is_an_error_that_names_the_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("counts");
+        for text in
+            ["7 transactions\nmany accounts\n", "7 transactions\n8\n", "7 transactions\n8 \n", "7 a\n\n"]
+        {
+            fs::write(&file, text).unwrap();
+            let error = read(&file).unwrap_err().to_string();
+            assert!(error.contains("line 2 is not a count and its name"), "{error}");
+        }
+        fs::write(&file, "1 a\n".repeat(MOST_BYTES as usize)).unwrap();
+        assert!(read(&file).unwrap_err().to_string().contains("at most 65536"));
+    }
+}
