@@ -205,7 +205,7 @@ fn read(path: &Path, systems: &'static [System]) -> Result<Found, CompareError> 
         if about.len() > LARGEST_FILE_BYTES {
             return Err(CompareError::TooLarge { path: path.into(), bytes: about.len() });
         }
-        let text = std::fs::read_to_string(path).map_err(read_error)?;
+        let text = kendall_files::read_text(path, LARGEST_FILE_BYTES).map_err(read_error)?;
         let (metrics, runs) =
             table::read(&text).map_err(|source| CompareError::NoRuns { path: path.into(), source })?;
         return Ok(Found { metrics, runs: vec![(String::new(), runs)], doubts: Vec::new() });

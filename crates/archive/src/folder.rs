@@ -1,17 +1,19 @@
 //! The names of folders, and files that are there whole or not at all.
 
-use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use kendall_files::{Replacement, replace};
 use kendall_record::RecordError;
 
 /// No longer than this, because file systems allow 255 bytes.
 const NAME_CHARS: usize = 120;
+
+/// No file of JSON in a record is longer.
+const MOST_JSON_BYTES: u64 = 256 << 20;
 
 /// Now, in UTC: `2026-11-21T04:10:05Z`.
 pub fn utc_now() -> String {
@@ -39,7 +41,7 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RecordError
     let mut text =
         serde_json::to_vec_pretty(value).map_err(|error| RecordError::write(path)(error.into()))?;
     text.push(b'\n');
-    write_whole(path, |beside| fs::write(beside, &text).map_err(RecordError::write(path)))
+    replace(path, &text).map_err(RecordError::write(path))
 }
 
 /// Reads a value from JSON.
@@ -47,24 +49,24 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RecordError
 /// # Errors
 /// Fails where the file cannot be read or holds something else.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, RecordError> {
-    let file = File::open(path).map_err(RecordError::read(path))?;
-    serde_json::from_reader(BufReader::new(file)).map_err(|error| RecordError::Format {
+    let text = kendall_files::read(path, MOST_JSON_BYTES).map_err(RecordError::read(path))?;
+    serde_json::from_slice(&text).map_err(|error| RecordError::Format {
         path: path.into(),
         what: "a record of this version of kendall",
         why: error.to_string(),
     })
 }
 
-/// Has a file written beside its place and then moved there.
-pub(crate) fn write_whole(
+/// Replaces a file by what is written to a new one.
+pub(crate) fn write_whole<T>(
     path: &Path,
-    write: impl FnOnce(&Path) -> Result<(), RecordError>,
-) -> Result<(), RecordError> {
-    let mut beside: OsString = path.into();
-    beside.push(".tmp");
-    let beside = PathBuf::from(beside);
-    write(&beside)?;
-    fs::rename(&beside, path).map_err(RecordError::write(path))
+    write: impl FnOnce(File) -> Result<T, RecordError>,
+) -> Result<T, RecordError> {
+    let cannot = || RecordError::write(path);
+    let replacement = Replacement::of(path).map_err(cannot())?;
+    let written = write(replacement.handle().map_err(cannot())?)?;
+    replacement.commit().map_err(cannot())?;
+    Ok(written)
 }
 
 #[cfg(test)]

@@ -3,14 +3,12 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 
-use kendall_record::RecordError;
 use kendall_record::RequestRow;
 
 /// A value of a row, if it has it.
@@ -24,10 +22,10 @@ const OF: [(&str, OfRow); 3] = [
 ];
 
 /// Writes the histograms of a trial that began `age` ago.
-pub(crate) fn write(path: &Path, rows: &[RequestRow], age: Duration) -> Result<(), RecordError> {
+pub(crate) fn write(file: File, rows: &[RequestRow], age: Duration) -> io::Result<()> {
     let mut histograms = Histograms::new();
     rows.iter().for_each(|row| histograms.add(row));
-    histograms.write(path, age)
+    histograms.write(file, age)
 }
 
 /// Longer than this is a damaged stamp: a histogram that grew to take it would be of no use.
@@ -56,10 +54,9 @@ impl Histograms {
     }
 
     /// Writes them, of a trial that began `age` ago.
-    pub(crate) fn write(&self, path: &Path, age: Duration) -> Result<(), RecordError> {
+    pub(crate) fn write(&self, file: File, age: Duration) -> io::Result<()> {
         let start = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
-        let file = File::create(path).map_err(RecordError::write(path))?;
-        self.log(BufWriter::new(file), start).map_err(RecordError::write(path))
+        self.log(BufWriter::new(file), start)
     }
 
     fn log(&self, mut out: impl Write, start: SystemTime) -> io::Result<()> {
@@ -82,6 +79,7 @@ impl Histograms {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
 
     use base64::Engine;
     use base64::prelude::BASE64_STANDARD;
@@ -113,7 +111,7 @@ mod tests {
         fn its_own_reader_finds_every_value(rows in vec(any_row(0..1i64 << 45), 0..50)) {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("log");
-            write(&path, &rows, Duration::from_secs(1)).unwrap();
+            write(File::create(&path).unwrap(), &rows, Duration::from_secs(1)).unwrap();
             let values = |of: OfRow| rows.iter().filter_map(of).collect::<Vec<_>>();
             let expected = [
                 ("response", values(RequestRow::response_ns)),

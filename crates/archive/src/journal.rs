@@ -6,6 +6,7 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use kendall_files::create;
 use kendall_record::RecordError;
 use kendall_record::{Outcome, RequestRow};
 
@@ -24,7 +25,7 @@ pub(crate) struct Journal {
 
 impl Journal {
     pub(crate) fn create(path: &Path) -> Result<Self, RecordError> {
-        let mut out = BufWriter::new(File::create(path).map_err(RecordError::write(path))?);
+        let mut out = BufWriter::new(create(path).map_err(RecordError::write(path))?);
         out.write_all(MAGIC).and_then(|()| out.flush()).map_err(RecordError::write(path))?;
         Ok(Self { out, path: path.into(), flushed: Instant::now() })
     }

@@ -13,6 +13,7 @@ mod hlog;
 mod journal;
 pub mod live;
 mod manifest;
+pub mod origin;
 pub mod series;
 mod table;
 mod trial;

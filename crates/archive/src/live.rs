@@ -10,7 +10,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::folder::{read_json, write_whole};
+use crate::folder::read_json;
+use kendall_files::replace;
 use kendall_record::Outcome;
 use kendall_record::RecordError;
 
@@ -239,7 +240,7 @@ impl Live {
     pub fn write(&self, folder: &Path) -> Result<(), RecordError> {
         let path = folder.join(LIVE);
         let text = serde_json::to_vec(self).map_err(|error| RecordError::write(&path)(error.into()))?;
-        write_whole(&path, |beside| fs::write(beside, &text).map_err(RecordError::write(beside)))
+        replace(&path, &text).map_err(RecordError::write(&path))
     }
 
     /// Reads that of a run's folder.

@@ -6,8 +6,7 @@
 //! and in words in the file's own description.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
@@ -23,6 +22,7 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, PrimitiveTypeBuilder, Type};
 
+use kendall_files::Replacement;
 use kendall_record::RecordError;
 
 /// The first column: nanoseconds since the start of the trial.
@@ -102,7 +102,7 @@ fn column_of(name: &str, physical: Physical, repetition: Repetition) -> Primitiv
 /// Writes a table of samples. It is beside its place until it is finished, and there as a whole then.
 pub struct SeriesWriter {
     path: PathBuf,
-    beside: PathBuf,
+    replacement: Replacement,
     writer: SerializedFileWriter<File>,
     rows: Series,
     /// Groups of rows that are in the file already.
@@ -115,10 +115,8 @@ impl SeriesWriter {
     /// # Errors
     /// Fails where the file cannot be written.
     pub fn create(path: &Path, layout: Layout) -> Result<Self, RecordError> {
-        let mut beside: OsString = path.into();
-        beside.push(".tmp");
-        let beside = PathBuf::from(beside);
-        let file = File::create(&beside).map_err(RecordError::write(&beside))?;
+        let replacement = Replacement::of(path).map_err(RecordError::write(path))?;
+        let file = replacement.handle().map_err(RecordError::write(path))?;
         let about = KeyValue::new(ABOUT.to_owned(), layout.words());
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
@@ -130,8 +128,8 @@ impl SeriesWriter {
             .and_then(|schema| {
                 SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build()))
             })
-            .map_err(failed(&beside))?;
-        Ok(Self { path: path.into(), beside, writer, rows: Series::new(layout), groups: 0 })
+            .map_err(failed(path))?;
+        Ok(Self { path: path.into(), replacement, writer, rows: Series::new(layout), groups: 0 })
     }
 
     /// Adds a row: a text for each label, and a number for each quantity that could be read. Rows come in the order of
@@ -163,8 +161,8 @@ impl SeriesWriter {
             self.rows.shift(origin_ns);
         }
         self.write_group()?;
-        self.writer.close().map_err(failed(&self.beside))?;
-        fs::rename(&self.beside, &self.path).map_err(RecordError::write(&self.path))?;
+        self.writer.close().map_err(failed(&self.path))?;
+        self.replacement.commit().map_err(RecordError::write(&self.path))?;
         if shifted { shift_file(&self.path, origin_ns) } else { Ok(()) }
     }
 
@@ -172,7 +170,7 @@ impl SeriesWriter {
         if self.rows.len() == 0 {
             return Ok(());
         }
-        write_group(&mut self.writer, &self.rows).map_err(failed(&self.beside))?;
+        write_group(&mut self.writer, &self.rows).map_err(failed(&self.path))?;
         self.rows.clear();
         self.groups += 1;
         Ok(())
@@ -391,6 +389,8 @@ fn read_column<T: DataType>(group: &dyn RowGroupReader, at: usize) -> ParquetRes
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use proptest::collection::vec;
     use proptest::option;
     use proptest::prelude::*;
@@ -475,7 +475,7 @@ mod tests {
     fn a_table_of_another_kind_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("requests.parquet");
-        crate::table::write(&path, &[]).unwrap();
+        crate::table::write(File::create(&path).unwrap(), &[]).unwrap();
         let message = Series::read(&path).unwrap_err().to_string();
         assert!(message.contains("is not a table of samples"), "{message}");
     }

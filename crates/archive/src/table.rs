@@ -3,6 +3,7 @@
 //! Instants are 64-bit integers, in nanoseconds since the start of the trial; one that never came is null.
 
 use std::fs::File;
+use std::io;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
+use kendall_files::Output;
 use kendall_record::RecordError;
 use kendall_record::{Outcome, RequestRow};
 
@@ -48,9 +50,8 @@ const UNIT: &str = "nanoseconds since the start of the trial: scheduled, sent, f
                     started, finished; nanoseconds: service, fixed";
 const GROUP_ROWS: usize = 1 << 16;
 
-pub(crate) fn write(path: &Path, rows: &[RequestRow]) -> std::result::Result<(), RecordError> {
-    let file = File::create(path).map_err(RecordError::write(path))?;
-    write_rows(file, rows).map_err(|error| RecordError::write(path)(std::io::Error::other(error)))
+pub(crate) fn write(file: File, rows: &[RequestRow]) -> io::Result<()> {
+    write_rows(file, rows).map_err(io::Error::other)
 }
 
 pub(crate) fn read(path: &Path) -> std::result::Result<Vec<RequestRow>, RecordError> {
@@ -78,19 +79,21 @@ pub(crate) struct Writer {
 /// The table of all rows of several trials, which says of each row from which trial it is and whether it is warm-up.
 pub struct MergedTable {
     writer: Writer,
+    output: Output,
     path: PathBuf,
 }
 
 impl MergedTable {
-    /// Begins a table; a file that is there already is replaced.
+    /// Begins a table. [`Self::finish`] replaces a file of this name.
     ///
     /// # Errors
     /// Fails where it cannot be written.
     pub fn create(path: &Path) -> std::result::Result<Self, RecordError> {
-        let file = File::create(path).map_err(RecordError::write(path))?;
+        let output = Output::open(path).map_err(RecordError::write(path))?;
+        let file = output.handle().map_err(RecordError::write(path))?;
         let schema = SCHEMA.replacen('{', &format!("{{{OF_TRIAL}"), 1);
-        let writer = Writer::with_schema(file, &schema);
-        Ok(Self { writer: writer.map_err(|error| unwritable(path, error))?, path: path.into() })
+        let writer = Writer::with_schema(file, &schema).map_err(|error| unwritable(path, error))?;
+        Ok(Self { writer, output, path: path.into() })
     }
 
     /// Adds the rows of a trial, of which those due before `warmup_ns` are its warm-up.
@@ -121,12 +124,13 @@ impl MergedTable {
     /// # Errors
     /// Fails where it cannot be written.
     pub fn finish(self) -> std::result::Result<(), RecordError> {
-        self.writer.close().map_err(|error| unwritable(&self.path, error))
+        self.writer.close().map_err(|error| unwritable(&self.path, error))?;
+        self.output.finish().map_err(RecordError::write(&self.path))
     }
 }
 
 fn unwritable(path: &Path, error: ParquetError) -> RecordError {
-    RecordError::write(path)(std::io::Error::other(error))
+    RecordError::write(path)(io::Error::other(error))
 }
 
 impl Writer {
@@ -352,7 +356,7 @@ mod tests {
         fn a_table_is_read_back_as_written(rows in vec(any_row(any_instant()), 0..50)) {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("table");
-            write(&path, &rows).unwrap();
+            write(File::create(&path).unwrap(), &rows).unwrap();
             prop_assert_eq!(read(&path).unwrap(), rows);
         }
 
@@ -363,7 +367,7 @@ mod tests {
         ) {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("table");
-            write(&path, &rows).unwrap();
+            write(File::create(&path).unwrap(), &rows).unwrap();
             let bytes = fs::read(&path).unwrap();
             fs::write(&path, &bytes[..cut.index(bytes.len())]).unwrap();
             let message = read(&path).unwrap_err().to_string();
@@ -377,7 +381,7 @@ mod tests {
         let rows = rows.new_tree(&mut TestRunner::deterministic()).unwrap().current();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("table");
-        write(&path, &rows).unwrap();
+        write(File::create(&path).unwrap(), &rows).unwrap();
         let bytes = fs::read(&path).unwrap();
         let mut refused = 0;
         for (at, mask) in (0..bytes.len()).zip([0x01, 0x80, 0xff].into_iter().cycle()) {

@@ -60,8 +60,11 @@ impl TrialWriter {
         join(&mut rows, stamps, start_ns);
         rows.sort_by_key(|row| row.index);
         let age = Duration::from_nanos((now_ns() - start_ns).max(0) as u64);
-        write_whole(&self.folder.join(HISTOGRAMS), |path| hlog::write(path, &rows, age))?;
-        write_whole(&self.folder.join(TABLE), |path| table::write(path, &rows))?;
+        let (histograms, table) = (self.folder.join(HISTOGRAMS), self.folder.join(TABLE));
+        write_whole(&histograms, |file| {
+            hlog::write(file, &rows, age).map_err(RecordError::write(&histograms))
+        })?;
+        write_whole(&table, |file| table::write(file, &rows).map_err(RecordError::write(&table)))?;
         remove(&journal)?;
         Ok(rows)
     }
@@ -75,12 +78,11 @@ impl TrialWriter {
         self.journal.flush()?;
         let journal = self.folder.join(JOURNAL);
         let age = Duration::from_nanos((now_ns() - start_ns).max(0) as u64);
-        let (mut histograms, mut count) = (hlog::Histograms::new(), 0);
-        write_whole(&self.folder.join(TABLE), |path| {
-            count = write_in_bounded_memory(&journal, path, &mut histograms)?;
-            Ok(())
-        })?;
-        write_whole(&self.folder.join(HISTOGRAMS), |path| histograms.write(path, age))?;
+        let (path, table) = (self.folder.join(HISTOGRAMS), self.folder.join(TABLE));
+        let mut histograms = hlog::Histograms::new();
+        let count =
+            write_whole(&table, |file| write_in_bounded_memory(&journal, file, &table, &mut histograms))?;
+        write_whole(&path, |file| histograms.write(file, age).map_err(RecordError::write(&path)))?;
         remove(&journal)?;
         Ok(count)
     }
@@ -93,11 +95,11 @@ const HELD_AT_MOST: usize = 1 << 18;
 /// order of their numbers as far as that suffices, which is up to where a request ended after so many that came later.
 fn write_in_bounded_memory(
     journal: &Path,
+    file: fs::File,
     table: &Path,
     histograms: &mut hlog::Histograms,
 ) -> Result<u64, RecordError> {
     let failed = |error| RecordError::write(table)(io::Error::other(error));
-    let file = fs::File::create(table).map_err(RecordError::write(table))?;
     let mut writer = table::Writer::new(file).map_err(failed)?;
     let mut held: BTreeMap<(u64, u64), RequestRow> = BTreeMap::new();
     let (mut count, mut next) = (0, 0);

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
+use kendall_files::Replacement;
 
 /// Replaces a file whole, so that a crash leaves the old one or the new one; only its owner can read it.
 ///
@@ -11,11 +12,9 @@ use anyhow::Context;
 /// Fails where the file or its folder cannot be written.
 pub fn replace(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
     let write = || {
-        let folder = path.parent().expect("files of a profile are in a folder");
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        let mut file = Replacement::secret(path)?;
         file.write_all(content.as_ref())?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)
+        file.commit_durably()
     };
-    write().map(drop).with_context(|| format!("cannot write {}", path.display()))
+    write().with_context(|| format!("cannot write {}", path.display()))
 }

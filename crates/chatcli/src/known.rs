@@ -1,12 +1,13 @@
 //! The keys of peers: trusted when they are first seen, compared from then on.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use kendall_curve::curvecp::PublicKey;
+use kendall_files::append;
 use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
@@ -80,7 +81,7 @@ impl KnownPeers {
     ) -> anyhow::Result<T> {
         let cannot = || format!("cannot lock {}", self.path.display());
         // The file itself is replaced, so the lock is on one beside it.
-        let lock = File::create(self.path.with_extension("lock")).with_context(cannot)?;
+        let lock = append(&self.path.with_extension("lock"), 0o600).with_context(cannot)?;
         lock.lock().with_context(cannot)?;
         self.keys = read(&self.path)?;
         let (done, has_changed) = work(&mut self.keys);

@@ -10,13 +10,14 @@
 //! so records can be neither moved nor left out; only the newest can be cut off. The names of files are hashes under the
 //! key: who the contacts are, they do not say.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use dryoc::classic::crypto_aead_xchacha20poly1305_ietf as aead;
 use kendall_chatcli::replace;
+use kendall_files::append;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -139,8 +140,7 @@ impl History {
     pub fn log(&self, contact: &str) -> Result<(Log, Recalled), HistoryError> {
         let path = self.path(contact);
         let at = |source| HistoryError::File { path: path.clone(), source };
-        let mut options = OpenOptions::new();
-        let mut file = options.read(true).append(true).create(true).mode(0o600).open(&path).map_err(at)?;
+        let mut file = append(&path, 0o600).map_err(at)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(at)?;
         let (recalled, name, whole) = self.recall(&path, &bytes)?;
@@ -196,8 +196,8 @@ impl History {
             bytes.extend(self.seal(&name, number, entry));
         }
         replace(&log.path, &bytes).map_err(|error| HistoryError::Replace(format!("{error:#}")))?;
-        let opened = OpenOptions::new().append(true).open(&log.path);
-        let file = opened.map_err(|source| HistoryError::File { path: log.path.clone(), source })?;
+        let file = append(&log.path, 0o600)
+            .map_err(|source| HistoryError::File { path: log.path.clone(), source })?;
         *log = Log { path: log.path.clone(), file, name, records: count as u64, bytes: bytes.len() as u64 };
         Ok(())
     }

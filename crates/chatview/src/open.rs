@@ -8,6 +8,7 @@ use anyhow::{Context, bail, ensure};
 use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
 use kendall_chatcli::{Account, User, new_talk, safety_number, set_up};
+use kendall_files::append;
 use zeroize::Zeroizing;
 
 use crate::contacts::Contacts;
@@ -103,7 +104,7 @@ fn downloads() -> Option<PathBuf> {
 /// Two programs of one profile would both write its history and take the same calls.
 fn lock(user: &User) -> anyhow::Result<File> {
     let path = user.profile.folder().join("open.lock");
-    let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
+    let file = append(&path, 0o600).with_context(|| format!("cannot create {}", path.display()))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(std::fs::TryLockError::WouldBlock) => {

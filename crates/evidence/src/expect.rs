@@ -71,8 +71,13 @@ pub enum Figure {
     Known(Estimate),
     /// It is at least this: longer times were never seen to their end.
     AtLeast(f64),
-    /// Nothing; these words say why.
-    Unknown(String),
+    /// No estimate.
+    Unknown {
+        /// Why, in words.
+        why: String,
+        /// It is at least this all the same, by the interval of a lower quantile.
+        least: Option<f64>,
+    },
 }
 
 /// Whether an expectation is met.
@@ -138,13 +143,16 @@ impl Seen<'_> {
         }
         let needed = minimum_samples(p);
         if self.requests < needed {
-            return Figure::Unknown(format!("it needs {needed} requests, and there were {}", self.requests));
+            let why = format!("it needs {needed} requests, and there were {}", self.requests);
+            let lower = self.response.quantiles.iter().filter(|quantile| quantile.p < p);
+            let least = lower.filter_map(|quantile| Some(quantile.value_s.interval?.0)).reduce(f64::max);
+            return Figure::Unknown { why, least };
         }
         let shorter = self.response.quantiles.iter().rfind(|quantile| quantile.p < p);
         match shorter {
             // The quantiles between would be there if there were answers enough.
             Some(shorter) => Figure::AtLeast(shorter.value_s.value),
-            None => Figure::Unknown("too many requests had no answer".into()),
+            None => Figure::Unknown { why: "too many requests had no answer".into(), least: None },
         }
     }
 }
@@ -165,7 +173,11 @@ impl Expectation {
                 let seen = Estimate::exact(least);
                 judged(self.by_interval((least, f64::INFINITY)), Some(seen), true, None)
             }
-            Figure::Unknown(why) => judged(Verdict::Undecided, None, false, Some(why)),
+            // A handful of requests that all last too long refutes a high quantile.
+            Figure::Unknown { least: Some(least), .. } if self.side == Side::Below && least > self.limit => {
+                judged(Verdict::Failed, Some(Estimate::exact(least)), true, None)
+            }
+            Figure::Unknown { why, .. } => judged(Verdict::Undecided, None, false, Some(why)),
         }
     }
 
@@ -329,6 +341,7 @@ mod tests {
     fn every_measure_is_read_with_its_units() {
         let cases = [
             ("p99<50ms", Measure::Quantile(0.99), Side::Below, 0.05),
+            ("p999<1s", Measure::Quantile(0.999), Side::Below, 1.0),
             ("p99.9 <= 1.5 s", Measure::Quantile(0.999), Side::Below, 1.5),
             ("mean<200us", Measure::Mean, Side::Below, 200e-6),
             ("mean > 3µs", Measure::Mean, Side::Above, 3e-6),
@@ -355,6 +368,9 @@ mod tests {
             "p99<50",
             "p99<-1ms",
             "p100<1s",
+            "p101<1s",
+            "p200<1s",
+            "pfoo<1s",
             "mean<0ms",
             "errors<1ms",
             "rate>x",
@@ -425,9 +441,15 @@ mod tests {
             expected.judge(seen(requests).figure(expected.measure))
         };
         assert_eq!(
-            judged("p99<50ms", 100).to_string(),
-            "p99 < 50 ms: undecided: it needs 299 requests, and there were 100"
+            judged("p99<80ms", 100).to_string(),
+            "p99 < 80 ms: undecided: it needs 299 requests, and there were 100"
         );
+        assert_eq!(
+            judged("p99>50ms", 100).to_string(),
+            "p99 > 50 ms: undecided: it needs 299 requests, and there were 100"
+        );
+        // The p90 is longer already.
+        assert_eq!(judged("p99<50ms", 100).to_string(), "p99 < 50 ms: failed, at least 69.3 ms");
         // Enough requests, and still no p99: those with the longest times had no answer.
         assert_eq!(judged("p99<50ms", 1000).to_string(), "p99 < 50 ms: failed, at least 70.0 ms");
         assert_eq!(judged("mean<50ms", 1000).to_string(), "mean < 50 ms: met, 10.0 ms [9.00, 11.0]");

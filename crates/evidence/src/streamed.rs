@@ -246,7 +246,7 @@ impl Stream {
 impl Streamed {
     /// What was seen of a measure, for an [`Expectation`](crate::expect::Expectation).
     pub fn figure(&self, measure: Measure) -> Figure {
-        let unknown = |why: &str| Figure::Unknown(why.to_owned());
+        let unknown = |why: &str| Figure::Unknown { why: why.to_owned(), least: None };
         match measure {
             Measure::Mean if self.response.mean_is_bound() => Figure::AtLeast(
                 self.response.mean_s.interval.map_or(self.response.mean_s.value, |(low, _)| low),
@@ -262,11 +262,13 @@ impl Streamed {
                 Some(QuantileSeen { value_s: Some(value), interval_s: Some(interval), .. }) => {
                     Figure::Known(Estimate { value: *value, interval: Some(*interval) })
                 }
-                Some(QuantileSeen { needs, .. }) => Figure::Unknown(format!(
-                    "it needs about {} requests, and there were {}",
-                    needs.unwrap_or_default(),
-                    self.requests
-                )),
+                Some(QuantileSeen { needs, .. }) => {
+                    let needs = needs.unwrap_or_default();
+                    let why = format!("it needs about {needs} requests, and there were {}", self.requests);
+                    let lower = self.response.quantiles.iter().filter(|quantile| quantile.p < p);
+                    let least = lower.filter_map(|quantile| Some(quantile.interval_s?.0)).reduce(f64::max);
+                    Figure::Unknown { why, least }
+                }
             },
         }
     }

@@ -36,12 +36,15 @@ pub enum ExperimentError {
     Fault(#[from] Fault),
 }
 
+/// No experiment file is longer.
+const MOST_BYTES: u64 = 1 << 20;
+
 /// Reads an experiment file.
 ///
 /// # Errors
 /// Fails where the file cannot be read, or with the first fault in it.
 pub fn read(path: &Path, systems: &'static [System]) -> Result<Experiment, ExperimentError> {
-    let text = std::fs::read_to_string(path)
+    let text = kendall_files::read_text(path, MOST_BYTES)
         .map_err(|source| ExperimentError::Read { path: path.into(), source })?;
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("experiment");

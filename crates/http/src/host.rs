@@ -1,13 +1,17 @@
 //! Starts a server of somebody else's, waits until it takes connections, and stops it with all that it has started.
 
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
+use kendall_files::append;
+use rustix::process::{Pid, Signal, geteuid, getpid, kill_process, set_child_subreaper};
+use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
@@ -17,6 +21,9 @@ use tokio::time::{Instant, sleep, timeout};
 const START_WITHIN: Duration = Duration::from_secs(15);
 /// What has not ended by then is killed.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
+/// How the names of the folders begin.
+const FOLDER: &str = "kendall-http-";
+const LOCK: &str = "lock";
 /// How often it is looked whether something has happened by now.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -26,7 +33,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 pub enum HostError {
     #[error("cannot take a free port of {address}: {source}")]
     Port { address: SocketAddr, source: io::Error },
-    #[error("cannot make an empty folder for the server at {}: {source}", path.display())]
+    #[error("cannot make an empty folder for the server in {}: {source}; TMPDIR names another place", path.display())]
     Folder { path: PathBuf, source: io::Error },
     #[error("cannot start {command:?}: {source}")]
     Start { command: String, source: io::Error },
@@ -53,7 +60,7 @@ pub fn host(command: &str, listen: SocketAddr, ready: impl FnOnce(SocketAddr)) -
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(HostError::Watch)?;
     runtime.block_on(async {
-        let result = run(command, address, &folder.0, ready).await;
+        let result = run(command, address, &folder.path, ready).await;
         end_all().await;
         result
     })
@@ -146,8 +153,8 @@ fn descendants(of: Pid) -> Vec<Pid> {
 
 /// Those that any thread of a process has started (proc(5), `/proc/PID/task/TID/children`).
 fn children(of: Pid) -> Vec<Pid> {
-    let threads = std::fs::read_dir(format!("/proc/{}/task", of.as_raw_nonzero()));
-    let of_thread = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("children"));
+    let threads = fs::read_dir(format!("/proc/{}/task", of.as_raw_nonzero()));
+    let of_thread = |thread: std::fs::DirEntry| fs::read_to_string(thread.path().join("children"));
     let lists = threads.into_iter().flatten().filter_map(|thread| of_thread(thread.ok()?).ok());
     let pids = |list: String| {
         list.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect::<Vec<_>>()
@@ -157,24 +164,69 @@ fn children(of: Pid) -> Vec<Pid> {
 
 /// Whether a process has not ended yet; one that has and is not waited for is a zombie.
 fn is_alive(pid: Pid) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
-/// An empty folder, removed at the end.
-struct Folder(PathBuf);
+/// An empty folder that only this user can enter, removed at the end. After a kill, the next program that needs one removes it.
+struct Folder {
+    /// Within another one, beside the lock.
+    path: PathBuf,
+    _outer: TempDir,
+    /// Held as long as the folder is in use.
+    _lock: File,
+}
 
 impl Folder {
     fn new() -> Result<Self, HostError> {
-        let path = std::env::temp_dir().join(format!("kendall-http-{}", getpid().as_raw_nonzero()));
-        std::fs::create_dir(&path).map_err(|source| HostError::Folder { path: path.clone(), source })?;
-        Ok(Self(path))
+        let temporary = std::env::temp_dir();
+        remove_left_over(&temporary);
+        let make = || {
+            let private = Permissions::from_mode(0o700);
+            let outer =
+                tempfile::Builder::new().prefix(FOLDER).permissions(private).tempdir_in(&temporary)?;
+            let lock = append(&outer.path().join(LOCK), 0o600)?;
+            lock.lock()?;
+            let path = outer.path().join("folder");
+            fs::create_dir(&path)?;
+            Ok(Self { path, _outer: outer, _lock: lock })
+        };
+        make().map_err(|source| HostError::Folder { path: temporary.clone(), source })
     }
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What cannot be removed is in a folder for what is temporary.
-        let _ = std::fs::remove_dir_all(&self.0);
+/// Removes this user's folders that no program holds.
+fn remove_left_over(temporary: &Path) {
+    for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
+        let is_ours = entry.file_name().as_encoded_bytes().starts_with(FOLDER.as_bytes())
+            && entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw());
+        // One without a lock is being made.
+        if is_ours
+            && let Ok(lock) = kendall_files::open(&entry.path().join(LOCK))
+            && lock.try_lock().is_ok()
+        {
+            // What cannot be removed lies in a folder for temporary files.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_private_and_removed_after_a_kill() {
+        let folder = Folder::new().unwrap();
+        let outer = folder.path.parent().unwrap().to_owned();
+        assert_eq!(fs::metadata(&outer).unwrap().permissions().mode() & 0o777, 0o700);
+        let other = Folder::new().unwrap();
+        assert!(folder.path.is_dir(), "it is in use");
+        // A kill gives back the lock and runs no code.
+        let Folder { _outer: left, _lock: lock, .. } = folder;
+        let left = left.keep();
+        drop(lock);
+        let _next = Folder::new().unwrap();
+        assert!(!left.exists() && other.path.is_dir());
     }
 }

@@ -8,6 +8,7 @@ use http::uri::{self, PathAndQuery, Uri};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use kendall_load::Reuse;
 use kendall_stats::random::{Purpose, stream, unit};
+use kendall_system::reveal;
 use url::Url;
 
 use crate::error::HttpError;
@@ -151,7 +152,13 @@ impl Asked {
         }
         let name = written.name.clone().unwrap_or_else(|| format!("{method} {target}"));
         let headers = headers(written)?;
-        let (target, body) = (Pattern::read(target.as_bytes()), Pattern::read(&body.unwrap_or_default()));
+        let target = Pattern::read(reveal(&target)?.as_bytes());
+        let body = match body.map(String::from_utf8) {
+            None => Pattern::read(b""),
+            Some(Ok(text)) if written.body.is_some() => Pattern::read(reveal(&text)?.as_bytes()),
+            Some(Ok(text)) => Pattern::read(text.as_bytes()),
+            Some(Err(bytes)) => Pattern::read(bytes.as_bytes()),
+        };
         Ok(Self { name, method, target, headers, body, expect: written.expect()?, fixed: None })
     }
 
@@ -209,7 +216,7 @@ fn headers(written: &Written) -> Result<Vec<(HeaderName, Pattern)>, String> {
             }
             _ => {}
         }
-        Ok((name, Pattern::read(value.trim().as_bytes())))
+        Ok((name, Pattern::read(reveal(value.trim())?.as_bytes())))
     };
     written.headers.iter().map(header).collect()
 }

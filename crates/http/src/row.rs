@@ -1,10 +1,11 @@
 //! Any HTTP server as a row of the table of systems.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::{HttpWorkload, Options, Statuses, Sum, Text, Trust, Version, Written};
+use kendall_files::read_text;
 use kendall_linkmodel::Transport;
 use kendall_load::Reuse;
 use kendall_station::{Discipline, Servers};
@@ -46,7 +47,7 @@ pub const ROW: System = System {
         Parameter {
             name: URL,
             help: "what to ask for; {port} in it stands for the port of a server that was started",
-            kind: Kind::Word(not_empty),
+            kind: Kind::Url,
             default: Some("http://127.0.0.1:{port}/"),
         },
         Parameter {
@@ -57,8 +58,9 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "header",
-            help: "a header, as \"name: value\"; may be given several times",
-            kind: Kind::Lines(|line| header(line).map(drop)),
+            help: "a header, as \"name: value\", or @FILE for those in a file; ${NAME} in a value stands for a variable of the \
+                   environment. May be given several times. No record keeps the value of a header such as authorization",
+            kind: Kind::Headers,
             default: None,
         },
         Parameter {
@@ -153,13 +155,16 @@ pub const ROW: System = System {
     subcommands: Subcommands::NONE,
 };
 
+/// No file of headers is longer.
+const MOST_HEADER_BYTES: u64 = 1 << 16;
+
 fn options(workload: &Settings) -> Result<Options, String> {
     let text = |name| workload.word(name).map(str::to_owned);
     let file = |name| workload.word(name).map(PathBuf::from);
     let is_set = "it has a default, and its kind checked it";
     let mut headers = BTreeMap::new();
-    for line in workload.word("header").unwrap_or_default().lines() {
-        let (name, value) = header(line)?;
+    for line in header_lines(workload.word("header").unwrap_or_default())? {
+        let (name, value) = header(&line)?;
         if headers.insert(name.to_lowercase(), value).is_some() {
             return Err(format!(
                 "the header {name} is given twice; give it once, with commas between its values"
@@ -206,10 +211,27 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving)
     crate::host(command, listen, ready).map_err(|error| error.to_string())
 }
 
+/// Headers as they are given, those in files among them.
+fn header_lines(given: &str) -> Result<Vec<String>, String> {
+    let mut lines = Vec::new();
+    for line in given.lines() {
+        match line.strip_prefix('@') {
+            Some(file) => {
+                let text = read_text(Path::new(file), MOST_HEADER_BYTES)
+                    .map_err(|error| format!("cannot read the headers in {file}: {error}"))?;
+                lines.extend(text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned));
+            }
+            None => lines.push(line.to_owned()),
+        }
+    }
+    Ok(lines)
+}
+
 fn header(line: &str) -> Result<(String, String), String> {
     match line.split_once(':') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().into(), value.trim().into())),
-        _ => Err(format!("must be \"name: value\", not {line:?}")),
+        // It may hold a secret.
+        _ => Err("a header must be \"name: value\", or @FILE for those in a file, one a line".into()),
     }
 }
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use kendall_system::{is_reference, is_secret_header};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
@@ -127,6 +128,13 @@ impl Written {
     /// What is wrong with it as a request of a file, if anything is.
     fn fault(&self) -> Option<String> {
         let weight = self.weight();
+        let literal = |(name, value): &(&String, &String)| is_secret_header(name) && !is_reference(value);
+        if let Some((name, _)) = self.headers.iter().find(literal) {
+            return Some(format!(
+                "its header {name} has a secret, and records keep copies of this file; write ${{NAME}}, and set the variable \
+                 NAME in the environment"
+            ));
+        }
         let relative = self.body_file.as_ref().filter(|path| !Path::new(path).is_absolute());
         if !(weight > 0.0 && weight <= 1e9) {
             return Some(format!("its weight is {weight}; it must lie above 0 and not above 1e9"));
@@ -138,12 +146,8 @@ impl Written {
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
-    let failed = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
-    let length = std::fs::metadata(path).map_err(failed)?.len();
-    if length > MOST_BYTES {
-        return Err(format!("{} is {length} bytes long; at most {MOST_BYTES} are taken", path.display()));
-    }
-    std::fs::read(path).map_err(failed)
+    kendall_files::read_any(path, MOST_BYTES)
+        .map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
 /// Reads a file of requests; what they leave out is as in `base`.

@@ -1,6 +1,5 @@
 //! `kendall compare`.
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -10,11 +9,9 @@ use kendall_analysis::Sides;
 use kendall_evidence::compare::{Comparison, Terms, Verdict, compare as compared};
 use kendall_report::versus;
 
+use crate::gate::UNDECIDED;
+use crate::print;
 use crate::systems::SYSTEMS;
-use crate::{UNSTABLE, print};
-
-/// Exit status where nothing is worse, but something undecided.
-const UNDECIDED: u8 = UNSTABLE;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -123,7 +120,8 @@ pub(crate) fn compare(options: &Options) -> anyhow::Result<ExitCode> {
                 "there is no shift to draw: it takes six runs of each side with their requests, not only their numbers"
             );
         };
-        fs::write(file, picture.svg()).with_context(|| format!("cannot write {}", file.display()))?;
+        kendall_files::write(file, picture.svg())
+            .with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(ExitCode::from(status(&comparison, options.fail_on)))
 }

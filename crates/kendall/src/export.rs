@@ -86,7 +86,7 @@ fn write(run: &Exported<'_>, wanted: &[Export]) -> anyhow::Result<()> {
 
 /// Writes what was expected as JUnit XML.
 pub(crate) fn junit(path: &Path, suite: &Suite<'_>) -> anyhow::Result<()> {
-    std::fs::write(path, to_xml(suite)).with_context(|| format!("cannot write {}", path.display()))?;
+    kendall_files::write(path, to_xml(suite)).with_context(|| format!("cannot write {}", path.display()))?;
     print::note(&format!("JUnit XML: {}", path.display()));
     Ok(())
 }

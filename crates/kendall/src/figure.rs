@@ -1,6 +1,5 @@
 //! The option to draw what a command found.
 
-use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -22,7 +21,8 @@ impl Figure {
     /// Fails where the file cannot be written.
     pub(crate) fn draw(&self, picture: impl FnOnce() -> Picture) -> anyhow::Result<()> {
         let Some(path) = &self.figure else { return Ok(()) };
-        fs::write(path, picture().svg()).with_context(|| format!("cannot write {}", path.display()))
+        kendall_files::write(path, picture().svg())
+            .with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// Whether a figure is asked for.

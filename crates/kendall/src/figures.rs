@@ -31,5 +31,5 @@ pub(crate) fn write(figures: &[Named], folder: &Path) -> anyhow::Result<()> {
 }
 
 fn keep(file: &Path, content: &[u8]) -> anyhow::Result<()> {
-    fs::write(file, content).with_context(|| format!("cannot write {}", file.display()))
+    kendall_files::write(file, content).with_context(|| format!("cannot write {}", file.display()))
 }

@@ -1,6 +1,5 @@
 //! `kendall fit`.
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -16,8 +15,8 @@ use kendall_station::Servers;
 use kendall_stats::number;
 
 use crate::figure::Figure;
-use crate::print;
 use crate::systems::SYSTEMS;
+use crate::{input, print};
 
 /// Where measured points come from, and what is known beside them.
 #[derive(Args)]
@@ -92,7 +91,7 @@ impl Measured {
     fn points(&self, servers: Option<u32>) -> anyhow::Result<Points> {
         let name = self.measured.display();
         if !self.measured.is_dir() {
-            let text = fs::read_to_string(&self.measured).with_context(|| format!("cannot read {name}"))?;
+            let text = input::read(&self.measured)?;
             let table = Table::read(&text).with_context(|| name.to_string())?;
             return Ok(Points {
                 points: Observation::of_table(&table),

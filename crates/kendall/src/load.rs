@@ -13,22 +13,23 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use kendall_analysis::TrialResult;
-use kendall_evidence::expect::{self, Expectation, Measure};
+use kendall_evidence::expect::{Expectation, Measure};
 use kendall_experiment::{LOAD, Load, Schedule};
 use kendall_lab::load_view::{self, Goal};
 use kendall_lab::{LoadTrial, TrialPrecision};
 use kendall_load::Progress;
 use kendall_record::Outcome;
 use kendall_report::export::suite::Suite;
-use kendall_system::{Settings, Value};
+use kendall_system::{Settings, Value, quoted};
 
 use crate::export::{self, Export};
+use crate::gate::Gate;
 use crate::interrupt::ctrl_c;
 use crate::options::{options, settings};
-use crate::print::{Form, quoted};
+use crate::print::Form;
 use crate::push::PushOptions;
 use crate::target::{Asked, Target};
-use crate::{INTERRUPTED, NOT_AS_EXPECTED, print};
+use crate::{INTERRUPTED, print};
 use pushed::PushedLoad;
 use watched::ProbeOptions;
 
@@ -58,9 +59,12 @@ pub(crate) struct Options {
     precision_of: Measure,
 
     /// What is expected, judged by its interval: 'p99<50ms', 'mean<5ms', 'errors<1%', 'rate>990/s'; may be given several
-    /// times. Exit status 4 where one fails
+    /// times. Exit status 4 where one fails, 3 where one cannot be decided
     #[arg(long, value_name = "EXPECTATION")]
     expect: Vec<Expectation>,
+
+    #[command(flatten)]
+    gate: Gate,
 
     /// Seed of requests and arrivals; drawn by chance if left out, and printed with the command that repeats the run
     #[arg(long)]
@@ -157,8 +161,8 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
     }
     let cancel = ctrl_c()?;
     let trial = LoadTrial {
-        target: &options.target,
-        again: &options.again(&settings, seed),
+        target: &target.shown,
+        again: &options.again(&target.shown, &settings, seed),
         workload: &*workload,
         load: &load,
         capacity_per_s,
@@ -175,10 +179,11 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
         export::of_load(folder, &result, &options.export)?;
     }
     if let Some(file) = &options.junit {
-        export::junit(file, &Suite::of_load(&result))?;
+        let suite = Suite { allows_undecided: options.gate.allows_undecided(), ..Suite::of_load(&result) };
+        export::junit(file, &suite)?;
     }
     show(&result, Form::of(options.json))?;
-    Ok(status(&result, cancel.load(Ordering::Relaxed)))
+    Ok(status(&result, options.gate, cancel.load(Ordering::Relaxed)))
 }
 
 impl Options {
@@ -196,7 +201,7 @@ impl Options {
     }
 
     /// The command that makes the same run again.
-    fn again(&self, settings: &Settings, seed: u64) -> String {
+    fn again(&self, target: &str, settings: &Settings, seed: u64) -> String {
         let mut more = String::new();
         if let Some(precision) = self.precision {
             more += &format!(" --precision {precision} --precision-of {}", self.precision_of);
@@ -204,18 +209,18 @@ impl Options {
         for expected in &self.expect {
             more += &format!(" --expect {}", quoted(&expected.to_string()));
         }
-        format!("{}{more}{} --seed {seed}", again(&self.target, &self.asked, settings), self.probe)
+        format!("{}{more}{} --seed {seed}", again(target, &self.asked, settings), self.probe)
     }
 }
 
 /// The status to exit with.
-fn status(result: &TrialResult, interrupted: bool) -> ExitCode {
-    let failed = Expectation::overall(&result.expectations) == expect::Verdict::Failed;
+fn status(result: &TrialResult, gate: Gate, interrupted: bool) -> ExitCode {
+    let expected = (!result.expectations.is_empty()).then(|| Expectation::overall(&result.expectations));
+    let grew = result.seen.as_ref().and_then(|seen| seen.growth).is_some_and(|growth| growth.unstable);
     match (interrupted, result.run.count(Outcome::Answered)) {
         (true, _) => ExitCode::from(INTERRUPTED),
         (false, 0) => ExitCode::FAILURE,
-        (false, _) if failed => ExitCode::from(NOT_AS_EXPECTED),
-        (false, _) => ExitCode::SUCCESS,
+        (false, _) => ExitCode::from(gate.status(expected, !grew)),
     }
 }
 

@@ -8,6 +8,8 @@ mod export;
 mod figure;
 mod figures;
 mod fit;
+mod gate;
+mod input;
 mod interrupt;
 mod link;
 mod load;
@@ -42,8 +44,6 @@ use tracing_subscriber::filter::LevelFilter;
 
 /// Exit status of `solve` and `predict` where the station has no steady state.
 const UNSTABLE: u8 = 3;
-/// Exit status of `run`, `load` and the subcommands of systems where something expected of the system failed.
-const NOT_AS_EXPECTED: u8 = 4;
 /// Exit status after Ctrl-C, as shells have it.
 const INTERRUPTED: u8 = 130;
 

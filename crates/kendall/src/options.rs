@@ -23,7 +23,7 @@ pub(crate) fn options(parameters: impl IntoIterator<Item = &'static Parameter>) 
     parameters.into_iter().map(|parameter| {
         let arg = taken(parameter).long(parameter.name).value_name("VALUE");
         match parameter.kind {
-            Kind::Lines(_) => arg.action(ArgAction::Append),
+            Kind::Lines(_) | Kind::Headers => arg.action(ArgAction::Append),
             Kind::Switch => arg.num_args(0..=1).require_equals(true).default_missing_value("on"),
             _ => arg,
         }

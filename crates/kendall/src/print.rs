@@ -84,12 +84,6 @@ pub(crate) fn by(by: &By) -> String {
     }
 }
 
-/// A word as a shell takes it whole.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:/%+=@".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
-}
-
 /// How a report is printed.
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
@@ -114,14 +108,4 @@ pub(crate) fn words(error: &anyhow::Error) -> String {
         }
     }
     words
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn a_quoted_word_survives_a_shell() {
-        assert_eq!((quoted("p99").as_str(), quoted("it's").as_str()), ("p99", r"'it'\''s'"));
-    }
 }

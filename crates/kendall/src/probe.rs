@@ -97,7 +97,7 @@ fn keep(folder: &Path, pid: u32, profile: &Profile) -> anyhow::Result<()> {
     let drawn = flame::standalone(&profile.folded, &format!("CPU time of process {pid} by function"));
     for (name, text) in [("profile.folded", profile.to_text()), ("flame.svg", drawn)] {
         let path = folder.join(name);
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        kendall_files::replace(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }

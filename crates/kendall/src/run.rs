@@ -7,18 +7,18 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, value_parser};
-use kendall_evidence::expect::Verdict;
 use kendall_lab::{Ended, Lab};
 use kendall_probe::wait_for_end;
 use kendall_report::export::suite::Suite;
 
 use crate::export::Export;
+use crate::gate::Gate;
 use crate::interrupt::CtrlC;
 use crate::open::open;
 use crate::push::PushOptions;
 use crate::systems::SYSTEMS;
 use crate::web::Beside;
-use crate::{INTERRUPTED, NOT_AS_EXPECTED, export, print, report};
+use crate::{INTERRUPTED, export, print, report};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -50,6 +50,9 @@ pub(crate) struct Options {
     /// Write what was expected as JUnit XML: a test case an expectation
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+
+    #[command(flatten)]
+    gate: Gate,
 
     #[command(flatten)]
     push: PushOptions,
@@ -99,7 +102,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let (page, report) = report::show(lab.folder(), print::Form::of(options.json), &[])?;
     export::of_run(lab.folder(), &report, &options.export)?;
     if let Some(file) = &options.junit {
-        export::junit(file, &Suite::of(&report))?;
+        let suite = Suite { allows_undecided: options.gate.allows_undecided(), ..Suite::of(&report) };
+        export::junit(file, &suite)?;
     }
     // Over a link, this process has moved to one end of it, from where no browser reaches the screen.
     if options.open && !lab.crosses_link() {
@@ -108,8 +112,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     serve_on(beside.as_ref(), &ctrl_c)?;
     Ok(ExitCode::from(match (ended, report.verdict()) {
         (Ended::Interrupted, _) => INTERRUPTED,
-        (Ended::Complete, Some(Verdict::Failed)) => NOT_AS_EXPECTED,
-        (Ended::Complete, _) => 0,
+        (Ended::Complete, verdict) => options.gate.status(verdict, true),
     }))
 }
 

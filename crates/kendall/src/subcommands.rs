@@ -9,8 +9,8 @@ use kendall_analysis::traffic::flows;
 use kendall_report::write_flows_page;
 use kendall_system::{Caller, Ended, Settings, Subcommand, System};
 
-use crate::NOT_AS_EXPECTED;
 use crate::console::Terminal;
+use crate::gate::NOT_AS_EXPECTED;
 use crate::options::{arguments, given, options, settings};
 use crate::print::note;
 use crate::systems::SYSTEMS;

@@ -6,16 +6,17 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 use anyhow::{Context, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use kendall_system::{Home, Kind, Parameter, Settings, System, URL, Value, nearest};
+use kendall_system::{Home, Kind, Parameter, Settings, System, URL, Value, conceal_url, nearest, quoted};
 use url::Url;
 
 use crate::options::{given, options};
-use crate::print::quoted;
 use crate::systems::SYSTEMS;
 
 /// A server to load, and what to ask it.
 #[derive(Debug)]
 pub(crate) struct Target {
+    /// Its URL as it may be shown.
+    pub(crate) shown: String,
     pub(crate) system: &'static System,
     pub(crate) address: SocketAddr,
     pub(crate) workload: Settings,
@@ -63,7 +64,7 @@ impl Asked {
             |name| SYSTEMS.iter().flat_map(asked_of).find(|parameter| parameter.name == name).map(|p| p.kind);
         let option = |(name, value): (&'static str, &Value)| match kind(name) {
             Some(Kind::Switch) => format!(" --{name}={value}"),
-            Some(Kind::Lines(_)) => {
+            Some(Kind::Lines(_) | Kind::Headers) => {
                 value.to_string().lines().map(|line| format!(" --{name} {}", quoted(line))).collect()
             }
             _ => format!(" --{name} {}", quoted(&value.to_string())),
@@ -77,8 +78,9 @@ impl Target {
     pub(crate) fn read(text: &str, asked: &Asked) -> anyhow::Result<Self> {
         let url = Url::parse(text).with_context(|| {
             format!(
-                "{text:?} is not a target; write http://HOST:PORT/PATH, or SYSTEM://HOST:PORT?PARAMETER=VALUE, such as \
-                 reverse://127.0.0.1:5003"
+                "{:?} is not a target; write http://HOST:PORT/PATH, or SYSTEM://HOST:PORT?PARAMETER=VALUE, such as \
+                 reverse://127.0.0.1:5003",
+                conceal_url(text)
             )
         })?;
         let names = || SYSTEMS.iter().map(|system| system.name);
@@ -97,8 +99,9 @@ impl Target {
             Home::Anywhere { address, .. } => {
                 let mut workload = Settings::defaults(system.workload);
                 asked.0.iter().for_each(|(name, value)| workload.set(name, value.clone()));
-                workload.set(URL, Value::Word(text.into()));
-                Ok(Self { system, address: address(text).map_err(anyhow::Error::msg)?, workload })
+                let shown = conceal_url(text);
+                workload.set(URL, Value::Word(shown.clone()));
+                Ok(Self { shown, system, address: address(text).map_err(anyhow::Error::msg)?, workload })
             }
         }
     }
@@ -135,7 +138,7 @@ impl Target {
             let value = parameter.kind.read(&value).map_err(|message| anyhow::anyhow!("{key} {message}"))?;
             workload.set(parameter.name, value);
         }
-        Ok(Self { system, address, workload })
+        Ok(Self { shown: text.to_owned(), system, address, workload })
     }
 }
 

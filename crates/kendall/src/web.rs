@@ -13,7 +13,7 @@ use kendall_web::{Server, Site, Until};
 
 use crate::serve::address;
 use crate::systems::SYSTEMS;
-use crate::{open, print};
+use crate::{input, open, print};
 
 /// What it prints before the address of its page.
 const WATCH_AT: &str = "Watch at ";
@@ -24,14 +24,18 @@ pub(crate) struct Options {
     #[arg(default_value = "results")]
     results: PathBuf,
 
-    /// Listen on this address; port 0 takes a free one. Where others than this machine can reach it, a token is asked for,
-    /// which stands in the address that is printed
+    /// Listen on this address; port 0 takes a free one. If other machines can reach it, reading needs the token in the address
+    /// that is printed, too
     #[arg(long, value_name = "ADDR", value_parser = address, default_value = "127.0.0.1:5080")]
     listen: SocketAddr,
 
-    /// Ask for this token, of 16 characters at least, instead of one that is drawn by chance; also on a loopback address
+    /// Require this token, of at least 16 characters, instead of a drawn one; then reading needs it on a loopback address, too
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
+
+    /// Read that token from a file, so that no list of processes shows it
+    #[arg(long, value_name = "FILE", conflicts_with = "token")]
+    token_file: Option<PathBuf>,
 
     /// Open the page in a browser
     #[arg(long)]
@@ -48,10 +52,14 @@ pub(crate) struct Options {
 
 pub(crate) fn web(options: &Options) -> anyhow::Result<ExitCode> {
     let program = env::current_exe().context("cannot find the program itself, to take up runs with")?;
+    let token = match &options.token_file {
+        Some(file) => Some(input::read(file)?.trim().to_owned()),
+        None => options.token.clone(),
+    };
     let server = Server::bind(Site {
         results: options.results.clone(),
         listen: options.listen,
-        token: options.token.clone(),
+        token,
         program,
         systems: SYSTEMS,
     })?;

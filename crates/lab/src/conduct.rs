@@ -10,6 +10,7 @@ use kendall_analysis::unstamped::{BEFOREHAND, Beforehand};
 use kendall_archive::live::LiveState;
 use kendall_archive::{Manifest, utc_now, write_json};
 use kendall_experiment::{ANSWER, Capacity, Schedule, Trial, settings};
+use kendall_files::append;
 use kendall_load::Progress;
 use kendall_record::RecordError;
 use kendall_stats::random::{Purpose, derive};
@@ -168,7 +169,7 @@ impl Lab {
     /// Holds the run's folder for this process, until the file is closed.
     fn alone(&self) -> Result<File, LabError> {
         let path = self.run.folder().join(".lock");
-        let file = File::create(&path).map_err(|source| RecordError::Write { path, source })?;
+        let file = append(&path, 0o600).map_err(|source| RecordError::Write { path, source })?;
         file.try_lock().map_err(|_| LabError::Busy(self.run.folder().into()))?;
         Ok(file)
     }

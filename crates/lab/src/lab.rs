@@ -4,10 +4,11 @@ use std::collections::hash_map::RandomState;
 use std::fs;
 use std::hash::BuildHasher;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
-use kendall_archive::{Manifest, folder_stamp, utc_now};
+use kendall_archive::{Manifest, folder_stamp, origin, utc_now};
 use kendall_experiment::{Experiment, RunError, RunFolder};
+use kendall_files::replace;
 use kendall_link::LinkError;
 use kendall_record::RecordError;
 use kendall_system::{Kind, Parameter, System, Value};
@@ -56,7 +57,9 @@ impl Lab {
         let folder = new_folder(&results.join(&experiment.name))?;
         copy_files(&mut experiment, &folder)?;
         let file = folder.join("experiment.toml");
-        fs::write(&file, experiment.to_toml()).map_err(|source| RecordError::Write { path: file, source })?;
+        replace(&file, experiment.to_toml()).map_err(|source| RecordError::Write { path: file, source })?;
+        // A run without a signature cannot be resumed from its page, but in a terminal.
+        let _ = origin::sign(&folder);
         Manifest::here(&experiment.name, seed).write(&folder)?;
         Ok(Self { run: RunFolder::new(experiment, folder)? })
     }
@@ -114,15 +117,25 @@ pub fn drawn_seed() -> u64 {
 /// Copies the files that an experiment reads into its folder, and has it read the copies.
 fn copy_files(experiment: &mut Experiment, folder: &Path) -> Result<(), RecordError> {
     let is_file = |parameter: &Parameter| parameter.name == "trace" || matches!(parameter.kind, Kind::File);
-    let varied = experiment.variables.iter_mut().filter(|variable| is_file(variable.parameter));
-    let varied = varied.flat_map(|variable| &mut variable.values);
+    let given = path::absolute(experiment.folder.join("."))
+        .map_err(|source| RecordError::Read { path: experiment.folder.clone(), source })?;
+    let varied = experiment.variables.iter_mut();
+    let varied =
+        varied.flat_map(|variable| variable.values.iter_mut().map(|value| (variable.parameter, value)));
     let of_cases = experiment.cases.iter_mut().flat_map(|case| &mut case.values);
-    let of_cases = of_cases.filter(|(_, parameter, _)| is_file(parameter)).map(|(.., value)| value);
-    for (i, value) in varied.chain(of_cases).enumerate() {
+    let of_cases = of_cases.map(|(_, parameter, value)| (*parameter, value));
+    let mut i = 0;
+    for (parameter, value) in varied.chain(of_cases) {
+        if !is_file(parameter) {
+            // A file of headers may hold secrets, so it stays where it is.
+            *value = parameter.rooted(value, &given);
+            continue;
+        }
         let Value::Word(file) = value else { continue };
         let from = experiment.folder.join(&*file);
         let name = from.file_name().unwrap_or_default().to_string_lossy();
-        let copy = format!("file-{}-{name}", i + 1);
+        i += 1;
+        let copy = format!("file-{i}-{name}");
         fs::copy(&from, folder.join(&copy)).map_err(|source| RecordError::Read { path: from, source })?;
         *file = copy;
     }

@@ -1,7 +1,7 @@
 //! The system under test as a child process of its own, so that its CPU time and memory are its own.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kendall_analysis::ServerUsage;
+use kendall_files::create;
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
 /// A server that for so long neither says where it listens nor computes anything has failed.
@@ -71,7 +72,7 @@ impl Server {
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(File::create(log).map_err(start)?)
+            .stderr(create(log).map_err(start)?)
             // Ctrl-C at the terminal is for the laboratory, which then stops the server in good order.
             .process_group(0)
             .spawn()

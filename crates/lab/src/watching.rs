@@ -58,7 +58,8 @@ impl Watching {
 pub(crate) fn keep(mut seen: ResourceRecord, folder: &Path) -> Result<ResourceRecord, RecordError> {
     if let Some(profile) = &mut seen.profile {
         let path = folder.join(STACKS);
-        std::fs::write(&path, profile.to_text()).map_err(|source| RecordError::Write { path, source })?;
+        kendall_files::replace(&path, profile.to_text())
+            .map_err(|source| RecordError::Write { path, source })?;
         *profile = profile.without_stacks();
     }
     Ok(seen)

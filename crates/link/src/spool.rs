@@ -7,6 +7,7 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use kendall_archive::series::{Layout, SeriesWriter};
+use kendall_files::create;
 use kendall_linkmodel::FlowRow;
 
 use crate::error::LinkError;
@@ -26,7 +27,7 @@ pub(crate) struct Spool {
 
 impl Spool {
     pub(crate) fn create(path: PathBuf) -> io::Result<Self> {
-        let file = BufWriter::new(File::create(&path)?);
+        let file = BufWriter::new(create(&path)?);
         Ok(Self { path, file })
     }
 

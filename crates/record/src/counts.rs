@@ -28,7 +28,7 @@ pub fn beside(stamps: &Path) -> PathBuf {
 /// Fails where the file cannot be written.
 pub fn write(file: &Path, counts: &[(&str, u64)]) -> Result<(), RecordError> {
     let lines: String = counts.iter().map(|(name, count)| format!("{count} {name}\n")).collect();
-    fs::write(file, lines).map_err(RecordError::write(file))
+    kendall_files::replace(file, lines).map_err(RecordError::write(file))
 }
 
 /// Reads what a server counted; nothing where it left no file.

@@ -51,7 +51,7 @@ impl StampWriter {
     /// # Errors
     /// Fails where it cannot be written.
     pub fn create(path: &Path) -> Result<Self, RecordError> {
-        let mut out = BufWriter::new(File::create(path).map_err(RecordError::write(path))?);
+        let mut out = BufWriter::new(kendall_files::stream(path).map_err(RecordError::write(path))?);
         out.write_all(MAGIC).map_err(RecordError::write(path))?;
         Ok(Self { out, path: path.into() })
     }

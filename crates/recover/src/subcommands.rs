@@ -1,13 +1,14 @@
 //! `kendall recover`: encrypts files, and asks a server for the plain ones.
 
 use std::fs::File;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use kendall_files::Output;
 use kendall_stats::number;
 use kendall_system::{
     Caller, Console, Ended, Kind, Parameter, Settings, Subcommand, Subcommands, Transfer, digest_engine,
@@ -228,14 +229,11 @@ fn cannot_write(path: &Path, error: &io::Error) -> String {
     format!("cannot write {}: {error}", path.display())
 }
 
-/// Writes a file under another name first, so that a file of this name is always whole.
+/// Writes a file that the user named; a regular one is always whole.
 fn written_whole<T>(to: &Path, write: impl FnOnce(&mut File) -> Result<T, String>) -> Result<T, String> {
-    let folder =
-        to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
-    let mut part = tempfile::NamedTempFile::new_in(folder).map_err(|error| cannot_write(to, &error))?;
-    let written = write(part.as_file_mut())?;
-    part.as_file_mut().flush().map_err(|error| cannot_write(to, &error))?;
-    part.persist(to).map_err(|error| cannot_write(to, &error.error))?;
+    let mut output = Output::open(to).map_err(|error| cannot_write(to, &error))?;
+    let written = write(output.file())?;
+    output.finish().map_err(|error| cannot_write(to, &error))?;
     Ok(written)
 }
 

@@ -60,7 +60,7 @@ impl Trace {
         let dropped = Counter::default();
         let Some(path) = path else { return Ok(Self { sender: None, thread: None, dropped }) };
         let cannot = |error| TraceError { path: path.into(), error };
-        let mut file = BufWriter::new(File::create(path).map_err(cannot)?);
+        let mut file = BufWriter::new(kendall_files::stream(path).map_err(cannot)?);
         writeln!(file, "{COLUMNS}").and_then(|()| file.flush()).map_err(cannot)?;
         let (sender, costs) = sync_channel(CAPACITY);
         let named = path.to_owned();

@@ -1,6 +1,5 @@
 //! The page of a run as a file in its folder: `report.html`.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -68,8 +67,6 @@ pub fn write_flows_page(found: &FlowsReport, folder: &Path) -> Result<PathBuf, P
 /// A reader meanwhile gets the old page or the new one.
 fn replace(html: &str, folder: &Path) -> Result<PathBuf, PageError> {
     let path = folder.join("report.html");
-    let beside = folder.join("report.html.tmp");
-    let written = fs::write(&beside, html).and_then(|()| fs::rename(&beside, &path));
-    written.map_err(|source| PageError::Write { path: path.clone(), source })?;
+    kendall_files::replace(&path, html).map_err(|source| PageError::Write { path: path.clone(), source })?;
     Ok(path)
 }

@@ -9,7 +9,9 @@ mod law;
 mod limit;
 mod parameter;
 mod row;
+mod secret;
 mod settings;
+mod shell;
 mod subcommand;
 
 pub use document::{chapter, parameter_table, readme_rows, system_rows};
@@ -18,5 +20,7 @@ pub use law::{law_kind, named_law};
 pub use limit::{Demand, MachineLimit, MachineLimits, MeasureLimit, no_limits};
 pub use parameter::{Kind, Parameter, Value, nearest, read_time};
 pub use row::{COMMAND, Home, LoadResult, Serving, System, URL};
+pub use secret::{conceal_url, is_reference, is_secret_header, reveal};
 pub use settings::Settings;
+pub use shell::quoted;
 pub use subcommand::{Caller, Console, Ended, Subcommand, Subcommands, Transfer};

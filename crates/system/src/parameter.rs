@@ -1,7 +1,10 @@
 //! Parameters: what an experiment file, a target's URL and a command line can set, read in one way for all three.
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
+
+use crate::secret::{conceal_header, conceal_url};
 
 /// One parameter of a server, a workload or a load.
 #[derive(Debug)]
@@ -46,6 +49,11 @@ pub enum Kind {
     /// Lines of text, for each of which a command line has the option once more; the function says in words what is wrong
     /// with one line.
     Lines(fn(&str) -> Result<(), String>),
+    /// Headers of HTTP, "name: value" each, for which a command line has the option once more. A header that holds a secret is
+    /// kept with a reference in its place; `@FILE` stands for the headers in a file.
+    Headers,
+    /// A URL; secrets in its query are kept with references in their place.
+    Url,
     /// A file. An experiment names it relative to its own folder, a command line to the current one.
     File,
     /// On or off; on a command line the option alone means on.
@@ -65,6 +73,24 @@ pub enum Value {
     Time(Duration),
     /// A word.
     Word(String),
+}
+
+impl Parameter {
+    /// A value of it, with files relative to a folder.
+    pub fn rooted(&self, value: &Value, folder: &Path) -> Value {
+        let joined = |file: &str| folder.join(file).to_string_lossy().into_owned();
+        match (self.kind, value) {
+            (Kind::File, Value::Word(file)) => Value::Word(joined(file)),
+            (Kind::Headers, Value::Word(lines)) => {
+                let rooted = |line: &str| match line.strip_prefix('@') {
+                    Some(file) => format!("@{}", joined(file)),
+                    None => line.to_owned(),
+                };
+                Value::Word(lines.lines().map(rooted).collect::<Vec<_>>().join("\n"))
+            }
+            _ => value.clone(),
+        }
+    }
 }
 
 impl Kind {
@@ -93,6 +119,10 @@ impl Kind {
             Self::Rate => read_rate(text),
             Self::Word(check) | Self::Text(check) => check(text).map(|()| Value::Word(text.into())),
             Self::Lines(check) => text.lines().try_for_each(check).map(|()| Value::Word(text.into())),
+            // What is no header may be a secret all the same, and a message here would show it.
+            Self::Headers => Ok(Value::Word(text.lines().map(conceal_header).collect::<Vec<_>>().join("\n"))),
+            Self::Url if text.is_empty() => Err("must not be empty".into()),
+            Self::Url => Ok(Value::Word(conceal_url(text))),
             Self::File if text.is_empty() => Err("must name a file".into()),
             Self::File => Ok(Value::Word(text.into())),
             Self::Switch => match text {

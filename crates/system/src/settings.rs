@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::parameter::{Kind, Parameter, Value};
+use crate::parameter::{Parameter, Value};
 
 /// The values of some parameters, by name. Readers state the type that the parameter's kind guarantees.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,15 +39,8 @@ impl Settings {
     #[must_use]
     pub fn rooted(&self, parameters: &[Parameter], folder: &Path) -> Self {
         let rooted = |(name, value): (&&'static str, &Value)| {
-            let is_file =
-                |parameter: &Parameter| parameter.name == *name && matches!(parameter.kind, Kind::File);
-            let value = match value {
-                Value::Word(file) if parameters.iter().any(is_file) => {
-                    Value::Word(folder.join(file).to_string_lossy().into_owned())
-                }
-                other => other.clone(),
-            };
-            (*name, value)
+            let parameter = parameters.iter().find(|parameter| parameter.name == *name);
+            (*name, parameter.map_or_else(|| value.clone(), |parameter| parameter.rooted(value, folder)))
         };
         Self(self.0.iter().map(rooted).collect())
     }

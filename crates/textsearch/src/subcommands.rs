@@ -1,6 +1,5 @@
 //! `kendall textsearch`: searches a file of typed sentences from the terminal, and makes such files and their indexes.
 
-use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::str::FromStr;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use kendall_files::Output;
 use kendall_system::{Caller, Console, Ended, Kind, Parameter, Settings, Subcommand, Subcommands};
 
 use crate::{
@@ -351,8 +351,9 @@ fn generate_file(settings: &Settings, console: &mut dyn Console) -> Result<Ended
     let what = Generate { size, types, seed: settings.whole("seed").expect(IS_SET), threads };
     let begun = Instant::now();
     let failed = |error: io::Error| format!("cannot write {}: {error}", file.display());
-    let mut out = BufWriter::new(File::create(file).map_err(failed)?);
-    let made = generate(&what, &mut out).map_err(failed)?;
+    let mut output = Output::open(file).map_err(failed)?;
+    let made = generate(&what, &mut BufWriter::new(output.file())).map_err(failed)?;
+    output.finish().map_err(failed)?;
     console.print(&format!(
         "{}: {} rows of {types} types, {:.1} MB, in {:.1?}\n",
         file.display(),

@@ -1,8 +1,10 @@
 //! Synthetic databases that are made once and kept in a folder, for experiments that name a size and no file.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
+
+use kendall_files::Replacement;
 
 use crate::generate::{Generate, Size, generate};
 
@@ -23,21 +25,10 @@ pub fn synthetic(folder: &Path, what: &Generate) -> io::Result<PathBuf> {
         return Ok(path);
     }
     fs::create_dir_all(folder)?;
-    let half = path.with_added_extension(std::process::id().to_string());
-    let made = make(&half, what).and_then(|()| fs::rename(&half, &path));
-    if made.is_err() {
-        let _ = fs::remove_file(&half);
-    }
-    made.map(|()| path)
-}
-
-fn make(path: &Path, what: &Generate) -> io::Result<()> {
-    let file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    let mut out = BufWriter::new(file);
-    generate(what, &mut out)?;
-    let file: File = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    drop(file);
-    Ok(())
+    let mut replacement = Replacement::of(&path)?;
+    generate(what, &mut BufWriter::new(replacement.file()))?;
+    replacement.commit()?;
+    Ok(path)
 }
 
 #[cfg(test)]

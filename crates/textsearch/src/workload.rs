@@ -6,7 +6,6 @@
 
 mod family;
 
-use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -141,9 +140,12 @@ fn zipf(count: usize, exponent: f64) -> Vec<f64> {
     cumulated
 }
 
+/// No file of requests is longer.
+const MOST_BYTES: u64 = 64 << 20;
+
 fn read(path: &Path, dialect: Dialect) -> Result<Vec<Bytes>, ParameterError> {
     let path = path.to_owned();
-    let text = match fs::read_to_string(&path) {
+    let text = match kendall_files::read_text(&path, MOST_BYTES) {
         Ok(text) => text,
         Err(reason) => return Err(ParameterError::File { path, reason }),
     };

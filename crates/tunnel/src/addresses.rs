@@ -8,6 +8,7 @@ use std::{fmt, fs, iter};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use kendall_curve::curvecp::PublicKey;
+use kendall_files::Replacement;
 
 use crate::error::TunnelError;
 
@@ -177,23 +178,16 @@ impl Addresses {
 
     /// Replaces the file whole, so that a crash leaves the old one or the new one.
     fn save(&self) -> Result<(), TunnelError> {
-        let folder = self
-            .path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-            .unwrap_or_else(|| Path::new("."));
         let lines: BTreeMap<u32, &PublicKey> =
             self.numbers.iter().map(|(key, &number)| (number, key)).collect();
         let write = || {
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            let mut file = Replacement::secret(&self.path)?;
             for (number, key) in lines {
                 writeln!(file, "{key:?} {number}")?;
             }
-            file.as_file().sync_all()?;
-            file.persist(&self.path).map_err(|error| error.error)
+            file.commit_durably()
         };
-        let saved = write().map(drop);
-        saved.map_err(|source| TunnelError::File { action: "write", path: self.path.clone(), source })
+        write().map_err(|source| TunnelError::File { action: "write", path: self.path.clone(), source })
     }
 }
 

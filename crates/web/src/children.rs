@@ -1,13 +1,16 @@
 //! Stopping runs, and taking up again those that were interrupted, as processes of their own that outlive this one.
 
 use std::collections::{HashMap, VecDeque};
-use std::fs::OpenOptions;
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kendall_archive::live::{Head, Process};
+use kendall_files::{append, create};
+use kendall_system::quoted;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::process::{Child, Command};
 
@@ -33,6 +36,8 @@ pub(crate) enum ActionError {
     NotRunning,
     #[error("this run goes on already")]
     Running,
+    #[error("this run was not begun by this user on this machine, or its experiment has changed since")]
+    Foreign,
     #[error("{MOST_CHILDREN} runs that were taken up here go on; wait for one, or stop it")]
     Enough,
     #[error("the run cannot be stopped: {0}")]
@@ -96,32 +101,41 @@ impl Children {
         if known.going.len() >= MOST_CHILDREN {
             return Err(ActionError::Enough);
         }
-        let child = self.start(folder).map_err(ActionError::Start)?;
+        let (child, log) = self.start(folder).map_err(ActionError::Start)?;
         known.notes.remove(id);
         known.order.retain(|noted| noted != id);
         known.going.push(id.clone());
         drop(known);
-        tokio::spawn(Arc::clone(self).attend(id.clone(), folder.join(LOG), child));
+        tokio::spawn(Arc::clone(self).attend(id.clone(), log, child));
         Ok(())
     }
 
-    fn start(&self, folder: &Path) -> std::io::Result<Child> {
-        let log = OpenOptions::new().create(true).append(true).open(folder.join(LOG))?;
-        log.set_len(0)?;
-        Command::new(&self.program)
+    /// The command that resumes a run, for a shell.
+    pub(crate) fn command(&self, folder: &Path) -> String {
+        let shown = |path: &Path| quoted(&path.display().to_string());
+        format!("{} run --resume {}", shown(&self.program), shown(folder))
+    }
+
+    fn start(&self, folder: &Path) -> io::Result<(Child, File)> {
+        let log = folder.join(LOG);
+        create(&log)?;
+        // Written at its end, so that it can be cut off meanwhile.
+        let log = append(&log, 0o600)?;
+        let child = Command::new(&self.program)
             .args(["run", "--resume"])
             .arg(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(log)
+            .stderr(log.try_clone()?)
             // Ctrl-C is for the page; the run goes on, and can be watched again.
             .process_group(0)
             .kill_on_drop(false)
-            .spawn()
+            .spawn()?;
+        Ok((child, log))
     }
 
     /// Waits for the end of a run, and keeps its log short meanwhile.
-    async fn attend(self: Arc<Self>, id: RunId, log: PathBuf, mut child: Child) {
+    async fn attend(self: Arc<Self>, id: RunId, log: File, mut child: Child) {
         let ended = loop {
             tokio::select! {
                 ended = child.wait() => break ended,
@@ -152,22 +166,22 @@ impl Children {
 }
 
 /// Begins a log anew that has become too long; what is written next stands at its beginning.
-fn shorten(log: &Path) {
-    if std::fs::metadata(log).is_ok_and(|metadata| metadata.len() > LONGEST_LOG_BYTES)
-        && let Ok(file) = OpenOptions::new().write(true).open(log)
-    {
+fn shorten(log: &File) {
+    if log.metadata().is_ok_and(|metadata| metadata.len() > LONGEST_LOG_BYTES) {
         // On a full disk it stays as long as it is.
-        let _ = file.set_len(0);
+        let _ = log.set_len(0);
     }
 }
 
 /// What to say of a run that ended so. Those that were stopped, and those that are done but missed what was expected, ended well.
-fn failure(status: ExitStatus, log: &Path) -> Option<String> {
-    const ENDED_WELL: [i32; 3] = [0, 4, 130];
+fn failure(status: ExitStatus, mut log: &File) -> Option<String> {
+    const ENDED_WELL: [i32; 4] = [0, 3, 4, 130];
     if status.code().is_some_and(|code| ENDED_WELL.contains(&code)) {
         return None;
     }
-    let text = std::fs::read(log).unwrap_or_default();
+    let mut text = Vec::new();
+    // What can be read of it is shown.
+    let _ = log.rewind().and_then(|()| log.read_to_end(&mut text));
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text.lines().collect();
     let last = &lines[lines.len().saturating_sub(LINES_SHOWN)..];

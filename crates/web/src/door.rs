@@ -1,8 +1,9 @@
 //! Who may come in: decided from a request's head alone.
 //!
 //! On a loopback address the Host header must name this machine, or a page from elsewhere could reach it under a name of its
-//! own that leads here (DNS rebinding). On any other address a token is asked for: once in the address, then in a cookie. What
-//! changes something is accepted only from a page of this site.
+//! own that leads here (DNS rebinding), and everything can be read. What starts or stops a program needs the token, and must
+//! come from a page of this site. On any other address everything needs the token. A browser brings it once in the address,
+//! and then in a cookie.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -15,7 +16,17 @@ pub(crate) const LEAST_TOKEN: usize = 16;
 #[derive(Clone, Debug)]
 pub(crate) struct Door {
     address: SocketAddr,
-    token: Option<String>,
+    token: String,
+    readers: Readers,
+}
+
+/// Who may read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readers {
+    /// Everybody who can reach the address.
+    All,
+    /// Those who have the token.
+    WithToken,
 }
 
 /// What the door says to a request.
@@ -30,9 +41,9 @@ pub(crate) enum Entry {
 }
 
 impl Door {
-    /// The door of a site at an address that is listened on; with a token, or without on a loopback address.
-    pub(crate) fn new(address: SocketAddr, token: Option<String>) -> Self {
-        Self { address, token }
+    /// The door of a site at an address that is listened on.
+    pub(crate) fn new(address: SocketAddr, token: String, readers: Readers) -> Self {
+        Self { address, token, readers }
     }
 
     /// Whether a token is one: long enough, and nothing that an address or a cookie would have to encode.
@@ -46,26 +57,33 @@ impl Door {
         let Some(host) = text(headers, header::HOST.as_str()) else {
             return Entry::Refused(StatusCode::BAD_REQUEST, "the request names no host");
         };
+        // A proxy before this server may have looked at the other one (RFC 9112, section 3.2).
+        if headers.get_all(header::HOST).iter().count() > 1 {
+            return Entry::Refused(StatusCode::BAD_REQUEST, "the request names several hosts");
+        }
         if self.address.ip().is_loopback() && !is_this_machine(host) {
             return Entry::Refused(
                 StatusCode::MISDIRECTED_REQUEST,
                 "this page is reached as 127.0.0.1 or localhost only",
             );
         }
-        let Some(known) = self.admits(query, headers) else {
-            let why = "open the address that kendall printed, with its token";
-            return Entry::Refused(StatusCode::UNAUTHORIZED, why);
-        };
         let changes = !matches!(*method, Method::GET | Method::HEAD);
         if changes && !text(headers, header::ORIGIN.as_str()).is_some_and(|origin| is_origin(origin, host)) {
             return Entry::Refused(StatusCode::FORBIDDEN, "this can be asked only by a page of this site");
         }
-        known
+        match self.known(query, headers) {
+            Some(known) => known,
+            None if self.readers == Readers::All && !changes => Entry::Open,
+            None => {
+                let why = "open the address that kendall printed, with its token";
+                Entry::Refused(StatusCode::UNAUTHORIZED, why)
+            }
+        }
     }
 
-    /// Whether the token is there, if one is asked for, and whether it is yet to become a cookie.
-    fn admits(&self, query: Option<&str>, headers: &HeaderMap) -> Option<Entry> {
-        let Some(token) = &self.token else { return Some(Entry::Open) };
+    /// Whether the token is there, and whether it is yet to become a cookie.
+    fn known(&self, query: Option<&str>, headers: &HeaderMap) -> Option<Entry> {
+        let token = &self.token;
         // Cookies are shared among the ports of a host, so their name tells.
         let name = format!("kendall-{}", self.address.port());
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
@@ -122,7 +140,7 @@ mod tests {
     }
 
     fn loopback() -> Door {
-        Door::new(([127, 0, 0, 1], 5080).into(), None)
+        Door::new(([127, 0, 0, 1], 5080).into(), TOKEN.into(), Readers::All)
     }
 
     #[test]
@@ -138,6 +156,10 @@ mod tests {
         {
             assert!(matches!(get(host), Entry::Refused(StatusCode::MISDIRECTED_REQUEST, _)), "{host}");
         }
+        let mut two = headers(&[("host", "127.0.0.1:5080")]);
+        two.append(header::HOST, HeaderValue::from_static("evil.example"));
+        let two = loopback().entry(&Method::GET, None, &two);
+        assert!(matches!(two, Entry::Refused(StatusCode::BAD_REQUEST, _)));
         let nameless = loopback().entry(&Method::GET, None, &HeaderMap::new());
         assert!(matches!(nameless, Entry::Refused(StatusCode::BAD_REQUEST, _)));
     }
@@ -145,7 +167,8 @@ mod tests {
     #[test]
     fn only_a_page_of_this_site_changes_anything() {
         let post = |lines: &[(&'static str, &'static str)]| {
-            loopback().entry(&Method::POST, None, &headers(&[&[("host", "localhost:5080")], lines].concat()))
+            let known = [("host", "localhost:5080"), ("cookie", "kendall-5080=0123456789abcdef")];
+            loopback().entry(&Method::POST, None, &headers(&[&known, lines].concat()))
         };
         assert_eq!(post(&[("origin", "http://localhost:5080")]), Entry::Open);
         for origin in
@@ -157,11 +180,14 @@ mod tests {
             );
         }
         assert!(matches!(post(&[]), Entry::Refused(StatusCode::FORBIDDEN, _)));
+        let own = [("host", "localhost:5080"), ("origin", "http://localhost:5080")];
+        let without = loopback().entry(&Method::POST, None, &headers(&own));
+        assert!(matches!(without, Entry::Refused(StatusCode::UNAUTHORIZED, _)), "{without:?}");
     }
 
     #[test]
     fn elsewhere_a_token_is_asked_for_once_and_then_a_cookie() {
-        let door = Door::new(([0, 0, 0, 0], 5080).into(), Some(TOKEN.into()));
+        let door = Door::new(([0, 0, 0, 0], 5080).into(), TOKEN.into(), Readers::WithToken);
         let host = ("host", "lab.example:5080");
         let get = |query, lines: &[(&'static str, &'static str)]| {
             door.entry(&Method::GET, query, &headers(&[&[host], lines].concat()))

@@ -19,8 +19,9 @@ const MOST_TRIALS: usize = 400;
 /// So many files of a folder are listed.
 const MOST_FILES: usize = 40;
 
-/// What a report may do in a browser: run and look as it says itself, and nothing that reaches a network or this site.
-const REPORT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+/// What a report may do in a browser: run its scripts, look as it says itself, and save files. The sandbox gives it an origin of
+/// its own, so that it reaches neither a network nor this site, its cookie or its storage.
+const REPORT_POLICY: &str = "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
      img-src data: blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
 /// The file at this path within a run's folder, which is a canonical path; `None` where there is none, or it is elsewhere.

@@ -33,7 +33,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch as channel;
 
 use crate::analysis::Analysis;
-use crate::door::{Door, LEAST_TOKEN};
+use crate::door::{Door, LEAST_TOKEN, Readers};
 use crate::id::{HERE, RunId};
 
 pub use error::WebError;
@@ -48,7 +48,8 @@ pub struct Site {
     pub results: PathBuf,
     /// Where to listen.
     pub listen: SocketAddr,
-    /// What is asked of browsers; where there is none, one is drawn unless only this machine can reach the address.
+    /// What browsers need to start and stop runs, and, unless only this machine can reach the address, to read. If it is
+    /// given here, they need it to read on any address; without one, one is drawn.
     pub token: Option<String>,
     /// The program that takes up runs: `PROGRAM run --resume FOLDER`.
     pub program: PathBuf,
@@ -70,7 +71,8 @@ pub enum Until {
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
-    token: Option<String>,
+    token: String,
+    door: Door,
     site: Site,
     analysis: Analysis,
 }
@@ -95,15 +97,15 @@ impl Server {
         let listener = TcpListener::bind(site.listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let token = match site.token.take() {
-            None if !address.ip().is_loopback() => Some(drawn_token()?),
-            token => token,
-        };
+        let is_open = site.token.is_none() && address.ip().is_loopback();
+        let readers = if is_open { Readers::All } else { Readers::WithToken };
+        let token = site.token.take().map_or_else(drawn_token, Ok)?;
         let analysis = Analysis::of(site.systems);
-        Ok(Self { listener, address, token, site, analysis })
+        let door = Door::new(address, token.clone(), readers);
+        Ok(Self { listener, address, token, door, site, analysis })
     }
 
-    /// The address of the list of runs, with the token if one is asked for.
+    /// The address of the list of runs, with the token.
     pub fn url(&self) -> String {
         self.at("/")
     }
@@ -131,8 +133,7 @@ impl Server {
         if to.ip().is_unspecified() {
             to.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
         }
-        let token = self.token.as_ref().map_or_else(String::new, |token| format!("?token={token}"));
-        format!("http://{to}{path}{token}")
+        format!("http://{to}{path}?token={}", self.token)
     }
 
     /// Serves it.
@@ -161,7 +162,7 @@ impl Server {
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener).map_err(WebError::Runtime)?;
             let (leaving, left) = channel::channel(false);
-            let pages = site::pages(self.site, self.analysis, Door::new(self.address, self.token), left);
+            let pages = site::pages(self.site, self.analysis, self.door, left);
             server::serve(listener, pages, stop, leaving).await;
             Ok(())
         });

@@ -84,6 +84,18 @@ impl RunPage<'_> {
     }
 }
 
+/// What taking a run up again would start.
+#[derive(Template)]
+#[template(path = "resume.html")]
+pub(crate) struct ResumePage<'a> {
+    pub(crate) build: &'a str,
+    pub(crate) id: RunId,
+    /// Whether this user began it on this machine.
+    pub(crate) is_ours: bool,
+    pub(crate) command: String,
+    pub(crate) experiment: String,
+}
+
 /// Two runs side by side.
 #[derive(Template)]
 #[template(path = "compare.html")]

@@ -1,6 +1,5 @@
 //! A small picture of each run: the first figure of its report, as an image that stands alone.
 
-use std::fs::File;
 use std::io::Read;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -38,7 +37,7 @@ impl Pictures {
             return Some(svg);
         }
         let mut page = Vec::new();
-        File::open(&report).ok()?.take(LOOKED_THROUGH_BYTES).read_to_end(&mut page).ok()?;
+        kendall_files::open(&report).ok()?.take(LOOKED_THROUGH_BYTES).read_to_end(&mut page).ok()?;
         let svg: Arc<str> = first_figure(&String::from_utf8_lossy(&page))?.into();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).put(id.clone(), (as_of, Arc::clone(&svg)));
         Some(svg)
@@ -103,7 +102,7 @@ mod tests {
         let one = pictures.of(&id, folder.path()).unwrap();
         assert!(one.contains("one") && Arc::ptr_eq(&one, &pictures.of(&id, folder.path()).unwrap()));
         std::fs::write(&report, page("two")).unwrap();
-        File::open(&report)
+        std::fs::File::open(&report)
             .unwrap()
             .set_modified(SystemTime::now() + std::time::Duration::from_secs(2))
             .unwrap();

@@ -153,9 +153,8 @@ impl Run {
 
 /// The experiment file of a run, where it is there and not too long.
 pub(crate) fn experiment(folder: &Path) -> Option<String> {
-    let file = folder.join("experiment.toml");
-    let length = fs::metadata(&file).ok()?.len();
-    (length <= LONGEST_FILE_BYTES).then(|| fs::read_to_string(&file).ok()).flatten()
+    let text = kendall_files::read(&folder.join("experiment.toml"), LONGEST_FILE_BYTES).ok()?;
+    String::from_utf8(text).ok()
 }
 
 /// How many of its trials are done: those with an answer, those that were made once more counted once.

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use askama::Template;
 use axum::Router;
 use axum::extract::{Path, Query, Request, State as Shared};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
+use kendall_archive::origin;
 use kendall_report::{STYLE, UPLOT_CSS, UPLOT_JS};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_blocking;
@@ -22,7 +23,7 @@ use crate::events::{MOST_WATCHERS, events};
 use crate::files;
 use crate::heavy::{Heavy, HeavyError};
 use crate::id::RunId;
-use crate::pages::{ComparePage, List, ListPage, Message, RunPage};
+use crate::pages::{ComparePage, List, ListPage, Message, ResumePage, RunPage};
 use crate::picture::Pictures;
 use crate::run::{Changed, Run, changed, experiment};
 use crate::runs::Runs;
@@ -75,7 +76,7 @@ pub(crate) fn pages(site: Site, analysis: Analysis, door: Door, leaving: watch::
         .route("/events/{experiment}/{stamp}", get(watch_run))
         .route("/picture/{experiment}/{stamp}", get(picture))
         .route("/stop/{experiment}/{stamp}", post(stop_run))
-        .route("/resume/{experiment}/{stamp}", post(resume_run))
+        .route("/resume/{experiment}/{stamp}", get(ask_to_resume).post(resume_run))
         .route("/compare", get(compare))
         .route("/assets/{build}/{name}", get(asset))
         .route("/favicon.ico", get(icon))
@@ -123,6 +124,8 @@ async fn enter(Shared(door): Shared<Arc<Door>>, request: Request, next: Next) ->
     let entry = door.entry(request.method(), request.uri().query(), request.headers());
     let mut response = match &entry {
         Entry::Refused(status, why) => (*status, format!("kendall: {why}\n")).into_response(),
+        // The token stays neither in the browser's history nor in the address that a report could see it came from.
+        Entry::Known(_) if is_shown(&request) => Redirect::to(&without_token(request.uri())).into_response(),
         Entry::Open | Entry::Known(_) => next.run(request).await,
     };
     let headers = response.headers_mut();
@@ -134,9 +137,23 @@ async fn enter(Shared(door): Shared<Arc<Door>>, request: Request, next: Next) ->
     headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(POLICY));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
+    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
     // Forms need to say where they come from, and nobody else needs to know.
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     response
+}
+
+/// Whether a browser asks, to show what it gets.
+fn is_shown(request: &Request) -> bool {
+    let accepted = request.headers().get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok());
+    request.method() == Method::GET && accepted.is_some_and(|accepted| accepted.contains("text/html"))
+}
+
+fn without_token(uri: &Uri) -> String {
+    let pairs = uri.query().unwrap_or_default().split('&');
+    let others: Vec<&str> = pairs.filter(|pair| !pair.starts_with("token=") && !pair.is_empty()).collect();
+    if others.is_empty() { uri.path().to_owned() } else { format!("{}?{}", uri.path(), others.join("&")) }
 }
 
 /// What is asked of the list.
@@ -232,8 +249,30 @@ async fn stop_run(Shared(house): Here, Path(names): Path<(String, String)>) -> R
     house.done(&id, stopped)
 }
 
+/// Shows what would be started, before it is.
+async fn ask_to_resume(
+    Shared(house): Here,
+    Path(names): Path<(String, String)>,
+) -> Result<Response, Refusal> {
+    let (id, folder) = house.find(names).await?;
+    let of = folder.clone();
+    let (is_ours, experiment) = blocking(move || (origin::is_ours(&of), experiment(&of))).await?;
+    let command = house.children.command(&folder);
+    house.html(&ResumePage {
+        build: &house.build,
+        id,
+        is_ours,
+        command,
+        experiment: experiment.unwrap_or_default(),
+    })
+}
+
 async fn resume_run(Shared(house): Here, Path(names): Path<(String, String)>) -> Result<Response, Refusal> {
     let (id, folder) = house.find(names).await?;
+    let of = folder.clone();
+    if !blocking(move || origin::is_ours(&of)).await? {
+        return house.done(&id, Err(ActionError::Foreign));
+    }
     let resumed = house.children.resume(&id, &folder);
     house.done(&id, resumed)
 }

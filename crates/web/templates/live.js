@@ -259,29 +259,27 @@
     table();
   };
 
-  // ---- stop and resume
+  // ---- stop
 
   const complain = (text) => {
     put("note", text);
     at("note").hidden = false;
   };
-  for (const id of ["stop", "resume"]) {
-    at(id).addEventListener("submit", async (event) => {
-      event.preventDefault();
-      const button = event.target.querySelector("button");
-      button.disabled = true;
-      try {
-        const answer = await fetch(event.target.getAttribute("action"), { method: "POST", redirect: "manual" });
-        if (answer.type !== "opaqueredirect" && !answer.ok) {
-          const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-          complain((page.querySelector(".message") ?? page.body).textContent);
-        }
-      } catch {
-        complain("The server cannot be reached.");
+  at("stop").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const button = event.target.querySelector("button");
+    button.disabled = true;
+    try {
+      const answer = await fetch(event.target.getAttribute("action"), { method: "POST", redirect: "manual" });
+      if (answer.type !== "opaqueredirect" && !answer.ok) {
+        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+        complain((page.querySelector(".message") ?? page.body).textContent);
       }
-      button.disabled = false;
-    });
-  }
+    } catch {
+      complain("The server cannot be reached.");
+    }
+    button.disabled = false;
+  });
 
   // ---- events
 

@@ -1,11 +1,12 @@
 //! The server's keys in their folder: those of the passwords, and the certificate of TLS with its key.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kendall_files::Replacement;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -146,13 +147,9 @@ fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), KeyError> {
     let folder =
         path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     fs::create_dir_all(folder).map_err(fails)?;
-    let part = path.with_extension("part");
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&part).map_err(fails)?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(fails)?;
-    fs::rename(&part, path).map_err(fails)?;
-    // The name is on disk only once its folder is.
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(fails)
+    let mut file = Replacement::secret(path).map_err(fails)?;
+    file.write_all(bytes).map_err(fails)?;
+    file.commit_durably().map_err(fails)
 }
 
 #[cfg(test)]

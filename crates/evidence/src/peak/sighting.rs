@@ -90,7 +90,8 @@ impl Sighting {
             SloMeasure::Quantile(p) => Measure::Quantile(p),
         };
         let expected = Expectation { measure, side: Side::Below, limit: aim.slo.at_most_s };
-        let figure = self.value_s.map_or_else(|| Figure::Unknown(String::new()), Figure::Known);
+        let figure =
+            self.value_s.map_or_else(|| Figure::Unknown { why: String::new(), least: None }, Figure::Known);
         let verdict = expected.judge(figure).verdict;
         let least_errors = self.errors.interval.map_or(self.errors.value, |(low, _)| low);
         if self.grows

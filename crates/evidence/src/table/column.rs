@@ -162,11 +162,12 @@ fn split<'n>(name: &'n str, units: &[(&str, f64)]) -> Option<(&'n str, Unit)> {
     units.iter().filter_map(fits).min_by_key(|(stem, _)| stem.len())
 }
 
-/// The share that a quantile's name means: "50" is 0.5, "99.9", "99_9" and "999" are 0.999.
+/// The share that a quantile's name means: "50" is 0.5, "99.9", "99_9" and "999" are 0.999. Without a separator a third digit is
+/// read only after a 9: 200 is more likely a mistake than 20.0.
 pub(crate) fn share(name: &str) -> Option<f64> {
     let (whole, part) = match name.split_once(['.', '_']) {
         Some(parts) => parts,
-        None if name.len() > 2 && name != "100" && name.is_ascii() => name.split_at(2),
+        None if name.len() > 2 && name.starts_with('9') && name.is_ascii() => name.split_at(2),
         None => (name, ""),
     };
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

@@ -120,7 +120,9 @@ fn no_quantile_is_told_without_requests_enough() {
     let p99 = seen.response.quantile(0.99).unwrap();
     assert_eq!((p99.value_s, p99.needs), (None, Some(299)));
     assert!(seen.response.quantile(0.95).unwrap().value_s.is_some());
-    assert!(matches!(seen.figure(Measure::Quantile(0.99)), Figure::Unknown(why) if why.contains("299")));
+    assert!(
+        matches!(seen.figure(Measure::Quantile(0.99)), Figure::Unknown { why, .. } if why.contains("299"))
+    );
 }
 
 /// 1,000 requests a second for 8 s; the server stands still for the third of them, and then answers at once.

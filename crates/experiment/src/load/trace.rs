@@ -4,7 +4,6 @@
 //! is written as answers end: they are sorted and counted from the first. Where all of them are whole seconds, what the log
 //! has lost is put back: the requests of a second are laid out evenly or at random within it.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -37,6 +36,9 @@ pub(super) struct Reading<'a> {
     pub(super) speed: f64,
 }
 
+/// No trace of bare numbers is longer.
+const MOST_BYTES: u64 = 1 << 30;
+
 /// Reads the trace in a file.
 ///
 /// # Errors
@@ -47,7 +49,8 @@ pub(super) fn read(path: &Path, how: Reading<'_>) -> Result<Arrivals, String> {
 }
 
 fn instants_s(path: &Path, how: Reading<'_>) -> Result<Vec<f64>, String> {
-    let open = || File::open(path).map(BufReader::new).map_err(|error| format!("cannot read it: {error}"));
+    let open =
+        || kendall_files::open(path).map(BufReader::new).map_err(|error| format!("cannot read it: {error}"));
     let first = first_line(open()?)?;
     let stamps = match how.column {
         Some(column) if first.starts_with('{') => json(open()?, column)?,
@@ -56,7 +59,8 @@ fn instants_s(path: &Path, how: Reading<'_>) -> Result<Vec<f64>, String> {
             logged(line).ok_or_else(|| format!("{line:?} holds no instant like [21/Nov/2026:16:30:00 +0000]"))
         })?,
         None => {
-            let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read it: {error}"))?;
+            let text = kendall_files::read_text(path, MOST_BYTES)
+                .map_err(|error| format!("cannot read it: {error}"))?;
             let Arrivals::Trace { instants_s } = Arrivals::trace(&text).map_err(|error| error.to_string())?
             else {
                 unreachable!("a trace is read")

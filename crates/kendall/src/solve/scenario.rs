@@ -1,8 +1,8 @@
 //! `kendall solve FILE.toml`: a network of stations, described in a file.
 
+use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
-use std::{fmt, fs};
 
 use anyhow::{Context, anyhow};
 use kendall_report::picture;
@@ -16,6 +16,7 @@ use kendall_theory::{
 use serde_json::{Value, json};
 
 use super::{Asked, Options, table};
+use crate::input;
 use crate::print::{self, by};
 
 /// Reads a network, and answers it.
@@ -53,7 +54,7 @@ pub(super) fn solve(path: &Path, options: &Options) -> anyhow::Result<ExitCode> 
 }
 
 fn read(path: &Path) -> anyhow::Result<Network> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = input::read(path)?;
     // The error of the parser shows the line itself, and where in it.
     let network: Network = toml::from_str(&text).map_err(|error| anyhow!("{}: {error}", path.display()))?;
     network.validate().with_context(|| path.display().to_string())?;

@@ -1,6 +1,5 @@
 //! The options that make a station out of its notation, for every command that takes one.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
@@ -9,6 +8,8 @@ use kendall_station::{Arrivals, Discipline, Kind, Law, Notation, Station};
 
 use super::class::ClassOption;
 use super::condition::{ConditionOptions, ProfileOption};
+
+use crate::input;
 
 /// More servers or users than this do not fit into memory and patience.
 const MOST: u32 = 1_000_000;
@@ -182,7 +183,7 @@ fn recorded_services(path: &Path, kind: Kind) -> anyhow::Result<Law> {
         "service times from a file follow no named law: write G for them, not {kind}"
     );
     let mut samples_s = Vec::new();
-    for (number, line) in read(path)?.lines().map(str::trim).enumerate() {
+    for (number, line) in input::read(path)?.lines().map(str::trim).enumerate() {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
@@ -206,9 +207,5 @@ fn recorded_arrivals(path: &Path, notation: &Notation) -> anyhow::Result<Arrival
         notation.population.is_none(),
         "{notation} has a population: its requests come when its users send them"
     );
-    Arrivals::trace(&read(path)?).with_context(|| path.display().to_string())
-}
-
-fn read(path: &Path) -> anyhow::Result<String> {
-    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    Arrivals::trace(&input::read(path)?).with_context(|| path.display().to_string())
 }

@@ -121,14 +121,23 @@ fn the_first_line_says_whether_the_run_can_be_trusted_and_the_record_has_a_page(
 #[test]
 fn what_is_expected_decides_the_exit_status() {
     let server = Served::new(&["reverse", "--workers", "1"]);
-    let met = load(&server, &["--expect", "p50<10s", "--expect", "errors<50%"]);
-    assert!(text(&met).contains("Expected p50 < 10 s: met"));
-    let failed = load(&server, &["--expect", "mean<1ns", "--expect", "p50<10s"]);
+    // A pause of the machine can look like a system that does not keep up, which leaves means and quantiles undecided.
+    let met = load(&server, &["--expect", "p50<10s", "--expect", "errors<50%", "--allow", "undecided"]);
+    assert!(text(&met).contains("Expected errors < 50 %: met"));
+    let failed = load(&server, &["--expect", "errors>50%", "--expect", "p50<10s"]);
     assert_eq!(failed.status.code(), Some(4));
-    assert!(String::from_utf8_lossy(&failed.stdout).contains("Expected mean < 1 ns: failed"));
-    // A hundred requests cannot tell, and that is no failure.
-    let undecided = load(&server, &["--json", "--expect", "p99<10s"]);
-    assert_eq!(json(&undecided)["expectations"][0]["verdict"], "undecided");
+    assert!(String::from_utf8_lossy(&failed.stdout).contains("Expected errors > 50 %: failed"));
+    // A hundred requests cannot tell.
+    let undecided = ["--json", "--expect", "p99<10s"];
+    let stopped = load(&server, &undecided);
+    let found: Value = serde_json::from_slice(&stopped.stdout).unwrap();
+    assert_eq!((&found["expectations"][0]["verdict"], stopped.status.code()), (&"undecided".into(), Some(3)));
+    let allowed = load(&server, &[&undecided[..], &["--allow", "undecided"]].concat());
+    assert_eq!(json(&allowed)["expectations"][0]["verdict"], "undecided");
+    // But they refute what nearly all of them exceed.
+    let refuted = load(&server, &["--expect", "p99<1ns", "--allow", "undecided"]);
+    let shown = String::from_utf8_lossy(&refuted.stdout);
+    assert!(refuted.status.code() == Some(4) || shown.contains("UNSTABLE"), "{shown}");
     let refused = load(&server, &["--expect", "p99"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("p99<50ms"));

@@ -26,5 +26,6 @@ mod served;
 mod solve;
 mod textsearch;
 mod transport;
+mod trust;
 mod web;
 mod whole_run;

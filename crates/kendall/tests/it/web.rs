@@ -76,9 +76,11 @@ impl Drop for Process {
     }
 }
 
-fn kendall() -> Command {
+fn kendall(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kendall"));
     command
+        .current_dir(folder)
+        .env("XDG_STATE_HOME", folder.join("state"))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -90,7 +92,7 @@ fn kendall() -> Command {
 /// Begins a run in a folder; it goes on when this returns.
 fn run(folder: &Path, trials: u32) -> Process {
     fs::write(folder.join("watched.toml"), experiment(trials)).unwrap();
-    Process(kendall().current_dir(folder).args(["run", "watched.toml"]).spawn().unwrap())
+    Process(kendall(folder).args(["run", "watched.toml"]).spawn().unwrap())
 }
 
 /// The folder of the only run there is, once it speaks of itself.
@@ -109,18 +111,22 @@ fn folder_of_run(folder: &Path) -> PathBuf {
 /// The page of a folder's results.
 struct Web {
     process: Process,
+    /// With the token.
+    entrance: String,
+    /// The same without it.
     url: String,
     _stdout: ChildStdout,
 }
 
 impl Web {
     fn start(folder: &Path, listen: &str) -> Self {
-        let mut command = kendall();
-        command.current_dir(folder).args(["web", "results", "--listen", listen]);
+        let mut command = kendall(folder);
+        command.args(["web", "results", "--listen", listen]);
         let mut process = Process(command.stdout(Stdio::piped()).spawn().unwrap());
         let mut stdout = process.0.stdout.take().unwrap();
-        let url = address(&mut stdout);
-        Self { process, url, _stdout: stdout }
+        let entrance = address(&mut stdout);
+        let (url, _) = entrance.split_once("?token=").expect("it has a token");
+        Self { process, url: url.to_owned(), entrance, _stdout: stdout }
     }
 
     fn address(&self) -> SocketAddr {
@@ -273,12 +279,16 @@ fn a_run_is_stopped_and_taken_up_again_by_its_buttons() {
     let mut running = run(folder.path(), 4);
     let run = folder_of_run(folder.path());
     let mut web = Web::start(folder.path(), "127.0.0.1:0");
-    let page = browser.open(&web.page_of(&run));
+    let page = browser.open(&web.entrance);
+    assert_eq!(page.text("location.search"), "", "the token does not stay in the address");
+    page.navigate(&web.page_of(&run));
     patiently(&page, "document.querySelectorAll('#trials tr').length >= 1");
     page.eval("document.querySelector('#stop button').click()");
     patiently(&page, &format!("{STATE} === 'interrupted' && !document.getElementById('resume').hidden"));
     assert_eq!(running.ended().code(), Some(130));
-    page.eval("document.querySelector('#resume button').click()");
+    page.eval("document.getElementById('resume').click()");
+    patiently(&page, "document.body.innerText.includes('run --resume')");
+    page.eval("document.querySelector('form button').click()");
     patiently(&page, &format!("{STATE} === 'running'"));
     patiently(&page, &format!("{STATE} === 'done'"));
     let manifest: Value = serde_json::from_slice(&fs::read(run.join("manifest.json")).unwrap()).unwrap();
@@ -292,6 +302,84 @@ fn a_run_is_stopped_and_taken_up_again_by_its_buttons() {
     assert!(web.process.ended().success());
     // A process of its own on a machine that other tests load, too.
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+/// What a report from another person may try.
+const HOSTILE: &str = r#"<!doctype html><title>A report</title><p id="said">starting</p><script>
+(async () => {
+  const tries = {
+    read: async () => (await fetch("/")).text(),
+    reread: () => new Promise((come, fail) => {
+      const asked = new XMLHttpRequest();
+      asked.onload = () => come(asked.responseText);
+      asked.onerror = fail;
+      asked.open("GET", "/runs/");
+      asked.send();
+    }),
+    post: async () => {
+      await fetch(location.pathname.replace("/runs/", "/stop/").replace("/report.html", ""), { method: "POST", mode: "no-cors" });
+      return "sent";
+    },
+    form: async () => {
+      const form = document.createElement("form");
+      form.method = "post";
+      form.action = location.pathname.replace("/runs/", "/stop/").replace("/report.html", "");
+      document.body.append(form);
+      form.submit();
+      await new Promise((wake) => setTimeout(wake, 300));
+      throw "nothing happened";
+    },
+    open: async () => { const other = window.open("/"); if (!other) throw "none"; return other.document.title; },
+    opener: async () => window.opener.document.title,
+    above: async () => { if (window.top === window) throw "none"; return window.top.document.title; },
+    frame: async () => {
+      const frame = document.createElement("iframe");
+      frame.src = "/";
+      document.body.append(frame);
+      await new Promise((wake) => setTimeout(wake, 300));
+      return frame.contentDocument.title.length > 0 ? "read" : Promise.reject("empty");
+    },
+    worker: () => navigator.serviceWorker.register("report.html").then(() => "registered"),
+    cookie: async () => document.cookie || Promise.reject("none"),
+    storage: async () => localStorage.length,
+    token: async () => /token=/.test(document.referrer + location.href) ? "seen" : Promise.reject("none"),
+    image: () => new Promise((come, fail) => {
+      const image = new Image();
+      image.onload = () => come("loaded");
+      image.onerror = fail;
+      image.src = "/favicon.ico";
+    }),
+  };
+  const done = [];
+  for (const [name, attempt] of Object.entries(tries)) {
+    try { await attempt(); done.push(name); } catch {}
+  }
+  document.getElementById("said").textContent = "did: " + done.join(" ");
+})();
+</script>"#;
+
+#[test]
+fn a_report_from_another_person_reaches_nothing() {
+    let Some(browser) = browser() else { return };
+    let folder = results();
+    let mut running = run(folder.path(), 30);
+    let run = folder_of_run(folder.path());
+    let web = Web::start(folder.path(), "127.0.0.1:0");
+    let page = browser.open(&web.entrance);
+    page.navigate(&web.page_of(&run));
+    patiently(&page, "document.querySelectorAll('#trials tr').length >= 1");
+    // Newer than every trial, so that it is shown as it is.
+    let report = run.join("report.html");
+    fs::write(&report, HOSTILE).unwrap();
+    let later = std::time::SystemTime::now() + Duration::from_secs(3600);
+    fs::File::open(&report).unwrap().set_modified(later).unwrap();
+    page.eval("document.getElementById('report').click()");
+    patiently(&page, "document.getElementById('said')?.textContent.startsWith('did:')");
+    assert_eq!(page.text("document.getElementById('said').textContent"), "did: ");
+    assert_eq!(page.text("String(self.origin)"), "null");
+    assert!(running.0.try_wait().unwrap().is_none(), "it was not stopped");
+    running.signal(Signal::INT);
+    assert_eq!(running.ended().code(), Some(130));
 }
 
 /// The data of events as they come.
@@ -312,8 +400,8 @@ fn events(address: SocketAddr, run: &Path) -> mpsc::Receiver<Value> {
 fn ten_who_watch_see_the_same_and_the_page_beside_a_run_stays() {
     let folder = results();
     fs::write(folder.path().join("watched.toml"), experiment(2)).unwrap();
-    let mut command = kendall();
-    command.current_dir(folder.path()).args(["run", "watched.toml", "--web"]).stderr(Stdio::piped());
+    let mut command = kendall(folder.path());
+    command.args(["run", "watched.toml", "--web"]).stderr(Stdio::piped());
     let mut running = Process(command.spawn().unwrap());
     let stderr = BufReader::new(running.0.stderr.take().unwrap());
     // Read to its end, so that the run never waits for a reader.
@@ -330,10 +418,8 @@ fn ten_who_watch_see_the_same_and_the_page_beside_a_run_stays() {
     let (address, _) = url.trim_start_matches("http://").split_once('/').unwrap();
     let address: SocketAddr = address.parse().unwrap();
     let run = folder_of_run(folder.path());
-    assert!(
-        url.ends_with(&format!("/runs/watched/{}/", run.file_name().unwrap().to_str().unwrap())),
-        "{url}"
-    );
+    let path = format!("/runs/watched/{}/?token=", run.file_name().unwrap().to_str().unwrap());
+    assert!(url.contains(&path), "{url}");
 
     let all: Vec<_> = (0..10).map(|_| events(address, &run)).collect();
     let seen: Vec<usize> = all

@@ -39,12 +39,13 @@ fn histograms(trial: &ExportedTrial, to: &Path) -> Result<(), ExportError> {
     let rows = trial.rows()?;
     let counted = rows.iter().filter(|row| trial.counts(row));
     let percentiles = to.join(format!("{}.hgrm", trial.name));
-    fs::write(&percentiles, hgrm(counted.filter_map(RequestRow::response_ns)))
+    kendall_files::write(&percentiles, hgrm(counted.filter_map(RequestRow::response_ns)))
         .map_err(ExportError::write(&percentiles))?;
     let (from, log) = (trial.folder.join("latency.hlog"), to.join(format!("{}.hlog", trial.name)));
     // A trial that was cut off has none.
-    match fs::copy(&from, &log) {
-        Err(source) if source.kind() != ErrorKind::NotFound => Err(ExportError::write(&log)(source)),
-        _ => Ok(()),
+    match fs::read(&from) {
+        Ok(histograms) => kendall_files::write(&log, histograms).map_err(ExportError::write(&log)),
+        Err(source) if source.kind() == ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(ExportError::write(&log)(source)),
     }
 }

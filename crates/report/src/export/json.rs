@@ -1,6 +1,5 @@
 //! The answers of a run as JSON, as `kendall report --json` prints them.
 
-use std::fs;
 use std::path::Path;
 
 use crate::export::format::{Answers, Export, ExportError, Exported};
@@ -27,6 +26,6 @@ impl Export for Json {
             Answers::Experiment(report) => report.to_json() + "\n",
             Answers::Load(result) => result.to_json() + "\n",
         };
-        fs::write(to, text).map_err(ExportError::write(to))
+        kendall_files::write(to, text).map_err(ExportError::write(to))
     }
 }

@@ -1,6 +1,5 @@
 //! What was expected, as JUnit XML, for programs that show the results of tests: a test case an expectation.
 
-use std::fs;
 use std::path::Path;
 
 use chrono::NaiveDateTime;
@@ -32,7 +31,7 @@ impl Export for JUnit {
     }
 
     fn write(&self, run: &Exported<'_>, to: &Path) -> Result<(), ExportError> {
-        fs::write(to, to_xml(&run.expected)).map_err(ExportError::write(to))
+        kendall_files::write(to, to_xml(&run.expected)).map_err(ExportError::write(to))
     }
 }
 
@@ -47,7 +46,7 @@ pub fn to_xml(expected: &Suite<'_>) -> String {
     for (place, judged) in &expected.cases {
         let class =
             if place.is_empty() { expected.name.clone() } else { format!("{}.{place}", expected.name) };
-        let mut case = TestCase::new(judged.expected.to_string(), status(judged));
+        let mut case = TestCase::new(judged.expected.to_string(), status(judged, expected.allows_undecided));
         case.set_classname(class).set_system_out(judged.to_string());
         suite.add_test_case(case);
     }
@@ -59,15 +58,18 @@ pub fn to_xml(expected: &Suite<'_>) -> String {
     report.to_string().expect("text is written to memory")
 }
 
-fn status(judged: &Judged) -> TestCaseStatus {
+fn status(judged: &Judged, allows_undecided: bool) -> TestCaseStatus {
     let mut status = match judged.verdict {
         Verdict::Met => return TestCaseStatus::success(),
         Verdict::Failed => TestCaseStatus::non_success(NonSuccessKind::Failure),
-        Verdict::Undecided => TestCaseStatus::skipped(),
+        Verdict::Undecided if allows_undecided => TestCaseStatus::skipped(),
+        Verdict::Undecided => TestCaseStatus::non_success(NonSuccessKind::Failure),
     };
     status.set_message(judged.to_string());
-    if judged.verdict == Verdict::Failed {
-        status.set_type("expectation");
+    match judged.verdict {
+        Verdict::Failed => _ = status.set_type("expectation"),
+        Verdict::Undecided if !allows_undecided => _ = status.set_type("undecided"),
+        _ => {}
     }
     status
 }

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs;
 use std::path::Path;
 
 use kendall_analysis::{Modelling, Point, Report};
@@ -46,7 +45,7 @@ impl Export for OpenMetrics {
                 counted.filter_map(RequestRow::response_ns).for_each(|ns| counts.add(ns as f64 / 1e9));
             }
         }
-        fs::write(to, openmetrics(report, &responses)).map_err(ExportError::write(to))
+        kendall_files::write(to, openmetrics(report, &responses)).map_err(ExportError::write(to))
     }
 }
 

@@ -12,6 +12,8 @@ pub struct Suite<'a> {
     pub started_utc: String,
     /// Where, and what was expected there: one test case each.
     pub cases: Vec<(String, &'a Judged)>,
+    /// Whether what could not be decided is skipped; else it fails.
+    pub allows_undecided: bool,
     /// Every reason to doubt the run, as sentences or clauses.
     pub doubts: Vec<String>,
 }
@@ -32,6 +34,7 @@ impl<'a> Suite<'a> {
             name: report.name.clone(),
             started_utc: report.started_utc.clone(),
             cases: cases.collect(),
+            allows_undecided: false,
             doubts: report.doubts.iter().cloned().chain(of_trials).collect(),
         }
     }
@@ -44,6 +47,7 @@ impl<'a> Suite<'a> {
             name: result.target.clone().unwrap_or_default(),
             started_utc: result.started_utc.clone().unwrap_or_default(),
             cases: result.expectations.iter().map(|judged| (String::new(), judged)).collect(),
+            allows_undecided: false,
             doubts: limits.chain(doubts.map(ToString::to_string)).collect(),
         }
     }

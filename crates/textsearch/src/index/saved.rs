@@ -4,10 +4,12 @@
 //! the very text that it was made from, whatever the times of files say, and where a file was appended to only what is new is made
 //! anew. A file is replaced by renaming a complete one over it; one that is no index of ours is left alone.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+
+use kendall_files::Replacement;
 
 use super::shard::Shard;
 
@@ -105,16 +107,12 @@ fn words(bytes: &[u8]) -> Vec<u32> {
 
 /// Writes shards with the texts that they are of.
 pub(crate) fn write<'a>(path: &Path, shards: impl Iterator<Item = (Of, &'a Shard)>) -> io::Result<()> {
-    let partial = path.with_added_extension(format!("{}.partial", std::process::id()));
-    let written = write_to(&partial, shards).and_then(|()| fs::rename(&partial, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&partial);
-    }
-    written
+    let replacement = Replacement::of(path)?;
+    write_to(replacement.handle()?, shards)?;
+    replacement.commit()
 }
 
-fn write_to<'a>(path: &Path, shards: impl Iterator<Item = (Of, &'a Shard)>) -> io::Result<()> {
-    let file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
+fn write_to<'a>(file: File, shards: impl Iterator<Item = (Of, &'a Shard)>) -> io::Result<()> {
     let mut to = BufWriter::with_capacity(1 << 20, file);
     to.write_all(MAGIC)?;
     to.write_all(&VERSION.to_le_bytes())?;

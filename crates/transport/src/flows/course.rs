@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use kendall_archive::read_json;
 use kendall_flows::{LINK, SEEN, Seen, Traces};
+use kendall_system::quoted;
 
 use super::plan::{PLAN, Plan, TROUBLE, Task};
 use super::source::Source;
@@ -58,15 +59,11 @@ fn link_run(setting: &Setting, folder: &Path) -> Result<std::process::ExitStatus
         command.args(["--hop", hop.trim()]);
     }
     command.arg("--record").arg(folder.join(LINK));
-    let far = format!("exec {} transport far {}", quoted(&program), quoted(folder));
+    let shown = |path: &Path| quoted(&path.display().to_string());
+    let far = format!("exec {} transport far {}", shown(&program), shown(folder));
     command.args(["--server", &far, "--"]).arg(&program).args(["transport", "near"]).arg(folder);
     let status = command.stdin(Stdio::null()).status();
     status.map_err(|error| format!("cannot start {}: {error}", program.display()))
-}
-
-/// As one word of the shell.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
 }
 
 /// The plan in a folder.

@@ -1,0 +1,115 @@
+//! Who began a run. A folder from another person is data: nothing starts the programs that its experiment names, unless this
+//! user began the run on this machine.
+//!
+//! A file of the run's folder has the keyed hash (BLAKE3) of its experiment. The key is drawn once, and lies in the user's own
+//! folder of state (`$XDG_STATE_HOME/kendall`, or `~/.local/state/kendall`), which no run's folder contains.
+
+use std::env;
+use std::fs::DirBuilder;
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use blake3::{Hash, keyed_hash};
+use kendall_files::{Replacement, read, replace};
+use rustix::rand::{GetRandomFlags, getrandom};
+
+const EXPERIMENT: &str = "experiment.toml";
+const SIGNATURE: &str = ".signature";
+const KEY: &str = "runs.key";
+/// No experiment is longer.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Signs the experiment of a run that this user begins.
+///
+/// # Errors
+/// Fails where the user has no home, or a file cannot be written.
+pub fn sign(folder: &Path) -> io::Result<()> {
+    sign_with(&key(&state()?)?, folder)
+}
+
+/// Whether this user began the run in a folder on this machine, and its experiment is as it was.
+pub fn is_ours(folder: &Path) -> bool {
+    state().is_ok_and(|state| is_signed(&state, folder))
+}
+
+fn sign_with(key: &[u8; 32], folder: &Path) -> io::Result<()> {
+    let experiment = read(&folder.join(EXPERIMENT), MOST_BYTES)?;
+    replace(&folder.join(SIGNATURE), keyed_hash(key, &experiment).to_hex().as_str())
+}
+
+fn is_signed(state: &Path, folder: &Path) -> bool {
+    let check = || {
+        let key = read_key(&state.join(KEY))?;
+        let signature = read(&folder.join(SIGNATURE), 64)?;
+        let experiment = read(&folder.join(EXPERIMENT), MOST_BYTES)?;
+        // The comparison of hashes takes the same time wherever they differ.
+        Ok::<_, io::Error>(Hash::from_hex(signature).is_ok_and(|hash| hash == keyed_hash(&key, &experiment)))
+    };
+    check().unwrap_or(false)
+}
+
+/// The user's folder of state.
+fn state() -> io::Result<PathBuf> {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute());
+    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
+    let none = || io::Error::new(io::ErrorKind::NotFound, "neither XDG_STATE_HOME nor HOME names a folder");
+    state.map(|state| state.join("kendall")).ok_or_else(none)
+}
+
+/// The user's key. The first call draws it.
+fn key(state: &Path) -> io::Result<[u8; 32]> {
+    let path = state.join(KEY);
+    match read_key(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        known => return known,
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(state)?;
+    let mut drawn = [0; 32];
+    // The system gives up to 256 bytes at once.
+    getrandom(&mut drawn, GetRandomFlags::empty())?;
+    let mut file = Replacement::secret(&path)?;
+    file.write_all(&drawn)?;
+    match file.commit_new() {
+        // Another run drew one meanwhile.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read_key(&path),
+        written => written.map(|()| drawn),
+    }
+}
+
+fn read_key(path: &Path) -> io::Result<[u8; 32]> {
+    let damaged =
+        |_| io::Error::new(io::ErrorKind::InvalidData, format!("{} has no 32 bytes", path.display()));
+    read(path, 32)?.try_into().map_err(damaged)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_run_of_another_user_or_with_another_experiment_is_not_ours() {
+        let folders = tempfile::tempdir().unwrap();
+        let [ours, theirs, run] = ["ours", "theirs", "run"].map(|name| folders.path().join(name));
+        fs::create_dir(&run).unwrap();
+        fs::write(run.join(EXPERIMENT), "name = \"x\"").unwrap();
+        assert!(!is_signed(&ours, &run));
+        sign_with(&key(&ours).unwrap(), &run).unwrap();
+        assert!(is_signed(&ours, &run) && is_signed(&ours, &run));
+        assert_eq!(key(&ours).unwrap(), key(&ours).unwrap(), "drawn once");
+        assert_eq!(fs::metadata(ours.join(KEY)).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(!is_signed(&theirs, &run));
+        key(&theirs).unwrap();
+        assert!(!is_signed(&theirs, &run));
+
+        fs::write(run.join(EXPERIMENT), "name = \"y\"").unwrap();
+        assert!(!is_signed(&ours, &run));
+        for signature in ["", "0", "é", &"0".repeat(64)] {
+            fs::write(run.join(SIGNATURE), signature).unwrap();
+            assert!(!is_signed(&ours, &run), "{signature}");
+        }
+    }
+}
