@@ -111,10 +111,8 @@ impl User {
     pub(crate) async fn hear(&mut self, messages: usize) -> Vec<String> {
         let mut texts = Vec::new();
         while texts.len() < messages {
-            match self.events.recv().await.expect("the conversation runs") {
-                Ok(Event::Message { text, .. }) => texts.push(text),
-                Ok(_) => {}
-                Err(error) => panic!("{error}"),
+            if let Event::Message { text, .. } = self.next().await {
+                texts.push(text);
             }
         }
         texts
@@ -128,9 +126,20 @@ impl User {
     /// Waits for an event that is wanted; others are passed over.
     pub(crate) async fn find(&mut self, is_wanted: impl Fn(Event) -> bool) -> Event {
         loop {
-            let event = self.events.recv().await.expect("the conversation runs").expect("it was taken");
+            let event = self.next().await;
             if is_wanted(event.clone()) {
                 return event;
+            }
+        }
+    }
+
+    /// The next event. A conversation that ends without another one says why.
+    async fn next(&mut self) -> Event {
+        match self.events.recv().await {
+            Some(event) => event.expect("it was taken"),
+            None => {
+                let (_, end) = (&mut self.running).await.expect("the conversation does not panic");
+                panic!("the conversation has ended: {end:?}")
             }
         }
     }
