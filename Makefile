@@ -9,11 +9,12 @@ demo:
 	./target/release/kendall run experiments/quickstart.toml --open
 
 # All tests, those against real servers included. Most of them wait, for a process, a socket or the clock, so twice as many run
-# at a time as there are processors.
+# at a time as there are processors. Examples measure, and `make lint` compiles them: tests need none of them.
 test: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
 test:
 	@./tools/install test
-	cargo test --workspace --locked --no-fail-fast
+	cargo test --workspace --locked --no-fail-fast --lib --bins --tests
+	cargo test --workspace --locked --no-fail-fast --doc
 
 # Format, lints and documentation, warnings as errors.
 lint:

@@ -1,5 +1,6 @@
 //! What holds for the sources as such.
 
 mod adding;
+mod doctests;
 mod floors;
 mod module_cycles;
