@@ -34,6 +34,9 @@ pub use ranking::{Candidate, HeldOut, HeldOutPoint, Split};
 pub use service::{ServiceTime, Source};
 pub use words::{Origin, Parameter, Quantity};
 
+/// The largest population of a model, that of `kendall predict --users` too.
+const MOST_USERS: u32 = 1_000_000;
+
 /// What the user knows of the station beforehand.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Given {
@@ -75,6 +78,8 @@ pub struct Fit {
     pub left_out: Vec<String>,
     /// What each source at hand says of the service time, best first.
     pub service: Vec<ServiceTime>,
+    /// How many means of neighbouring points, or points picked from all, were fitted, where there were too many to fit each.
+    pub reduced_to: Option<usize>,
     /// On which loads the candidates were judged.
     pub split: Option<Split>,
     /// The candidates, the best first.
@@ -127,7 +132,18 @@ pub fn fit(observations: &[Observation], given: Given) -> Result<Fit, NoFit> {
     }
     service.extend(by_curve(&candidates, prior));
     candidates.truncate(8);
-    Ok(Fit { points, left_out, service, split, candidates, samples, prior, draws: OnceLock::new() })
+    let reduced_to = Some(samples.len()).filter(|&few| few < points.len());
+    Ok(Fit {
+        points,
+        left_out,
+        service,
+        reduced_to,
+        split,
+        candidates,
+        samples,
+        prior,
+        draws: OnceLock::new(),
+    })
 }
 
 impl Fit {
@@ -147,6 +163,9 @@ fn steady(observations: &[Observation], given: Given) -> (Vec<Observation>, Vec<
             return Some(why.clone());
         }
         match point.load {
+            Load::Closed { users, .. } if users > MOST_USERS => {
+                Some(format!("models have at most {MOST_USERS} users"))
+            }
             Load::Closed { .. } if told && point.throughput_per_s.is_none() => {
                 Some("it has no throughput, and others have".into())
             }

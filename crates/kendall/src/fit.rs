@@ -132,21 +132,33 @@ pub(crate) fn fit(options: &Options) -> anyhow::Result<ExitCode> {
         return fit.map(|_| ExitCode::SUCCESS);
     }
     warnings.iter().for_each(|warning| print::note(&format!("Note: {warning}.")));
-    let broken: Vec<Finding> =
+    let mut broken: Vec<Finding> =
         findings.into_iter().filter(|finding| finding.verdict == Verdict::Broken).collect();
     if !broken.is_empty() {
+        let total = broken.len();
+        broken.truncate(MOST_SHOWN);
         print::checks(&broken)?;
-        print::out("\n")?;
+        print::out(&(more(total).unwrap_or_default() + "\n"))?;
     }
     print::out(&(lines(&fit?).join("\n") + "\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// The most points that are listed with what is wrong with them.
+const MOST_SHOWN: usize = 5;
+
+/// The line that follows a list that was cut short.
+fn more(total: usize) -> Option<String> {
+    (total > MOST_SHOWN).then(|| format!("… and {} more; --json lists all.", total - MOST_SHOWN))
+}
+
 /// The fit as it is printed.
 fn lines(fit: &Fit) -> Vec<String> {
     let [first, .., last] = fit.points.as_slice() else { return Vec::new() };
-    let mut lines = vec![format!("{} points, {} to {}", fit.points.len(), first.load, last.load)];
-    lines.extend(fit.left_out.iter().map(|why| format!("Left out: {why}.")));
+    let reduced = fit.reduced_to.map_or_else(String::new, |few| format!(", reduced to {few} for the fit"));
+    let mut lines = vec![format!("{} points, {} to {}{reduced}", fit.points.len(), first.load, last.load)];
+    lines.extend(fit.left_out.iter().take(MOST_SHOWN).map(|why| format!("Left out: {why}.")));
+    lines.extend(more(fit.left_out.len()).map(|more| format!("Left out: {more}")));
     if !fit.service.is_empty() {
         lines.push("\nService time, by what is at hand, best first".into());
         lines.extend(fit.service.iter().map(source));

@@ -74,8 +74,7 @@ impl Problem<'_> {
                 damping *= 10.0;
             }
             let Some((next, reached)) = moved else { break };
-            let still = |i: usize| (next[i] - at[i]).abs() <= 1e-10 * next[i].abs().max(1e-3 * self.scale[i]);
-            let settled = sum - reached <= 1e-14 * sum && (0..at.len()).all(still);
+            let settled = sum - reached <= 1e-10 * sum;
             (at, sum) = (next, reached);
             if settled {
                 break;

@@ -27,6 +27,8 @@ pub(super) struct Shape {
 const MOST_SERVERS: u32 = 512;
 /// Where the search for the number of servers looks first.
 const SERVERS: [u32; 16] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512];
+/// Intervals are computed for at most about this many of the numbers of servers that fit equally well.
+const MOST_PROFILES: usize = 6;
 /// Waiting room beyond the servers, where the search for it looks first.
 const ROOM: [u64; 14] = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 
@@ -320,7 +322,17 @@ impl Fitted {
         let join = |all: Vec<(f64, f64)>, one: Vec<(f64, f64)>| {
             all.iter().zip(one).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))).collect()
         };
-        self.alternatives.iter().map(of).reduce(join)
+        self.some_alternatives().map(of).reduce(join)
+    }
+
+    /// The best, the fewest servers and the most, and some between: intervals change little from one number to the next.
+    fn some_alternatives(&self) -> impl Iterator<Item = &(Shape, Minimum)> {
+        let last = self.alternatives.len() - 1;
+        let step = last.div_ceil(MOST_PROFILES).max(1);
+        let is_chosen = move |&(i, (shape, _)): &(usize, &(Shape, Minimum))| {
+            i.is_multiple_of(step) || i == last || *shape == self.shape
+        };
+        self.alternatives.iter().enumerate().filter(is_chosen).map(|(_, one)| one)
     }
 
     pub(super) fn data<'a>(&self, samples: &'a [Sample], prior: Option<Prior>) -> Data<'a> {

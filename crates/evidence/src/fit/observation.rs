@@ -30,6 +30,14 @@ impl Load {
             Self::Closed { users, .. } => f64::from(users),
         }
     }
+
+    /// The think time of a closed population; 0 of an open stream.
+    pub(super) fn think_s(&self) -> f64 {
+        match *self {
+            Self::Open { .. } => 0.0,
+            Self::Closed { think_s, .. } => think_s,
+        }
+    }
 }
 
 /// The load in words: "120/s", "20 users".

@@ -1,29 +1,100 @@
-//! The throughput of a closed population at a delay, m servers and one serial server, in one pass over the users.
+//! The throughput of a closed population at a delay, m servers and one serial server.
 //!
 //! [`ClosedNetwork`](kendall_theory::closed::ClosedNetwork) says more, of any network; a fit asks this one network some hundred
 //! thousand times.
 
+/// Weights below this share of the largest are left out.
+const LEAST_WEIGHT: f64 = 1e-15;
+
 /// Requests per second. Servers and serial part are put together into one station whose rate depends on how many are
-/// there (Chandy, Herzog and Woo 1975), and with the delay that is a birth–death chain. Every term is positive.
+/// there (Chandy, Herzog and Woo 1975), and with the delay that is a birth–death chain. Its weights rise up to one number of
+/// requests at the station and fall from there, so they are added up from there on to both sides, as far as they count.
 pub(super) fn throughput_per_s(users: u32, delay_s: f64, servers: u32, service_s: f64, serial_s: f64) -> f64 {
-    // With g(n) the normalising constant of n requests at both, and h(n) that part of it in which none is at the serial
-    // server: g(n)/g(n − 1) = s + r·S/min(n, m), where r = h(n − 1)/g(n − 1).
-    let mut at_servers = 1.0;
-    let (mut weight, mut total, mut done) = (1.0, 1.0, 0.0);
-    let mut rate_per_s = 0.0;
-    for n in 1..=users {
-        let share_s = at_servers * service_s / f64::from(n.min(servers));
-        let ratio_s = serial_s + share_s;
-        at_servers = share_s / ratio_s;
-        rate_per_s = 1.0 / ratio_s;
-        weight *= f64::from(users - n + 1) * ratio_s / delay_s;
+    let station = Station::new(users, servers, service_s, serial_s);
+    let rate_per_s = |n: u32| if n == 0 { 0.0 } else { 1.0 / station.demand_s(n) };
+    if delay_s <= 0.0 {
+        return rate_per_s(users);
+    }
+    // The weight of n requests at the station over that of n − 1.
+    let growth = |n: u32| f64::from(users - n + 1) * station.demand_s(n) / delay_s;
+    let (mut mode, mut most) = (0, users);
+    while mode < most {
+        let middle = mode + (most - mode).div_ceil(2);
+        if growth(middle) > 1.0 { mode = middle } else { most = middle - 1 }
+    }
+    let (mut total, mut done) = (1.0, rate_per_s(mode));
+    let mut add = |weight: f64, n: u32| {
         total += weight;
-        done += weight * rate_per_s;
-        if total > 1e200 {
-            (weight, total, done) = (weight * 1e-200, total * 1e-200, done * 1e-200);
+        done += weight * rate_per_s(n);
+        weight > LEAST_WEIGHT
+    };
+    let mut above = 1.0;
+    let _ = (mode + 1..=users).all(|n| {
+        above *= growth(n);
+        add(above, n)
+    });
+    let mut below = 1.0;
+    let _ = (1..=mode).rev().all(|n| {
+        below /= growth(n);
+        add(below, n - 1)
+    });
+    done / total
+}
+
+/// The most demands that are kept.
+const MOST_KEPT: u32 = 256;
+
+/// The servers and the serial part as one.
+struct Station {
+    servers: u32,
+    service_s: f64,
+    serial_s: f64,
+    /// Seconds between two requests that leave while 1, 2, … are there. Empty without a serial part.
+    demands_s: Vec<f64>,
+    /// What belongs to the next of these.
+    inverse: f64,
+    /// Of the factor by which that grows once all servers are busy.
+    log_factor: f64,
+}
+
+impl Station {
+    /// With g(n) the normalising constant of n requests at both parts and h(n) that share of it in which none is at the serial one,
+    /// g(n)/g(n − 1) = s + r·S/min(n, m), where r = h(n − 1)/g(n − 1). Its inverse grows by a linear recurrence.
+    fn new(users: u32, servers: u32, service_s: f64, serial_s: f64) -> Self {
+        let kept = if serial_s > 0.0 { users.min(servers.max(MOST_KEPT)) } else { 0 };
+        let mut demands_s = Vec::with_capacity(kept as usize);
+        let mut inverse = 1.0;
+        for n in 1..=kept {
+            let busy = f64::from(n.min(servers));
+            demands_s.push(serial_s + service_s / (busy * inverse));
+            inverse = 1.0 + inverse * serial_s * busy / service_s;
+        }
+        let log_factor = libm::log(serial_s * f64::from(servers) / service_s);
+        Self { servers, service_s, serial_s, demands_s, inverse, log_factor }
+    }
+
+    fn demand_s(&self, n: u32) -> f64 {
+        let busy = f64::from(n.min(self.servers));
+        match self.demands_s.get(n as usize - 1) {
+            Some(demand_s) => *demand_s,
+            None if self.demands_s.is_empty() => self.service_s / busy,
+            None => self.serial_s + self.service_s / (busy * self.inverse_at(n)),
         }
     }
-    if delay_s > 0.0 && done.is_finite() { done / total } else { rate_per_s }
+
+    /// Beyond what is kept all servers are busy, so that the factor of the recurrence is constant.
+    fn inverse_at(&self, n: u32) -> f64 {
+        let steps = f64::from(n - self.demands_s.len() as u32 - 1);
+        let factor = self.serial_s * f64::from(self.servers) / self.service_s;
+        let grown = self.log_factor * steps;
+        match grown {
+            // As good as the fixed point, and as good as infinite.
+            ..-40.0 => 1.0 / (1.0 - factor),
+            40.0.. => f64::INFINITY,
+            _ if factor == 1.0 => self.inverse + steps,
+            _ => self.inverse * libm::exp(grown) + libm::expm1(grown) / (factor - 1.0),
+        }
+    }
 }
 
 #[cfg(test)]

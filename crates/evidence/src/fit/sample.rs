@@ -16,7 +16,6 @@ pub(super) enum Seen {
 /// One number to fit.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sample {
-    pub(super) place: String,
     pub(super) load: Load,
     pub(super) seen: Seen,
     /// The standard error: of a response time relative to it, of a throughput in 1/s; 1 where it is not known.
@@ -41,6 +40,49 @@ const LEAST_NOISE: f64 = 1e-3;
 /// How many requests are taken to stand behind a share of losses where it is not told.
 const FEW_REQUESTS: f64 = 1e3;
 
+/// The most samples that are fitted: the interval of a parameter evaluates the model some ten thousand times for each.
+const MOST_SAMPLES: usize = 40;
+
+/// Replaces neighbouring samples by their means where there are too many. Where almost each has a think time of its own, there are no
+/// neighbours, and some samples are picked at equal distances instead.
+fn thinned(mut samples: Vec<Sample>) -> Vec<Sample> {
+    if samples.len() <= MOST_SAMPLES {
+        return samples;
+    }
+    samples.sort_by(|a, b| a.load.think_s().total_cmp(&b.load.think_s()).then(a.by_load(b)));
+    let widths = std::iter::successors(Some(0.0), |width| Some(1.25_f64.mul_add(*width, 1e-4)));
+    let mut groupings = widths.take_while(|width| *width < 1.0).map(|width| groups(&samples, width));
+    let few = groupings.find(|groups| groups.len() <= MOST_SAMPLES);
+    let means = few.map(|groups| groups.into_iter().map(Sample::mean).collect());
+    let mut kept: Vec<Sample> = means.unwrap_or_else(|| {
+        samples.sort_by(Sample::by_load);
+        let step = samples.len().div_ceil(MOST_SAMPLES);
+        samples.into_iter().step_by(step).collect()
+    });
+    kept.sort_by(Sample::by_load);
+    kept
+}
+
+/// Groups of samples with one think time whose loads differ by at most this share of the highest load, or at low loads by four times
+/// this share of their own: the curve is steep near saturation and bends at low loads. The samples are in order of think time and load.
+fn groups(samples: &[Sample], width: f64) -> Vec<&[Sample]> {
+    let highest = samples.iter().map(|sample| sample.load.size()).fold(0.0, f64::max);
+    let belongs = |first: &Sample, sample: &Sample| {
+        let low = first.load.size();
+        let is_near = sample.load.size() <= low + width * highest.min(4.0 * low);
+        is_near && sample.load.think_s() == first.load.think_s()
+    };
+    let mut rest = samples;
+    let mut groups = Vec::new();
+    while let Some(first) = rest.first() {
+        let n = rest.iter().take_while(|sample| belongs(first, sample)).count();
+        let (group, others) = rest.split_at(n.max(1));
+        groups.push(group);
+        rest = others;
+    }
+    groups
+}
+
 /// Puts the noise of open samples on a line over the response time, both as logarithms. An interval is itself a guess,
 /// and narrow where the response happens to be short: weighed by it, points pull every fit down. That the noise grows with
 /// the response is theory: of M/M/1 in proportion to it (Daley 1968).
@@ -58,7 +100,8 @@ fn smooth(samples: &mut [Sample]) {
 }
 
 impl Sample {
-    /// The samples of some points, in ascending order of load. Noise counts as known only where all of them tell it.
+    /// The samples of some points, in ascending order of load; of many points, the means of neighbours. Noise counts as known only
+    /// where every point has it.
     pub(super) fn all(points: &[Observation]) -> Vec<Self> {
         let mut samples: Vec<Self> = points.iter().filter_map(Self::of).collect();
         if !samples.iter().all(|sample| sample.noise_is_known) {
@@ -66,7 +109,8 @@ impl Sample {
                 (sample.noise, sample.noise_is_known) = (1.0, false);
             }
         }
-        samples.sort_by(|a, b| a.load.size().total_cmp(&b.load.size()));
+        samples.sort_by(Self::by_load);
+        let mut samples = thinned(samples);
         smooth(&mut samples);
         samples
     }
@@ -85,13 +129,41 @@ impl Sample {
         let noise =
             half_width.filter(|half| *half > 0.0).map(|half| (half / HALF_WIDTH).max(LEAST_NOISE * size));
         Some(Self {
-            place: point.place.clone(),
             load: point.load,
             seen,
             noise: noise.unwrap_or(1.0),
             noise_is_known: noise.is_some(),
             lost: point.lost.map(|lost| (lost, point.requests.unwrap_or(FEW_REQUESTS))),
         })
+    }
+
+    fn by_load(&self, other: &Self) -> std::cmp::Ordering {
+        self.load.size().total_cmp(&other.load.size())
+    }
+
+    /// The mean of samples of nearly the same load.
+    fn mean(group: &[Self]) -> Self {
+        let first = &group[0];
+        let n = group.len() as f64;
+        let mean = |of: &dyn Fn(&Self) -> f64| group.iter().map(of).sum::<f64>() / n;
+        let load = match first.load {
+            Load::Open { .. } => Load::Open { rate_per_s: mean(&|sample| sample.load.size()) },
+            Load::Closed { .. } => Load::Closed {
+                users: mean(&|sample| sample.load.size()).round() as u32,
+                think_s: mean(&|sample| sample.load.think_s()),
+            },
+        };
+        let noise =
+            if first.noise_is_known { (mean(&|sample| sample.noise.powi(2)) / n).sqrt() } else { 1.0 };
+        let requests: f64 = group.iter().filter_map(|sample| sample.lost).map(|(_, requests)| requests).sum();
+        let lost: f64 = group.iter().filter_map(|sample| sample.lost).map(|(lost, of)| lost * of).sum();
+        let known = group.iter().all(|sample| sample.lost.is_some());
+        Self {
+            load,
+            noise,
+            lost: known.then_some((lost / requests, requests)),
+            ..first.with_value(mean(&Self::value))
+        }
     }
 
     /// The number itself.
@@ -158,5 +230,39 @@ impl Sample {
     /// How far a prediction is from the sample, as a share of the sample.
     pub(super) fn relative_error(&self, predicted: f64) -> f64 {
         predicted / self.value() - 1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn closed(users: u32, think_s: f64, per_s: f64) -> Observation {
+        let point = Observation::at(String::new(), Load::Closed { users, think_s });
+        Observation { throughput_per_s: Some(per_s), ..point }
+    }
+
+    #[test]
+    fn many_samples_become_few_means_of_neighbours_with_one_think_time() {
+        let points: Vec<Observation> = (1..=1_000_u32)
+            .flat_map(|users| [1.0, 2.0].map(|think_s| closed(users, think_s, f64::from(users) / think_s)))
+            .collect();
+        let samples = Sample::all(&points);
+        assert!((10..=MOST_SAMPLES).contains(&samples.len()), "{}", samples.len());
+        assert!(samples.is_sorted_by(|a, b| a.load.size() <= b.load.size()));
+        for sample in &samples {
+            let expected = sample.load.size() / sample.load.think_s();
+            assert!((sample.value() / expected - 1.0).abs() < 0.3, "{sample:?}");
+            assert!([1.0, 2.0].contains(&sample.load.think_s()), "{sample:?}");
+        }
+    }
+
+    #[test]
+    fn samples_that_have_no_neighbours_are_picked_from_the_whole_range() {
+        let points: Vec<Observation> =
+            (1..=1_000_u32).map(|users| closed(users, f64::from(users), 1.0)).collect();
+        let samples = Sample::all(&points);
+        assert!((20..=MOST_SAMPLES).contains(&samples.len()), "{}", samples.len());
+        assert!(samples[0].load.size() < 50.0 && samples[samples.len() - 1].load.size() > 950.0);
     }
 }

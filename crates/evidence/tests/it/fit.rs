@@ -357,3 +357,30 @@ proptest! {
         }
     }
 }
+
+/// Noise of 2 % at 3,000 rates: the means of neighbours keep what the points know of the parameters.
+#[test]
+fn thousands_of_points_are_reduced_and_give_the_true_parameters() {
+    let mut state = 1_u64;
+    let mut draw = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let point = |_| {
+        let rate_per_s = 10.0 + 135.0 * draw();
+        let mean_s = formula(&station(&exponential(), 3, rate_per_s)).unwrap().response.mean_s.value;
+        let noise = 1.0 + 0.02 * (draw() + draw() + draw() - 1.5) * 2.0;
+        let place = Observation::at(String::new(), Load::Open { rate_per_s });
+        Observation { response_s: Some(mean_s * noise + 0.005), ..place }
+    };
+    let points: Vec<Observation> = (0..3_000).map(point).collect();
+    let fit = fit(&points, Given::default()).unwrap();
+    assert!(fit.reduced_to.is_some_and(|few| (10..=40).contains(&few)), "{:?}", fit.reduced_to);
+    assert_eq!(fit.points.len(), 3_000);
+    let found = served(&fit);
+    assert_eq!((found.family, found.servers), (Family::Exponential, 3));
+    assert!(
+        (found.service_s / SERVICE_S - 1.0).abs() < 0.02 && (found.delay_s - 0.005).abs() < 5e-4,
+        "{found:?}"
+    );
+}

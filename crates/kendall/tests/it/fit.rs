@@ -86,3 +86,30 @@ fn what_cannot_be_read_is_told_by_line_and_column() {
     assert!(words.contains("line 3, column \"response_mean_ms\": \"slow\" is not a number"), "{words}");
     assert_eq!(output.status.code(), Some(1));
 }
+
+/// Values at the ends of what can be written are fitted or left out with a sentence, and long lists of these are cut.
+#[test]
+fn extreme_and_many_points_end_with_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("points.csv");
+    let path = file.to_str().unwrap();
+    let fitted = |table: &str| {
+        std::fs::write(&file, table).unwrap();
+        let output = kendall(&["fit", path]);
+        assert!(output.status.success(), "{output:?}");
+        stdout(&output)
+    };
+    let text =
+        fitted("rate_per_s,response_mean_s\n1e-320,0.01\n10,0.011\n20,0.012\n30,0.014\n40,0.017\n50,0.02\n");
+    assert!(text.contains("Best: M/M/1"), "{text}");
+    let few = "users,think_s,throughput_per_s\n1,0,100\n2,0,190\n3,0,270\n4,0,300\n";
+    let text = fitted(&format!("{few}{}", "4000000000,0,310\n".repeat(7)));
+    assert!(text.contains("4000000000 users: models have at most 1000000 users"), "{text}");
+    assert!(text.contains("… and 2 more; --json lists all."), "{text}");
+    let many: String = (1..=1_000)
+        .map(|i| format!("{},{}\n", 0.09 * f64::from(i), 1.0 / (100.0 - 0.09 * f64::from(i))))
+        .collect();
+    let text = fitted(&format!("rate_per_s,response_mean_s\n{many}"));
+    assert!(text.contains("1000 points, 0.09/s to 90/s, reduced to "), "{text}");
+    assert!(text.contains("Best: M/M/1"), "{text}");
+}

@@ -4,3 +4,4 @@ mod adding;
 mod doctests;
 mod floors;
 mod module_cycles;
+mod versions;
