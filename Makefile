@@ -27,7 +27,8 @@ lint:
 bench:
 	@./tools/install bench
 	cargo build --release --locked --package kendall --package kendall-bench
-	./target/release/kendall-bench $(ONLY)
+	PATH="$(CURDIR)/target/peers/bin:$$PATH" PEERS_PYTHON="$(CURDIR)/target/peers/python/bin/python" \
+		./target/release/kendall-bench $(ONLY)
 
 # An hour at 20,000 requests a second: the generator's memory must not grow. `make soak FOR=10m` for less.
 soak:

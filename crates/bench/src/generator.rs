@@ -18,7 +18,7 @@ use kendall_station::Arrivals;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::common::{ROUNDS, median};
+use crate::common::{ROUNDS, median, ratio};
 
 const RATES_PER_S: [f64; 2] = [5_000.0, 20_000.0];
 const ROUND: Duration = Duration::from_secs(3);
@@ -55,15 +55,15 @@ pub(crate) fn section(page: &mut String) {
         let (t50, t99) = medians(theirs.into_iter());
         let _ = writeln!(
             page,
-            "| {rate_per_s} | {name} | {:.1} | {:.1} | {:.1} | {:.1} | {:.0} | {:.0} | 1 : {:.0} | 1 : {:.0} | {:.2} % | {:.1} | {:.1} % |",
+            "| {rate_per_s} | {name} | {:.1} | {:.1} | {:.1} | {:.1} | {:.0} | {:.0} | 1 : {} | 1 : {} | {:.2} % | {:.1} | {:.1} % |",
             us(b50),
             us(b99),
             us(s50),
             us(s99),
             us(t50),
             us(t99),
-            t50 / s50,
-            t99 / s99,
+            ratio(t50 / s50),
+            ratio(t99 / s99),
             run_of(|run| run.waited_for_connection as f64 / run.sent as f64) * 100.0,
             run_of(|run| run.cpu_per_request_s() * 1e6),
             run_of(|run| run.count(Outcome::Answered) as f64 / run.wall_s) / rate_per_s * 100.0,

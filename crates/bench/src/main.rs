@@ -15,6 +15,10 @@ use std::process;
 use kendall_archive::{Machine, utc_now};
 
 mod common;
+// The course's client, as the tests of `reverse` have it.
+#[allow(dead_code, reason = "the tests use all of it")]
+#[path = "../../reverse/tests/it/course.rs"]
+mod course;
 mod curve;
 mod curve_links;
 mod digest;
@@ -24,6 +28,9 @@ mod link;
 mod measure;
 mod page;
 mod password;
+#[allow(dead_code, reason = "the tests use all of it")]
+#[path = "../../reverse/tests/it/peer.rs"]
+mod peer;
 mod peers;
 mod recover;
 mod server;

@@ -44,7 +44,7 @@ pub(crate) fn section(page: &mut String) {
     let bytes = fs::metadata(&report).map_or(0, |file| file.len());
     let _ = writeln!(
         page,
-        "`kendall report` of one trial of {REQUESTS} requests: {took_s:.2} s, {resident_mb:.0} MB (at most 5 s and 500 MB); \
+        "`kendall report` of one trial of {REQUESTS} requests, one run: {took_s:.2} s, {resident_mb:.0} MB (at most 5 s and 500 MB); \
          its page has {:.2} MB.",
         bytes as f64 / 1e6
     );

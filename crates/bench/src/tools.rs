@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::common::{ROUNDS, median};
+use crate::common::{ROUNDS, median, ratio};
 use capture::{Capture, Sends};
 
 use program::{PROGRAMS, Program, Spent};
@@ -26,7 +26,7 @@ const CLOSED: Duration = Duration::from_secs(4);
 const OPEN: Duration = Duration::from_secs(5);
 const RATES_PER_S: [u32; 2] = [5_000, 20_000];
 
-/// Three tables; what is not installed has no row.
+/// Three tables; a program that is not installed has no row.
 pub(crate) fn section(page: &mut String) {
     page.push_str("\n## Beside other load generators\n\n");
     let Some(server) = Nginx::start() else {
@@ -165,11 +165,11 @@ fn open(page: &mut String, server: &Nginx, programs: &[&Program]) {
             let of = |value: fn(&Sends) -> f64| median(rounds.iter().map(|(sends, _)| value(sends)));
             let _ = writeln!(
                 page,
-                "| {} | {rate_per_s} | {:.1} | {:.1} | {:.1} | {:.2} | {:.2} | {:.1} | {:.1} % |",
+                "| {} | {rate_per_s} | {:.1} | {:.1} | {} | {:.2} | {:.2} | {:.1} | {:.1} % |",
                 program.name,
                 of(|sends| sends.late_p50_ns) / 1e3,
                 late(rounds) / 1e3,
-                late(rounds) / ours,
+                ratio(late(rounds) / ours),
                 of(|sends| sends.gap_variation),
                 of(|sends| sends.dispersion),
                 median(rounds.iter().map(|(_, cpu_us)| *cpu_us)),
@@ -213,7 +213,7 @@ fn stalled(page: &mut String, server: &Nginx, programs: &[&Program]) {
     const RATE_PER_S: u32 = 1_000;
     const LASTING: Duration = Duration::from_secs(8);
     page.push_str(
-        "\n**A server that stands still** for one second of eight, at 1,000 requests a second. An eighth of the requests wait \
+        "\n**A server that pauses** for one second of eight, at 1,000 requests a second, one run each. An eighth of the requests wait \
          between 0 and 1 s, so the 99th percentile of the response time is 920 ms, and the 99.9th 992 ms.\n\n\
          | | p99 it reports, ms | of the true one | p99.9, ms | |\n| --- | ---: | ---: | ---: | --- |\n",
     );
@@ -229,7 +229,7 @@ fn stalled(page: &mut String, server: &Nginx, programs: &[&Program]) {
         let [p99_s, p999_s] = told.unwrap_or([f64::NAN; 2]);
         let comment =
             if missing > 80 { format!("{missing} of 8,000 requests missing") } else { String::new() };
-        let shown = |s: f64| if s.is_nan() { "not told".to_owned() } else { format!("{:.1}", s * 1e3) };
+        let shown = |s: f64| if s.is_nan() { "not reported".to_owned() } else { format!("{:.1}", s * 1e3) };
         let _ = writeln!(
             page,
             "| {} | {} | {:.1} % | {} | {comment} |",

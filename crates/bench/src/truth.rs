@@ -36,7 +36,7 @@ fn delays(page: &mut String) {
     let _ = write!(
         page,
         "**Known delays**: of a thousand requests in a row a server is to hold 940 for 10 ms, 45 for 50 ms, 13 for 200 ms and 2 for \
-         800 ms, and writes down how long it held each. Poisson arrivals, 400/s for 20 s.\n\n\
+         800 ms, and writes down how long it held each. Poisson arrivals, 400/s for 20 s, one run.\n\n\
          | quantile | meant, ms | held, ms | reported, ms | off what was meant | off what was held |\n\
          | --- | ---: | ---: | ---: | ---: | ---: |\n"
     );
@@ -86,7 +86,7 @@ fn overload(page: &mut String) {
     let ended: u64 = (0..5).map(|how| number(&format!("/run/ended/{how}"))).sum();
     let _ = writeln!(
         page,
-        "\n**Twice the capacity** of a server of 1,000/s, for 30 s, over at most 50 connections: {} requests were due, {ended} are \
+        "\n**Twice the capacity** of a server of 1,000/s, for 30 s, over at most 50 connections, one run: {} requests were due, {ended} are \
          accounted for, {} of them answered; {} connections were opened; {} waited in the generator. Its memory after 9, 18 and \
          27 s: {} MB.",
         number("/run/sent"),

@@ -166,10 +166,21 @@ impl Page {
         self.eval(expression).as_str().unwrap_or_else(|| panic!("no text: {expression}")).to_owned()
     }
 
+    /// Whether an expression is true, on a page that may be leaving for another one: until that has loaded it is false.
+    pub fn is_true(&self, expression: &str) -> bool {
+        let parameters =
+            json!({"expression": format!("document.body && !!({expression})"), "returnByValue": true});
+        let answer = wire::lock(&self.wire).try_call(Some(&self.session), "Runtime.evaluate", &parameters);
+        // The only error here is that the page with the expression has gone.
+        let Ok(answer) = answer else { return false };
+        assert!(answer["exceptionDetails"].is_null(), "{expression}\n{:#}", answer["exceptionDetails"]);
+        answer["result"]["value"] == true
+    }
+
     /// Waits until an expression is true.
     pub fn wait(&self, expression: &str) {
         let until = Instant::now() + PATIENCE;
-        while self.eval(&format!("!!({expression})")) != true {
+        while !self.is_true(expression) {
             assert!(Instant::now() < until, "still not so: {expression}\n{:?}", self.complaints());
             thread::sleep(Duration::from_millis(20));
         }

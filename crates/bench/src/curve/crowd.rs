@@ -45,7 +45,7 @@ pub(super) fn row(page: &mut String) {
     });
     let _ = writeln!(
         page,
-        "\n{CONNECTIONS} connections take {took_mb:.0} MB of resident memory, the clients' ends in the same process included (at most \
+        "\nIn one run {CONNECTIONS} connections take {took_mb:.0} MB of resident memory, the clients' ends in the same process included (at most \
          {MOST_MB:.0} wanted for the server alone)."
     );
 }

@@ -186,7 +186,7 @@ fn together(page: &mut String) {
     let moved_mb = 2.0 * CLIENTS as f64 * FILE_BYTES as f64 / 1e6;
     let _ = writeln!(
         page,
-        "{CLIENTS} clients with such a file each, at the same time: {seconds:.1} s, {:.0} MB/s together; each byte that came \
+        "{CLIENTS} clients with such a file each, at the same time, one run: {seconds:.1} s, {:.0} MB/s together; each byte that came \
          back was compared. The most memory that the server had is {:.0} MiB, of which 256 are the budget for files; the rest \
          of them waited in temporary files.\n",
         moved_mb / seconds,

@@ -154,7 +154,7 @@ fn results() -> TempDir {
 /// Waits until an expression is true, for longer than a page may take for anything: a run takes its time.
 fn patiently(page: &Page, expression: &str) {
     let until = Instant::now() + PATIENCE;
-    while page.eval(&format!("!!({expression})")) != true {
+    while !page.is_true(expression) {
         assert!(
             Instant::now() < until,
             "still not so: {expression}: {}",

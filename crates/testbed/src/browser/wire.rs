@@ -85,8 +85,18 @@ impl Wire {
         Self { process, commands, messages, last_id: 0, events: HashMap::new() }
     }
 
-    /// Sends a command and waits for its answer.
+    /// Sends a command and waits for its answer. Panics where the browser reports an error.
     pub(super) fn call(&mut self, session: Option<&str>, method: &str, parameters: &Value) -> Value {
+        self.try_call(session, method, parameters).unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    /// The same, with the error that the browser reports.
+    pub(super) fn try_call(
+        &mut self,
+        session: Option<&str>,
+        method: &str,
+        parameters: &Value,
+    ) -> Result<Value, Value> {
         self.last_id += 1;
         let id = self.last_id;
         let mut command = json!({"id": id, "method": method, "params": parameters});
@@ -101,8 +111,10 @@ impl Wire {
         loop {
             let mut message = self.receive(until, method);
             if message["id"] == id {
-                assert!(message["error"].is_null(), "{method}: {}", message["error"]);
-                return message["result"].take();
+                return match message["error"].take() {
+                    Value::Null => Ok(message["result"].take()),
+                    error => Err(error),
+                };
             }
             self.keep(message);
         }
