@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use kendall_analysis::Sides;
 use kendall_evidence::compare::{Comparison, Terms, Verdict, compare as compared};
+use kendall_evidence::expect;
 use kendall_report::versus;
 
-use crate::gate::UNDECIDED;
+use crate::gate::Gate;
 use crate::print;
 use crate::systems::SYSTEMS;
 
@@ -41,10 +42,8 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// With what to exit with an error: 1 where something is worse, and with `undecided` 3 where nothing is worse, but
-    /// something could not be decided
-    #[arg(long, value_name = "WHAT", default_value = "slower")]
-    fail_on: FailOn,
+    #[command(flatten)]
+    gate: Gate,
 
     /// Draw how each quantile of the response time is shifted, as an SVG file
     #[arg(long, value_name = "FILE")]
@@ -57,13 +56,6 @@ pub(crate) struct Options {
     /// Print JSON
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-enum FailOn {
-    Never,
-    Slower,
-    Undecided,
 }
 
 /// A side as it is written.
@@ -123,7 +115,7 @@ pub(crate) fn compare(options: &Options) -> anyhow::Result<ExitCode> {
         kendall_files::write(file, picture.svg())
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
-    Ok(ExitCode::from(status(&comparison, options.fail_on)))
+    Ok(ExitCode::from(options.gate.status(Some(worst(&comparison)), true)))
 }
 
 fn read(options: &Options) -> anyhow::Result<Sides> {
@@ -157,15 +149,16 @@ fn choose(sides: &mut Sides, wanted: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn status(comparison: &Comparison, fail_on: FailOn) -> u8 {
+/// The comparison as an expectation that no metric of any side is worse.
+fn worst(comparison: &Comparison) -> expect::Verdict {
     let verdicts = || comparison.against.iter().flat_map(|against| &against.metrics).map(|one| one.verdict);
-    let worse = verdicts().any(|verdict| verdict == Verdict::Worse);
-    let open =
-        verdicts().any(|verdict| matches!(verdict, Verdict::Undecided { .. } | Verdict::TooFewRuns { .. }));
-    match (worse, open) {
-        (true, _) if fail_on >= FailOn::Slower => 1,
-        (_, true) if fail_on >= FailOn::Undecided => UNDECIDED,
-        _ => 0,
+    let is_open = |verdict| matches!(verdict, Verdict::Undecided { .. } | Verdict::TooFewRuns { .. });
+    if verdicts().any(|verdict| verdict == Verdict::Worse) {
+        expect::Verdict::Failed
+    } else if verdicts().any(is_open) {
+        expect::Verdict::Undecided
+    } else {
+        expect::Verdict::Met
     }
 }
 

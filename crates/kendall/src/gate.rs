@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use kendall_evidence::expect::Verdict;
 
-/// Exit status where something expected of the system failed.
+/// Exit status where an expectation or an objective failed, or one side of a comparison is worse.
 pub(crate) const NOT_AS_EXPECTED: u8 = 4;
 /// Exit status where nothing failed, and something could not be decided.
 pub(crate) const UNDECIDED: u8 = 3;
@@ -11,7 +11,8 @@ pub(crate) const UNDECIDED: u8 = 3;
 /// What a gate lets pass.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct Gate {
-    /// Exit with status 0 instead of 3 if an expectation is undecided, or if the requests in the system kept growing in number
+    /// Exit with status 0 instead of 3 where something is undecided: an expectation, a difference, a peak without a range, or
+    /// a load with which the system could not keep up
     #[arg(long, value_name = "WHAT")]
     allow: Option<Allowed>,
 }

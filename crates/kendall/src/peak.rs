@@ -4,12 +4,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use kendall_evidence::expect::Verdict;
 use kendall_evidence::fit::Slo;
 use kendall_evidence::peak::{Aim, Outcome, Probe, Why};
 use kendall_lab::{Event, Peak, PeakError, PeakPlan, peak as find};
+use kendall_station::Estimate;
 use kendall_stats::number::{significant, time, time_with_interval};
 use kendall_system::{Kind, Value};
 
+use crate::gate::Gate;
 use crate::target::{Asked, Target};
 use crate::{INTERRUPTED, print};
 
@@ -46,6 +49,9 @@ pub(crate) struct Options {
     /// Seed of requests, arrivals and the order of confirmations; drawn by chance if left out, and printed
     #[arg(long)]
     seed: Option<u64>,
+
+    #[command(flatten)]
+    gate: Gate,
 
     /// Print JSON
     #[arg(long)]
@@ -92,7 +98,22 @@ pub(crate) fn peak(options: &Options) -> anyhow::Result<ExitCode> {
     } else {
         print::out(&(answer(&found).join("\n") + "\n"))?;
     }
-    Ok(if found.found.rate_per_s.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(ExitCode::from(options.gate.status(Some(verdict(&found)), true)))
+}
+
+/// Whether a rate was found that meets the objective, with the range in which the highest one lies.
+fn verdict(peak: &Peak) -> Verdict {
+    let has = |outcome: Outcome| peak.found.probes.iter().any(|probe| probe.outcome == outcome);
+    match peak.found.rate_per_s {
+        Some(rate) if range(rate).is_some() => Verdict::Met,
+        None if has(Outcome::Fail) && !has(Outcome::Pass) && !has(Outcome::Grey) => Verdict::Failed,
+        _ => Verdict::Undecided,
+    }
+}
+
+/// The highest rate up to which every probe passed and the lowest from which every one failed, if both are known.
+fn range(rate: Estimate) -> Option<(f64, f64)> {
+    rate.interval.filter(|(low, high)| *low > 0.0 && high.is_finite())
 }
 
 /// What happens, as a line.
@@ -156,18 +177,18 @@ fn answer(peak: &Peak) -> Vec<String> {
     let rate = |value: f64| format!("{}/s", significant(value, 3));
     match peak.found.rate_per_s {
         Some(found) => {
-            let (low, high) = found.interval.unwrap_or((0.0, f64::INFINITY));
-            let sure = low > 0.0 && high.is_finite();
-            let range = match sure {
-                true => format!(" [{}, {}]", significant(low, 3), significant(high, 3)),
-                false => String::new(),
+            let (shown, meaning) = match range(found) {
+                Some((low, high)) => (
+                    format!(" [{}, {}]", significant(low, 3), significant(high, 3)),
+                    "up to the first rate in brackets every probe passed, from the second every probe failed",
+                ),
+                None => (
+                    String::new(),
+                    "undecided: some probes decided nothing, so there is no range; use a longer --probe",
+                ),
             };
-            lines.push(format!("{slo} up to {}{range}", rate(found.value)));
-            lines.push(match sure {
-                true => "  up to the first in brackets every probe passed, from the second every one failed"
-                    .into(),
-                false => "  no range, for not every probe could tell; longer ones can: --probe".into(),
-            });
+            lines.push(format!("{slo} up to {}{shown}", rate(found.value)));
+            lines.push(format!("  {meaning}"));
         }
         None => lines.push(no_rate(peak)),
     }
@@ -211,9 +232,12 @@ fn no_rate(peak: &Peak) -> String {
              machine is not steady"
         ),
         (true, false) => format!("{slo}: no rate was found that does not meet it"),
-        (false, _) => format!(
-            "{slo} is not met at any rate that was tried, not at {}/s either",
+        (false, _) if any(Outcome::Grey) => format!(
+            "{slo}: undecided, because no probe passed and some decided nothing, down to {}/s; use a longer --probe",
             significant(slowest, 3)
         ),
+        (false, _) => {
+            format!("{slo} is not met at any rate that was tried, down to {}/s", significant(slowest, 3))
+        }
     }
 }

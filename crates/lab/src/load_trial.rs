@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use kendall_analysis::trial_result::SCHEMA;
 use kendall_analysis::{Measured, PrecisionReached, ResourceRecord, TrialResult, warmup};
 use kendall_archive::{Manifest, TrialWriter, utc_now, write_json};
-use kendall_evidence::expect::Expectation;
+use kendall_evidence::expect::{Expectation, Figure};
 use kendall_evidence::streamed::Stream;
 use kendall_experiment::{ANSWER, Load, Probing};
 use kendall_load::{Progress, Workload};
@@ -108,8 +108,12 @@ impl LoadTrial<'_> {
             Ok(seen) => (Some(seen), None),
             Err(why) => (None, Some(why.to_string())),
         };
-        let judge = |expected: &Expectation| Some(expected.judge(seen.as_ref()?.figure(expected.measure)));
-        let expectations = self.expected.iter().filter_map(judge).collect();
+        let figure = |measure| match &seen {
+            Some(seen) => seen.figure(measure),
+            None => Figure::Unknown { why: nothing_seen.clone().unwrap_or_default(), least: None },
+        };
+        let judge = |expected: &Expectation| expected.judge(figure(expected.measure));
+        let expectations = self.expected.iter().map(judge).collect();
         let response_s = seen.as_ref().map(|seen| seen.response.mean_s.value);
         let limit = resources.as_ref().and_then(|seen| seen.limit(&run, &verdict, response_s));
         let mut result = TrialResult {

@@ -57,7 +57,7 @@ impl<'a> LoadPage<'a> {
         Self {
             target: recorded(&found.target).into(),
             started_utc: recorded(&found.started_utc).into(),
-            headline: found.verdict.headline(),
+            headline: found.verdict.headline_of(&found.run),
             sentences,
             doubts,
             times: found.seen.as_ref().map(times).unwrap_or_default(),

@@ -2,12 +2,45 @@
 
 use std::fmt;
 
+use kendall_load::RunSummary;
+use kendall_record::Outcome;
 use kendall_stats::number::{percent, significant, time};
 
 use super::{Checked, Doubt, GeneratorVerdict, Limit, Trust};
 
+/// From this share of failed requests on, the first line of a result is about them.
+const FAILED_SHARE: f64 = 0.01;
+
 impl GeneratorVerdict {
-    /// The verdict in a sentence: the first line of every result.
+    /// The first line of a result: what happened to the requests, where many failed, and the verdict on the generator.
+    pub fn headline_of(&self, run: &RunSummary) -> String {
+        let answered = run.count(Outcome::Answered);
+        let failed = run.sent.saturating_sub(answered);
+        if failed == 0 || (failed as f64) < FAILED_SHARE * run.sent as f64 {
+            return self.headline();
+        }
+        let failures = Outcome::ALL.iter().filter(|outcome| **outcome != Outcome::Answered);
+        let failures = failures.filter(|outcome| run.count(**outcome) > 0);
+        let list: Vec<String> =
+            failures.map(|&outcome| format!("{} {}", run.count(outcome), outcome.name())).collect();
+        let why = run.refused_because.as_ref().map_or_else(String::new, |why| format!(" (the first: {why})"));
+        let list = list.join(", ") + &why;
+        let failures = match answered {
+            0 => format!("FAILED: none of {} requests was answered as expected: {list}.", run.sent),
+            _ => format!(
+                "{} of {} requests failed: {list}.",
+                percent(failed as f64 / run.sent as f64),
+                run.sent
+            ),
+        };
+        // That the generator was on time means little where nothing was answered.
+        match (answered, self.trust) {
+            (0, Trust::Trustworthy | Trust::Doubtful) => failures,
+            _ => format!("{failures} {}", self.headline()),
+        }
+    }
+
+    /// The verdict in a sentence.
     pub fn headline(&self) -> String {
         let list = |reasons: Vec<String>| reasons.join("; ");
         match self.trust {

@@ -67,6 +67,27 @@ fn a_clean_run_is_trustworthy_and_says_by_what() {
     assert_eq!(constant.trust, Trust::Trustworthy, "{constant:?}");
 }
 
+#[test]
+fn failed_requests_come_first() {
+    let run = |ended: [u64; 5]| RunSummary {
+        ended,
+        refused_because: Some("status 503".into()),
+        ..clean(&exponential())
+    };
+    let headline = |run: &RunSummary| judge(run, &poisson()).headline_of(run);
+    assert!(headline(&run([50_000, 0, 0, 0, 0])).starts_with("Trustworthy: "));
+    // Of each kind, in the order of `Outcome`.
+    let [few, some, none] =
+        [[49_900, 100, 0, 0, 0], [40_000, 0, 10_000, 0, 0], [0, 0, 0, 50_000, 0]].map(run);
+    assert!(headline(&few).starts_with("Trustworthy: "), "{}", headline(&few));
+    let line = headline(&some);
+    assert!(line.starts_with("20 % of 50000 requests failed: 10000 "), "{line}");
+    assert!(line.contains("(the first: status 503)") && line.contains(". Trustworthy: "), "{line}");
+    let line = headline(&none);
+    assert!(line.starts_with("FAILED: none of 50000 requests was answered as expected: 50000 "), "{line}");
+    assert!(!line.contains("Trustworthy"), "{line}");
+}
+
 /// Each fault alone is named, and no other.
 #[test]
 fn each_fault_of_the_generator_is_named() {

@@ -12,9 +12,12 @@ struct Step {
     weight: f64,
 }
 
-/// Where the chance to pass falls below one half, with the range in which it is neither one nor nought. `None` unless some
-/// rate passed and some failed.
+/// The rate at which the chance to pass falls below one half, with the range in which it is neither one nor nought. `None` unless some
+/// probe passed and the chance falls: probes that could not decide do not show that any rate meets the objective.
 pub(super) fn crossing(probes: &[Probe]) -> Option<Estimate> {
+    if probes.iter().all(|probe| probe.outcome != Outcome::Pass) {
+        return None;
+    }
     let steps = isotonic(probes);
     let above = steps.iter().rev().find(|step| step.pass > 0.5);
     let below = steps.iter().find(|step| step.pass < 0.5);

@@ -116,6 +116,26 @@ fn what_no_rate_meets_is_said() {
     assert!(found.probes.iter().all(|probe| probe.outcome == Outcome::Fail) && found.probes.len() < 12);
 }
 
+/// A system whose every probe at low rates is grey, and fails at higher ones: that shows no rate that meets the objective.
+#[test]
+fn grey_probes_alone_make_no_rate() {
+    let aim = Aim { slo: "mean<1s".parse().unwrap(), errors_at_most: 0.01 };
+    let mut probe = |ask: &Ask| {
+        let high = if ask.rate_per_s > 100.0 { 3.0 } else { 1.2 };
+        let low = if ask.rate_per_s > 100.0 { 2.0 } else { 0.8 };
+        Ok::<_, Infallible>(Sighting {
+            achieved_share: 1.0,
+            value_s: Some(Estimate { value: 1.0, interval: Some((low, high)) }),
+            errors: Estimate { value: 0.0, interval: Some((0.0, 0.001)) },
+            grows: false,
+        })
+    };
+    let found = search(&aim, Curve::new(2, 0.010, 0.0), 5.0, 1, &mut probe).unwrap();
+    let has = |outcome: Outcome| found.probes.iter().any(|probe| probe.outcome == outcome);
+    assert!(has(Outcome::Grey) && has(Outcome::Fail) && !has(Outcome::Pass));
+    assert_eq!(found.rate_per_s, None);
+}
+
 #[test]
 fn a_failing_probe_is_handed_on() {
     let aim = Aim { slo: "mean<1s".parse().unwrap(), errors_at_most: 0.0 };

@@ -45,15 +45,27 @@ fn it_says_what_is_faster_and_ends_accordingly() {
         text(&faster)
     );
     let slower = kendall(&folder, &["new=faster.csv", "old=before.csv"]);
-    assert_eq!(slower.status.code(), Some(1));
+    assert_eq!(slower.status.code(), Some(4));
     assert!(text(&slower).contains("slower by 14 %"), "{}", text(&slower));
-    assert_eq!(kendall(&folder, &["faster.csv", "before.csv", "--fail-on", "never"]).status.code(), Some(0));
     let alike = kendall(&folder, &["steady.csv", "alike.csv", "--metric", "mean", "--metric", "p99"]);
     assert_eq!(alike.status.code(), Some(0));
     assert_eq!(text(&alike).matches("equivalent within 2 %").count(), 2, "{}", text(&alike));
-    let undecided = ["before.csv", "noisy.csv", "--metric", "mean", "--fail-on", "undecided"];
-    let undecided = kendall(&folder, &undecided);
+    let noisy = ["before.csv", "noisy.csv", "--metric", "mean"];
+    let undecided = kendall(&folder, &noisy);
     assert_eq!(undecided.status.code(), Some(3));
+    let allowed = kendall(&folder, &[&noisy[..], &["--allow", "undecided"]].concat());
+    assert_eq!(allowed.status.code(), Some(0));
+    // One metric that is worse fails, whatever the others are.
+    let row = |i: u32| format!("{},20,900\n", 12.0 + 0.01 * f64::from(i));
+    let rows: String = (0..8).map(row).collect();
+    fs::write(folder.path().join("mixed.csv"), format!("mean_ms,p99_ms,throughput\n{rows}")).unwrap();
+    let mixed = kendall(&folder, &["before.csv", "mixed.csv", "--allow", "undecided"]);
+    assert!(
+        text(&mixed).contains("slower by 20 %") && text(&mixed).contains("faster by 50 %"),
+        "{}",
+        text(&mixed)
+    );
+    assert_eq!(mixed.status.code(), Some(4));
     assert!(text(&undecided).contains("more runs"), "{}", text(&undecided));
 }
 

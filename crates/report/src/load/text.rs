@@ -14,7 +14,7 @@ use crate::{resources, terminal};
 /// What a load found, as lines for a terminal.
 pub fn load_text(found: &TrialResult) -> String {
     let mut lines = vec![
-        found.verdict.headline(),
+        found.verdict.headline_of(&found.run),
         format!("{}, {}", recorded(&found.target), recorded(&found.started_utc)),
     ];
     lines.extend(sentences(found));
