@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::bail;
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use kendall_analysis::TrialResult;
 use kendall_evidence::expect::{Expectation, Measure};
 use kendall_experiment::{LOAD, Load, Schedule};
@@ -25,7 +25,7 @@ use kendall_system::{Settings, Value, quoted};
 use crate::export::{self, Export};
 use crate::gate::Gate;
 use crate::interrupt::ctrl_c;
-use crate::options::{options, settings};
+use crate::options::{given, options};
 use crate::print::Form;
 use crate::push::PushOptions;
 use crate::target::{Asked, Target};
@@ -115,12 +115,49 @@ fn response_measure(text: &str) -> Result<Measure, String> {
     }
 }
 
-/// The parameters of a load as options, from the same table as in experiment files.
+/// The parameters of a load that were given as options, from the same table as in experiment files.
 struct LoadOptions(Settings);
+
+/// The short forms that users of other load generators expect.
+const SHORT: [(&str, char); 5] =
+    [("connections", 'c'), ("duration", 'd'), ("rate", 'r'), ("timeout", 't'), ("requests", 'n')];
+/// The rate of a load that names none: few servers notice it.
+const MODERATE_PER_S: f64 = 50.0;
+/// The duration of a load that does not say when it ends.
+const FEW_SECONDS: Duration = Duration::from_secs(5);
+
+impl LoadOptions {
+    /// All parameters of the load, and those among them that are chosen because nothing says otherwise, as they are written. Users without
+    /// a law of arrivals are a closed load.
+    fn complete(&self, longest: Duration) -> (Settings, Vec<String>) {
+        let mut settings = Settings::defaults(LOAD);
+        self.0.iter().for_each(|(name, value)| settings.set(name, value.clone()));
+        let has = |names: &[&str]| names.iter().any(|name| self.0.get(name).is_some());
+        if has(&["users"]) && !has(&["arrivals"]) {
+            settings.set("arrivals", Value::Word("closed".into()));
+        }
+        let mut chosen = Vec::new();
+        let mut choose = |name, value: Value| {
+            chosen.push(format!("--{name} {value}"));
+            settings.set(name, value);
+        };
+        if !has(&["rate", "gap", "stages", "trace", "users", "arrivals"]) {
+            choose("rate", Value::Number(MODERATE_PER_S));
+        }
+        if !has(&["duration", "requests", "stages", "trace"]) {
+            choose("duration", Value::Time(longest));
+        }
+        (settings, chosen)
+    }
+}
 
 impl Args for LoadOptions {
     fn augment_args(command: Command) -> Command {
-        command.args(options(LOAD))
+        let short = |arg: &Arg| SHORT.iter().find(|(name, _)| arg.get_id() == name).map(|(_, short)| *short);
+        command.args(options(LOAD).map(|arg| match short(&arg) {
+            Some(short) => arg.short(short),
+            None => arg,
+        }))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -130,7 +167,7 @@ impl Args for LoadOptions {
 
 impl FromArgMatches for LoadOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(Self(settings(LOAD, matches)))
+        Ok(Self(given(LOAD, matches)))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -142,10 +179,14 @@ impl FromArgMatches for LoadOptions {
 pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
     let target = Target::read(&options.target, &options.asked)?;
     let server = options.probe.process(target.address)?;
-    let mut settings = options.load.0.clone();
-    let endless = settings.get("duration").is_none() && settings.get("requests").is_none();
-    if options.precision.is_some() && endless {
-        settings.set("duration", Value::Time(LONGEST));
+    let longest = if options.precision.is_some() { LONGEST } else { FEW_SECONDS };
+    let (settings, chosen) = options.load.complete(longest);
+    if !chosen.is_empty() {
+        print::note(&format!(
+            "Chosen: {}. Try another --rate, --users 20, or the highest rate: kendall peak {} --slo 'p99<50ms'",
+            chosen.join(" "),
+            quoted(&target.shown)
+        ));
     }
     let load = Load::new(&settings, &env::current_dir()?)
         .map_err(|(name, why)| anyhow::anyhow!("--{name}: {why}"))?;
@@ -251,6 +292,25 @@ fn again(target: &str, asked: &Asked, settings: &Settings) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parameters_that_are_left_out_are_chosen_and_users_are_a_closed_load() {
+        let complete = |words: &[&str]| {
+            let command = LoadOptions::augment_args(Command::new("x").no_binary_name(true));
+            let options = LoadOptions::from_arg_matches(&command.get_matches_from(words)).unwrap();
+            options.complete(FEW_SECONDS)
+        };
+        let (settings, chosen) = complete(&[]);
+        assert_eq!((settings.number("rate"), settings.word("arrivals")), (Some(50.0), Some("poisson")));
+        assert_eq!(chosen, ["--rate 50", "--duration 5s"]);
+        let (settings, chosen) = complete(&["--users", "5"]);
+        assert_eq!((settings.word("arrivals"), settings.number("rate")), (Some("closed"), None));
+        assert_eq!(chosen, ["--duration 5s"]);
+        let (settings, chosen) = complete(&["-c", "7", "-d", "3", "-r", "2k", "-t", "100ms"]);
+        assert_eq!((settings.whole("connections"), settings.number("rate")), (Some(7), Some(2000.0)));
+        assert_eq!(settings.time("duration"), Some(Duration::from_secs(3)));
+        assert!(chosen.is_empty() && complete(&["--stages", "1s: 5/s"]).1.is_empty());
+    }
 
     #[test]
     fn the_command_to_run_again_names_what_was_set_and_survives_a_shell() {

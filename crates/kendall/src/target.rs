@@ -74,8 +74,9 @@ impl Asked {
 }
 
 impl Target {
-    /// Reads a URL whose scheme names a system, and what the options say to ask there.
+    /// Reads a URL whose scheme names a system, and what the options say to ask there. Without a scheme it is one of HTTP.
     pub(crate) fn read(text: &str, asked: &Asked) -> anyhow::Result<Self> {
+        let text = &if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
         let url = Url::parse(text).with_context(|| {
             format!(
                 "{:?} is not a target; write http://HOST:PORT/PATH, or SYSTEM://HOST:PORT?PARAMETER=VALUE, such as \
@@ -170,6 +171,12 @@ mod tests {
         assert!(fault.contains("--body means nothing to reverse"), "{fault}");
         assert_eq!(read("http://127.0.0.1").unwrap().address.port(), 80);
         assert_eq!(read("https://127.0.0.1").unwrap().address.port(), 443);
+        for (bare, url) in
+            [("127.0.0.1:8080", "http://127.0.0.1:8080"), ("127.0.0.1/a?b=c", "http://127.0.0.1/a?b=c")]
+        {
+            let target = read(bare).unwrap();
+            assert_eq!((target.system.name, target.shown.as_str()), ("http", url));
+        }
     }
 
     #[test]
@@ -186,7 +193,7 @@ mod tests {
     #[test]
     fn faults_of_a_url_say_what_to_write() {
         let fault = |text: &str| format!("{:#}", read(text).unwrap_err());
-        assert!(fault("127.0.0.1:5003").contains("reverse://127.0.0.1:5003"));
+        assert!(fault("http://").contains("reverse://127.0.0.1:5003"));
         assert!(fault("revers://127.0.0.1").contains("known are reverse"));
         assert!(fault("reverse://127.0.0.1?dificulty=5").contains("did you mean \"difficulty\"?"));
         assert!(fault("reverse://127.0.0.1?difficulty=0").contains("whole number from 1"));

@@ -133,15 +133,16 @@ impl Kind {
     }
 }
 
-/// Reads "250ms", "1.5s", "2m" or "1h".
+/// Reads "250ms", "1.5s", "2m" or "1h"; a number alone is in seconds.
 ///
 /// # Errors
 /// Says in words what is wrong, to stand after the parameter's name.
 pub fn read_time(text: &str) -> Result<Duration, String> {
     let refuse = || format!("must be a time such as \"250ms\", \"1.5s\" or \"2m\", not {text:?}");
-    let unit_at = text.find(|c: char| c.is_alphabetic() || c == 'µ').ok_or_else(refuse)?;
-    let (number, unit) = text.split_at(unit_at);
+    let is_unit = |c: char| c.is_alphabetic() || c == 'µ';
+    let (number, unit) = text.split_at(text.find(is_unit).unwrap_or(text.len()));
     let unit_s = match unit {
+        "" => 1.0,
         "us" | "µs" => 1e-6,
         "ms" => 1e-3,
         "s" => 1.0,
@@ -153,20 +154,36 @@ pub fn read_time(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(value * unit_s).map_err(|_| refuse())
 }
 
+/// Reads "20", "100/s", "2k" or "600/min" as a rate per second, and "80%" as a share of the capacity.
 fn read_rate(text: &str) -> Result<Value, String> {
     let refuse = || {
         format!(
-            "must be a positive rate per second such as 20, or a share of the capacity such as \"20%\", not {text:?}"
+            "must be a positive rate per second such as 20, 2k or \"600/min\", or a share of the capacity such as \"20%\", not \
+             {text:?}"
         )
     };
-    let positive = |number: &str| match number.trim().parse::<f64>() {
+    let positive = |number: &str, scale: f64| match number.trim().parse::<f64>().map(|number| number * scale)
+    {
         Ok(value) if value > 0.0 && value <= 1e9 => Ok(value),
         _ => Err(refuse()),
     };
-    match text.strip_suffix('%') {
-        Some(percent) => positive(percent).map(|percent| Value::Share(percent / 100.0)),
-        None => positive(text).map(Value::Number),
+    if let Some(percent) = text.strip_suffix('%') {
+        return positive(percent, 0.01).map(Value::Share);
     }
+    let (number, per_s) = match text.split_once('/') {
+        None => (text, 1.0),
+        Some((number, "s")) => (number, 1.0),
+        Some((number, "min" | "m")) => (number, 1.0 / 60.0),
+        Some((number, "h")) => (number, 1.0 / 3600.0),
+        Some(_) => return Err(refuse()),
+    };
+    let number = number.trim_end();
+    let (number, scale) = match number.strip_suffix(['k', 'M']) {
+        Some(thousands) if number.ends_with('k') => (thousands, 1e3),
+        Some(millions) => (millions, 1e6),
+        None => (number, 1.0),
+    };
+    positive(number, scale * per_s).map(Value::Number)
 }
 
 /// As it is written in files, URLs and on command lines.
@@ -220,6 +237,12 @@ mod tests {
         }
         assert_eq!(Kind::Time.read("1.5 s"), Ok(Value::Time(Duration::from_millis(1500))));
         assert_eq!(Kind::Time.read("2m"), Ok(Value::Time(Duration::from_secs(120))));
+        assert_eq!(Kind::Time.read("3"), Ok(Value::Time(Duration::from_secs(3))));
+        for (text, per_s) in
+            [("100/s", 100.0), ("2k", 2e3), ("1.5 k/s", 1.5e3), ("2M", 2e6), ("600/min", 10.0)]
+        {
+            assert_eq!(Kind::Rate.read(text), Ok(Value::Number(per_s)), "{text}");
+        }
     }
 
     #[test]
@@ -228,11 +251,11 @@ mod tests {
         for text in ["0", "65536", "-1", "x", "1.5"] {
             assert!(port.read(text).unwrap_err().contains("from 1 to 65535"), "{text}");
         }
-        for text in ["5", "5 parsecs", "-1s", "s", "nans", "1e400s"] {
+        for text in ["", "5 parsecs", "-1s", "s", "nans", "1e400s"] {
             assert!(Kind::Time.read(text).unwrap_err().contains("250ms"), "{text}");
             assert!(Kind::TimeOr("auto").read(text).unwrap_err().contains("\"auto\""), "{text}");
         }
-        for text in ["0", "-5%", "NaN", "inf", "", "%"] {
+        for text in ["0", "-5%", "NaN", "inf", "", "%", "k", "5/day", "5kk"] {
             assert!(Kind::Rate.read(text).is_err(), "{text}");
         }
     }
