@@ -10,11 +10,14 @@ demo:
 
 # All tests, those against real servers included. Most of them wait, for a process, a socket or the clock, so twice as many run
 # at a time as there are processors. Examples measure, and `make lint` compiles them: tests need none of them.
+test: export KENDALL_LEFT_OUT := $(CURDIR)/target/left-out
 test: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
 test:
 	@./tools/install test
+	@rm -f target/left-out
 	cargo test --workspace --locked --no-fail-fast --lib --bins --tests
 	cargo test --workspace --locked --no-fail-fast --doc
+	@echo "Left out of the tests:"; sort -u target/left-out 2>/dev/null | grep . || echo "nothing"
 
 # Format, lints and documentation, warnings as errors.
 lint:

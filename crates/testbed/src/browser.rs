@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 
 use wire::Wire;
 
+use crate::left_out::missing;
+
 /// How long a page may take for anything. A browser on a busy machine of two cores needs seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -38,14 +40,13 @@ impl std::ops::Deref for Turn {
     }
 }
 
-/// The browser, once it is this test's turn. `None`, with a line that says so, where Chromium is not installed; where
-/// `CI=true` that is a failure.
+/// The browser, once it is this test's turn. `None`, with a line that says so, where Chromium is not installed; with `CI` set that
+/// is a failure.
 pub fn browser() -> Option<Turn> {
     let mut shared = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
     if shared.is_none() {
         if !wire::is_installed() {
-            assert!(std::env::var("CI").as_deref() != Ok("true"), "no chromium: run tools/install test");
-            eprintln!("skipped: no chromium (tools/install test installs it)");
+            missing("chromium");
             return None;
         }
         *shared = Some(Browser { wire: Arc::new(Mutex::new(Wire::start())) });

@@ -38,9 +38,7 @@ fn free() -> SocketAddr {
 
 /// Starts nginx, or says why the test is left out.
 fn nginx() -> Option<Nginx> {
-    if Command::new("nginx").arg("-v").stderr(Stdio::null()).status().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "nginx is not installed; run tools/install test");
-        eprintln!("left out: nginx is not installed; run tools/install test");
+    if !kendall_testbed::has_peer("nginx", "-v") {
         return None;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -38,14 +38,9 @@ station = "M/M/1"
 "#;
 const WARMUP_NS: &str = "100000000";
 
-/// Python, whose standard library is enough; a test without it is left out, but not where all peers must be there.
+/// Python, whose standard library is enough.
 fn python() -> Option<Command> {
-    let found = Command::new("python3").arg("--version").output().is_ok();
-    assert!(found || std::env::var_os("CI").is_none(), "python3 is not installed; run tools/install test");
-    if !found {
-        eprintln!("left out: python3 is not installed; run tools/install test");
-    }
-    found.then(|| Command::new("python3"))
+    kendall_testbed::has_peer("python3", "--version").then(|| Command::new("python3"))
 }
 
 fn words(output: &Output) -> String {
@@ -178,7 +173,9 @@ fn libraries_of_tables_read_the_requests_where_they_are_installed() {
             .expect("python3 starts");
         // Debian has no packages of them that read Parquet, so nothing can require them, not even where all else must be.
         if output.status.code() == Some(77) {
-            eprintln!("left out: {library} is not installed for python3: {}", words(&output).trim());
+            kendall_testbed::left_out(&format!(
+                "{library}, of which Debian has no package, is not installed for python3"
+            ));
             continue;
         }
         assert!(output.status.success(), "{library}: {}", words(&output));

@@ -11,14 +11,8 @@ fn kendall(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_kendall")).args(arguments).current_dir(folder).output().unwrap()
 }
 
-/// Whether nginx is there; a test without it is left out, but not where all peers must be there.
 fn has_nginx() -> bool {
-    let found = Command::new("nginx").arg("-v").stderr(Stdio::null()).status().is_ok();
-    assert!(found || std::env::var_os("CI").is_none(), "nginx is not installed; run tools/install test");
-    if !found {
-        eprintln!("left out: nginx is not installed; run tools/install test");
-    }
-    found
+    kendall_testbed::has_peer("nginx", "-v")
 }
 
 /// Writes the port into a file, so that a test can see that nobody listens there afterwards.

@@ -11,6 +11,7 @@ use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
 use kendall_archive::series::Series;
+use kendall_testbed::{left_out, missing};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -18,26 +19,27 @@ use tempfile::TempDir;
 /// Longer than anything here takes, so that a test that hangs fails instead.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Who runs kendall.
+/// The user who runs kendall.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum User {
-    /// Whoever runs the tests.
+    /// The user who runs the tests.
     Own,
-    /// An ordinary user, if it is root who runs the tests.
+    /// An ordinary user, which root can become.
     Nobody,
 }
 
 impl User {
+    fn run(self, words: &[&str]) -> Command {
+        let become_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+        let before: &[&str] = if self == Self::Nobody { &become_nobody } else { &[] };
+        let all = [before, words].concat();
+        let mut command = Command::new(all[0]);
+        command.args(&all[1..]);
+        command
+    }
+
     fn kendall(self) -> Command {
-        let kendall = env!("CARGO_BIN_EXE_kendall");
-        match self {
-            Self::Own => Command::new(kendall),
-            Self::Nobody => {
-                let mut command = Command::new("setpriv");
-                command.args(["--reuid=65534", "--regid=65534", "--clear-groups", kendall]);
-                command
-            }
-        }
+        self.run(&[env!("CARGO_BIN_EXE_kendall")])
     }
 
     /// `kendall link run` with these options.
@@ -48,23 +50,31 @@ impl User {
     }
 }
 
-/// All who can emulate a link here. Where the kernel refuses somebody, that is said, and is no fault of kendall's.
+/// The users who can emulate a link here: those to whom `unshare` gives namespaces, and root can become. Where it does, kendall must
+/// emulate a link, too.
 fn users() -> &'static [User] {
     static USERS: OnceLock<Vec<User>> = OnceLock::new();
     USERS.get_or_init(|| {
         let can = |user: &User| {
-            let tried = user.link(&["--quiet"], &["true"]).output();
-            let refusal = match tried {
-                Ok(output) if output.status.success() => return true,
-                Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
-                Err(error) => error.to_string(),
-            };
-            let kernels_word = ["no link can be emulated here", "setpriv", "No such file"];
-            assert!(kernels_word.iter().any(|word| refusal.contains(word)), "{user:?}: {refusal}");
-            eprintln!("skipped for {user:?}: {refusal}");
-            false
+            let unshare = ["unshare", "--user", "--map-root-user", "--net", "true"];
+            let probe = user.run(&unshare).output();
+            if !probe.as_ref().is_ok_and(|output| output.status.success()) {
+                left_out(&format!("no namespaces for {user:?}: {probe:?}"));
+                return false;
+            }
+            // A checkout in a private folder, for example.
+            if !user.kendall().arg("--version").output().is_ok_and(|output| output.status.success()) {
+                left_out(&format!("{user:?} may not run kendall where it was built"));
+                return false;
+            }
+            succeeded(user.link(&["--quiet"], &["true"]));
+            true
         };
-        [User::Own, User::Nobody].into_iter().filter(can).collect()
+        let users: Vec<User> = [User::Own, User::Nobody].into_iter().filter(can).collect();
+        if users.is_empty() {
+            missing("a user who may make network namespaces");
+        }
+        users
     })
 }
 
@@ -82,14 +92,8 @@ fn succeeded(mut command: Command) -> Output {
     output
 }
 
-/// Whether `ping` is there; on a machine that must have it, it has to be.
 fn has_ping() -> bool {
-    let there = Command::new("ping").arg("-V").output().is_ok();
-    assert!(there || std::env::var_os("CI").is_none(), "ping is not installed (package iputils-ping)");
-    if !there {
-        eprintln!("skipped: ping is not installed (package iputils-ping)");
-    }
-    there
+    kendall_testbed::has_peer("ping", "-V")
 }
 
 /// The shortest of ten pings, in ms.
@@ -124,7 +128,7 @@ fn a_ping_takes_the_delay_there_and_back_over_one_link_and_over_two() {
         ] {
             let options: Vec<&str> = options;
             if options.contains(&"tun") && user == User::Nobody && !whoever_may_make_tun() {
-                eprintln!("skipped for {user:?}: /dev/net/tun is its owner's alone on this machine");
+                left_out(&format!("only the owner of /dev/net/tun may open it, and {user:?} is not"));
                 continue;
             }
             let excess_ms = ping_ms(user, &options) - floor_ms - delay_ms;
@@ -406,7 +410,7 @@ fn without_namespaces() -> Option<Command> {
     if tried.as_ref().is_ok_and(|output| output.status.success()) {
         return Some(arranged(env!("CARGO_BIN_EXE_kendall")));
     }
-    eprintln!("skipped: namespaces cannot be forbidden here: {tried:?}");
+    left_out(&format!("namespaces cannot be forbidden here: {tried:?}"));
     None
 }
 

@@ -65,10 +65,7 @@ fn the_server_is_found_by_its_port_and_what_it_used_is_what_the_kernel_says() {
 /// A master that only watches over its workers, as servers of others are.
 #[test]
 fn of_a_master_and_its_workers_all_are_watched() {
-    let found = Command::new("nginx").arg("-v").stderr(Stdio::null()).status().is_ok();
-    assert!(found || std::env::var_os("CI").is_none(), "nginx is not installed; run tools/install test");
-    if !found {
-        eprintln!("left out: nginx is not installed; run tools/install test");
+    if !kendall_testbed::has_peer("nginx", "-v") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

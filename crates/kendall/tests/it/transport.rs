@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -20,13 +19,12 @@ fn kendall(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_kendall")).args(arguments).output().unwrap()
 }
 
-/// Whether links can be emulated here. That is said where not, and is a failure where everything should be installed.
+/// Whether links can be emulated here.
 fn has_links() -> bool {
     let tried = kendall(&["link", "run", "--quiet", "true"]);
     let refusal = String::from_utf8_lossy(&tried.stderr);
-    assert!(tried.status.success() || std::env::var_os("CI").is_none(), "{refusal}");
     if !tried.status.success() {
-        eprintln!("skipped: {refusal}");
+        kendall_testbed::missing(&format!("a way to emulate links ({refusal})"));
     }
     tried.status.success()
 }
@@ -136,10 +134,7 @@ fn a_client_that_moves_keeps_its_flow_of_curvecp_and_loses_that_of_tcp() {
 #[test]
 fn programs_that_others_wrote_send_as_flows() {
     let _alone = alone();
-    let is_here = Path::new("/usr/sbin/sshd").exists() && Path::new("/usr/bin/curvecpserver").exists();
-    assert!(is_here || std::env::var_os("CI").is_none(), "install openssh-server and nacl-tools");
-    if !is_here || !has_links() {
-        eprintln!("skipped: openssh-server or nacl-tools is not installed, or no link can be emulated");
+    if !has_peer("/usr/sbin/sshd", "-V") || !has_peer("curvecpserver", "-h") || !has_links() {
         return;
     }
     let options = ["--time", "3s", "--warmup", "3s", "--json", "--link", "delay=2ms rate=50mbit queue=64k"];
@@ -162,7 +157,6 @@ fn tcp_goes_through_tunnels_as_flows_and_no_key_stays() {
     let _alone = alone();
     let peers = [("wg", "--version"), ("wireguard-go", "--version"), ("ip", "-V")];
     if !peers.into_iter().all(|(program, with)| has_peer(program, with)) || !has_links() {
-        eprintln!("skipped: wireguard-go or wireguard-tools is not installed, or no link can be emulated");
         return;
     }
     let link = ["--link", "delay=2ms rate=20mbit queue=64k", "--json"];
@@ -189,7 +183,6 @@ fn programs_that_others_wrote_and_tunnels_answer_echoes() {
         ("/usr/sbin/sshd", "-V"),
     ];
     if !peers.into_iter().all(|(program, with)| has_peer(program, with)) || !has_links() {
-        eprintln!("skipped: a program is not installed, or no link can be emulated");
         return;
     }
     let link = ["--link", "delay=2ms rate=20mbit queue=64k", "--time", "1s", "--warmup", "1s", "--json"];

@@ -7,8 +7,9 @@ use kendall_load::{Plan, Priority, StampedBy, Timing};
 use kendall_record::Outcome;
 use kendall_station::{Arrivals, Law};
 
-/// Who is awake when a request is due sends it sooner than who must be woken, by any clock and on any machine. The
-/// rounds take turns, so that other load meets both; half of the requests would have to be late for a false alarm.
+/// A thread that is awake when a request is due sends it sooner than one that must be woken, by any clock and on any machine. The
+/// rounds take turns, so that other load meets both. If one round in a hundred is disturbed, 6 of 7 fail with a probability of 0.2 %; if
+/// there were no difference, they would pass with one of 6 %.
 #[test]
 fn precise_is_sooner_than_asleep() {
     let address = echo();
@@ -19,8 +20,8 @@ fn precise_is_sooner_than_asleep() {
         assert_eq!((summary.thread.timing, summary.thread.stamped_by), (timing, StampedBy::Kernel));
         summary.lag.p50_ns
     };
-    let rounds: Vec<(u64, u64)> = (0..3).map(|_| (lag(Timing::Precise), lag(Timing::Sleep))).collect();
-    assert!(rounds.iter().filter(|(precise, sleep)| precise < sleep).count() >= 2, "{rounds:?}");
+    let rounds: Vec<(u64, u64)> = (0..7).map(|_| (lag(Timing::Precise), lag(Timing::Sleep))).collect();
+    assert!(rounds.iter().filter(|(precise, sleep)| precise < sleep).count() >= 6, "{rounds:?}");
 }
 
 /// Many instants at once, instants far apart, and a schedule that ends: whatever is due goes out, and in order.

@@ -146,8 +146,7 @@ fn a_program_has_an_environment_and_descriptors_of_its_own() {
 #[test]
 fn the_programs_of_root_run_as_the_user_that_the_key_names() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: only root can become another user");
-        return;
+        return kendall_testbed::left_out("only root can become another user");
     }
     test(async {
         let server = Server::start_as(ServerSettings::default(), Some("nobody"));
