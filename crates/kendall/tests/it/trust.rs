@@ -62,7 +62,9 @@ fn assert_no_secret(output: &Output, folder: &Path) {
     }
 }
 
-const LINES: [&str; 5] = [
+const LINES: [&str; 7] = [
+    "x-customer: s3cret-of-a-marked-header",
+    "&voucher=s3cret-of-a-marked-parameter",
     "authorization: Bearer s3cret-of-the-line",
     "x-api-key: s3cret-of-a-file",
     "x-id: s3cret-of-the-environment",
@@ -75,7 +77,8 @@ fn a_load_sends_secrets_and_keeps_none() {
     let (address, seen) = server();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("headers"), "X-Api-Key: s3cret-of-a-file\n").unwrap();
-    let url = format!("http://{address}/?page=1&token=s3cret-of-the-url");
+    let url =
+        format!("http://{address}/?page=1&token=s3cret-of-the-url&voucher=s3cret-of-a-marked-parameter");
     let arguments = ["load", &url, "--rate", "200", "--requests", "20", "--record", "record", "--quiet"];
     let headers = [
         "--header",
@@ -86,6 +89,12 @@ fn a_load_sends_secrets_and_keeps_none() {
         "X-Id: ${KENDALL_TEST_ID}",
         "--header",
         "Cookie: session=s3cret-of-a-cookie",
+        "--header",
+        "X-Customer: s3cret-of-a-marked-header",
+        "--secret",
+        "x-customer",
+        "--secret",
+        "voucher",
     ];
     let output = kendall(folder.path(), &[&arguments[..], &headers].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -93,6 +102,8 @@ fn a_load_sends_secrets_and_keeps_none() {
     assert!(LINES.iter().all(|line| seen.contains(line)), "{seen}");
     assert_no_secret(&output, &folder.path().join("record"));
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    let marked = ["voucher=${VOUCHER}", "x-customer: ${X_CUSTOMER}", "--secret x-customer --secret voucher"];
+    assert!(marked.iter().all(|part| shown.to_lowercase().contains(&part.to_lowercase())), "{shown}");
     for part in ["token=${TOKEN}", "authorization: ${AUTHORIZATION}", "@headers", "${KENDALL_TEST_ID}"] {
         assert!(shown.to_lowercase().contains(&part.to_lowercase()), "{part}: {shown}");
     }
@@ -105,9 +116,10 @@ fn a_run_sends_secrets_and_keeps_none() {
     fs::write(folder.path().join("headers"), "X-Api-Key: s3cret-of-a-file\n").unwrap();
     let experiment = format!(
         "name = \"x\"\nrepeats = 1\nseed = 1\ndisturbed-over = \"100%\"\n[system]\nname = \"http\"\n\
-         [workload]\nurl = \"http://{address}/?page=1&token=s3cret-of-the-url\"\n\
+         [workload]\nurl = \"http://{address}/?page=1&token=s3cret-of-the-url&voucher=s3cret-of-a-marked-parameter\"\n\
          header = '''\nAuthorization: Bearer s3cret-of-the-line\n@headers\nX-Id: ${{KENDALL_TEST_ID}}\n\
-         Cookie: session=s3cret-of-a-cookie'''\n[load]\nrate = 200\nduration = \"300ms\"\nwarmup = \"0s\"\n"
+         Cookie: session=s3cret-of-a-cookie\nX-Customer: s3cret-of-a-marked-header'''\n\
+         secret = '''\nx-customer\nvoucher'''\n[load]\nrate = 200\nduration = \"300ms\"\nwarmup = \"0s\"\n"
     );
     fs::write(folder.path().join("x.toml"), experiment).unwrap();
     let output = kendall(folder.path(), &["run", "x.toml", "--results", "results"]);
