@@ -180,6 +180,32 @@ fn a_device_a_pipe_and_a_link_stay_what_they_are() {
 }
 
 #[test]
+fn a_pipe_and_a_device_are_written_through_as_typed() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("notes"), "twelve bytes").unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let encrypt = |to: &str| {
+        let output =
+            kendall(folder.path(), &["recover", "encrypt", "notes", "--password", "abc", "--out", to]);
+        assert!(output.status.success(), "{to}: {}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    encrypt("regular");
+    let encrypted = fs::read(folder.path().join("regular")).unwrap();
+    let reader = thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read(pipe)
+    });
+    encrypt("pipe");
+    assert_eq!(reader.join().unwrap().unwrap(), encrypted);
+    assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    encrypt("/dev/null");
+    assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+    assert!(encrypt("/dev/stdout").starts_with(&encrypted));
+}
+
+#[test]
 fn a_run_of_another_person_leads_no_write_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
     let victim = folder.path().join("victim");
