@@ -222,6 +222,24 @@ fn a_run_of_another_person_leads_no_write_elsewhere() {
         let _ = fs::remove_file(run.join(name));
         symlink(&victim, run.join(name)).unwrap();
     }
+    // Another user, or the same one after a change of the experiment.
+    let resume = |state: &str, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kendall"));
+        command.args(["run", "--resume", run.to_str().unwrap()]).args(more).current_dir(folder.path());
+        let output = command.env("XDG_STATE_HOME", folder.path().join(state)).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (resumed, why) = resume("another", &[]);
+    let parts = ["was not begun by this user", "kendall serve reverse", "experiment.toml", "--trust"];
+    assert!(!resumed && parts.iter().all(|part| why.contains(part)), "{why}");
+    let (resumed, why) = resume("another", &["--trust"]);
+    assert!(resumed, "{why}");
+    let (resumed, why) = resume("state", &[]);
+    assert!(resumed, "{why}");
+    for name in ["report.html", "report.html.tmp", "live.json.tmp", "resume.log"] {
+        let _ = fs::remove_file(run.join(name));
+        symlink(&victim, run.join(name)).unwrap();
+    }
     let report = kendall(folder.path(), &["report", run.to_str().unwrap()]);
     assert!(report.status.success(), "{}", String::from_utf8_lossy(&report.stderr));
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
