@@ -10,7 +10,7 @@
 //! so records can be neither moved nor left out; only the newest can be cut off. The names of files are hashes under the
 //! key: who the contacts are, they do not say.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
