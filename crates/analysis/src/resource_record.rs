@@ -12,6 +12,8 @@ use crate::report::resources::Resources;
 
 /// The sampled stacks of a trial, in its folder.
 pub const STACKS: &str = "profile.folded";
+/// The longest file of stacks that is read.
+const MOST_STACKS_BYTES: u64 = 256_000_000;
 
 /// What was seen of the resources in a trial, as its `answer.json` has it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,7 +34,10 @@ impl ResourceRecord {
     /// The same with the stacks that lie in the record's folder.
     #[must_use]
     pub fn with_stacks_of(mut self, folder: &Path) -> Self {
-        let stacks = || std::fs::read_to_string(folder.join(STACKS)).unwrap_or_default();
+        let stacks = || {
+            let bytes = kendall_files::read(&folder.join(STACKS), MOST_STACKS_BYTES).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
         self.profile = self.profile.map(|profile| profile.with_stacks(&stacks()));
         self
     }

@@ -1,7 +1,6 @@
 //! The keys of peers: trusted when they are first seen, compared from then on.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +11,9 @@ use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
 use crate::files::replace;
+
+/// The longest file of keys: those of some hundred thousand peers.
+const MOST_BYTES: u64 = 16_000_000;
 
 /// A file with a line for each peer: its name and its key.
 #[derive(Debug)]
@@ -94,7 +96,7 @@ impl KnownPeers {
 }
 
 fn read(path: &Path) -> anyhow::Result<BTreeMap<String, String>> {
-    let text = match fs::read_to_string(path) {
+    let text = match kendall_files::read_text(path, MOST_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),

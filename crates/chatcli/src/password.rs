@@ -1,7 +1,6 @@
 //! Passwords: from a file or from the terminal, never from the command line or the environment, where other users could read
 //! them.
 
-use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
@@ -9,6 +8,8 @@ use anyhow::{Context, bail, ensure};
 
 /// The shortest password that a new account may have: NIST SP 800-63B, section 5.1.1.1.
 const SHORTEST: usize = 8;
+/// The longest file that a password is read from.
+const MOST_FILE_BYTES: u64 = 1_000_000;
 
 /// Asks for a password.
 pub(crate) fn read(file: Option<&Path>, question: &str) -> anyhow::Result<String> {
@@ -33,9 +34,20 @@ pub(crate) fn read_new(file: Option<&Path>) -> anyhow::Result<String> {
 }
 
 fn from_file(file: &Path) -> anyhow::Result<String> {
-    let text = fs::read_to_string(file)
+    let text = kendall_files::read_text(file, MOST_FILE_BYTES)
         .with_context(|| format!("cannot read the password file {}", file.display()))?;
     let password = text.lines().next().unwrap_or_default();
     ensure!(!password.is_empty(), "the first line of {} is empty: write the password there", file.display());
     Ok(password.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_without_end_is_no_password_file() {
+        let why = format!("{:#}", from_file(Path::new("/dev/zero")).unwrap_err());
+        assert!(why.contains("/dev/zero") && why.contains("longer than 1 MB"), "{why}");
+    }
 }

@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 use crate::files::replace;
 use crate::known::KnownPeers;
 
+/// The longest file of an account.
+const MOST_ACCOUNT_BYTES: u64 = 64 * 1024;
+
 /// Where a profile is.
 pub struct Profile {
     folder: PathBuf,
@@ -52,7 +55,7 @@ impl Profile {
     /// Fails where the profile has no account, and where its file is not valid.
     pub fn account(&self) -> anyhow::Result<Account> {
         let path = self.folder.join("account.toml");
-        match fs::read_to_string(&path) {
+        match kendall_files::read_text(&path, MOST_ACCOUNT_BYTES) {
             Ok(text) => toml::from_str(&text).with_context(|| format!("{} is not valid", path.display())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => bail!(
                 "the profile {} has no account yet: make one with `kendall chat register NAME --server ADDR`, or use one that \

@@ -1,12 +1,14 @@
 //! The list of contacts, a file of the profile.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use kendall_chatcli::replace;
 use serde::{Deserialize, Serialize};
+
+/// The longest file of contacts.
+const MOST_BYTES: u64 = 16_000_000;
 
 /// The list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +36,7 @@ impl Contacts {
     /// Reads the list of a profile; empty where the file does not exist yet.
     pub(crate) fn read(profile: &Path) -> anyhow::Result<Self> {
         let path = file(profile);
-        match fs::read_to_string(&path) {
+        match kendall_files::read_text(&path, MOST_BYTES) {
             Ok(text) => toml::from_str(&text).with_context(|| format!("{} is not valid", path.display())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),

@@ -10,8 +10,8 @@
 //! so records can be neither moved nor left out; only the newest can be cut off. The names of files are hashes under the
 //! key: who the contacts are, they do not say.
 
-use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read, Write};
+use std::fs::{DirBuilder, File};
+use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +27,10 @@ const NONCE: usize = 24;
 const TAG: usize = 16;
 /// The longest record: a message with every byte escaped, and what is around it.
 const MOST_RECORD: usize = 512 << 10;
+/// No file of a key is as long.
+const MOST_KEY: u64 = 1024;
+/// A file up to this length is read whatever the limit, and shortened then.
+const MOST_FILE: u64 = 1 << 30;
 
 /// What is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,7 +108,7 @@ impl History {
         };
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(at(&folder))?;
         let path = profile.join("history.key");
-        let bytes = match fs::read(&path) {
+        let bytes = match kendall_files::read(&path, MOST_KEY) {
             Ok(bytes) => Zeroizing::new(bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let key = Zeroizing::new(aead::crypto_aead_xchacha20poly1305_ietf_keygen().to_vec());
@@ -124,7 +128,7 @@ impl History {
     /// Fails where the file cannot be read or is damaged before its last record.
     pub fn read(&self, contact: &str) -> Result<Recalled, HistoryError> {
         let path = self.path(contact);
-        let bytes = match fs::read(&path) {
+        let bytes = match kendall_files::read(&path, self.most_bytes()) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Recalled::default()),
             Err(source) => return Err(HistoryError::File { path, source }),
@@ -140,9 +144,8 @@ impl History {
     pub fn log(&self, contact: &str) -> Result<(Log, Recalled), HistoryError> {
         let path = self.path(contact);
         let at = |source| HistoryError::File { path: path.clone(), source };
-        let mut file = append(&path, 0o600).map_err(at)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(at)?;
+        let file = append(&path, 0o600).map_err(at)?;
+        let bytes = kendall_files::read(&path, self.most_bytes()).map_err(at)?;
         let (recalled, name, whole) = self.recall(&path, &bytes)?;
         if recalled.torn > 0 {
             file.set_len(whole).map_err(at)?;
@@ -173,12 +176,17 @@ impl History {
         log.records += 1;
         log.bytes += record.len() as u64;
         if log.bytes > self.limit {
-            let bytes = fs::read(&log.path)
+            let bytes = kendall_files::read(&log.path, self.most_bytes())
                 .map_err(|source| HistoryError::File { path: log.path.clone(), source })?;
             let (recalled, ..) = self.recall(&log.path, &bytes)?;
             self.shorten(log, &recalled.entries)?;
         }
         Ok(())
+    }
+
+    /// The longest file that is read: one of a profile with a higher limit, too.
+    fn most_bytes(&self) -> u64 {
+        self.limit.max(MOST_FILE) + MOST_RECORD as u64
     }
 
     /// Replaces a file by one with the newest records, half of the limit.

@@ -90,6 +90,10 @@ pub enum TableError {
         first = units.split(", ").next().unwrap_or_default()
     )]
     Unit { line: u64, column: String, quantity: &'static str, units: String },
+    #[error(
+        "line {line}: the column {column:?} is no quantile; the percentage must be above 0 and below 100, as in response_p99.9_ms"
+    )]
+    Quantile { line: u64, column: String },
     #[error("line {line}: the columns {first:?} and {second:?} are the same quantity; leave one out")]
     Twice { line: u64, first: String, second: String },
     #[error(
@@ -297,6 +301,10 @@ mod tests {
             ("colour,size\n1,2\n", "known are rate_per_s, users"),
             ("rate_per_s\n", "no row of numbers"),
             ("rate_per_s,response_mean\n1,2\n", "line 1: the column \"response_mean\" has no unit"),
+            ("rate_per_s,response_p200_ms\n1,2\n", "line 1: the column \"response_p200_ms\" is no quantile"),
+            ("rate_per_s,response_p101_s\n1,2\n", "is no quantile"),
+            ("rate_per_s,response_p100_s\n1,2\n", "is no quantile"),
+            ("rate_per_s,Response p0 (ms)\n1,2\n", "is no quantile; the percentage must be above 0"),
             ("rate_per_s,rate_per_min\n1,2\n", "\"rate_per_s\" and \"rate_per_min\" are the same quantity"),
             ("response_p50_s,response_p50_ms\n1,2\n", "are the same quantity"),
             ("rate_per_s,response_mean_s\n1,2\n3\n", "line 3 has 1 cells, but the headers are 2"),

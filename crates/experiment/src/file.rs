@@ -216,6 +216,16 @@ impl Reader<'_> {
             let parameter = self.parameter(parameters, key, &place, section.name())?;
             variables.push(Variable { section, parameter, values: self.values(parameter, value)? });
         }
+        // A key that marks a name as secret may stand behind the one with its value.
+        for Variable { parameter, values, .. } in &mut variables {
+            if let Kind::Headers | Kind::Url = parameter.kind {
+                for value in values {
+                    if let Ok(concealed) = parameter.kind.read(&value.to_string()) {
+                        *value = concealed;
+                    }
+                }
+            }
+        }
         for parameter in parameters {
             let given = variables.iter().any(|variable| variable.parameter.name == parameter.name);
             if let (false, Some(default)) = (given, parameter.default) {

@@ -91,10 +91,11 @@ fn bounded(file: File, most_bytes: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::with_capacity(length as usize);
     file.take(most_bytes + 1).read_to_end(&mut content)?;
     if content.len() as u64 > most_bytes {
-        return Err(refusal(format_args!(
-            "longer than {} MB, the most that is read",
-            most_bytes.div_ceil(1_000_000)
-        )));
+        let (most, unit) = match most_bytes {
+            1_000_000.. => (most_bytes.div_ceil(1_000_000), "MB"),
+            _ => (most_bytes.div_ceil(1000), "kB"),
+        };
+        return Err(refusal(format_args!("longer than {most} {unit}, the most that is read")));
     }
     Ok(content)
 }

@@ -80,7 +80,7 @@ fn what_is_read_is_a_file_of_bounded_length() {
     let path = ours.path().join("answer.json");
     fs::write(&path, "1234").unwrap();
     assert_eq!(read(&path, 4).unwrap(), b"1234");
-    assert!(refused(read(&path, 3)).contains("longer than 1 MB"));
+    assert!(refused(read(&path, 3)).contains("longer than 1 kB"));
     assert!(refused(read(Path::new("/dev/zero"), 3)).contains("no regular file"));
     fs::remove_file(&path).unwrap();
     pipe(&path);

@@ -10,7 +10,7 @@ use kendall_linkmodel::Transport;
 use kendall_load::Reuse;
 use kendall_station::{Discipline, Servers};
 use kendall_system::{
-    COMMAND, Home, Kind, Parameter, Serving, Settings, Subcommands, System, URL, no_limits,
+    COMMAND, Home, Kind, Parameter, Serving, Settings, Subcommands, System, URL, mark_secret, no_limits,
 };
 
 /// The row of this system.
@@ -61,6 +61,13 @@ pub const ROW: System = System {
             help: "a header, as \"name: value\", or @FILE for those in a file; ${NAME} in a value stands for a variable of the \
                    environment. May be given several times. No record keeps the value of a header such as authorization",
             kind: Kind::Headers,
+            default: None,
+        },
+        Parameter {
+            name: "secret",
+            help: "name of a header, or of a parameter in the query of the URL, whose value no record, page or message keeps, besides \
+                   those that are known to be secret. May be given several times",
+            kind: Kind::Lines(mark_secret),
             default: None,
         },
         Parameter {

@@ -43,7 +43,8 @@ pub(crate) fn given(
     matches: &ArgMatches,
 ) -> Settings {
     let mut settings = Settings::default();
-    for parameter in parameters {
+    let parameters: Vec<&Parameter> = parameters.into_iter().collect();
+    for parameter in &parameters {
         let values: Vec<&Value> = matches.get_many(parameter.name).unwrap_or_default().collect();
         match values.as_slice() {
             [] => {}
@@ -55,6 +56,8 @@ pub(crate) fn given(
             }
         }
     }
+    // An option that marks a name as secret may stand behind the one with its value.
+    settings.conceal(parameters);
     settings
 }
 

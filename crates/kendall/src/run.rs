@@ -5,11 +5,13 @@ use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::{Args, value_parser};
+use kendall_archive::origin;
 use kendall_lab::{Ended, Lab};
 use kendall_probe::wait_for_end;
 use kendall_report::export::suite::Suite;
+use kendall_system::COMMAND;
 
 use crate::export::Export;
 use crate::gate::Gate;
@@ -33,6 +35,11 @@ pub(crate) struct Options {
     /// Go on with an interrupted run, given its folder; what is done is kept
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["experiment", "seed"])]
     resume: Option<PathBuf>,
+
+    /// Go on also with a run that another person began, or whose experiment has changed since: its experiment may start any
+    /// program
+    #[arg(long, requires = "resume")]
+    trust: bool,
 
     /// Seed of all random numbers; drawn and recorded if neither this nor the file names one
     #[arg(long, value_parser = value_parser!(u64).range(..=i64::MAX as u64))]
@@ -73,7 +80,11 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let program = env::current_exe().context("cannot find the program itself, to serve with")?;
     let mut lab = match (&options.resume, &options.experiment) {
-        (Some(folder), _) => Lab::resume(folder, SYSTEMS)?,
+        (Some(folder), _) => {
+            let lab = Lab::resume(folder, SYSTEMS)?;
+            ensure!(options.trust || origin::is_ours(folder), "{}", foreign(&lab));
+            lab
+        }
         (None, Some(file)) => {
             let mut experiment = kendall_experiment::read(file, SYSTEMS)?;
             experiment.seed = options.seed.or(experiment.seed);
@@ -114,6 +125,23 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         (Ended::Interrupted, _) => INTERRUPTED,
         (Ended::Complete, verdict) => options.gate.status(verdict, true),
     }))
+}
+
+/// Why the run of another person does not go on: with what it would start.
+fn foreign(lab: &Lab) -> String {
+    let starts = lab.experiment().variables.iter().filter(|variable| variable.parameter.name == COMMAND);
+    let commands: Vec<String> =
+        starts.flat_map(|variable| &variable.values).map(|command| format!("\n  {command}")).collect();
+    let what = if commands.is_empty() {
+        format!("It would start kendall serve {}.", lab.experiment().system.name)
+    } else {
+        format!("It would start:{}", commands.concat())
+    };
+    format!(
+        "{folder} was not begun by this user on this machine, or its experiment has changed since.\n{what}\nRead \
+         {folder}/experiment.toml; to go on with it: kendall run --resume {folder} --trust",
+        folder = lab.folder().display()
+    )
 }
 
 /// Leaves the page beside a run open until Ctrl-C. A run that was stopped may have been so from its page, so

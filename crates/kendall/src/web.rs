@@ -29,7 +29,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "ADDR", value_parser = address, default_value = "127.0.0.1:5080")]
     listen: SocketAddr,
 
-    /// Require this token, of at least 16 characters, instead of a drawn one; then reading needs it on a loopback address, too
+    /// Require this token, of at least 16 characters, instead of a drawn one; then reading needs it on a loopback address, too.
+    /// Every user of the machine sees it in the list of processes: prefer --token-file
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
 
@@ -54,7 +55,14 @@ pub(crate) fn web(options: &Options) -> anyhow::Result<ExitCode> {
     let program = env::current_exe().context("cannot find the program itself, to take up runs with")?;
     let token = match &options.token_file {
         Some(file) => Some(input::read(file)?.trim().to_owned()),
-        None => options.token.clone(),
+        None => {
+            if options.token.is_some() {
+                print::note(
+                    "every user of this machine sees the token of --token in the list of processes; --token-file FILE hides it",
+                );
+            }
+            options.token.clone()
+        }
     };
     let server = Server::bind(Site {
         results: options.results.clone(),

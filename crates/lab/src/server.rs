@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,9 @@ const START_WITHIN: Duration = Duration::from_secs(20);
 const START_AT_MOST: Duration = Duration::from_secs(600);
 /// A server that has not ended by then is killed.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
+/// How many of the last lines of a server's log its error shows, and in how many of its last bytes they are.
+const TAIL_LINES: usize = 10;
+const TAIL_BYTES: u64 = 64 * 1024;
 /// What a server prints, first of all, on standard output; its address follows.
 pub const LISTENING: &str = "listening on ";
 
@@ -195,11 +198,20 @@ impl Drop for Server {
     }
 }
 
-/// The last lines of a log.
+/// The last lines of a log, however long it is.
 fn tail(log: &Path) -> String {
-    let text = fs::read_to_string(log).unwrap_or_default();
+    let read = || {
+        let mut file = kendall_files::open(log)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+        Ok::<_, io::Error>(bytes)
+    };
+    let bytes = read().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(10)..].join("\n")
+    lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
 }
 
 /// The processes that one has started and they have started (proc(5), `/proc/PID/task/TID/children`).
@@ -258,12 +270,29 @@ fn peak_memory_bytes(status: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     fn shell(script: &str) -> (Result<Server, ServerError>, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let arguments = ["-c", script].map(OsString::from);
         (Server::start(Path::new("/bin/sh"), &arguments, &folder.path().join("log")), folder)
+    }
+
+    #[test]
+    fn of_a_log_of_any_length_the_last_lines_are_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("server.log");
+        assert_eq!(tail(&path), "");
+        assert_eq!(tail(Path::new("/dev/zero")), "");
+        let mut log = fs::File::create(&path).unwrap();
+        // A hole takes no place on the disk.
+        log.set_len(1 << 40).unwrap();
+        log.seek(SeekFrom::End(0)).unwrap();
+        (0..20).for_each(|line| writeln!(log, "\nline {line}").unwrap());
+        let last = tail(&path);
+        assert!(last.ends_with("line 18\n\nline 19") && last.lines().count() == TAIL_LINES, "{last}");
     }
 
     #[test]

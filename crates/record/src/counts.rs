@@ -3,7 +3,6 @@
 //! A line has a count and its name, so that the file reads well, and a server of any language can write it.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -38,25 +37,23 @@ pub fn write(file: &Path, counts: &[(&str, u64)]) -> Result<(), RecordError> {
 pub fn read(file: &Path) -> Result<Vec<Count>, RecordError> {
     let wrong =
         |why: String| RecordError::Format { path: file.into(), what: "a file of a server's counts", why };
-    match fs::metadata(file) {
+    let bytes = match kendall_files::read(file, MOST_BYTES) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(RecordError::Read { path: file.into(), source }),
-        Ok(found) if found.len() > MOST_BYTES => {
-            return Err(wrong(format!("it has {} bytes, and at most {MOST_BYTES} are read", found.len())));
-        }
-        Ok(_) => {}
-    }
+        read => read.map_err(RecordError::read(file))?,
+    };
+    let text = String::from_utf8(bytes).map_err(|_| wrong("it is no text in UTF-8".to_owned()))?;
     let count = |(place, line): (usize, &str)| {
         let parts = line.split_once(' ').filter(|(_, name)| !name.is_empty());
         let read = parts.and_then(|(count, name)| Some((name.to_owned(), count.parse().ok()?)));
         read.ok_or_else(|| wrong(format!("line {} is not a count and its name", place + 1)))
     };
-    let text = fs::read_to_string(file).map_err(RecordError::read(file))?;
     text.lines().enumerate().map(count).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -85,6 +82,13 @@ mod tests {
             assert!(error.contains("line 2 is not a count and its name"), "{error}");
         }
         fs::write(&file, "1 a\n".repeat(MOST_BYTES as usize)).unwrap();
-        assert!(read(&file).unwrap_err().to_string().contains("at most 65536"));
+        let error = read(&file).unwrap_err().to_string();
+        assert!(error.contains("longer than 66 kB, the most that is read"), "{error}");
+    }
+
+    #[test]
+    fn a_device_without_end_holds_no_counts() {
+        let error = read(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert!(error.contains("no regular file"), "{error}");
     }
 }

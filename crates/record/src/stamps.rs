@@ -4,8 +4,8 @@
 //! record that was cut off by a kill is left out when reading. [`join`] matches stamps to the client's rows.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs::File;
+use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::RecordError;
@@ -13,6 +13,8 @@ use crate::row::RequestRow;
 
 const MAGIC: &[u8; 8] = b"kstamps2";
 const RECORD_BYTES: usize = 2 + 5 * 8;
+/// The most bytes of a file that is read: those of a hundred million requests.
+const MOST_BYTES: u64 = (MAGIC.len() + 100_000_000 * RECORD_BYTES) as u64;
 /// Stands where nothing is told.
 const UNTOLD: i64 = -1;
 
@@ -85,12 +87,27 @@ impl StampWriter {
 /// # Errors
 /// Fails where the file cannot be read or is not one of stamps.
 pub fn read(path: &Path) -> Result<Vec<Stamp>, RecordError> {
-    let bytes = fs::read(path).map_err(RecordError::read(path))?;
-    let Some(records) = bytes.strip_prefix(MAGIC) else {
-        let why = "it does not begin with kstamps2".to_owned();
-        return Err(RecordError::Format { path: path.into(), what: "a file of stamps", why });
-    };
-    Ok(records.chunks_exact(RECORD_BYTES).map(decode).collect())
+    let wrong = |why: String| RecordError::Format { path: path.into(), what: "a file of stamps", why };
+    let file = kendall_files::open(path).map_err(RecordError::read(path))?;
+    let bytes = file.metadata().map_err(RecordError::read(path))?.len();
+    if bytes > MOST_BYTES {
+        return Err(wrong(format!("it has {bytes} bytes, and at most {MOST_BYTES} are read")));
+    }
+    let mut reader = BufReader::new(file.take(MOST_BYTES));
+    let mut magic = [0; MAGIC.len()];
+    if reader.read_exact(&mut magic).is_err() || magic != *MAGIC {
+        return Err(wrong("it does not begin with kstamps2".to_owned()));
+    }
+    let mut stamps = Vec::with_capacity(bytes as usize / RECORD_BYTES);
+    let mut record = [0; RECORD_BYTES];
+    loop {
+        match reader.read_exact(&mut record) {
+            Ok(()) => stamps.push(decode(&record)),
+            // A record that was cut off by a kill is left out.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(stamps),
+            Err(source) => return Err(RecordError::Read { path: path.into(), source }),
+        }
+    }
 }
 
 fn decode(record: &[u8]) -> Stamp {
@@ -145,6 +162,8 @@ pub fn join(rows: &mut [RequestRow], stamps: &[Stamp], start_ns: i64) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::row::Outcome;
 
@@ -170,6 +189,18 @@ mod tests {
         assert_eq!(read(&path).unwrap(), [stamp(5, 1)]);
         fs::write(&path, b"something else").unwrap();
         assert!(read(&path).unwrap_err().to_string().contains("is not a file of stamps"));
+    }
+
+    #[test]
+    fn a_device_without_end_and_a_file_beyond_the_bound_are_not_read() {
+        let error = read(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert!(error.contains("no regular file"), "{error}");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stamps");
+        // A file with a hole takes no place on the disk.
+        File::create(&path).unwrap().set_len(MOST_BYTES + 1).unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert!(error.contains(&format!("at most {MOST_BYTES} are read")), "{error}");
     }
 
     #[test]

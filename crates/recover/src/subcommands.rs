@@ -168,7 +168,8 @@ fn request_file(settings: &Settings, console: &mut dyn Console) -> Result<Ended,
         _ => with_suffix(&file, ".plain"),
     });
     let compare = path(settings, "compare");
-    if compare.is_none() && to.exists() {
+    // A device or a pipe is written through.
+    if compare.is_none() && to.is_file() {
         return Err(format!("{} exists; say with --out where the decrypted file is to go", to.display()));
     }
     let encrypted = open(&file)?;

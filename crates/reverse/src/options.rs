@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use kendall_digest::Engine;
 use kendall_digest::gpu::Device;
@@ -98,11 +99,15 @@ pub struct Options {
     pub program: PathBuf,
     /// With a process per request, the most processes at a time; further requests wait.
     pub max_processes: NonZeroUsize,
+    /// The most candidates of a request; one with a wider range is turned away.
+    pub most_candidates: u64,
+    /// The longest time that is spent on a request, waiting excluded; then it is given up.
+    pub deadline: Duration,
 }
 
 impl Options {
     /// The defaults of any server, served in the order of the Gittins index, all threads on one request, sharing
-    /// work, with a memory of 65,536 answers.
+    /// work, with a memory of 65,536 answers, for ranges of 10¹¹ candidates and a minute of search at most.
     pub fn new(listen: SocketAddr, engine: Engine) -> Self {
         Self {
             service: Config { discipline: Discipline::Gittins, ..Config::new(listen) },
@@ -114,6 +119,8 @@ impl Options {
             device: Device::default(),
             program: PathBuf::from("/proc/self/exe"),
             max_processes: NonZeroUsize::new(256).expect("it is not zero"),
+            most_candidates: 100_000_000_000,
+            deadline: Duration::from_secs(60),
         }
     }
 

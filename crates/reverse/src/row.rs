@@ -74,6 +74,18 @@ pub const ROW: System = System {
             kind: Kind::Whole { least: 1, most: 4096 },
             default: Some("256"),
         },
+        Parameter {
+            name: "most-candidates",
+            help: "a request whose range has more candidates is turned away: its answer is 0",
+            kind: Kind::Whole { least: 1, most: u64::MAX },
+            default: Some("100000000000"),
+        },
+        Parameter {
+            name: "deadline",
+            help: "most time that is spent on a request, waiting excluded; then it is given up, and its answer is 0",
+            kind: Kind::Time,
+            default: Some("60s"),
+        },
     ],
     workload: &[
         Parameter {
@@ -136,6 +148,8 @@ pub const ROW: System = System {
     },
 };
 
+const IS_SET: &str = "it has a default, and its kind checked it";
+
 /// How a server is laid on threads.
 fn layout(server: &Settings) -> (Execution, NonZeroUsize, Discipline) {
     let cores = || thread::available_parallelism().map_or(1, usize::from) as u64;
@@ -165,6 +179,8 @@ fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving)
         sharing: word(server, "sharing"),
         device: word(server, "device"),
         max_processes: count("max-processes"),
+        most_candidates: server.whole("most-candidates").expect(IS_SET),
+        deadline: server.time("deadline").expect(IS_SET),
         ..Options::new(listen, digest_engine()?)
     };
     crate::serve(options, ready).map_err(|error| error.to_string())

@@ -7,6 +7,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use kendall_digest::gpu::{Device, Gpu, Sums};
 use kendall_digest::sha256::{Outcome, Targets, scan};
@@ -49,6 +50,8 @@ pub struct Reverse {
     searchers: Searchers,
     engine: Engine,
     sharing: Sharing,
+    most_candidates: u64,
+    deadline: Duration,
     answers: Option<Answers>,
     /// Candidates hashed by the threads of this server.
     hashed: Counter,
@@ -56,6 +59,10 @@ pub struct Reverse {
     not_found: Counter,
     /// Requests whose range ends before it begins.
     empty: Counter,
+    /// Requests whose range is wider than is searched.
+    beyond_bound: Counter,
+    /// Requests that were given up at the deadline.
+    late: Counter,
     /// Requests with a priority that the protocol does not know.
     odd_priorities: Counter,
     /// Processes that could not be started or ended without a result.
@@ -78,6 +85,7 @@ enum Searchers {
 pub struct Task {
     key: Key,
     work: Work,
+    spent: Duration,
 }
 
 #[derive(Debug)]
@@ -111,10 +119,14 @@ impl Reverse {
             searchers,
             engine: options.engine,
             sharing: options.sharing,
+            most_candidates: options.most_candidates,
+            deadline: options.deadline,
             hashed,
             answers: Answers::new(options.memory, options.memory_entries),
             not_found: Counter::default(),
             empty: Counter::default(),
+            beyond_bound: Counter::default(),
+            late: Counter::default(),
             odd_priorities: Counter::default(),
             process_failures: Counter::default(),
         })
@@ -149,6 +161,35 @@ impl Reverse {
             Outcome::Stopped { at } => at,
         };
         Step::Continue { attained: (*at - from) as f64 }
+    }
+
+    /// Does a turn's work on a search.
+    fn advance_search(&self, task: &mut Task, turn: &mut Turn<Option<u64>>) -> Step<Option<u64>> {
+        let key = task.key;
+        match (&self.searchers, &mut task.work) {
+            (Searchers::Gang(gang), Work::Shared(place)) => {
+                let lead = gang.lead(place, turn.units(), turn.interrupt());
+                for (key, found) in gang.ended_besides() {
+                    turn.answer_besides(key.to_bytes(), self.answer(key, found));
+                }
+                match lead {
+                    Lead::Unfinished(tested) => Step::Continue { attained: tested as f64 },
+                    Lead::Ended(found) => Step::Done(self.answer(key, found)),
+                }
+            }
+            (Searchers::Workers, Work::Alone(at)) => self.search(key, at, turn),
+            (Searchers::Processes { program }, Work::Process(process)) => {
+                match self.await_process(program, key, process) {
+                    Awaited::NotYet => Step::Continue { attained: 0.0 },
+                    Awaited::Failed => Step::Done(self.known_answer(None)),
+                    Awaited::Finding(Finding { value, processor_ns }) => {
+                        turn.report_service_ns(processor_ns);
+                        Step::Done(self.answer(key, value))
+                    }
+                }
+            }
+            _ => unreachable!("a task is made for those who search"),
+        }
     }
 
     /// Starts the process of a request, or looks whether it is done.
@@ -221,6 +262,11 @@ impl Handler for Reverse {
         if let Some(found) = self.answers.as_ref().and_then(|answers| answers.recall(&request)) {
             return Ok(Some(Decoded::answer(REQUEST_BYTES, self.known_answer(found))));
         }
+        if request.candidates() > self.most_candidates {
+            self.beyond_bound.inc();
+            tracing::debug!(start = request.start, end = request.end, "a range that is too wide");
+            return Ok(Some(Decoded::answer(REQUEST_BYTES, self.known_answer(None))));
+        }
         let job = Job {
             // Weight 0 would wait for ever while any other request does.
             weight: f64::from(request.priority.max(1)),
@@ -233,7 +279,7 @@ impl Handler for Reverse {
             Searchers::Workers => Work::Alone(key.start),
             Searchers::Processes { .. } => Work::Process(None),
         };
-        let request = Decoded::work(REQUEST_BYTES, job, Task { key, work });
+        let request = Decoded::work(REQUEST_BYTES, job, Task { key, work, spent: Duration::ZERO });
         // Two requests ask the same if they differ in nothing but the priority.
         Ok(Some(match self.sharing {
             Sharing::On => request.sharing(key.to_bytes()),
@@ -246,31 +292,16 @@ impl Handler for Reverse {
     }
 
     fn advance(&self, task: &mut Task, turn: &mut Turn<Option<u64>>) -> Step<Option<u64>> {
-        let key = task.key;
-        match (&self.searchers, &mut task.work) {
-            (Searchers::Gang(gang), Work::Shared(place)) => {
-                let lead = gang.lead(place, turn.units(), turn.interrupt());
-                for (key, found) in gang.ended_besides() {
-                    turn.answer_besides(key.to_bytes(), self.answer(key, found));
-                }
-                match lead {
-                    Lead::Unfinished(tested) => Step::Continue { attained: tested as f64 },
-                    Lead::Ended(found) => Step::Done(self.answer(key, found)),
-                }
-            }
-            (Searchers::Workers, Work::Alone(at)) => self.search(key, at, turn),
-            (Searchers::Processes { program }, Work::Process(process)) => {
-                match self.await_process(program, key, process) {
-                    Awaited::NotYet => Step::Continue { attained: 0.0 },
-                    Awaited::Failed => Step::Done(self.known_answer(None)),
-                    Awaited::Finding(Finding { value, processor_ns }) => {
-                        turn.report_service_ns(processor_ns);
-                        Step::Done(self.answer(key, value))
-                    }
-                }
-            }
-            _ => unreachable!("a task is made for those who search"),
+        let begun = Instant::now();
+        let step = self.advance_search(task, turn);
+        task.spent += begun.elapsed();
+        if matches!(step, Step::Continue { .. }) && task.spent >= self.deadline {
+            self.late.inc();
+            tracing::debug!(start = task.key.start, end = task.key.end, "given up at the deadline");
+            // Nothing is remembered: the rest of the range was not searched.
+            return Step::Done(self.known_answer(None));
         }
+        step
     }
 
     fn encode(&self, answer: Option<u64>) -> Reply {
@@ -286,6 +317,8 @@ impl Handler for Reverse {
             ("reverse_candidates", "Candidates hashed by the threads of this server", &self.hashed),
             ("reverse_not_found", "Requests without an answer", &self.not_found),
             ("reverse_empty_ranges", "Requests whose range ends before it begins", &self.empty),
+            ("reverse_beyond_bound", "Requests whose range is wider than is searched", &self.beyond_bound),
+            ("reverse_late", "Requests that were given up at the deadline", &self.late),
             ("reverse_odd_priorities", "Requests with a priority outside 1 to 16", &self.odd_priorities),
             ("reverse_process_failures", "Processes without a result", &self.process_failures),
         ];

@@ -1,7 +1,12 @@
 //! The metrics endpoint: answers `GET /metrics` over HTTP/1.1.
+//!
+//! A connection that sends no request keeps no scraper waiting: every connection is accepted at once, and where there are too many,
+//! the oldest that has not asked is closed.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -12,13 +17,15 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::shared::{Shared, System};
 
-/// Scrapers at a time; further ones wait in the kernel's backlog.
-const MAX_SCRAPERS: usize = 16;
+/// Connections open at a time; for a further one another is closed.
+const MAX_CONNECTIONS: usize = 64;
+/// The time for the head of a request, from the opening of the connection.
+const HEAD_DEADLINE: Duration = Duration::from_secs(2);
 /// The time one scraper gets for its request and the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// After a failed accept.
@@ -27,28 +34,54 @@ const RETRY_AFTER: Duration = Duration::from_millis(100);
 /// Answers scrapers for ever; without a listener, waits for ever.
 pub(crate) async fn run<S: System>(listener: Option<TcpListener>, shared: Arc<Shared<S>>) {
     let Some(listener) = listener else { return std::future::pending().await };
-    let scrapers = Arc::new(Semaphore::new(MAX_SCRAPERS));
+    let mut open = Connections::default();
     loop {
-        let permit =
-            Arc::clone(&scrapers).acquire_owned().await.expect("the semaphore of scrapers is never closed");
         let Ok((stream, _)) = listener.accept().await else {
             sleep(RETRY_AFTER).await;
             continue;
         };
-        let shared = Arc::clone(&shared);
-        tokio::spawn(async move {
+        open.make_room();
+        let asked = Arc::new(AtomicBool::new(false));
+        let (shared, has_asked) = (Arc::clone(&shared), Arc::clone(&asked));
+        let task = tokio::spawn(async move {
             let service = service_fn(|request| {
+                has_asked.store(true, Ordering::Relaxed);
                 let response = respond(&request, &shared);
                 async { Ok::<_, Infallible>(response) }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_DEADLINE)
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(stream), service);
             // A scraper that fails or dawdles harms only itself.
             let _ = timeout(PATIENCE, connection).await;
-            drop(permit);
         });
+        open.0.push_back(Connection { task: task.abort_handle(), asked });
+    }
+}
+
+/// The open connections, the oldest first.
+#[derive(Default)]
+struct Connections(VecDeque<Connection>);
+
+struct Connection {
+    task: AbortHandle,
+    /// Whether a request has come.
+    asked: Arc<AtomicBool>,
+}
+
+impl Connections {
+    /// Closes the oldest connection that has not asked, or the oldest of all, if there are too many for a further one.
+    fn make_room(&mut self) {
+        self.0.retain(|connection| !connection.task.is_finished());
+        if self.0.len() < MAX_CONNECTIONS {
+            return;
+        }
+        let idle = self.0.iter().position(|connection| !connection.asked.load(Ordering::Relaxed));
+        if let Some(closed) = self.0.remove(idle.unwrap_or(0)) {
+            closed.task.abort();
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 //! Kendall's notation has no letters for these. Each is off unless it is stated, and a station without any is the
 //! plain one of the notation.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::Discipline;
@@ -149,7 +151,9 @@ pub enum ConditionError {
         "retry has no effect where nobody is turned away, impatient or lost; limit the room or the patience, or leave retry away"
     )]
     NothingToRetry,
-    #[error("the sizes of batches must be at least 1, and their probabilities positive and add up to 1")]
+    #[error(
+        "the sizes of batches must be from 1 to 1,000,000, and their probabilities positive and add up to 1"
+    )]
     Batch,
     #[error(
         "users of a closed population come one by one; leave batch away, or make the arrivals an open stream"
@@ -252,13 +256,17 @@ impl Breakdown {
 }
 
 impl Batch {
+    /// The sizes that a batch may have. Each of its customers takes memory while it waits.
+    const SIZES: RangeInclusive<u32> = 1..=1_000_000;
+
     pub(crate) fn validate(&self) -> Result<(), ConditionError> {
         let sound = match self {
-            Self::Fixed { size } => *size >= 1,
-            Self::Geometric { mean } => *mean >= 1.0 && mean.is_finite(),
+            Self::Fixed { size } => Self::SIZES.contains(size),
+            Self::Geometric { mean } => (1.0..=f64::from(*Self::SIZES.end())).contains(mean),
             Self::Listed { sizes } => {
                 let sum: f64 = sizes.iter().map(|(_, probability)| probability).sum();
-                (sum - 1.0).abs() <= 1e-9 && sizes.iter().all(|&(size, p)| size >= 1 && p > 0.0)
+                (sum - 1.0).abs() <= 1e-9
+                    && sizes.iter().all(|(size, p)| Self::SIZES.contains(size) && *p > 0.0)
             }
         };
         if sound { Ok(()) } else { Err(ConditionError::Batch) }
@@ -360,6 +368,8 @@ mod tests {
         assert!(refused(&shared, Discipline::ProcessorSharing).contains("nobody waits"));
         for batch in [
             Batch::Fixed { size: 0 },
+            Batch::Fixed { size: u32::MAX },
+            Batch::Geometric { mean: 1e300 },
             Batch::Geometric { mean: 0.5 },
             Batch::Listed { sizes: vec![(1, 0.5), (2, 0.4)] },
         ] {

@@ -3,7 +3,7 @@
 //! What a user writes is kept with a reference in place of each secret: `authorization: ${AUTHORIZATION}`. The value stays in
 //! this process's memory. A program that reads the record later takes it from the environment's variable of that name.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::env;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
@@ -31,6 +31,28 @@ const SECRET_PARAMETERS: [&str; 13] = [
 /// The secrets that this process was given, by the names of their references.
 static SECRETS: LazyLock<Mutex<HashMap<String, String>>> = LazyLock::new(Mutex::default);
 
+/// The names of headers and parameters that the user marked, in lower case.
+static MARKED: LazyLock<Mutex<BTreeSet<String>>> = LazyLock::new(Mutex::default);
+
+fn marked() -> MutexGuard<'static, BTreeSet<String>> {
+    MARKED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes the header and the parameter of a URL's query with this name secret, besides those that are known. What was read before
+/// is concealed by [`Settings::conceal`](crate::Settings::conceal).
+///
+/// # Errors
+/// Says in words that this cannot be the name of either.
+pub fn mark_secret(name: &str) -> Result<(), String> {
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"\"(),/:;<=>?@[\\]{}&#".contains(&byte);
+    if name.is_empty() || !name.bytes().all(is_plain) {
+        // It may be a secret itself, so the message does not show it.
+        return Err("must be the name of a header or of a parameter of the URL, not its value".into());
+    }
+    marked().insert(name.to_ascii_lowercase());
+    Ok(())
+}
+
 fn secrets() -> MutexGuard<'static, HashMap<String, String>> {
     SECRETS.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -38,7 +60,9 @@ fn secrets() -> MutexGuard<'static, HashMap<String, String>> {
 /// Whether a header of this name holds a secret.
 pub fn is_secret_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    SECRET_HEADERS.contains(&name.as_str()) || SECRET_ENDS.iter().any(|end| name.ends_with(end))
+    SECRET_HEADERS.contains(&name.as_str())
+        || SECRET_ENDS.iter().any(|end| name.ends_with(end))
+        || marked().contains(&name)
 }
 
 /// Whether a value refers to a secret and has none itself: `${NAME}` alone, after a scheme such as `Bearer`, or as the value of
@@ -94,7 +118,8 @@ pub fn conceal_url(url: &str) -> String {
 }
 
 fn is_secret_parameter(name: &str) -> bool {
-    SECRET_PARAMETERS.contains(&name.to_ascii_lowercase().as_str())
+    let name = name.to_ascii_lowercase();
+    SECRET_PARAMETERS.contains(&name.as_str()) || marked().contains(&name)
 }
 
 /// Keeps a secret, and returns the reference to it.
@@ -208,6 +233,20 @@ mod tests {
         for url in ["http://host", "http://host/?a=b", "http://host/?next=token", "http://ann@host/", "?", ""]
         {
             assert_eq!(conceal_url(url), url);
+        }
+    }
+
+    #[test]
+    fn what_the_user_marks_is_secret_as_well() {
+        let (line, url) = ("X-Marked-Here: abc", "http://host/?page=1&marked_here=abc");
+        assert_eq!((conceal_header(line), conceal_url(url)), (line.to_owned(), url.to_owned()));
+        mark_secret("x-marked-HERE").unwrap();
+        mark_secret("Marked_Here").unwrap();
+        assert_eq!(conceal_header(line), "X-Marked-Here: ${X_MARKED_HERE}");
+        assert_eq!(conceal_url(url), "http://host/?page=1&marked_here=${MARKED_HERE}");
+        for name in ["", "a b", "name: value", "name=value"] {
+            let why = mark_secret(name).unwrap_err();
+            assert!(why.contains("must be the name of a header") && !why.contains("value\""), "{why}");
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::parameter::{Parameter, Value};
+use crate::parameter::{Kind, Parameter, Value};
 
 /// The values of some parameters, by name. Readers state the type that the parameter's kind guarantees.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,6 +43,17 @@ impl Settings {
             (*name, parameter.map_or_else(|| value.clone(), |parameter| parameter.rooted(value, folder)))
         };
         Self(self.0.iter().map(rooted).collect())
+    }
+
+    /// Puts references in place of secrets whose names were marked after the values had been read.
+    pub fn conceal(&mut self, parameters: impl IntoIterator<Item = &'static Parameter>) {
+        for Parameter { name, kind, .. } in parameters {
+            if let (Kind::Headers | Kind::Url, Some(Value::Word(text))) = (kind, self.get(name))
+                && let Ok(concealed) = kind.read(text)
+            {
+                self.set(name, concealed);
+            }
+        }
     }
 
     /// A whole number, if it is set.

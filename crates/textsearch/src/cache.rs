@@ -12,7 +12,7 @@ use lru::LruCache;
 
 use crate::database::Database;
 use crate::error::SearchError;
-use crate::query::{Canonical, Query};
+use crate::query::{Canonical, Query, Stopped};
 use crate::search::Search;
 use crate::semantics::Semantics;
 
@@ -67,21 +67,31 @@ impl Cache {
 
     /// The search of a query in a database: the answer that is kept, the same search that somebody is at, or a new one.
     pub fn search(&self, database: &Arc<Database>, query: &Arc<Query>) -> (Arc<Search>, Origin) {
+        self.search_unless(database, query, &|| false).expect("it was not stopped")
+    }
+
+    /// As [`search`](Self::search), unless `stop` ends the planning of a new one.
+    pub(crate) fn search_unless(
+        &self,
+        database: &Arc<Database>,
+        query: &Arc<Query>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(Arc<Search>, Origin), Stopped> {
         if let Some(search) = self.answer(database, query) {
-            return (search, Origin::Kept);
+            return Ok((search, Origin::Kept));
         }
         if let Some(search) = self.shared(&lock(&self.under_way), database, query) {
-            return (search, Origin::Shared);
+            return Ok((search, Origin::Shared));
         }
         // A plan takes its time, so nobody waits for it; who was faster meanwhile is joined.
-        let search = Arc::new(database.search(query));
+        let search = Arc::new(database.search_unless(query, stop)?);
         let mut under_way = lock(&self.under_way);
         if let Some(search) = self.shared(&under_way, database, query) {
-            return (search, Origin::Shared);
+            return Ok((search, Origin::Shared));
         }
         under_way.retain(|_, search| search.strong_count() > 0);
         under_way.insert(query.canonical(), Arc::downgrade(&search));
-        (search, Origin::New)
+        Ok((search, Origin::New))
     }
 
     /// The search that somebody is at, if it can still come to its end.

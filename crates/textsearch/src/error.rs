@@ -68,6 +68,15 @@ pub enum SearchError {
         /// The limit.
         steps: u32,
     },
+    /// The pattern asks for words of Unicode, and is too large for a long sentence.
+    #[error(
+        "the pattern is too large for a sentence of {bytes} bytes with letters beyond ASCII: write it without `\\b` and `\\B`, or \
+         make it simpler"
+    )]
+    TooLarge {
+        /// How long the sentence is.
+        bytes: usize,
+    },
     /// The library that backtracks failed otherwise.
     #[error("the pattern failed on a sentence: {reason}")]
     Backtracking {

@@ -26,6 +26,7 @@
 //! The time of a search is linear in the text, whatever the pattern; what cannot be done so is refused, or allowed within a limit
 //! of steps.
 
+mod automaton;
 mod cache;
 mod client;
 mod data;

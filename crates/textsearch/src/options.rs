@@ -14,8 +14,9 @@ use crate::protocol::Dialect;
 use crate::rows::Form;
 use crate::semantics::{Matching, Semantics};
 
-/// How long a client may have a connection open and ask nothing, and how long it may take no byte of its answer.
-const REST: Duration = Duration::from_secs(600);
+/// How long a client may have a connection open and ask nothing, and how long it may take no byte of its answer. A person who types
+/// requests needs some seconds for each.
+pub(crate) const IDLE: Duration = Duration::from_secs(30);
 
 /// What a text search server is told at its start. Begin with [`Options::new`].
 #[derive(Clone, Debug)]
@@ -47,7 +48,7 @@ impl Options {
     /// seconds for a request, 1 GiB for answers, 64 MiB for those that are remembered.
     pub fn new(listen: SocketAddr, data: PathBuf) -> Self {
         Self {
-            service: Config { patience: REST, request_deadline: REST, ..Config::new(listen) },
+            service: Config { patience: IDLE, ..Config::new(listen) },
             data,
             open: OpenOptions::default(),
             dialect: Dialect::default(),

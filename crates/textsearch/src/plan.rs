@@ -13,7 +13,7 @@ use crate::database::Database;
 use crate::index::evaluate::Resolved;
 use crate::index::whole::{Index, Indexed};
 use crate::opening::Layout;
-use crate::query::Query;
+use crate::query::{Query, Stopped};
 use crate::scan::literals::Literals;
 
 /// A byte that is passed over in search of one word, of several, of very many; by automaton; by lazy automaton.
@@ -116,29 +116,33 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The cheapest.
-    pub(crate) fn choose(database: &Database, query: &Query) -> Self {
+    /// The cheapest, unless `stop` ends the making of an automaton.
+    pub(crate) fn choose(
+        database: &Database,
+        query: &Query,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Self, Stopped> {
         if let Some(only) = Self::only(database, query) {
-            return only;
+            return Ok(only);
         }
         let size = Size::of(database, query);
         let mut plan = Self::resolved(database, query);
         let by_index = plan.index_cost(database, query, &size);
         if let Some(cost) = by_index {
             if plan.asked.iter().all(Option::is_none) && plan.indexed == database.blocks.len() {
-                return Self { way: Way::Nothing, ..plan };
+                return Ok(Self { way: Way::Nothing, ..plan });
             }
             plan.considered.push((Way::Index, cost));
             // No scan is faster than this, and to think of one takes its time, too.
             if cost < (size.bytes * WORD_NS).max(AT_ONCE_NS) && plan.indexed == database.blocks.len() {
-                return Self { way: Way::Index, ..plan };
+                return Ok(Self { way: Way::Index, ..plan });
             }
         }
         plan.consider_words(database, query, &size);
-        plan.consider_automata(database, query, &size);
+        plan.consider_automata(database, query, &size, stop)?;
         let scans: Vec<(Way, f64)> =
             plan.considered.iter().copied().filter(|one| one.0 != Way::Index).collect();
-        Self { way: cheapest(&plan.considered), rest: cheapest(&scans), ..plan }
+        Ok(Self { way: cheapest(&plan.considered), rest: cheapest(&scans), ..plan })
     }
 
     /// How long the cheapest should take on one core, on the machine on which costs were measured. It costs little itself: no
@@ -177,7 +181,7 @@ impl Plan {
             Way::LineByLine => return Some(Self::of(way)),
             Way::Index => query.asked().need.is_some() && !database.index.shards.is_empty(),
             Way::Literals => !query.literals().is_empty(),
-            Way::Automaton => query.dfa().is_some(),
+            Way::Automaton => query.dfa(&|| false).is_ok_and(|dfa| dfa.is_some()),
             Way::Regex => true,
         };
         if !can || database.layout != Layout::Indexed {
@@ -257,7 +261,12 @@ impl Plan {
             if best.is_none_or(|(_, least)| cost < least) {
                 best = Some((index, cost));
             }
-            if literals.leads && !literals.exact && byte_ns <= WORDS_NS && query.perl().is_none() {
+            if literals.leads
+                && !literals.exact
+                && byte_ns <= WORDS_NS
+                && query.perl().is_none()
+                && query.contains().is_small()
+            {
                 let cost = size.bytes * byte_ns + stops * (STOP_NS + most_bytes * REGEX_NS);
                 lazy = Some(lazy.map_or(cost, |least| least.min(cost)));
             }
@@ -270,16 +279,29 @@ impl Plan {
     }
 
     /// Thinks of automata, unless something else is known to be cheaper.
-    fn consider_automata(&mut self, database: &Database, query: &Query, size: &Size) {
+    fn consider_automata(
+        &mut self,
+        database: &Database,
+        query: &Query,
+        size: &Size,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(), Stopped> {
         let automaton_ns = size.bytes * AUTOMATON_NS;
         if query.perl().is_some() {
             self.considered.push((Way::Regex, size.bytes * PERL_NS));
         }
         let least_ns = self.considered.iter().map(|one| one.1).min_by(f64::total_cmp);
         if least_ns.is_some_and(|least| least <= automaton_ns) {
-            return;
+            return Ok(());
         }
-        match (query.dfa(), query.perl()) {
+        // To make an automaton takes longer than to go over so little text without.
+        if size.bytes * REGEX_NS <= AT_ONCE_NS {
+            if query.perl().is_none() {
+                self.considered.push((Way::Regex, size.bytes * REGEX_NS));
+            }
+            return Ok(());
+        }
+        match (query.dfa(stop)?, query.perl()) {
             (Some(_), None) => self.considered.push((Way::Automaton, automaton_ns)),
             (Some(dfa), Some(_)) => {
                 let share = sampled_share(database, |block, lines, hit| {
@@ -290,6 +312,7 @@ impl Plan {
             (None, None) => self.considered.push((Way::Regex, size.bytes * REGEX_NS)),
             (None, Some(_)) => {}
         }
+        Ok(())
     }
 
     /// How it is done, but for what is not indexed.

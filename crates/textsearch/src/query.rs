@@ -3,14 +3,13 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use regex_automata::meta;
-use regex_automata::nfa::thompson::{self, NFA, WhichCaptures};
 use regex_syntax::hir::{Hir, Look};
 
+use crate::automaton::Automaton;
 use crate::error::{PatternError, SearchError};
 use crate::index::need::{Asked, ask};
 use crate::pattern::{Pattern, Perl};
-use crate::scan::dfa::Dfa;
+use crate::scan::dfa::{Dfa, Making, make};
 use crate::scan::literals::Literals;
 use crate::semantics::Semantics;
 
@@ -21,9 +20,9 @@ pub struct Query {
     semantics: Semantics,
     pattern: Pattern,
     /// Of what sentences must contain.
-    nfa: NFA,
-    contains: OnceLock<meta::Regex>,
-    entire: OnceLock<meta::Regex>,
+    contains: Automaton,
+    /// Of all that a match takes.
+    entire: OnceLock<Automaton>,
     dfa: OnceLock<Option<Dfa>>,
     literals: OnceLock<Vec<Literals>>,
     asked: OnceLock<Asked>,
@@ -63,18 +62,17 @@ impl Query {
         kinds.sort_unstable();
         kinds.dedup();
         let parsed = Pattern::parse(pattern, semantics)?;
-        let nfa = nfa(&parsed.contains, semantics)?;
+        let contains = Automaton::new(&parsed.contains, semantics)?;
         if parsed.entire != parsed.contains {
             // It is rarely run, but then it must not be too large either.
-            drop(self::nfa(&parsed.entire, semantics)?);
+            drop(Automaton::new(&parsed.entire, semantics)?);
         }
         Ok(Self {
             kinds,
             text: pattern.to_owned(),
             semantics: *semantics,
             pattern: parsed,
-            nfa,
-            contains: OnceLock::new(),
+            contains,
             entire: OnceLock::new(),
             dfa: OnceLock::new(),
             literals: OnceLock::new(),
@@ -107,14 +105,21 @@ impl Query {
     /// # Errors
     /// Where backtracking takes too many steps.
     pub fn is_match(&self, sentence: &[u8]) -> Result<bool, SearchError> {
-        if let Some(perl) = &self.pattern.perl {
-            return perl.is_match(sentence);
+        let matches = self.is_match_unless(sentence, &|| false)?;
+        Ok(matches.expect("it was not stopped"))
+    }
+
+    /// As [`is_match`](Self::is_match); `None` if `stop` ended it.
+    pub(crate) fn is_match_unless(
+        &self,
+        sentence: &[u8],
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<bool>, SearchError> {
+        match &self.pattern.perl {
+            Some(perl) => perl.is_match(sentence).map(Some),
+            None if self.pattern.dot_matters => self.entire().is_match(sentence, stop),
+            None => self.contains.is_match(sentence, stop),
         }
-        Ok(if self.pattern.dot_matters {
-            self.entire().is_match(sentence)
-        } else {
-            self.contains().is_match(sentence)
-        })
     }
 
     /// Where in a sentence the pattern matches, one match behind the other: what to colour.
@@ -141,7 +146,7 @@ impl Query {
             return perl.find_at(sentence, at);
         }
         let input = regex_automata::Input::new(sentence).range(at..);
-        Ok(self.entire().find(input).map(|found| (found.start(), found.end())))
+        Ok(self.entire().regex().find(input).map(|found| (found.start(), found.end())))
     }
 
     /// What decides where automata cannot.
@@ -154,9 +159,18 @@ impl Query {
         &self.pattern.contains
     }
 
-    /// Steps over what sentences must contain; `None` if it is too large for that.
-    pub(crate) fn dfa(&self) -> Option<&Dfa> {
-        self.dfa.get_or_init(|| Dfa::new(&self.nfa)).as_ref()
+    /// Steps over what sentences must contain, unless it is too large for that, or `stop` ends making it. Threads that need it at
+    /// the same time each make it.
+    pub(crate) fn dfa(&self, stop: &dyn Fn() -> bool) -> Result<Option<&Dfa>, Stopped> {
+        if self.dfa.get().is_none() {
+            let made = match make(self.contains.nfa(), stop) {
+                Making::Made(dfa) => Some(dfa),
+                Making::TooLarge => None,
+                Making::Stopped => return Err(Stopped),
+            };
+            let _ = self.dfa.set(made);
+        }
+        Ok(self.dfa.get().expect("it was just set").as_ref())
     }
 
     /// The sets of words of which sentences must have one.
@@ -185,25 +199,30 @@ impl Query {
     /// How much memory it takes by now: automata are made when they are first needed. What libraries keep for each thread is not
     /// in it.
     pub(crate) fn bytes(&self) -> usize {
-        let regexes = [&self.contains, &self.entire].into_iter().filter_map(OnceLock::get);
         let dfa = self.dfa.get().and_then(Option::as_ref);
         size_of::<Self>()
             + self.text.len()
-            + self.nfa.memory_usage()
+            + self.contains.bytes()
+            + self.entire.get().map_or(0, Automaton::bytes)
             + dfa.map_or(0, Dfa::bytes)
-            + regexes.map(meta::Regex::memory_usage).sum::<usize>()
     }
 
     /// Finds what sentences must contain.
-    pub(crate) fn contains(&self) -> &meta::Regex {
-        self.contains.get_or_init(|| regex(&self.pattern.contains, &self.semantics))
+    pub(crate) fn contains(&self) -> &Automaton {
+        &self.contains
     }
 
     /// Finds all that a match takes.
-    fn entire(&self) -> &meta::Regex {
-        self.entire.get_or_init(|| regex(&self.pattern.entire, &self.semantics))
+    fn entire(&self) -> &Automaton {
+        self.entire.get_or_init(|| {
+            Automaton::new(&self.pattern.entire, &self.semantics).expect("it was not too large before")
+        })
     }
 }
+
+/// Work on a query was ended before it was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stopped;
 
 /// Which sentences that contain what they must are looked at again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,29 +252,4 @@ impl fmt::Debug for Query {
 pub struct Canonical {
     kinds: Vec<i32>,
     pattern: Arc<str>,
-}
-
-fn nfa(hir: &Hir, semantics: &Semantics) -> Result<NFA, PatternError> {
-    let config = thompson::Config::new()
-        .which_captures(WhichCaptures::None)
-        .nfa_size_limit(Some(semantics.compiled_bytes));
-    thompson::Compiler::new().configure(config).build_from_hir(hir).map_err(|_| PatternError {
-        at: 1,
-        reason: format!(
-            "its automaton is larger than {} bytes; repeat less often, or use smaller classes",
-            semantics.compiled_bytes
-        ),
-    })
-}
-
-fn regex(hir: &Hir, semantics: &Semantics) -> meta::Regex {
-    let config = meta::Config::new()
-        .which_captures(WhichCaptures::Implicit)
-        // The reverse automaton and that with captures are as large again.
-        .nfa_size_limit(Some(8 * semantics.compiled_bytes))
-        .utf8_empty(true);
-    meta::Builder::new()
-        .configure(config)
-        .build_from_hir(hir)
-        .expect("what fits within the limit once fits within eight times the limit")
 }

@@ -125,9 +125,16 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "deadline",
-            help: "most time that is spent on a request, waiting excluded",
+            help: "most time that is spent on a request: reading its pattern, planning and searching, waiting excluded",
             kind: Kind::Time,
             default: Some("10s"),
+        },
+        Parameter {
+            name: "idle",
+            help: "most time that a client may have a connection open and send nothing, or take no byte of its answer; then the \
+                   connection is closed",
+            kind: Kind::Time,
+            default: Some("30s"),
         },
         Parameter {
             name: "answer-memory",
@@ -254,12 +261,15 @@ fn workers(server: &Settings) -> NonZeroUsize {
 fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -> Result<(), String> {
     let index_memory_bytes = server.whole("index-memory").map_or(u64::MAX, |megabytes| megabytes * MB);
     let usual = Options::new(listen, data(server)?);
+    let idle = server.time("idle").expect(IS_SET);
     let options = Options {
         service: Config {
             workers: workers(server),
             discipline: word(server, "discipline"),
             metrics,
             stamps,
+            patience: idle,
+            request_deadline: usual.service.request_deadline.max(idle),
             ..usual.service.clone()
         },
         open: OpenOptions { layout: word(server, "layout"), index_memory_bytes, ..OpenOptions::default() },

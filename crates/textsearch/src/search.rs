@@ -10,7 +10,7 @@ use crate::database::Database;
 use crate::error::SearchError;
 use crate::lines::Found;
 use crate::plan::{Plan, Way};
-use crate::query::Query;
+use crate::query::{Query, Stopped};
 use crate::work::Work;
 
 /// A query against a database, worked off in parts.
@@ -68,7 +68,17 @@ impl Drop for Interest {
 impl Database {
     /// Plans a search. Nothing is searched before [`Search::advance`] is called.
     pub fn search(self: &Arc<Self>, query: &Arc<Query>) -> Search {
-        Search::new(Arc::clone(self), Arc::clone(query), Plan::choose(self, query))
+        self.search_unless(query, &|| false).expect("it was not stopped")
+    }
+
+    /// As [`search`](Self::search), unless `stop` ends the making of an automaton for the plan.
+    pub(crate) fn search_unless(
+        self: &Arc<Self>,
+        query: &Arc<Query>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Search, Stopped> {
+        let plan = Plan::choose(self, query, stop)?;
+        Ok(Search::new(Arc::clone(self), Arc::clone(query), plan))
     }
 
     /// How long a search should take on one core, by the costs that plans are made with; told without looking at the text.

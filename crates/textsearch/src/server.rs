@@ -13,7 +13,7 @@ use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use kendall_service::{
-    Counter, Decoded, Decoding, Handler, Registry, Reply, Server, ServiceError, Step, Then, Turn,
+    Counter, Decoded, Decoding, Handler, Interrupt, Registry, Reply, Server, ServiceError, Step, Then, Turn,
 };
 use kendall_station::{Job, Knows, Size};
 
@@ -22,6 +22,7 @@ use crate::error::SearchError;
 use crate::options::Options;
 use crate::plan::Way;
 use crate::protocol::{Dialect, END, Framed, REQUEST_BYTES, TOO_BIG, fill_empty_rows, utf};
+use crate::query::Stopped;
 use crate::rows::{Form, Reading, Rows};
 use crate::search::{Interest, Search};
 use crate::semantics::Semantics;
@@ -169,8 +170,9 @@ impl TextSearch {
         })
     }
 
-    /// Begins to work on a request, or says why not.
-    fn begin(&self, text: &str) -> Result<Work, Response> {
+    /// Begins to work on a request, or says why not. Reading its pattern and planning count into the deadline.
+    fn begin(&self, text: &str, until: Instant, interrupt: &Interrupt) -> Result<Work, Response> {
+        let stop = || interrupt.is_abandoned() || Instant::now() >= until;
         if self.kept.bytes() >= self.answer_bytes {
             return Err(self.refusal());
         }
@@ -180,7 +182,8 @@ impl TextSearch {
         })?;
         let database = self.source.current();
         let (search, origin) = loop {
-            let (search, origin) = self.source.cache.search(&database, &query);
+            let planned = self.source.cache.search_unless(&database, &query, &stop);
+            let (search, origin) = planned.map_err(|Stopped| Response::Refused(self.late().into()))?;
             // One that the last request before has just left is about to be cancelled.
             match search.join() {
                 Some(search) => break (search, origin),
@@ -200,6 +203,16 @@ impl TextSearch {
             Dialect::Utf => Making::Message { rows: self.rows(&search), text: Vec::new() },
         };
         Ok(Work { search, spent: Duration::ZERO, making })
+    }
+
+    /// Counts a request that took too long, and says so.
+    fn late(&self) -> String {
+        self.meters.late.inc();
+        format!(
+            "the search took longer than the {:?} that this server spends on a request: make the pattern simpler, or name fewer \
+             types",
+            self.deadline
+        )
     }
 
     fn rows(&self, search: &Arc<Search>) -> Rows {
@@ -328,7 +341,7 @@ impl Handler for TextSearch {
         let begun = Instant::now();
         let (work, help) = match &mut task.work {
             Some(work) => (work, Help::Wanted),
-            none => match self.begin(&task.text) {
+            none => match self.begin(&task.text, begun + self.deadline, turn.interrupt()) {
                 Ok(work) => (none.insert(work), Help::NotYet),
                 Err(answer) => return Step::Done(answer),
             },
@@ -353,12 +366,7 @@ impl Handler for TextSearch {
                 Step::Done(self.fail(work, why))
             }
             Shown::Late => {
-                self.meters.late.inc();
-                let why = format!(
-                    "the search took longer than the {:?} that this server spends on a request: make the pattern simpler, or \
-                     name fewer types",
-                    self.deadline
-                );
+                let why = self.late();
                 Step::Done(self.fail(work, why))
             }
         }

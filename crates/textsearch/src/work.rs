@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::automaton::Automaton;
 use crate::data::block::Block;
 use crate::database::Database;
 use crate::error::SearchError;
@@ -50,12 +51,14 @@ impl<'a> Work<'a> {
             Way::Everything if self.query.checks() == Checks::None => return Ok(Some(Found::All)),
             Way::Everything => stretches.into_iter().for_each(|lines| self.found.insert_all(lines)),
             Way::LineByLine => return self.line_by_line(block, &stretches),
-            Way::Index => self.by_index(number, &stretches),
-            Way::Literals => self.by_literals(block, &stretches),
-            Way::Automaton => self.by_automaton(block, &stretches),
+            Way::Index if !self.by_index(number, &stretches)? => return Ok(None),
+            Way::Literals if !self.by_literals(block, &stretches)? => return Ok(None),
+            Way::Automaton if !self.by_automaton(block, &stretches)? => return Ok(None),
+            Way::Index | Way::Literals | Way::Automaton => {}
             Way::Regex => match self.query.perl() {
                 Some(perl) => return self.by_perl(perl, block, &stretches),
-                None => self.by_regex(block, &stretches),
+                None if !self.by_regex(block, &stretches)? => return Ok(None),
+                None => {}
             },
         }
         let doubtful = match self.query.checks() {
@@ -77,8 +80,29 @@ impl<'a> Work<'a> {
             if count.is_multiple_of(BETWEEN_LOOKS) && (self.stop)() {
                 return Ok(false);
             }
-            if self.query.is_match(block.sentence(line))? {
-                self.found.insert(line);
+            match self.query.is_match_unless(block.sentence(line), self.stop)? {
+                Some(true) => self.found.insert(line),
+                Some(false) => {}
+                None => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Tries lines one by one for what they must contain; `false` if it was stopped.
+    fn try_lines(
+        &mut self,
+        block: &Block,
+        lines: impl IntoIterator<Item = usize>,
+    ) -> Result<bool, SearchError> {
+        for (count, line) in lines.into_iter().enumerate() {
+            if count.is_multiple_of(BETWEEN_LOOKS) && (self.stop)() {
+                return Ok(false);
+            }
+            match self.query.contains().is_match(block.sentence(line), self.stop)? {
+                Some(true) => self.found.insert(line),
+                Some(false) => {}
+                None => return Ok(false),
             }
         }
         Ok(true)
@@ -95,8 +119,13 @@ impl<'a> Work<'a> {
                 return Ok(None);
             }
             let wanted = kinds.is_empty() || kinds.binary_search(&block.kind(line)).is_ok();
-            if wanted && self.query.is_match(block.sentence(line))? {
-                self.found.insert(line);
+            if !wanted {
+                continue;
+            }
+            match self.query.is_match_unless(block.sentence(line), self.stop)? {
+                Some(true) => self.found.insert(line),
+                Some(false) => {}
+                None => return Ok(None),
             }
         }
         Ok(Some(Found::new(&self.found, block)))
@@ -135,8 +164,11 @@ impl<'a> Work<'a> {
         Ok(Some(Found::new(&self.found, block)))
     }
 
-    fn by_index(&mut self, number: usize, stretches: &[Range<usize>]) {
-        let Some((shard, resolved)) = self.plan.index_of(&self.database.index, number) else { return };
+    /// Finds the lines among those that the index names; `false` if it was stopped, as all ways below.
+    fn by_index(&mut self, number: usize, stretches: &[Range<usize>]) -> Result<bool, SearchError> {
+        let Some((shard, resolved)) = self.plan.index_of(&self.database.index, number) else {
+            return Ok(true);
+        };
         let block = &self.database.blocks[number];
         self.candidates.clear(block.lines());
         let (first, segments) = &shard.segments[number - shard.blocks.start];
@@ -152,24 +184,24 @@ impl<'a> Work<'a> {
                 self.candidates.insert_bits(bits.words(), segment.start, lines);
             }
         }
-        self.try_candidates(block, self.query.asked().exact && resolved.is_whole);
+        self.try_candidates(block, self.query.asked().exact && resolved.is_whole)
     }
 
-    fn by_literals(&mut self, block: &Block, stretches: &[Range<usize>]) {
-        let Some(literals) = self.plan.literals(self.query) else { return };
+    fn by_literals(&mut self, block: &Block, stretches: &[Range<usize>]) -> Result<bool, SearchError> {
+        let Some(literals) = self.plan.literals(self.query) else { return Ok(true) };
         self.candidates.clear(block.lines());
         for lines in stretches {
             literals.scan(block.text(), block.starts(), lines.clone(), |line| self.candidates.insert(line));
         }
-        self.try_candidates(block, literals.exact);
+        self.try_candidates(block, literals.exact)
     }
 
     /// Finds those among the candidates that contain what they must; all of them if they are known to.
-    fn try_candidates(&mut self, block: &Block, exact: bool) {
+    fn try_candidates(&mut self, block: &Block, exact: bool) -> Result<bool, SearchError> {
         // What backtracks is looked at again anyway, and mostly few are left.
         if exact || self.query.checks() == Checks::All {
             std::mem::swap(&mut self.found, &mut self.candidates);
-            return;
+            return Ok(true);
         }
         fetch(block, &self.candidates);
         let found = &mut self.found;
@@ -178,47 +210,87 @@ impl<'a> Work<'a> {
         {
             let with = self.candidates.iter().filter(|&line| literals.is_in(block.sentence(line)));
             with.for_each(|line| found.insert(line));
-        } else if let Some(dfa) = self.query.dfa() {
-            let query = self.query;
-            dfa.scan_stretches(block.text(), block.starts(), self.candidates.stretches(), |line, verdict| {
-                if verdict == Verdict::Match || query.contains().is_match(block.sentence(line)) {
-                    found.insert(line);
-                }
-            });
-        } else {
-            let regex = self.query.contains();
-            let with = self.candidates.iter().filter(|&line| regex.is_match(block.sentence(line)));
-            with.for_each(|line| found.insert(line));
+            return Ok(true);
         }
+        let Ok(dfa) = self.query.dfa(self.stop) else { return Ok(false) };
+        let mut unknown = Vec::new();
+        match dfa {
+            Some(dfa) => {
+                let hit = sorted(found, &mut unknown);
+                dfa.scan_stretches(block.text(), block.starts(), self.candidates.stretches(), hit);
+            }
+            None => unknown.extend(self.candidates.iter()),
+        }
+        self.try_lines(block, unknown)
     }
 
-    fn by_automaton(&mut self, block: &Block, stretches: &[Range<usize>]) {
-        let Some(dfa) = self.query.dfa() else { return self.by_regex(block, stretches) };
+    fn by_automaton(&mut self, block: &Block, stretches: &[Range<usize>]) -> Result<bool, SearchError> {
+        let Ok(dfa) = self.query.dfa(self.stop) else { return Ok(false) };
+        let Some(dfa) = dfa else { return self.by_regex(block, stretches) };
+        let mut unknown = Vec::new();
         for lines in stretches {
-            dfa.scan(block.text(), block.starts(), lines.clone(), |line, verdict| {
-                if verdict == Verdict::Match || self.query.contains().is_match(block.sentence(line)) {
-                    self.found.insert(line);
-                }
-            });
+            let hit = sorted(&mut self.found, &mut unknown);
+            dfa.scan(block.text(), block.starts(), lines.clone(), hit);
         }
+        self.try_lines(block, unknown)
     }
 
-    fn by_regex(&mut self, block: &Block, stretches: &[Range<usize>]) {
-        let (text, starts) = (block.text(), block.starts());
-        let regex = self.query.contains();
+    fn by_regex(&mut self, block: &Block, stretches: &[Range<usize>]) -> Result<bool, SearchError> {
+        let automaton = self.query.contains();
+        if !automaton.is_small() {
+            return self.try_lines(block, stretches.iter().cloned().flatten());
+        }
         for lines in stretches {
-            // Without the last line feed, behind which no line is.
-            let end = starts[lines.end] as usize - 1;
             let mut line = lines.start;
             while line < lines.end {
-                let input = regex_automata::Input::new(text).range(starts[line] as usize..end).earliest(true);
-                let Some(found) = regex.search_half(&input) else { break };
-                let at = found.offset().min(end);
-                line = line_of(starts, line, at);
-                self.found.insert(line);
-                line += 1;
+                if (self.stop)() {
+                    return Ok(false);
+                }
+                let some = line..lines_within(block, line..lines.end, automaton.most_text());
+                line = some.end;
+                if some.is_empty() {
+                    // This one is too long to be searched without being stopped.
+                    line += 1;
+                    if !self.try_lines(block, some.start..line)? {
+                        return Ok(false);
+                    }
+                } else {
+                    self.search_lines(automaton, block, some);
+                }
             }
         }
+        Ok(true)
+    }
+
+    /// Searches lines in one go.
+    fn search_lines(&mut self, automaton: &Automaton, block: &Block, lines: Range<usize>) {
+        let (text, starts, regex) = (block.text(), block.starts(), automaton.regex());
+        // Without the last line feed, behind which no line is.
+        let end = starts[lines.end] as usize - 1;
+        let mut line = lines.start;
+        while line < lines.end {
+            let input = regex_automata::Input::new(text).range(starts[line] as usize..end).earliest(true);
+            let Some(found) = regex.search_half(&input) else { break };
+            let at = found.offset().min(end);
+            line = line_of(starts, line, at);
+            self.found.insert(line);
+            line += 1;
+        }
+    }
+}
+
+/// Up to which of these lines there are this number of bytes at most.
+fn lines_within(block: &Block, lines: Range<usize>, most_bytes: usize) -> usize {
+    let starts = &block.starts()[lines.start..=lines.end];
+    let within = starts.partition_point(|&start| (start - starts[0]) as usize <= most_bytes);
+    lines.start + within - 1
+}
+
+/// Keeps the lines that match apart from those of which the automaton cannot say.
+fn sorted<'a>(found: &'a mut LineSet, unknown: &'a mut Vec<usize>) -> impl FnMut(usize, Verdict) + 'a {
+    move |line, verdict| match verdict {
+        Verdict::Match => found.insert(line),
+        Verdict::Unknown => unknown.push(line),
     }
 }
 

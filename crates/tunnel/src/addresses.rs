@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
-use std::{fmt, fs, iter};
+use std::{fmt, iter};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use kendall_curve::curvecp::PublicKey;
@@ -122,11 +122,8 @@ impl Addresses {
     /// Reads a file, which need not exist yet.
     pub(crate) fn open(path: &Path, pool: Pool) -> Result<Self, TunnelError> {
         let failed = |action, source| TunnelError::File { action, path: path.to_owned(), source };
-        let text = match fs::metadata(path) {
-            Ok(metadata) if metadata.len() > MOST_BYTES => {
-                return Err(failed("read", io::Error::other(format!("it has more than {MOST_BYTES} bytes"))));
-            }
-            Ok(_) => fs::read_to_string(path).map_err(|error| failed("read", error))?,
+        let text = match kendall_files::read_text(path, MOST_BYTES) {
+            Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(failed("read", error)),
         };
@@ -193,6 +190,8 @@ impl Addresses {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn pool(v4: &str, v6: Option<&str>) -> Result<Pool, TunnelError> {
@@ -242,5 +241,8 @@ mod tests {
         fs::write(&path, format!("{} 0\nabc 1\n", "a".repeat(64))).unwrap();
         let error = Addresses::open(&path, pool("10.77.0.0/24", None).unwrap()).unwrap_err().to_string();
         assert!(error.contains("addresses, line 2: write a public key"), "{error}");
+        let endless = Addresses::open(Path::new("/dev/zero"), pool("10.77.0.0/24", None).unwrap());
+        let error = endless.unwrap_err().to_string();
+        assert!(error.contains("longer than 17 MB, the most that is read"), "{error}");
     }
 }

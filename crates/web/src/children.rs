@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kendall_archive::live::{Head, Process};
+use kendall_archive::origin;
 use kendall_files::{append, create};
 use kendall_system::quoted;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -68,6 +69,10 @@ struct Known {
 /// Fails where it does not go on, or belongs to another user.
 pub(crate) fn stop(folder: &Path) -> Result<(), ActionError> {
     let head = Head::read(folder).ok().filter(Head::is_running).ok_or(ActionError::NotRunning)?;
+    // The folder of another person may name any process as that of its run.
+    if !origin::is_ours(folder) {
+        return Err(ActionError::Foreign);
+    }
     let pid = i32::try_from(head.process.pid).ok().and_then(Pid::from_raw).ok_or(ActionError::NotRunning)?;
     interrupt(pid, &head.process).map_err(|error| ActionError::Stop(error.into()))
 }

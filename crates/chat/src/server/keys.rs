@@ -23,6 +23,8 @@ const CERTIFICATE: &str = "certificate.pem";
 const CERTIFICATE_KEY: &str = "certificate.key";
 /// No key is as long.
 const MOST_BYTES: u64 = 64 * 1024;
+/// No chain of certificates is as long.
+const MOST_CERTIFICATE_BYTES: u64 = 4_000_000;
 
 /// Why the server's keys cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -97,8 +99,8 @@ pub fn own_identity(folder: Option<&Path>) -> Result<Identity, KeyError> {
 pub fn identity_of(certificate: &Path, key: &Path) -> Result<Identity, KeyError> {
     let key = read_secret(key)?
         .ok_or_else(|| KeyError::Read { path: key.to_owned(), source: io::ErrorKind::NotFound.into() })?;
-    let bytes =
-        fs::read(certificate).map_err(|source| KeyError::Read { path: certificate.to_owned(), source })?;
+    let bytes = kendall_files::read_any(certificate, MOST_CERTIFICATE_BYTES)
+        .map_err(|source| KeyError::Read { path: certificate.to_owned(), source })?;
     identity(certificate, &bytes, &key)
 }
 
@@ -181,6 +183,9 @@ mod tests {
         let second = own_identity(Some(folder.path())).unwrap();
         assert_eq!(first.fingerprint, second.fingerprint);
         assert_ne!(first.fingerprint, own_identity(None).unwrap().fingerprint);
+        let endless = identity_of(Path::new("/dev/zero"), &folder.path().join(CERTIFICATE_KEY));
+        let why = endless.err().unwrap().to_string();
+        assert!(why.contains("/dev/zero") && why.contains("longer than 4 MB"), "{why}");
         fs::write(folder.path().join(CERTIFICATE), "no certificate").unwrap();
         assert!(matches!(own_identity(Some(folder.path())), Err(KeyError::Certificate { .. })));
     }

@@ -106,10 +106,13 @@ impl Column {
     /// Reads a header. Case, spaces and brackets do not matter: "Response mean (ms)" is `response_mean_ms`.
     pub(super) fn of(header: &str, line: u64) -> Result<Self, TableError> {
         let name = plain(header);
-        if let Some((quantile, unit)) = split(&name, TIME)
-            && let Some(p) = quantile.strip_prefix("response_p").and_then(share)
+        if let Some((quantity, unit)) = split(&name, TIME)
+            && let Some(quantile) = quantity.strip_prefix("response_p")
+            && quantile.starts_with(|c: char| c.is_ascii_digit())
         {
-            return Ok(Self::Quantity { target: Target::Quantile(p), unit, must: Must::Positive });
+            let wrong = || TableError::Quantile { line, column: header.into() };
+            let target = Target::Quantile(share(quantile).ok_or_else(wrong)?);
+            return Ok(Self::Quantity { target, unit, must: Must::Positive });
         }
         for &(quantity, units, must, field) in KNOWN {
             if split(&name, units).is_some_and(|(stem, _)| stem == quantity) {

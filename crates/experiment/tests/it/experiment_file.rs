@@ -126,6 +126,10 @@ fn faults_of_trust_name_what_is_wrong() {
     let fault = |from: &str, to: &str| read(&TRUSTED.replace(from, to)).unwrap_err();
     assert!(fault("\"4%\"", "\"400%\"").contains("precision must be a share"));
     assert!(fault("\"p99\"", "\"errors\"").contains("precision-of must be mean"));
+    for quantile in ["p0", "p100", "p101", "p200", "pfoo"] {
+        let why = fault("\"p99\"", &format!("{quantile:?}"));
+        assert!(why.contains("precision-of must be mean") && why.contains(quantile), "{why}");
+    }
     assert!(fault("precision = \"4%\"", "").contains("means nothing without a precision"));
     assert!(fault("at-most = 12", "at-most = 3").contains("less than the 6 repeats"));
     assert!(fault("workers = 2", "workers = 3").contains("no workers 3"));

@@ -3,13 +3,18 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
-use clap::Args;
+use anyhow::Context;
+use clap::{Args, value_parser};
 use kendall_simulation::{
     NetworkAnswer, SimulationError, StopRule, Traced, simulate, simulate_network, simulate_network_traced,
     simulate_traced,
 };
 use kendall_station::{Answer, Network, Station};
+
+/// The most customers of a simulation: hours of work.
+const MOST_CUSTOMERS: u64 = 1_000_000_000_000;
+/// The most runs, each of which is kept as some numbers.
+const MOST_REPLICATIONS: u64 = 1_000_000;
 
 /// How a simulation is run.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
@@ -20,7 +25,7 @@ pub(super) struct RunOptions {
     seed: Option<u64>,
 
     /// Simulate at most this many customers [default: two million, or a hundred times as many with --precision]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=MOST_CUSTOMERS))]
     customers: Option<u64>,
 
     /// Simulate until the 95 % interval of the mean response time is this narrow: 1%, or that of a quantile: p99=5%
@@ -29,7 +34,13 @@ pub(super) struct RunOptions {
     precision: Option<Precision>,
 
     /// Simulate so many runs of --customers each that begin and end with an empty station, rather than the steady state
-    #[arg(long, value_name = "N", requires = "customers", conflicts_with = "precision")]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "customers",
+        conflicts_with = "precision",
+        value_parser = value_parser!(u64).range(1..=MOST_REPLICATIONS)
+    )]
     replications: Option<u64>,
 
     /// Write what became of each customer to a CSV file
@@ -41,6 +52,7 @@ pub(super) struct RunOptions {
         long,
         value_name = "N",
         requires = "trace",
+        value_parser = value_parser!(u64).range(1..),
         default_value_if("trace", clap::builder::ArgPredicate::IsPresent, "100000")
     )]
     trace_customers: Option<u64>,
@@ -60,7 +72,9 @@ fn precision(text: &str) -> Result<Precision, String> {
         Some((of, share)) => (of.trim(), share.trim()),
         None => ("mean", text.trim()),
     };
-    let p = match of.strip_prefix('p').and_then(|per_cent| per_cent.parse::<f64>().ok()) {
+    let is_plain = |per_cent: &&str| per_cent.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let per_cent = of.strip_prefix('p').filter(is_plain);
+    let p = match per_cent.and_then(|per_cent| per_cent.parse::<f64>().ok()) {
         Some(per_cent) if per_cent > 0.0 && per_cent < 100.0 => Some(per_cent / 100.0),
         None if of == "mean" => None,
         _ => return Err(format!("{of:?} is neither the mean nor a quantile such as p99")),
@@ -179,7 +193,6 @@ impl Trace {
     ];
 
     fn to(path: &Path, most: u64, classes: Vec<String>) -> anyhow::Result<Self> {
-        ensure!(most > 0, "a trace of no customers says nothing");
         let mut writer = csv::Writer::from_path(path)?;
         writer.write_record(Self::COLUMNS)?;
         Ok(Self { writer, left: most, classes, fault: None })
@@ -224,7 +237,10 @@ mod tests {
         assert_eq!(precision("0.25"), of(None, 0.25));
         assert_eq!(precision("p99 = 5 %"), of(Some(0.99), 0.05));
         assert_eq!(precision("mean=2%"), of(None, 0.02));
-        for text in ["", "0", "-1%", "60%", "p0=1%", "p100=1%", "q=1%", "nan"] {
+        for text in [
+            "", "0", "-1%", "60%", "p0=1%", "p100=1%", "p101=1%", "p200=1%", "pfoo=1%", "pnan=1%", "p1e1=1%",
+            "p=1%", "q=1%", "nan",
+        ] {
             assert!(precision(text).is_err(), "{text}");
         }
     }

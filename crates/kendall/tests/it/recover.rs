@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -119,6 +120,11 @@ fn a_file_is_encrypted_recovered_and_compared_and_what_is_not_found_is_said() {
     let again = request(&["--hash", digest, "--length", "3"]);
     let said = String::from_utf8(again.stderr).unwrap();
     assert!(!again.status.success() && said.contains("exists; say with --out"), "{said}");
+    let through = request(&["--hash", digest, "--length", "3", "--out", "/dev/null"]);
+    assert!(through.status.success(), "{}", String::from_utf8_lossy(&through.stderr));
+    assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+    let through = request(&["--hash", digest, "--length", "3", "--out", "/dev/stdout"]);
+    assert!(through.stdout.starts_with(&plain), "{}", String::from_utf8_lossy(&through.stderr));
     let nothing = request(&["--hash", &"0".repeat(40), "--length", "2", "--out", "never"]);
     let said = String::from_utf8(nothing.stderr).unwrap();
     assert_eq!(nothing.status.code(), Some(4), "{said}");

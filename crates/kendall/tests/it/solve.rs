@@ -340,3 +340,41 @@ fn every_command_explains_itself() {
     }
     assert!(stdout(&kendall(&["serve", "reverse", "--help"])).contains("--discipline"));
 }
+
+#[test]
+fn a_quantile_that_cannot_be_is_an_error_wherever_one_is_taken() {
+    let station = ["solve", "M/M/2", "--arrival-rate", "10", "--service-time", "0.1", "--precision"];
+    let load = ["load", "reverse://127.0.0.1:1", "--precision", "5%", "--precision-of"];
+    let expect = ["load", "reverse://127.0.0.1:1", "--requests", "1", "--rate", "1", "--expect"];
+    for quantile in ["p0", "p100", "p101", "p200", "pfoo"] {
+        for (command, asked) in [
+            (&station[..], format!("{quantile}=5%")),
+            (&load, quantile.to_owned()),
+            (&expect, format!("{quantile}<5ms")),
+        ] {
+            let output = kendall(&[command, &[asked.as_str()]].concat());
+            let why = stderr(&output);
+            assert!(!output.status.success() && why.contains(&asked), "{command:?} {asked}: {why}");
+        }
+    }
+}
+
+#[test]
+fn what_would_be_no_work_or_work_without_end_is_refused_before_it_begins() {
+    let station = ["solve", "M/M/2", "--arrival-rate", "10", "--service-time", "0.1"];
+    let cases: [(&[&str], &str); 8] = [
+        (&["--customers", "0"], "--customers"),
+        (&["--customers", "99999999999999"], "--customers"),
+        (&["--customers", "10", "--replications", "0"], "--replications"),
+        (&["--customers", "10", "--replications", "4000000000"], "--replications"),
+        (&["--batch-size", "0"], "from 1 to 1,000,000"),
+        (&["--batch-size", "4000000000"], "from 1 to 1,000,000"),
+        (&["--batch-size", "geometric:1e300"], "from 1 to 1,000,000"),
+        (&["--trace", "trace.csv", "--trace-customers", "0"], "--trace-customers"),
+    ];
+    for (more, words) in cases {
+        let output = kendall(&[&station[..], more].concat());
+        let why = stderr(&output);
+        assert!(!output.status.success() && why.contains(words), "{more:?}: {why}");
+    }
+}

@@ -62,7 +62,9 @@ fn assert_no_secret(output: &Output, folder: &Path) {
     }
 }
 
-const LINES: [&str; 5] = [
+const LINES: [&str; 7] = [
+    "x-customer: s3cret-of-a-marked-header",
+    "&voucher=s3cret-of-a-marked-parameter",
     "authorization: Bearer s3cret-of-the-line",
     "x-api-key: s3cret-of-a-file",
     "x-id: s3cret-of-the-environment",
@@ -75,7 +77,8 @@ fn a_load_sends_secrets_and_keeps_none() {
     let (address, seen) = server();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("headers"), "X-Api-Key: s3cret-of-a-file\n").unwrap();
-    let url = format!("http://{address}/?page=1&token=s3cret-of-the-url");
+    let url =
+        format!("http://{address}/?page=1&token=s3cret-of-the-url&voucher=s3cret-of-a-marked-parameter");
     let arguments = ["load", &url, "--rate", "200", "--requests", "20", "--record", "record", "--quiet"];
     let headers = [
         "--header",
@@ -86,6 +89,12 @@ fn a_load_sends_secrets_and_keeps_none() {
         "X-Id: ${KENDALL_TEST_ID}",
         "--header",
         "Cookie: session=s3cret-of-a-cookie",
+        "--header",
+        "X-Customer: s3cret-of-a-marked-header",
+        "--secret",
+        "x-customer",
+        "--secret",
+        "voucher",
     ];
     let output = kendall(folder.path(), &[&arguments[..], &headers].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -93,6 +102,8 @@ fn a_load_sends_secrets_and_keeps_none() {
     assert!(LINES.iter().all(|line| seen.contains(line)), "{seen}");
     assert_no_secret(&output, &folder.path().join("record"));
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    let marked = ["voucher=${VOUCHER}", "x-customer: ${X_CUSTOMER}", "--secret x-customer --secret voucher"];
+    assert!(marked.iter().all(|part| shown.to_lowercase().contains(&part.to_lowercase())), "{shown}");
     for part in ["token=${TOKEN}", "authorization: ${AUTHORIZATION}", "@headers", "${KENDALL_TEST_ID}"] {
         assert!(shown.to_lowercase().contains(&part.to_lowercase()), "{part}: {shown}");
     }
@@ -105,9 +116,10 @@ fn a_run_sends_secrets_and_keeps_none() {
     fs::write(folder.path().join("headers"), "X-Api-Key: s3cret-of-a-file\n").unwrap();
     let experiment = format!(
         "name = \"x\"\nrepeats = 1\nseed = 1\ndisturbed-over = \"100%\"\n[system]\nname = \"http\"\n\
-         [workload]\nurl = \"http://{address}/?page=1&token=s3cret-of-the-url\"\n\
+         [workload]\nurl = \"http://{address}/?page=1&token=s3cret-of-the-url&voucher=s3cret-of-a-marked-parameter\"\n\
          header = '''\nAuthorization: Bearer s3cret-of-the-line\n@headers\nX-Id: ${{KENDALL_TEST_ID}}\n\
-         Cookie: session=s3cret-of-a-cookie'''\n[load]\nrate = 200\nduration = \"300ms\"\nwarmup = \"0s\"\n"
+         Cookie: session=s3cret-of-a-cookie\nX-Customer: s3cret-of-a-marked-header'''\n\
+         secret = '''\nx-customer\nvoucher'''\n[load]\nrate = 200\nduration = \"300ms\"\nwarmup = \"0s\"\n"
     );
     fs::write(folder.path().join("x.toml"), experiment).unwrap();
     let output = kendall(folder.path(), &["run", "x.toml", "--results", "results"]);
@@ -168,6 +180,32 @@ fn a_device_a_pipe_and_a_link_stay_what_they_are() {
 }
 
 #[test]
+fn a_pipe_and_a_device_are_written_through_as_typed() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("notes"), "twelve bytes").unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let encrypt = |to: &str| {
+        let output =
+            kendall(folder.path(), &["recover", "encrypt", "notes", "--password", "abc", "--out", to]);
+        assert!(output.status.success(), "{to}: {}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    encrypt("regular");
+    let encrypted = fs::read(folder.path().join("regular")).unwrap();
+    let reader = thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read(pipe)
+    });
+    encrypt("pipe");
+    assert_eq!(reader.join().unwrap().unwrap(), encrypted);
+    assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    encrypt("/dev/null");
+    assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+    assert!(encrypt("/dev/stdout").starts_with(&encrypted));
+}
+
+#[test]
 fn a_run_of_another_person_leads_no_write_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
     let victim = folder.path().join("victim");
@@ -180,6 +218,24 @@ fn a_run_of_another_person_leads_no_write_elsewhere() {
     let runs: Vec<PathBuf> =
         fs::read_dir(folder.path().join("results/x")).unwrap().map(|entry| entry.unwrap().path()).collect();
     let run = &runs[0];
+    for name in ["report.html", "report.html.tmp", "live.json.tmp", "resume.log"] {
+        let _ = fs::remove_file(run.join(name));
+        symlink(&victim, run.join(name)).unwrap();
+    }
+    // Another user, or the same one after a change of the experiment.
+    let resume = |state: &str, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kendall"));
+        command.args(["run", "--resume", run.to_str().unwrap()]).args(more).current_dir(folder.path());
+        let output = command.env("XDG_STATE_HOME", folder.path().join(state)).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (resumed, why) = resume("another", &[]);
+    let parts = ["was not begun by this user", "kendall serve reverse", "experiment.toml", "--trust"];
+    assert!(!resumed && parts.iter().all(|part| why.contains(part)), "{why}");
+    let (resumed, why) = resume("another", &["--trust"]);
+    assert!(resumed, "{why}");
+    let (resumed, why) = resume("state", &[]);
+    assert!(resumed, "{why}");
     for name in ["report.html", "report.html.tmp", "live.json.tmp", "resume.log"] {
         let _ = fs::remove_file(run.join(name));
         symlink(&victim, run.join(name)).unwrap();

@@ -1,10 +1,11 @@
 //! The response times of each trial for the tools of HdrHistogram: by percentile (`.hgrm`), and as a log of histograms (`.hlog`).
 
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use kendall_archive::hgrm;
+use kendall_files::Output;
 use kendall_record::RequestRow;
 
 use crate::export::format::{Export, ExportError, Exported, ExportedTrial, Target};
@@ -35,6 +36,13 @@ impl Export for Hdr {
     }
 }
 
+/// Copies a file, of any length.
+fn copy(from: &mut File, to: &Path) -> io::Result<()> {
+    let mut output = Output::open(to)?;
+    io::copy(from, output.file())?;
+    output.finish()
+}
+
 fn histograms(trial: &ExportedTrial, to: &Path) -> Result<(), ExportError> {
     let rows = trial.rows()?;
     let counted = rows.iter().filter(|row| trial.counts(row));
@@ -43,8 +51,8 @@ fn histograms(trial: &ExportedTrial, to: &Path) -> Result<(), ExportError> {
         .map_err(ExportError::write(&percentiles))?;
     let (from, log) = (trial.folder.join("latency.hlog"), to.join(format!("{}.hlog", trial.name)));
     // A trial that was cut off has none.
-    match fs::read(&from) {
-        Ok(histograms) => kendall_files::write(&log, histograms).map_err(ExportError::write(&log)),
+    match kendall_files::open(&from) {
+        Ok(mut histograms) => copy(&mut histograms, &log).map_err(ExportError::write(&log)),
         Err(source) if source.kind() == ErrorKind::NotFound => Ok(()),
         Err(source) => Err(ExportError::write(&log)(source)),
     }

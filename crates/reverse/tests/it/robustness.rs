@@ -2,11 +2,14 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::thread::sleep;
 use std::time::Duration;
 
 use crate::peer::{Peer, ask, check_that_others_are_served, digest, endless, request, request_for};
 use crate::running::{on_threads, options, run, with};
+use kendall_reverse::Options;
+use kendall_station::Discipline;
 use kendall_testbed::wait_until;
 
 fn send_slowly(server: SocketAddr, bytes: &[u8], every: Duration) -> Peer {
@@ -65,6 +68,38 @@ fn a_client_that_closes_half_way_is_forgotten() {
     wait_until("all are forgotten", || server.closed("incomplete") == 4 && server.closed("finished") == 1);
     check_that_others_are_served(server.address);
     assert_eq!(server.metric("requests_received_total"), 1);
+}
+
+/// One client asks for what takes years, and the others are served in the order in which they come.
+#[test]
+fn a_request_without_end_is_given_up_at_the_deadline_whatever_the_order() {
+    for options in on_threads() {
+        for discipline in [Discipline::Fifo, Discipline::Lifo] {
+            let deadline = Duration::from_millis(200);
+            let options =
+                Options { deadline, ..with(options.clone(), |config| config.discipline = discipline) };
+            let server = run(with(options, |config| config.workers = NonZeroUsize::MIN));
+            let years = Peer::send(server.address, &endless(255));
+            wait_until("the search is under way", || server.levels().1 == 1);
+            check_that_others_are_served(server.address);
+            assert_eq!(years.answer(), 0);
+            assert_eq!(server.metric("reverse_late_total"), 1);
+            assert_eq!(server.metric("reverse_not_found_total"), 1);
+            // What was given up is not taken for searched.
+            let again = Peer::send(server.address, &endless(255));
+            wait_until("it is searched again", || server.levels().1 == 1);
+            again.reset();
+        }
+    }
+}
+
+#[test]
+fn a_range_that_is_wider_than_the_bound_is_answered_at_once() {
+    let server = run(Options { most_candidates: 1000, ..options() });
+    assert_eq!(ask(server.address, &request_for(999, 0, 1000)), 999);
+    assert_eq!(ask(server.address, &request_for(500, 0, 1001)), 0);
+    assert_eq!(server.metric("reverse_beyond_bound_total"), 1);
+    check_that_others_are_served(server.address);
 }
 
 /// Any 49 bytes are a request. These have a range that nobody finishes, or an empty one.

@@ -6,10 +6,14 @@ use kendall_digest::Engine;
 use kendall_reverse::{Config, Execution, Options, bind};
 use kendall_testbed::Running;
 
-/// Two threads, everything else by default.
+/// Two threads, ranges without a bound, everything else by default.
 pub(crate) fn options() -> Options {
     let options = Options::new("127.0.0.1:0".parse().unwrap(), Engine::Portable);
-    Options { service: Config { workers: NonZeroUsize::new(2).unwrap(), ..options.service }, ..options }
+    Options {
+        service: Config { workers: NonZeroUsize::new(2).unwrap(), ..options.service },
+        most_candidates: u64::MAX,
+        ..options
+    }
 }
 
 /// One thread, so that the order of service shows.

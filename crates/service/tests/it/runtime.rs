@@ -1,6 +1,6 @@
 //! The runtime under a system that keeps its connections.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
@@ -166,6 +166,25 @@ fn metrics_are_answered_over_http_in_the_text_of_openmetrics() {
     }
     assert!(http(metrics, "GET /").0.starts_with("http/1.1 404"));
     assert!(http(metrics, "POST /metrics").0.starts_with("http/1.1 405"));
+}
+
+/// Idle connections, fewer than the endpoint holds at a time and more, and how many of the newest must outlast a scrape.
+#[test]
+fn metrics_are_answered_while_idle_connections_are_open() {
+    for (idle, outlasting) in [(40, 40), (200, 30)] {
+        let server = Server::new(Config { metrics: Some("127.0.0.1:0".parse().unwrap()), ..config(1) });
+        let metrics = server.metrics.unwrap();
+        let held: Vec<TcpStream> = (0..idle).map(|_| TcpStream::connect(metrics).unwrap()).collect();
+        assert!(http(metrics, "GET /metrics").1.ends_with("# EOF\n"));
+        for stream in &held[idle - outlasting..] {
+            stream.set_nonblocking(true).unwrap();
+            let closed = stream.peek(&mut [0]);
+            assert!(
+                closed.is_err_and(|error| error.kind() == ErrorKind::WouldBlock),
+                "idle ones ended first"
+            );
+        }
+    }
 }
 
 /// Histogram sums: response = waiting + service, by construction of each from the same stamps.

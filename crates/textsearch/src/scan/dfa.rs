@@ -5,15 +5,12 @@
 //! parallelism.) `regex-automata` makes the automaton; here each state has a row of 256 entries, so that a step is one load and no
 //! look at classes of bytes, and states in which the answer is known lead to themselves, so that a look every few bytes does.
 
+mod making;
+
 use std::hint::black_box;
 use std::ops::Range;
 
-use regex_automata::Anchored;
-use regex_automata::MatchKind;
-use regex_automata::dfa::{Automaton as _, StartKind, dense};
-use regex_automata::nfa::thompson::NFA;
-use regex_automata::util::primitives::StateID;
-use regex_automata::util::start;
+pub(crate) use making::{Making, make};
 
 /// How many streams run in turns.
 const LANES: usize = 8;
@@ -34,8 +31,6 @@ const SMALL_ROWS: usize = 256;
 const MATCH: u32 = 0;
 const UNKNOWN: u32 = ROW as u32;
 const FIRST: u32 = 2 * ROW as u32;
-/// While a table is made; it is dropped afterwards.
-const BUILD_BYTES: usize = 16 << 20;
 
 /// What is known of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,21 +109,6 @@ impl Table {
 }
 
 impl Dfa {
-    /// `None` if the automaton would be too large.
-    pub(crate) fn new(nfa: &NFA) -> Option<Self> {
-        let config = dense::Config::new()
-            .start_kind(StartKind::Unanchored)
-            .match_kind(MatchKind::All)
-            .accelerate(false)
-            .unicode_word_boundary(true)
-            .dfa_size_limit(Some(BUILD_BYTES))
-            .determinize_size_limit(Some(BUILD_BYTES));
-        let dense = dense::Builder::new().configure(config).build_from_nfa(nfa).ok()?;
-        let line_start = start::Config::new().anchored(Anchored::No).look_behind(Some(b'\n'));
-        let start = dense.start_state(&line_start).ok()?;
-        Flattening::new(&dense).flatten(start)
-    }
-
     /// How much memory it takes.
     pub(crate) fn bytes(&self) -> usize {
         match &self.table {
@@ -356,62 +336,19 @@ pub(crate) fn line_of(starts: &[u32], from: usize, at: usize) -> usize {
     low + starts[low..high].partition_point(|&start| start <= at) - 1
 }
 
-/// Rows are numbered as they are met, from the start of a line on; beyond a match nothing is met.
-struct Flattening<'a> {
-    dense: &'a dense::DFA<Vec<u32>>,
-    rows: std::collections::HashMap<StateID, u32>,
-    queue: Vec<StateID>,
-}
-
-impl<'a> Flattening<'a> {
-    fn new(dense: &'a dense::DFA<Vec<u32>>) -> Self {
-        Self { dense, rows: std::collections::HashMap::new(), queue: Vec::new() }
-    }
-
-    fn flatten(mut self, start: StateID) -> Option<Dfa> {
-        let start = self.row(start)?;
-        let mut table = [[MATCH; ROW], [UNKNOWN; ROW]].concat();
-        let classes = self.dense.byte_classes();
-        let mut next = 0;
-        while let Some(&state) = self.queue.get(next) {
-            next += 1;
-            let row = place(table.len() / ROW) as usize;
-            table.resize(table.len() + ROW, MATCH);
-            let mut of_class = [None; ROW];
-            for byte in 0..=u8::MAX {
-                let known = &mut of_class[usize::from(classes.get(byte))];
-                let to = match *known {
-                    Some(to) => to,
-                    None => self.row(self.dense.next_state(state, byte))?,
-                };
-                *known = Some(to);
-                table[row ^ usize::from(byte)] = to;
-            }
-        }
-        Some(Dfa { table: Table::new(table), start })
-    }
-
-    /// The row of a state; `None` if there are too many.
-    fn row(&mut self, state: StateID) -> Option<u32> {
-        if self.dense.is_match_state(state) {
-            return Some(MATCH);
-        }
-        if self.dense.is_quit_state(state) {
-            return Some(UNKNOWN);
-        }
-        let next = place(FIRST as usize / ROW + self.rows.len());
-        let row = *self.rows.entry(state).or_insert_with(|| {
-            self.queue.push(state);
-            next
-        });
-        (self.rows.len() <= MOST_ROWS).then_some(row)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use regex_automata::nfa::thompson::NFA;
+
+    fn made(nfa: &NFA) -> Option<Dfa> {
+        match make(nfa, &|| false) {
+            Making::Made(dfa) => Some(dfa),
+            Making::TooLarge => None,
+            Making::Stopped => unreachable!("no one stops it"),
+        }
+    }
 
     fn starts(text: &str) -> Vec<u32> {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at as u32 + 1);
@@ -433,7 +370,7 @@ mod tests {
         ])) {
             let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
             let hir = regex_syntax::ParserBuilder::new().multi_line(true).build().parse(pattern).unwrap();
-            let dfa = Dfa::new(&NFA::compiler().build_from_hir(&hir).unwrap()).unwrap();
+            let dfa = made(&NFA::compiler().build_from_hir(&hir).unwrap()).unwrap();
             let plain = regex_automata::meta::Builder::new().build_from_hir(&hir).unwrap();
             let wanted: Vec<usize> = (0..lines.len()).filter(|&line| plain.is_match(&lines[line])).collect();
             let mut found = Vec::new();
@@ -449,7 +386,7 @@ mod tests {
     #[test]
     fn large_tables_find_the_same_and_too_large_ones_are_none() {
         let nfa = |pattern: &str| NFA::compiler().build(pattern).unwrap();
-        let dfa = Dfa::new(&nfa("[ab][^b]{8}b")).unwrap();
+        let dfa = made(&nfa("[ab][^b]{8}b")).unwrap();
         assert!(matches!(dfa.table, Table::Large(_)));
         let text = "xaxxxxxxxxbx\naxxxxxxxb\n\nbxxxxxxxxb\nab\na\nb\nbaaaaaaaab";
         let text = format!("{text}\n");
@@ -458,6 +395,6 @@ mod tests {
         found.sort_unstable();
         // Line feeds are in this class, but a line is looked at no further than where it matches.
         assert!(found.contains(&0) && found.contains(&3) && found.contains(&7));
-        assert!(Dfa::new(&nfa("[ab][^c]{40}b")).is_none());
+        assert!(made(&nfa("[ab][^c]{40}b")).is_none());
     }
 }

@@ -9,6 +9,7 @@ use crate::cache::Cache;
 use crate::database::Database;
 use crate::error::SearchError;
 use crate::opening::OpenOptions;
+use crate::pattern::Pattern;
 use crate::query::Query;
 use crate::search::Search;
 use crate::semantics::Semantics;
@@ -66,7 +67,11 @@ impl DataSource {
                 let is_known = self.cache.answer(&database, &query).is_some();
                 Some(if is_known { 0.0 } else { database.expected(&query).as_secs_f64() })
             }
-            Err(_) => Query::parse(request, semantics).err().map(|_| 0.0),
+            // Its automaton may only be too large to be made here.
+            Err(_) => match Query::parts(request) {
+                Ok((_, pattern)) => Pattern::parse(pattern, semantics).err().map(|_| 0.0),
+                Err(_) => Some(0.0),
+            },
         }
     }
 

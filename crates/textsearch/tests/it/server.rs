@@ -339,3 +339,49 @@ fn short_searches_go_first_where_the_discipline_says_so() {
     assert_eq!(order(Discipline::CMu), 1);
     assert_eq!(order(Discipline::ShortestRemaining), 1);
 }
+
+/// Patterns whose automata take seconds to make, if all of them is made.
+const COSTLY: [&str; 6] = [
+    ";.{1000}.{1000}",
+    r";\p{L}{100}",
+    r";[\p{L}&&[^a]]{100}",
+    ";(a?){900}b",
+    ";(.*a){30}.{300}c",
+    r";(?iu)[\p{L}&&[^a]]{20}[^x]{200}",
+];
+
+/// Whether the patterns are found in time depends on the machine; that a client does not wait for what they would take does not.
+#[test]
+fn a_costly_pattern_is_answered_or_given_up_at_the_deadline() {
+    let short = "1@@@a short line\n".to_owned();
+    let rows = [&short, &short.repeat(100_000), &format!("{short}2@@@{}\n", "ab ".repeat(1_000_000))];
+    for (layout, rows) in Layout::ALL.into_iter().flat_map(|layout| rows.map(|rows| (layout, rows))) {
+        let served = Served::start(rows, |options| {
+            options.open.layout = layout;
+            options.deadline = Duration::from_millis(300);
+            options.service.workers = NonZeroUsize::MIN;
+        });
+        for pattern in COSTLY {
+            let answer = served.client().ask(pattern);
+            let gave_up = answer.iter().any(|row| row.starts_with("error@@@the search took longer"));
+            let found = answer.iter().all(|row| row.starts_with("2@@@ab ab "));
+            assert!(gave_up || found, "{layout:?} {pattern}: {} rows", answer.len());
+        }
+        // One that takes little is not given up.
+        assert_eq!(served.client().ask("1;^a short line$").len(), rows.matches("short").count());
+    }
+}
+
+#[test]
+fn an_idle_client_loses_its_place() {
+    let served = Served::start(ROWS, |options| {
+        options.service.patience = Duration::from_millis(200);
+        options.service.max_connections = 1;
+    });
+    let mut idle = served.client();
+    assert_eq!(idle.ask("1;man"), ["1@@@this man is "]);
+    assert_eq!(idle.rest(), (Vec::new(), true));
+    assert_eq!(served.client().ask("1;man"), ["1@@@this man is "]);
+    let usual = Options::new("127.0.0.1:0".parse().unwrap(), "rows".into());
+    assert!(usual.service.patience < Duration::from_secs(60), "{:?}", usual.service.patience);
+}

@@ -71,13 +71,19 @@ fn one_of(inputs: &Inputs, keys: &[&str]) -> Result<f64, BatchError> {
 
 /// A target that is named after a percentile, such as `slo_R_p95`.
 fn percentile(inputs: &Inputs, prefix: &str) -> Result<(f64, f64), BatchError> {
-    let named = |key: &str| key.strip_prefix(prefix)?.parse::<f64>().ok().filter(|p| *p > 0.0 && *p < 100.0);
+    let named = |key: &str| per_cent(key.strip_prefix(prefix)?);
     match inputs.keys().find_map(|key| Some((named(key)?, key))) {
         Some((per_cent, key)) => Ok((per_cent, inputs.positive(key)?)),
         None => {
             Err(BatchError::Missing { key: format!("{prefix}95"), must: "the most that the quantile may be" })
         }
     }
+}
+
+/// The percentage in the name of a quantile, such as `99.9`: digits, strictly between 0 and 100.
+fn per_cent(name: &str) -> Option<f64> {
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    name.parse().ok().filter(|per_cent| is_plain && *per_cent > 0.0 && *per_cent < 100.0)
 }
 
 /// The mean service time, by any of its names.
@@ -348,10 +354,9 @@ fn answered(station: &Station, inputs: &Inputs, quantity: &str) -> Result<Option
     if let Some(n) = quantity.strip_prefix("P_N_ge_").and_then(|n| n.parse().ok()) {
         return number_at_least(station, n).map(Some).map_err(no_answer);
     }
-    let share = |prefix: &str| Some(quantity.strip_prefix(prefix)?.parse::<f64>().ok()? / 100.0);
     for (prefix, which) in [("R_p", 0), ("Wq_p", 1)] {
-        if let Some(p) = share(prefix).filter(|p| *p > 0.0 && *p < 1.0) {
-            let (response_s, waiting_s) = quantiles(station, p).map_err(no_answer)?;
+        if let Some(per_cent) = quantity.strip_prefix(prefix).and_then(per_cent) {
+            let (response_s, waiting_s) = quantiles(station, per_cent / 100.0).map_err(no_answer)?;
             return Ok(Some([response_s, waiting_s][which]));
         }
     }
@@ -379,6 +384,19 @@ fn of_times(response: &Summary, waiting: &Summary, quantity: &str) -> Option<f64
     match of {
         "mean" => Some(times.mean_s.value),
         "var" => times.variance_s2,
-        _ => Some(times.quantile(of.strip_prefix('p')?.parse::<f64>().ok()? / 100.0)?.value),
+        _ => Some(times.quantile(per_cent(of.strip_prefix('p')?)? / 100.0)?.value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_quantile_is_a_percentage_in_digits() {
+        assert_eq!((per_cent("50"), per_cent("99.9")), (Some(50.0), Some(99.9)));
+        for name in ["", "0", "100", "101", "200", "foo", "nan", "inf", "1e1", "+5", "-5", "9.9.9", "."] {
+            assert_eq!(per_cent(name), None, "{name}");
+        }
     }
 }

@@ -29,6 +29,8 @@ fn what_changes_something_comes_from_a_page_of_this_site() {
     live().write(&run).unwrap();
     let foreign = post("/resume/e/r", &[&origin]);
     assert!(foreign.status == 409 && foreign.body.contains("not begun by this user"), "{}", foreign.body);
+    let foreign = post("/stop/e/r", &[&origin]);
+    assert!(foreign.status == 409 && foreign.body.contains("not begun by this user"), "{}", foreign.body);
     let page = site.get("/resume/e/r").body;
     assert!(page.contains("/bin/false run --resume") && !page.contains("<form"), "{page}");
     origin::sign(&run).unwrap();

@@ -1,0 +1,93 @@
+//! A lazy automaton that goes over one line and can be stopped amidst it: for patterns and lines so large that the searches of
+//! `regex-automata`, which run to their end, would take seconds.
+
+use std::fmt;
+
+use regex_automata::Anchored;
+use regex_automata::MatchKind;
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::nfa::thompson::NFA;
+use regex_automata::util::pool::Pool;
+use regex_automata::util::start;
+
+/// What a thread may remember of the automaton. A larger set of states than this is still held.
+const CACHE_BYTES: usize = 2 << 20;
+/// How many states of the automaton are stepped between two checks of whether to stop: about a millisecond.
+const STATES_BETWEEN_CHECKS: usize = 1 << 18;
+
+/// What came of going over a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Walked {
+    Match,
+    NoMatch,
+    /// The automaton cannot say: it asks for words of Unicode, and the line is not ASCII.
+    Unknown,
+    Stopped,
+}
+
+/// The automaton, and what each thread remembers of it.
+pub(crate) struct Lazy {
+    automaton: DFA,
+    caches: Pool<Cache, Box<dyn Fn() -> Cache + Send + Sync>>,
+    bytes_between_checks: usize,
+}
+
+impl Lazy {
+    pub(crate) fn new(nfa: &NFA) -> Self {
+        let config = DFA::config()
+            .match_kind(MatchKind::All)
+            .unicode_word_boundary(true)
+            .cache_capacity(CACHE_BYTES)
+            .skip_cache_capacity_check(true);
+        let automaton = DFA::builder()
+            .configure(config)
+            .build_from_nfa(nfa.clone())
+            .expect("words of Unicode are left to others, and the size of the cache is not checked");
+        let of_cache = automaton.clone();
+        let states = nfa.states().len().max(1);
+        Self {
+            caches: Pool::new(Box::new(move || of_cache.create_cache())),
+            automaton,
+            bytes_between_checks: (STATES_BETWEEN_CHECKS / states).max(1),
+        }
+    }
+
+    /// Goes over a line, which is given without its line feed.
+    pub(crate) fn line(&self, line: &[u8], stop: &dyn Fn() -> bool) -> Walked {
+        let mut cache = self.caches.get();
+        let line_start = start::Config::new().anchored(Anchored::No).look_behind(Some(b'\n'));
+        let Ok(mut state) = self.automaton.start_state(&mut cache, &line_start) else {
+            return Walked::Unknown;
+        };
+        let bytes = line.iter().chain(b"\n");
+        for (at, &byte) in bytes.enumerate() {
+            if at % self.bytes_between_checks == 0 && stop() {
+                return Walked::Stopped;
+            }
+            let Ok(next) = self.automaton.next_state(&mut cache, state, byte) else {
+                return Walked::Unknown;
+            };
+            state = next;
+            if state.is_tagged() {
+                match () {
+                    () if state.is_match() => return Walked::Match,
+                    () if state.is_dead() => return Walked::NoMatch,
+                    () if state.is_quit() => return Walked::Unknown,
+                    () => {}
+                }
+            }
+        }
+        Walked::NoMatch
+    }
+
+    /// How much memory it takes, but for what each thread remembers.
+    pub(crate) fn bytes(&self) -> usize {
+        self.automaton.memory_usage()
+    }
+}
+
+impl fmt::Debug for Lazy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lazy").field("automaton", &self.automaton).finish_non_exhaustive()
+    }
+}
