@@ -189,7 +189,10 @@ mod tests {
         assert!((200..207).all(|number| !mtu.lost(number, 1_344)));
         mtu.arrived(210);
         assert!((211..218).all(|number| !mtu.lost(number, 1_344)));
-        assert!((218..600).all(|number| mtu.lost(number, 1_344)), "until the length falls, however many are lost");
+        assert!(
+            (218..600).all(|number| mtu.lost(number, 1_344)),
+            "until the length falls, however many are lost"
+        );
         mtu.fall(NOW);
         assert_eq!((mtu.length(), mtu.next_probe(NOW, 1_344)), (1_088, None));
         assert_eq!(mtu.next_probe(NOW + FIRST_REST, 1_344), Some(1_344));
