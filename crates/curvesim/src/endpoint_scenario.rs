@@ -136,7 +136,7 @@ impl EndpointScenario {
         let few_hellos =
             self.faults.dead_addresses > 0 && (self.plans.len() > 1 || loses(there) || loses(back));
         // A client that has ended reports a new address once, if it knows of it.
-        let is_found = |next: &Move| next.knows && !loses(there);
+        let is_found = |next: &Move| next.knows && !loses(there) && self.faults.outage.is_none();
         self.faults.cut_at.is_none()
             && !few_hellos
             && self.faults.moves.iter().all(|next| next.client != plan.client || is_found(next))
