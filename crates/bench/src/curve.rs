@@ -1,8 +1,11 @@
 //! CurveCP beside QUIC on the loopback interface: one stream, both ends on the same two processors. And what a server sustains:
-//! ten thousand connections, and a flood of Hellos.
+//! ten thousand connections, and a flood of Hellos; what its ciphers and handshakes cost, and how long a client waits for them.
 
+mod boxes;
 mod crowd;
+pub(crate) mod first_byte;
 mod flood;
+mod handshakes;
 mod ours;
 mod quic;
 mod transfer;
@@ -15,6 +18,9 @@ use transfer::{BYTES, Transfer};
 pub(crate) fn section(page: &mut String) {
     page.push_str("\n## CurveCP\n\n");
     beside_quic(page);
+    boxes::table(page);
+    handshakes::row(page);
+    first_byte::row(page);
     crowd::row(page);
     flood::table(page);
 }

@@ -149,7 +149,8 @@ fn at(mbit: f64) -> String {
     format!("{LINK} --rate {mbit}mbit")
 }
 
-fn can_emulate() -> bool {
+/// Whether this machine lets `kendall link` make namespaces.
+pub(crate) fn can_emulate() -> bool {
     let mut command = Command::new(crate::common::kendall());
     command.args(["link", "run", "--quiet", "true"]).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())

@@ -65,11 +65,10 @@ const SECTIONS: [(&str, Section); 16] = [
 fn main() {
     // An end of a link that a section has made.
     let arguments: Vec<String> = env::args().skip(1).collect();
-    if let Some((curve_links::ends::WORD, rest)) =
-        arguments.split_first().map(|(word, rest)| (word.as_str(), rest))
-    {
-        curve_links::ends::run(rest);
-        return;
+    match arguments.split_first().map(|(word, rest)| (word.as_str(), rest)) {
+        Some((curve_links::ends::WORD, rest)) => return curve_links::ends::run(rest),
+        Some((curve::first_byte::WORD, rest)) => return curve::first_byte::run(rest),
+        _ => {}
     }
     // With names of sections only those are measured, and nothing is written.
     let names = arguments;

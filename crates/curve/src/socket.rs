@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 
 use curvecp::{Transmit, TransmitBuffer};
 use quinn_udp::{RecvMeta, UdpSocketState};
+use rustix::io::Errno;
 use rustix::net::sockopt::{set_ipv6_v6only, set_socket_reuseport};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use socket2::SockRef;
@@ -177,17 +178,31 @@ fn open(address: SocketAddr) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Whether a receive may be tried again.
+/// Whether a receive may be tried again: nothing was there, or the kernel reports a message of ICMP, which anyone can forge. It
+/// does so to connected sockets, as one may be that was handed over.
 fn is_harmless(error: &io::Error) -> bool {
-    use io::ErrorKind::{
-        ConnectionRefused, ConnectionReset, HostUnreachable, Interrupted, NetworkUnreachable, WouldBlock,
+    let is_icmp = |errno| {
+        matches!(
+            errno,
+            Errno::ACCESS
+                | Errno::CONNREFUSED
+                | Errno::CONNRESET
+                | Errno::HOSTDOWN
+                | Errno::HOSTUNREACH
+                | Errno::MSGSIZE
+                | Errno::NETUNREACH
+                | Errno::NONET
+                | Errno::NOPROTOOPT
+                | Errno::OPNOTSUPP
+                | Errno::PROTO
+        )
     };
-    matches!(
-        error.kind(),
-        WouldBlock | Interrupted | ConnectionRefused | ConnectionReset | HostUnreachable | NetworkUnreachable
-    )
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+        || Errno::from_io_error(error).is_some_and(is_icmp)
 }
 
+#[cfg(test)]
+mod icmp;
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -53,6 +53,11 @@ pub(crate) fn run(bytes: usize, receive: impl FnOnce() + Send, send: impl FnOnce
 fn timed(work: impl FnOnce()) -> Duration {
     confine();
     work();
+    cpu_time()
+}
+
+/// Time that this thread has spent on a processor.
+pub(crate) fn cpu_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().expect("it is not negative")
 }
 

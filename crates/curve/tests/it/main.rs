@@ -1,5 +1,8 @@
 //! CurveCP over real sockets: among ourselves, and with the programs of NaCl.
 
+#![allow(unsafe_code, reason = "options of sockets that no crate has")]
+
+mod fallback;
 mod flood;
 mod group;
 mod interop;

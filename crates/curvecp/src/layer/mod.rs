@@ -176,6 +176,10 @@ impl MessageLayer {
     /// Asks the peer for an acknowledgment as soon as possible, for example after our address has changed.
     pub fn ping(&mut self) {
         self.wants_ping = true;
+        // After the end nothing but acknowledgments leaves.
+        if self.state == LayerState::Closing {
+            self.acks.report();
+        }
     }
 
     /// Ends the stream in success after what was written.

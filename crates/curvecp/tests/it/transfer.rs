@@ -132,6 +132,26 @@ fn a_client_that_moves_all_the_time_gets_all_its_data() {
     assert!(end.arrived == answer.out, "{:?} after {} bytes", end.end, end.arrived.len());
 }
 
+/// Seed 5774 of the simulated endpoints: the server asked an address again and again that its client had left.
+#[test]
+fn a_client_that_moves_after_its_end_shows_its_server_that_all_arrived() {
+    for feedback in [false, true] {
+        let mut config = server_config();
+        config.message.feedback = feedback;
+        let (mut net, client, server) = Net::connected(config);
+        net.nodes[CLIENT].endpoint.finish(client).unwrap();
+        net.run(Duration::from_secs(1));
+        net.lose = Box::new(|datagram| datagram.from == address(1));
+        net.write(SERVER, server, b"the last answer");
+        net.nodes[SERVER].endpoint.finish(server).unwrap();
+        net.run(Duration::from_millis(100));
+        assert_eq!(net.read(CLIENT, client), b"the last answer");
+        net.nodes[CLIENT].address = address(77);
+        net.nodes[CLIENT].endpoint.rebound();
+        parts_in_order(&mut net, client, server);
+    }
+}
+
 #[test]
 fn an_aborted_stream_reads_as_failed() {
     let (mut net, client, server) = Net::connected(server_config());

@@ -3,85 +3,45 @@
 //! Each connection has an application at both ends that writes, reads, pauses, finishes or aborts as its script says. All
 //! connections share one link in each direction.
 
-#![allow(dead_code, reason = "each test and example uses a part of it")]
-
-pub(crate) mod measure;
-pub(crate) mod mixed;
-pub(crate) mod tcp;
-
 use std::time::Duration;
 
 use curvecp::{LayerState, MessageConfig, MessageLayer, Read, Role};
 use kendall_linkmodel::{Ecn, Link, Packet, Settings};
 
+use crate::script::{Ending, Pattern, Script};
+
 /// Headers of UDP and IPv4, and of a packet around a message: from client to server, from server to client.
 const OVERHEAD_BYTES: [usize; 2] = [28 + 96, 28 + 64];
-const PERIOD: usize = 65_521;
-
-/// How a script ends its stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    Finish,
-    Abort,
-    /// It goes on until the simulation ends.
-    Never,
-}
-
-/// What an application does.
-#[derive(Clone, Debug)]
-pub(crate) struct Script {
-    /// Bytes to write.
-    pub(crate) total: u64,
-    /// The most bytes per write, and the pause after each.
-    pub(crate) write: (usize, Duration),
-    /// The most bytes per read, and the pause after each.
-    pub(crate) read: (usize, Duration),
-    pub(crate) ending: Ending,
-    pub(crate) starts: Duration,
-}
-
-impl Script {
-    /// Writes as fast as it can, then finishes.
-    pub(crate) fn bulk(total: u64) -> Self {
-        let at_once = (1 << 20, Duration::ZERO);
-        Self { total, write: at_once, read: at_once, ending: Ending::Finish, starts: Duration::ZERO }
-    }
-
-    /// Writes nothing, and finishes at once.
-    pub(crate) fn silent() -> Self {
-        Self::bulk(0)
-    }
-
-    /// Begins later.
-    pub(crate) fn from(mut self, starts: Duration) -> Self {
-        self.starts = starts;
-        self
-    }
-}
 
 /// One end of a connection.
-pub(crate) struct End {
-    pub(crate) layer: MessageLayer,
+#[derive(Debug)]
+pub struct LayerEnd {
+    /// The protocol's side of it.
+    pub layer: MessageLayer,
     script: Script,
-    stream: usize,
-    pub(crate) written: u64,
-    pub(crate) read: u64,
+    stream: u64,
+    /// Bytes that the application has written.
+    pub written: u64,
+    /// Bytes that it has read, all of them as its peer wrote them.
+    pub read: u64,
     ended: bool,
     write_at: Duration,
     read_at: Duration,
     /// How the peer's stream ended.
-    pub(crate) outcome: Option<Read>,
-    pub(crate) outcome_at: Duration,
-    pub(crate) peak_memory_bytes: usize,
+    pub outcome: Option<Read>,
+    /// When it ended.
+    pub outcome_at: Duration,
+    /// The most bytes that the buffers of the layer took.
+    pub peak_memory_bytes: usize,
 }
 
-impl End {
+impl LayerEnd {
     fn new(config: MessageConfig, role: Role, script: Script, seed: u64) -> Self {
         let starts = script.starts;
         Self {
             layer: MessageLayer::new(config, role, seed, starts),
             script,
-            stream: (seed % PERIOD as u64) as usize,
+            stream: seed,
             written: 0,
             read: 0,
             ended: false,
@@ -98,7 +58,7 @@ impl End {
     }
 
     /// Lets the application do what it wants to do now.
-    fn act(&mut self, now: Duration, peer_stream: usize, pattern: &[u8]) {
+    fn act(&mut self, now: Duration, peer_stream: u64, pattern: &Pattern) {
         self.ended |= self.layer.state() != LayerState::Open;
         if now >= self.write_at && !self.ended {
             self.write(now, pattern);
@@ -108,11 +68,9 @@ impl End {
         }
     }
 
-    fn write(&mut self, now: Duration, pattern: &[u8]) {
-        let wanted = (self.script.total - self.written).min(self.script.write.0 as u64) as usize;
-        let from = (self.stream + (self.written % PERIOD as u64) as usize) % PERIOD;
-        let piece = &pattern[from..from + wanted.min(PERIOD)];
-        let accepted = self.layer.write(piece);
+    fn write(&mut self, now: Duration, pattern: &Pattern) {
+        let wanted = (self.script.total - self.written).min(self.script.write.0 as u64);
+        let accepted = self.layer.write(pattern.bytes(self.stream, self.written, wanted));
         self.written += accepted as u64;
         if self.written == self.script.total {
             match self.script.ending {
@@ -127,14 +85,14 @@ impl End {
         }
     }
 
-    fn take(&mut self, now: Duration, peer_stream: usize, pattern: &[u8]) {
+    fn take(&mut self, now: Duration, peer_stream: u64, pattern: &Pattern) {
         let mut piece = [0; 16_384];
         loop {
             let wanted = piece.len().min(self.script.read.0);
             match self.layer.read(&mut piece[..wanted]) {
                 Read::Bytes(length) => {
-                    let from = (peer_stream + (self.read % PERIOD as u64) as usize) % PERIOD;
-                    assert_eq!(piece[..length], pattern[from..from + length], "wrong bytes at {}", self.read);
+                    let expected = pattern.bytes(peer_stream, self.read, length as u64);
+                    assert_eq!(&piece[..length], expected, "wrong bytes at {}", self.read);
                     self.read += length as u64;
                     if !self.script.read.1.is_zero() {
                         self.read_at = now + self.script.read.1;
@@ -158,59 +116,58 @@ impl End {
     }
 }
 
+#[derive(Debug)]
 struct Datagram {
     flow: usize,
     to: usize,
     bytes: Vec<u8>,
 }
 
-impl Clone for Datagram {
-    fn clone(&self) -> Self {
-        Self { flow: self.flow, to: self.to, bytes: self.bytes.clone() }
-    }
-}
-
 /// Connections that share a link.
-pub(crate) struct World {
-    pub(crate) now: Duration,
+#[derive(Debug)]
+pub struct LayerWorld {
+    /// Virtual time.
+    pub now: Duration,
     /// Client and server of each connection.
-    pub(crate) flows: Vec<[End; 2]>,
+    pub flows: Vec<[LayerEnd; 2]>,
     /// From clients to servers, and back.
     links: [Link<Datagram>; 2],
     /// Whether packets that the link repeats reach the layer; the packet layer drops them.
-    pub(crate) repeats: bool,
-    pattern: Vec<u8>,
-    pub(crate) events: u64,
+    pub repeats: bool,
+    pattern: Pattern,
+    /// Steps and messages.
+    pub events: u64,
     /// More events than this are a livelock.
-    pub(crate) most_events: u64,
+    pub most_events: u64,
     /// Times in the queue towards the servers: sum in seconds, count.
-    pub(crate) waited: (f64, u64),
+    pub waited: (f64, u64),
     /// Packets on the way are lost from then on.
-    pub(crate) cut_at: Option<Duration>,
+    pub cut_at: Option<Duration>,
     /// Bytes of the longest message that an end may send: client, server.
-    pub(crate) limits: [usize; 2],
+    pub limits: [usize; 2],
     /// Bytes of the longest packet that the links carry, from an instant on.
-    pub(crate) mtu: Vec<(Duration, u32)>,
+    pub mtu: Vec<(Duration, u32)>,
 }
 
 /// Bytes of the longest messages that fit into packets: of a client, of a server.
-pub(crate) const LONGEST: [usize; 2] = [1344, 1376];
+pub const LONGEST: [usize; 2] = [1344, 1376];
 
-impl World {
-    pub(crate) fn new(settings: [&Settings; 2], seed: u64) -> Self {
+impl LayerWorld {
+    /// Links without connections: towards servers, towards clients.
+    ///
+    /// # Panics
+    /// Where the settings contradict each other.
+    pub fn new(settings: [&Settings; 2], seed: u64) -> Self {
         let link = |direction: usize| {
             Link::new(settings[direction], seed.wrapping_mul(2) + direction as u64, 0)
                 .expect("settings are valid")
         };
-        let pattern = (0..3 * PERIOD)
-            .map(|i| (((i % PERIOD) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8)
-            .collect();
         Self {
             now: Duration::ZERO,
             flows: vec![],
             links: [link(0), link(1)],
             repeats: false,
-            pattern,
+            pattern: Pattern::new(),
             events: 0,
             most_events: u64::MAX,
             waited: (0.0, 0),
@@ -221,17 +178,20 @@ impl World {
     }
 
     /// Adds a connection: settings and scripts of client and server.
-    pub(crate) fn connect(&mut self, config: [MessageConfig; 2], script: [Script; 2], seed: u64) {
+    pub fn connect(&mut self, config: [MessageConfig; 2], script: [Script; 2], seed: u64) {
         let [client, server] = config;
         let [at_client, at_server] = script;
         self.flows.push([
-            End::new(client, Role::Client, at_client, seed),
-            End::new(server, Role::Server, at_server, seed.wrapping_mul(31) + 7),
+            LayerEnd::new(client, Role::Client, at_client, seed),
+            LayerEnd::new(server, Role::Server, at_server, seed.wrapping_mul(31) + 7),
         ]);
     }
 
     /// Runs until an instant, or until nothing happens any more. Returns whether anything is left to happen.
-    pub(crate) fn run_until(&mut self, stop: Duration) -> bool {
+    ///
+    /// # Panics
+    /// Where a stream brings wrong bytes, a message has a length that none may have, or a livelock is found.
+    pub fn run_until(&mut self, stop: Duration) -> bool {
         loop {
             self.settle();
             let Some(next) = self.next() else { return false };

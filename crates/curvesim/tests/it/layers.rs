@@ -1,26 +1,18 @@
 //! Two message layers over a modelled link, in virtual time: what must hold whatever the network and the applications do.
-//!
-//! `CURVECP_SEEDS=5000` runs that many seeds, `CURVECP_SEED=17` one. A failure prints the command that replays it.
 
 use std::time::Duration;
 
-use crate::scenario::Scenario;
-use crate::simulation::{Ending, Script, World};
+use crate::seeds;
 use curvecp::congestion::Algorithm;
 use curvecp::{Failure, LayerState, MessageConfig, Read};
+use kendall_curvesim::{Ending, LayerScenario, LayerWorld, Script};
 
 const S: Duration = Duration::from_secs(1);
 
 #[test]
 fn whatever_the_network_does_streams_arrive_exactly_or_fail() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
-    let default = if cfg!(debug_assertions) { 300 } else { 3_000 };
-    let seeds = match number("CURVECP_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("CURVECP_SEEDS").unwrap_or(default),
-    };
-    for seed in seeds {
-        Scenario::from_seed(seed).check();
+    for seed in seeds(if cfg!(debug_assertions) { 300 } else { 3_000 }) {
+        LayerScenario::from_seed(seed).check();
     }
 }
 
@@ -28,7 +20,7 @@ fn whatever_the_network_does_streams_arrive_exactly_or_fail() {
 fn a_lossless_link_delivers_both_streams_and_both_ends_drain() {
     for algorithm in Algorithm::ALL {
         let settings = "delay=10ms rate=100mbit queue=500k".parse().unwrap();
-        let mut world = World::new([&settings, &settings], 1);
+        let mut world = LayerWorld::new([&settings, &settings], 1);
         let config = || MessageConfig { algorithm, ..MessageConfig::default() };
         world.connect([config(), config()], [Script::bulk(300_000), Script::bulk(100_000)], 1);
         assert!(!world.run_until(60 * S), "nothing is left to happen");
@@ -49,7 +41,7 @@ fn a_lossless_link_delivers_both_streams_and_both_ends_drain() {
 fn an_instant_round_trip_does_not_make_chicago_send_for_ever() {
     for algorithm in [Algorithm::ChicagoPolled, Algorithm::Chicago] {
         let settings = "queue=8k loss=10%".parse().unwrap();
-        let mut world = World::new([&settings, &settings], 754);
+        let mut world = LayerWorld::new([&settings, &settings], 754);
         world.most_events = 10_000;
         let config = || MessageConfig { algorithm, feedback: false, ..MessageConfig::default() };
         world.connect([config(), config()], [Script::bulk(1_642), Script::bulk(61_452)], 754);
@@ -61,7 +53,7 @@ fn an_instant_round_trip_does_not_make_chicago_send_for_ever() {
 #[test]
 fn a_vanished_peer_is_noticed_at_the_idle_timeout() {
     let settings = "delay=10ms".parse().unwrap();
-    let mut world = World::new([&settings, &settings], 1);
+    let mut world = LayerWorld::new([&settings, &settings], 1);
     let script = Script { ending: Ending::Never, ..Script::silent() };
     world.connect([MessageConfig::default(), MessageConfig::default()], [script.clone(), script], 1);
     world.run_until(600 * S);

@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use curvecp::congestion::Algorithm;
 use curvecp::{LayerState, MessageConfig, Read};
-use kendall_linkmodel::{Loss, Settings};
+use kendall_linkmodel::Settings;
 
-use crate::simulation::{End, Ending, LONGEST, Script, World};
+use crate::draw::{Draw, long_losses};
+use crate::layers::{LONGEST, LayerEnd, LayerWorld};
+use crate::script::{Ending, Script};
 
 /// A connection over a network; everything follows from the seed.
-pub(crate) struct Scenario {
+#[derive(Debug)]
+pub struct LayerScenario {
     seed: u64,
     links: [Settings; 2],
     configs: [MessageConfig; 2],
@@ -18,89 +21,6 @@ pub(crate) struct Scenario {
     cut_at: Option<Duration>,
     /// Bytes of the longest packet that the path carries, from an instant on; the ends send long messages where there is one.
     mtu: Vec<(Duration, u32)>,
-}
-
-/// SplitMix64.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-
-    fn pick<T: Clone>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len() as u64) as usize].clone()
-    }
-}
-
-fn link(draw: &mut Draw) -> Settings {
-    let delay_us = draw.pick(&[50, 400, 2_000, 10_000, 50_000, 150_000]);
-    let mut text = format!("delay={delay_us}us queue={}k", draw.pick(&[8, 30, 150, 500]));
-    let mut add = |setting: String| text = format!("{text} {setting}");
-    if draw.one_in(3) {
-        add(format!("jitter={}us", draw.below(delay_us / 2 + 1)));
-    }
-    if !draw.one_in(4) {
-        add(format!("rate={}", draw.pick(&["300kbit", "2mbit", "10mbit", "100mbit"])));
-    }
-    match draw.below(4) {
-        0 => add(format!("loss={}%", draw.pick(&[1, 5, 20]))),
-        1 => add(format!("loss={}% burst {}", draw.pick(&[1, 10]), draw.pick(&[2, 10]))),
-        _ => {}
-    }
-    if draw.one_in(3) {
-        add(format!("reorder={}% distance {}", draw.pick(&[1, 20]), draw.pick(&[1, 4, 20])));
-    }
-    if draw.one_in(3) {
-        add(format!("duplicate={}%", draw.pick(&[1, 20])));
-    }
-    if draw.one_in(4) {
-        add("corrupt=2%".to_owned());
-    }
-    text.parse().expect("drawn settings are valid")
-}
-
-fn script(draw: &mut Draw) -> Script {
-    let total = draw.pick(&[0, 1, 500, 1_024, 5_000, 60_000, 200_000]) + draw.below(2_000);
-    let pause = |draw: &mut Draw| match draw.below(3) {
-        0 => Duration::from_micros(draw.pick(&[500, 10_000, 100_000])),
-        _ => Duration::ZERO,
-    };
-    let pieces = (total / 64).max(1) as usize;
-    let write = (draw.pick(&[pieces, 10 * pieces, 1 << 20]), pause(draw));
-    let read = (draw.pick(&[1_000, 16_384]), pause(draw));
-    let ending = if draw.one_in(5) { Ending::Abort } else { Ending::Finish };
-    let starts = Duration::from_millis(draw.pick(&[0, 0, 30]));
-    Script { total, write, read, ending, starts }
-}
-
-/// An MTU from 1,280 to 1,500 for half of the seeds, and another from some instant on for half of these.
-fn mtu(draw: &mut Draw) -> Vec<(Duration, u32)> {
-    let changes = [0, 0, 1, 2][draw.below(4) as usize];
-    let mut from = Duration::ZERO;
-    (0..changes)
-        .map(|_| {
-            let change = (from, 1_280 + draw.below(221) as u32);
-            from = Duration::from_millis(draw.below(2_000));
-            change
-        })
-        .collect()
-}
-
-/// Whether a link loses many messages in a row.
-fn long_losses(link: &Settings) -> bool {
-    match link.loss {
-        Loss::None => false,
-        Loss::Random { share } => share > 0.1,
-        Loss::GilbertElliott { recovers, .. } => recovers < 0.2,
-    }
 }
 
 fn config(draw: &mut Draw, links: &[Settings; 2]) -> MessageConfig {
@@ -118,25 +38,29 @@ fn config(draw: &mut Draw, links: &[Settings; 2]) -> MessageConfig {
     }
 }
 
-impl Scenario {
-    pub(crate) fn from_seed(seed: u64) -> Self {
+impl LayerScenario {
+    /// The scenario of a seed.
+    pub fn from_seed(seed: u64) -> Self {
         let mut draw = Draw(seed);
-        let links = [link(&mut draw), link(&mut draw)];
+        let links = [draw.link(), draw.link()];
         Self {
             seed,
             configs: [config(&mut draw, &links), config(&mut draw, &links)],
             links,
-            scripts: [script(&mut draw), script(&mut draw)],
+            scripts: [draw.script(), draw.script()],
             repeats: draw.one_in(2),
             cut_at: draw.one_in(20).then(|| Duration::from_millis(draw.below(3_000))),
-            mtu: mtu(&mut draw),
+            mtu: draw.mtu(),
         }
     }
 
     /// Runs it and checks every invariant.
-    pub(crate) fn check(&self) {
+    ///
+    /// # Panics
+    /// Where an invariant does not hold, after it has printed how to replay the scenario.
+    pub fn check(&self) {
         let replay = Replay(self);
-        let mut world = World::new([&self.links[0], &self.links[1]], self.seed);
+        let mut world = LayerWorld::new([&self.links[0], &self.links[1]], self.seed);
         (world.repeats, world.cut_at) = (self.repeats, self.cut_at);
         if !self.mtu.is_empty() {
             (world.limits, world.mtu) = (LONGEST, self.mtu.clone());
@@ -162,9 +86,9 @@ impl Scenario {
         drop(replay);
     }
 
-    fn check_stream(&self, reader: &End, writer: &End, script: &Script) {
-        let dead = |end: &End| matches!(end.layer.state(), LayerState::Failed(_));
-        let over = |end: &End| dead(end) || end.layer.state() == LayerState::Drained;
+    fn check_stream(&self, reader: &LayerEnd, writer: &LayerEnd, script: &Script) {
+        let dead = |end: &LayerEnd| matches!(end.layer.state(), LayerState::Failed(_));
+        let over = |end: &LayerEnd| dead(end) || end.layer.state() == LayerState::Drained;
         assert!(over(reader) && over(writer), "neither drained nor failed");
         let probes = |config: &MessageConfig| matches!(config.algorithm, Algorithm::Cubic | Algorithm::Bbr);
         if self.cut_at.is_none() && !self.links.iter().any(long_losses) && self.configs.iter().all(probes) {
@@ -188,7 +112,7 @@ impl Scenario {
     }
 }
 
-fn states(flow: &[End; 2]) -> String {
+fn states(flow: &[LayerEnd; 2]) -> String {
     flow.iter()
         .map(|end| {
             format!(
@@ -203,17 +127,19 @@ fn states(flow: &[End; 2]) -> String {
 }
 
 /// Prints how to run a scenario again, if it fails.
-struct Replay<'a>(&'a Scenario);
+struct Replay<'a>(&'a LayerScenario);
 
 impl Drop for Replay<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let Scenario { seed, links: [there, back], configs, scripts, cut_at, mtu, .. } = self.0;
+            let LayerScenario { seed, links: [there, back], configs, scripts, cut_at, mtu, .. } = self.0;
             let [a, b] = configs;
             eprintln!("to server: {there}\nto client: {back}\ncut at {cut_at:?}, MTU {mtu:?}");
             eprintln!("client: {:?} feedback {} {:?}", a.algorithm, a.feedback, scripts[0]);
             eprintln!("server: {:?} feedback {} {:?}", b.algorithm, b.feedback, scripts[1]);
-            eprintln!("replay: CURVECP_SEED={seed} cargo test -p curvecp --test it sim::whatever");
+            eprintln!(
+                "replay: CURVECP_SEED={seed} cargo test -p kendall-curvesim --test it layers::whatever"
+            );
         }
     }
 }

@@ -4,8 +4,8 @@
 //! The model of TCP is Linux's CUBIC. It was compared with the kernel's over links that `kendall link` emulates, in single
 //! runs: at 1 % loss its goodput is 2 to 8 % higher, and the share of a paced flow beside one that is not differs by up to 0.06.
 
-use crate::simulation::mixed::{Kind, mixed};
 use curvecp::congestion::Algorithm;
+use kendall_curvesim::{Kind, mixed};
 
 const OURS: Kind = Kind::Ours(Algorithm::Cubic);
 

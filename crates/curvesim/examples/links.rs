@@ -1,12 +1,9 @@
 //! How the congestion controls use links: share of what the protocol can carry, queueing delay, losses.
 //!
-//! `cargo run --release -p curvecp --example links`. Everything is simulated, so the table is the same on every machine.
-
-#[path = "../tests/it/simulation/mod.rs"]
-mod simulation;
+//! `cargo run --release -p kendall-curvesim --example links`. Everything is simulated, so the table is the same on every machine.
 
 use curvecp::congestion::Algorithm;
-use simulation::measure::{Measured, bulk};
+use kendall_curvesim::{Measured, bulk};
 
 fn main() {
     let links = [

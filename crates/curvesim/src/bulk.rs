@@ -6,24 +6,28 @@ use curvecp::MessageConfig;
 use curvecp::congestion::Algorithm;
 use kendall_linkmodel::Settings;
 
-use super::{Ending, Script, World};
+use crate::layers::LayerWorld;
+use crate::script::{Ending, Script};
 
 /// Data bytes per byte on the link: 1,024 in a message of 1,088, with the headers of packet, UDP and IPv4.
 const EFFICIENCY: f64 = 1024.0 / (1088.0 + 124.0);
 
 /// What flows from clients to servers did after a warm-up.
 #[derive(Clone, Debug)]
-pub(crate) struct Measured {
+pub struct Measured {
     /// The goodput of each flow, as a share of what the protocol can carry over the link.
-    pub(crate) shares: Vec<f64>,
+    pub shares: Vec<f64>,
     /// Mean time in the queue, in ms.
-    pub(crate) queue_ms: f64,
+    pub queue_ms: f64,
     /// Messages lost, as a share of those sent, over all flows.
-    pub(crate) lost: f64,
+    pub lost: f64,
 }
 
 /// Runs one bulk flow per algorithm over a shared link, from `from` to `until` measured. Flow i begins i × 100 ms late.
-pub(crate) fn bulk(
+///
+/// # Panics
+/// Where the link's settings are wrong.
+pub fn bulk(
     link: &str,
     mbit_per_s: f64,
     algorithms: &[Algorithm],
@@ -32,7 +36,7 @@ pub(crate) fn bulk(
 ) -> Measured {
     let forward: Settings = format!("{link} rate={mbit_per_s}mbit").parse().expect("settings are valid");
     let back = Settings { delay_ns: forward.delay_ns, loss: forward.loss, ..Settings::default() };
-    let mut world = World::new([&forward, &back], seed);
+    let mut world = LayerWorld::new([&forward, &back], seed);
     for (index, algorithm) in algorithms.iter().enumerate() {
         let starts = Duration::from_millis(100 * index as u64);
         // Chicago as the reference has it: a peer that acknowledges every message.
@@ -45,7 +49,7 @@ pub(crate) fn bulk(
     world.run_until(Duration::from_secs(from));
     world.waited = (0.0, 0);
     let before: Vec<u64> = world.flows.iter().map(|flow| flow[1].read).collect();
-    let stats = |world: &World| {
+    let stats = |world: &LayerWorld| {
         let stats = world.flows.iter().map(|flow| flow[0].layer.stats());
         stats.fold((0, 0), |sum, one| (sum.0 + one.messages_sent, sum.1 + one.lost))
     };

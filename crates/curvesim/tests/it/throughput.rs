@@ -1,7 +1,7 @@
 //! What share of a link the default congestion control uses, alone, under loss and beside another.
 
-use crate::simulation::measure::bulk;
 use curvecp::congestion::Algorithm;
+use kendall_curvesim::bulk;
 
 #[test]
 fn one_flow_fills_the_link() {

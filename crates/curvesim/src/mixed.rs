@@ -6,17 +6,20 @@ use curvecp::congestion::Algorithm;
 use curvecp::{MessageConfig, MessageLayer, Read, Role};
 use kendall_linkmodel::{Ecn, Link, Packet, Settings};
 
-use super::LONGEST;
-use super::tcp::{ACK_ON_LINK, SEGMENT_ON_LINK, TcpAck, TcpReceiver, TcpSender};
+use crate::layers::LONGEST;
+use crate::tcp::{ACK_ON_LINK, SEGMENT_ON_LINK, TcpAck, TcpReceiver, TcpSender};
 
 /// Headers of a packet, of UDP, IPv4 and Ethernet around a message: from client to server, from server to client.
 const OVERHEAD_BYTES: [u32; 2] = [14 + 28 + 96, 14 + 28 + 64];
 
 /// Who sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// A connection of ours with this congestion control.
     Ours(Algorithm),
+    /// Linux's TCP.
     Tcp,
+    /// The same, paced.
     PacedTcp,
 }
 
@@ -46,7 +49,10 @@ struct Running {
 
 /// Runs flows over a link, flow i from i × 100 ms on, and returns the bytes that each delivered from `from` to `until`, in
 /// seconds, and the mean time in the queue in ms.
-pub(crate) fn mixed(link: &str, kinds: &[Kind], [from, until]: [u64; 2], seed: u64) -> (Vec<u64>, f64) {
+///
+/// # Panics
+/// Where the link's settings are wrong.
+pub fn mixed(link: &str, kinds: &[Kind], [from, until]: [u64; 2], seed: u64) -> (Vec<u64>, f64) {
     let settings: Settings = link.parse().expect("settings are valid");
     let make = |direction| Link::new(&settings, seed * 2 + direction, 0).expect("settings are valid");
     let mut links: [Link<(usize, Item)>; 2] = [make(0), make(1)];
