@@ -3,4 +3,5 @@
 mod files;
 mod nat;
 mod peers;
+mod silence;
 mod talks;
