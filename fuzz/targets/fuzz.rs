@@ -1,4 +1,4 @@
-//! One of the bodies of `tests/it/fuzzing` of curvecp and of the chat, or one of remote's, under libFuzzer; the environment's
+//! One of the bodies of `tests/it/fuzzing` of curvecp, of the chat and of talks, or one of remote's, under libFuzzer; the environment's
 //! `FUZZ_TARGET` names it.
 
 #![no_main]
@@ -15,6 +15,8 @@ mod remote;
 #[allow(dead_code, reason = "each program uses a part")]
 #[path = "../../crates/remote/tests/it/shell/fuzzing.rs"]
 mod shell;
+#[path = "../../crates/talk/tests/it/fuzzing/mod.rs"]
+mod talk;
 
 use std::sync::LazyLock;
 
@@ -24,8 +26,12 @@ static TARGET: LazyLock<String> =
 libfuzzer_sys::fuzz_target!(|input: &[u8]| match TARGET.as_str() {
     "copy" => remote::run(input),
     "shell" => shell::run(input),
-    target => match chat::TARGETS.iter().find(|of_chat| of_chat.name == target) {
-        Some(of_chat) => (of_chat.run)(input),
-        None => fuzzing::run(target, input),
-    },
+    target => {
+        let of_chat = chat::TARGETS.iter().map(|target| (target.name, target.run));
+        let of_talk = talk::TARGETS.iter().map(|target| (target.name, target.run));
+        match of_chat.chain(of_talk).find(|(name, _)| *name == target) {
+            Some((_, run)) => run(input),
+            None => fuzzing::run(target, input),
+        }
+    }
 });

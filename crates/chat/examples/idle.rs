@@ -1,7 +1,7 @@
 //! What idle users cost a directory server in memory, and how soon a watcher learns that a user has come.
 //!
 //! ```console
-//! $ kendall serve chat --limits off &
+//! $ kendall serve chat --store memory: --limits off &
 //! $ cargo run --release --package kendall-chat --example idle -- 127.0.0.1:5011 10000 $!
 //! ```
 //!

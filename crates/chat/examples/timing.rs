@@ -1,7 +1,7 @@
 //! Whether a log-in to a name without an account takes as long as one to an account: the server's answers to both, in turn.
 //!
 //! ```console
-//! $ kendall serve chat --limits off &
+//! $ kendall serve chat --store memory: --limits off &
 //! $ cargo run --release --package kendall-chat --example timing -- 127.0.0.1:5011 5000
 //! ```
 

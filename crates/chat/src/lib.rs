@@ -26,6 +26,7 @@ pub mod peer;
 pub mod protocol;
 mod row;
 pub mod server;
+mod store_choice;
 pub mod workload;
 
 pub use row::ROW;

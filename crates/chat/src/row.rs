@@ -2,8 +2,7 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 use kendall_linkmodel::Transport;
 use kendall_load::Reuse;
@@ -13,17 +12,14 @@ use kendall_station::{Discipline, Servers};
 use kendall_system::{
     Home, Kind, LoadResult, MachineLimit, Parameter, Serving, Settings, Subcommands, System,
 };
-use tokio::runtime::Runtime;
 
 use crate::client::security::{Security, read_fingerprint, show_fingerprint};
 use crate::directory::Limits;
 use crate::limits::{PasswordShares, limits as machine_limits};
-use crate::password::server::Passwords;
 use crate::password::{AuthMethod, Stretch};
-use crate::server::durable::Durable;
 use crate::server::keys::{self, Identity};
-use crate::server::store::{Memory, Store};
 use crate::server::{ChatError, Options, bind};
+use crate::store_choice::{self, IN_MEMORY, Opened, url_of_trial};
 use crate::workload::{ChatWorkload, Mix, Operation};
 
 /// The row of this system.
@@ -36,14 +32,16 @@ pub const ROW: System = System {
         Parameter {
             name: "store",
             help: "where accounts are kept: sqlite:PATH, postgres://USER@HOST/DATABASE, mysql://USER@HOST/DATABASE, \
-                   redis://HOST/NUMBER, or memory: until the server ends",
+                   redis://HOST/NUMBER, or memory: until the server ends; if left out, SQLite in \
+                   kendall/chat-server/accounts.db below XDG_DATA_HOME, which is ~/.local/share if unset, and for a server of an \
+                   experiment or with --throwaway on, SQLite in a folder below TMPDIR or /var/tmp that ends with the server",
             kind: Kind::Word(check_store),
-            default: Some("memory:"),
+            default: None,
         },
         Parameter {
             name: "keys",
-            help: "folder of the server's keys, which are made there at the first start; needed for every store but \
-                   memory:, and to be backed up with it",
+            help: "folder of the server's keys, which are made there at the first start, and to be backed up with the store; \
+                   needed where --store names one that outlives the server; if both are left out, keys beside accounts.db",
             kind: Kind::File,
             default: None,
         },
@@ -53,6 +51,13 @@ pub const ROW: System = System {
                    for experiments, whose store is thrown away",
             kind: Kind::Switch,
             default: Some("off"),
+        },
+        Parameter {
+            name: "group-commit",
+            help: "whether one transaction of a database takes all registrations that wait; off, each has its own, with its \
+                   own flush of the disk: for experiments",
+            kind: Kind::Word(check_switch),
+            default: Some("on"),
         },
         Parameter {
             name: "auth",
@@ -70,7 +75,7 @@ pub const ROW: System = System {
         Parameter {
             name: "certificate",
             help: "PEM file of the certificate for --tls; if left out, the server makes its own and prints its \
-                   fingerprint, which clients pin",
+                   fingerprint, which clients pin; a server of an experiment has one whose key is public",
             kind: Kind::File,
             default: None,
         },
@@ -148,7 +153,8 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "fingerprint",
-            help: "SHA-256 of the server's certificate, for a server with --tls on",
+            help: "SHA-256 of the server's certificate, for a server with --tls on; or trial: that of every server that an \
+                   experiment starts, whose key is public",
             kind: Kind::Word(check_fingerprint),
             default: None,
         },
@@ -165,8 +171,8 @@ pub const ROW: System = System {
 };
 
 const WEIGHT: Kind = Kind::Number { least: 0.0, most: 1e6 };
-/// The store that ends with the server.
-const IN_MEMORY: &str = "memory:";
+/// The fingerprint that stands for that of the servers of experiments.
+const OF_TRIALS: &str = "trial";
 /// The name under which the server counts the transactions in which it stored new accounts.
 const TRANSACTIONS: &str = "transactions";
 /// The threads that the store's futures run on.
@@ -201,7 +207,11 @@ fn check_stretch(word: &str) -> Result<(), String> {
 }
 
 fn check_fingerprint(word: &str) -> Result<(), String> {
-    read_fingerprint(word).map(drop)
+    fingerprint(word).map(drop)
+}
+
+fn fingerprint(word: &str) -> Result<[u8; 32], String> {
+    if word == OF_TRIALS { Ok(keys::trial_identity().fingerprint) } else { read_fingerprint(word) }
 }
 
 fn reuse(word: &str) -> Result<Reuse, String> {
@@ -243,7 +253,7 @@ fn load(address: SocketAddr, workload: &Settings, seed: u64) -> LoadResult {
         }
     }
     let security = match workload.word("fingerprint") {
-        Some(fingerprint) => Security::pinned(read_fingerprint(fingerprint)?),
+        Some(word) => Security::pinned(fingerprint(word)?),
         None => Security::Plain,
     };
     let mix = Mix {
@@ -263,8 +273,11 @@ fn limits(server: &Settings, workload: &Settings) -> Vec<MachineLimit> {
     let all = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
     let [registrations, log_ins, ..] = weights.map(|weight| weight / all);
     let Ok(method) = method(workload) else { return Vec::new() };
-    let store = server.word("store").and_then(|url| url.parse().ok());
-    machine_limits(store.as_ref(), TRANSACTIONS, PasswordShares { method, registrations, log_ins })
+    machine_limits(
+        url_of_trial(server).as_ref(),
+        TRANSACTIONS,
+        PasswordShares { method, registrations, log_ins },
+    )
 }
 
 fn weights(workload: &Settings) -> [f64; 4] {
@@ -275,7 +288,10 @@ fn serve(server: &Settings, serving: Serving) -> Result<(), String> {
     run(server, serving).map_err(|error| error.to_string())
 }
 
-fn run(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -> Result<(), ChatError> {
+fn run(
+    server: &Settings,
+    Serving { listen, metrics, stamps, ready, for_trial }: Serving,
+) -> Result<(), ChatError> {
     let usual = Config::new(listen);
     let counts = stamps.as_deref().map(counts::beside);
     let service = Config {
@@ -291,9 +307,10 @@ fn run(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -
         .enable_all()
         .build()
         .map_err(ChatError::Runtime)?;
-    let keys = server.word("keys").map(PathBuf::from);
-    let Opened { store, durable, passwords } = open(server, keys.as_deref(), &runtime)?;
-    let identity = if server.is_on("tls") { Some(identity(server, keys.as_deref())?) } else { None };
+    let Opened { store, durable, passwords, keys, temporary: _temporary } =
+        store_choice::open(server, for_trial, &runtime)?;
+    let identity =
+        if server.is_on("tls") { Some(identity(server, keys.as_deref(), for_trial)?) } else { None };
     if let Some(identity) = &identity {
         tracing::warn!("clients pin this server by fingerprint={}", show_fingerprint(&identity.fingerprint));
     }
@@ -310,40 +327,10 @@ fn run(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -
     Ok(())
 }
 
-/// What the server keeps accounts in, and the keys of their passwords.
-struct Opened {
-    store: Arc<dyn Store>,
-    /// The same store where it outlives the server.
-    durable: Option<Arc<Durable>>,
-    passwords: Passwords,
-}
-
-fn open(server: &Settings, keys: Option<&Path>, runtime: &Runtime) -> Result<Opened, ChatError> {
-    let url = server.word("store").expect("it has a default");
-    if url == IN_MEMORY {
-        let store = Arc::new(Memory::default());
-        return Ok(Opened { store, durable: None, passwords: Passwords::new() });
-    }
-    let folder = match (keys, server.is_on("throwaway")) {
-        (_, true) => None,
-        (Some(folder), false) => Some(folder),
-        (None, false) => return Err(ChatError::NoKeys),
-    };
-    let store = runtime.block_on(Durable::open(url)).map_err(|error| ChatError::Store(error.to_string()))?;
-    let passwords = match folder {
-        None => Passwords::new(),
-        Some(folder) => {
-            let accounts = runtime.block_on(store.count());
-            keys::passwords(folder, accounts.map_err(|error| ChatError::Store(error.to_string()))?)?
-        }
-    };
-    let store = Arc::new(store);
-    Ok(Opened { store: Arc::clone(&store) as Arc<dyn Store>, durable: Some(store), passwords })
-}
-
-fn identity(server: &Settings, keys: Option<&Path>) -> Result<Identity, ChatError> {
+fn identity(server: &Settings, keys: Option<&Path>, for_trial: bool) -> Result<Identity, ChatError> {
     Ok(match (server.word("certificate"), server.word("certificate-key")) {
         (Some(certificate), Some(key)) => keys::identity_of(Path::new(certificate), Path::new(key))?,
+        (None, None) if for_trial && keys.is_none() => keys::trial_identity(),
         (None, None) => keys::own_identity(keys)?,
         (Some(_), None) | (None, Some(_)) => return Err(ChatError::HalfCertificate),
     })

@@ -12,6 +12,7 @@ mod work;
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,6 +73,12 @@ pub enum ChatError {
          chat-keys, or set --throwaway on for an experiment"
     )]
     NoKeys,
+    #[error(
+        "there is no folder for accounts, because neither XDG_DATA_HOME nor HOME is set; name a store with --store"
+    )]
+    NoFolder,
+    #[error("cannot make a folder for accounts in {path}: {source}; name a store with --store")]
+    Folder { path: PathBuf, source: io::Error },
     #[error("a certificate needs its key; give both --certificate and --certificate-key, or neither")]
     HalfCertificate,
     #[error(transparent)]

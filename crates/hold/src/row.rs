@@ -132,7 +132,7 @@ fn law(server: &Settings) -> Result<Law, String> {
     Ok(law)
 }
 
-fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -> Result<(), String> {
+fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serving) -> Result<(), String> {
     let whole = |name| server.whole(name).map(|value| value as usize);
     let workers = whole("workers").and_then(NonZeroUsize::new).expect("at least one worker, by default one");
     let usual = Config::new(listen);

@@ -207,7 +207,7 @@ fn options(workload: &Settings) -> Result<Options, String> {
     })
 }
 
-fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -> Result<(), String> {
+fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serving) -> Result<(), String> {
     if metrics.is_some() || stamps.is_some() {
         return Err(
             "a server of somebody else's has neither metrics nor stamps of ours; leave them out".into()

@@ -85,6 +85,7 @@ pub(crate) fn serve(served: Served) -> anyhow::Result<ExitCode> {
         listen: common.listen.unwrap_or_else(|| loopback(system.default_port)),
         metrics: common.metrics,
         stamps: common.stamps,
+        for_trial: common.until_stdin_ends,
         ready,
     };
     (system.serve)(&settings, serving).map_err(anyhow::Error::msg)?;

@@ -225,7 +225,7 @@ fn words(settings: &Settings) -> Result<Arc<Words>, String> {
     Ok(Arc::new(words))
 }
 
-fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -> Result<(), String> {
+fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serving) -> Result<(), String> {
     let whole = |name| server.whole(name).expect("it has a default");
     let mib = |name| whole(name) << 20;
     let count = |name| NonZeroUsize::new(whole(name) as usize).expect("it is at least 1");

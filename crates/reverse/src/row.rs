@@ -165,7 +165,7 @@ fn station(server: &Settings) -> (Servers, Discipline) {
     (servers.expect("between 1 and 1024 servers"), discipline)
 }
 
-fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -> Result<(), String> {
+fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serving) -> Result<(), String> {
     let (execution, workers, discipline) = layout(server);
     let count = |name| {
         let value = server.whole(name).and_then(|value| NonZeroUsize::new(value as usize));

@@ -101,6 +101,8 @@ pub struct Serving {
     /// Where to write the server's own stamps of each request, if anywhere. What the server counts goes into the file beside
     /// it at its end (`counts` of `kendall-record`).
     pub stamps: Option<PathBuf>,
+    /// Whether it is served for a trial only: it must leave what its user keeps alone.
+    pub for_trial: bool,
     /// To be called with the address once connections are accepted.
     pub ready: fn(SocketAddr),
 }

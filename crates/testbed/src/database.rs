@@ -76,6 +76,11 @@ impl Database {
         }
     }
 
+    /// Where everything is that the server keeps and logs.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Kills the server with SIGKILL, and all processes that it has started.
     ///
     /// # Panics

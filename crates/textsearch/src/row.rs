@@ -258,7 +258,7 @@ fn workers(server: &Settings) -> NonZeroUsize {
     count(server, "workers").unwrap_or_else(cores)
 }
 
-fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -> Result<(), String> {
+fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serving) -> Result<(), String> {
     let index_memory_bytes = server.whole("index-memory").map_or(u64::MAX, |megabytes| megabytes * MB);
     let usual = Options::new(listen, data(server)?);
     let idle = server.time("idle").expect(IS_SET);

@@ -78,7 +78,7 @@ fn load(to: SocketAddr, workload: &Settings, _: u64) -> LoadResult {
     Ok(Box::new(TransportWorkload::new(to, kind(workload), operation, bytes)))
 }
 
-fn serve(server: &Settings, Serving { listen, metrics, stamps, ready }: Serving) -> Result<(), String> {
+fn serve(server: &Settings, Serving { listen, metrics, stamps, ready, .. }: Serving) -> Result<(), String> {
     if metrics.is_some() {
         return Err("the transport server has no metrics; leave --metrics out".into());
     }

@@ -14,8 +14,16 @@ impl Durable {
     /// # Errors
     /// Fails on a URL that names no store, and where the store cannot be opened or would lose accounts.
     pub async fn open(url: &str) -> Result<Self, StoreError> {
+        Self::open_with(url, Settings::default()).await
+    }
+
+    /// The same, with settings of the store.
+    ///
+    /// # Errors
+    /// Those of [`Durable::open`].
+    pub async fn open_with(url: &str, settings: Settings) -> Result<Self, StoreError> {
         let url: StoreUrl = url.parse()?;
-        Ok(Self(Accounts::open(&url, Settings::default()).await?))
+        Ok(Self(Accounts::open(&url, settings).await?))
     }
 
     /// What has been written since the store was opened.

@@ -21,6 +21,10 @@ const PASSWORDS: &str = "password.key";
 /// The files of the certificate that the server makes for itself.
 const CERTIFICATE: &str = "certificate.pem";
 const CERTIFICATE_KEY: &str = "certificate.key";
+/// A certificate with a key that is public: clients of an experiment can pin it before its servers start, and do all the work of
+/// checking it. It protects nothing.
+const TRIAL_CERTIFICATE: &[u8] = include_bytes!("trial/certificate.pem");
+const TRIAL_KEY: &[u8] = include_bytes!("trial/key.pem");
 /// No key is as long.
 const MOST_BYTES: u64 = 64 * 1024;
 /// No chain of certificates is as long.
@@ -90,6 +94,15 @@ pub fn own_identity(folder: Option<&Path>) -> Result<Identity, KeyError> {
         write_secret(&key_path, key.as_bytes())?;
     }
     identity_of(&path, &key_path)
+}
+
+/// The certificate of servers for trials, whose key is public.
+///
+/// # Panics
+/// Never: the certificate is a part of the program.
+pub fn trial_identity() -> Identity {
+    identity(Path::new("the certificate of trials"), TRIAL_CERTIFICATE, TRIAL_KEY)
+        .expect("it is a certificate with its key")
 }
 
 /// The certificate of two PEM files.
@@ -174,6 +187,13 @@ mod tests {
         fs::remove_file(&path).unwrap();
         let missing = passwords(&folder, 5).unwrap_err().to_string();
         assert!(missing.contains("the store has 5 accounts"), "{missing}");
+    }
+
+    #[test]
+    fn the_certificate_of_trials_is_always_the_same() {
+        let other = own_identity(None).unwrap();
+        assert_eq!(trial_identity().fingerprint, trial_identity().fingerprint);
+        assert_ne!(trial_identity().fingerprint, other.fingerprint);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use kendall_chat::directory::Limits;
 use kendall_chat::password::Stretch;
@@ -10,9 +11,22 @@ use kendall_chat::server::Options;
 use kendall_chat::server::durable::Durable;
 use kendall_chat::server::keys;
 use kendall_chat::server::store::{Memory, Store};
-use kendall_testbed::tempdir;
+use kendall_testbed::{LIMIT, tempdir};
+use tokio::time::sleep;
 
 use crate::serving::{PASSWORD, blame, clients, connect, enter, options, run};
+
+/// Opens a store as soon as its database has started up.
+pub(crate) async fn open(url: &str) -> Durable {
+    let begun = Instant::now();
+    loop {
+        match Durable::open(url).await {
+            Ok(store) => return store,
+            Err(error) => assert!(begun.elapsed() < LIMIT, "{error}"),
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+}
 
 /// The options of a server whose accounts and keys are in a folder.
 pub(crate) fn kept(folder: &std::path::Path) -> Options {

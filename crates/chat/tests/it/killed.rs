@@ -1,5 +1,5 @@
-//! A registration that was acknowledged is there after a kill of the directory server under load. The crate of the stores kills
-//! databases.
+//! A registration that was acknowledged is there after a kill under load: of the directory server, and of the database behind a
+//! server that goes on. 50 kills in all.
 
 use std::env;
 use std::io::{BufRead, BufReader};
@@ -15,17 +15,19 @@ use kendall_chat::client::security::Security;
 use kendall_chat::directory::Limits;
 use kendall_chat::password::Stretch;
 use kendall_chat::protocol::Blame;
+use kendall_chat::server::store::{Memory, Store};
 use kendall_chat::server::{Options, bind};
-use kendall_testbed::tempdir;
+use kendall_testbed::{Database, DatabaseKind, tempdir};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::durable::kept;
-use crate::serving::{PASSWORD, blame, clients};
+use crate::durable::{kept, open};
+use crate::serving::{PASSWORD, blame, clients, options, run};
 
 /// Names the folder of a server that is to be killed.
 const FOLDER: &str = "KENDALL_CHAT_KILLED";
 const KILLS: usize = 20;
+const KILLS_OF_DATABASE: usize = 10;
 const CLIENTS: usize = 8;
 const LISTENS: &str = "listens on ";
 
@@ -46,13 +48,9 @@ fn a_killed_server_loses_no_registration() {
             let count = Arc::new(AtomicUsize::new(0));
             let mut users = JoinSet::new();
             for user in 0..CLIENTS {
-                users.spawn(register_until_killed(address, format!("{round}-{user}"), Arc::clone(&count)));
+                users.spawn(register_until(None, address, format!("{round}-{user}"), Arc::clone(&count)));
             }
-            // At another point of a batch in each round.
-            while count.load(Ordering::Relaxed) < 5 + 7 * round % 40 {
-                sleep(Duration::from_millis(1)).await;
-            }
-            sleep(Duration::from_micros(170 * round as u64)).await;
+            wait_to_kill(round, &count).await;
             server.kill().unwrap();
             acknowledged.extend(users.join_all().await.into_iter().flatten());
         });
@@ -78,8 +76,22 @@ fn start(folder: &Path) -> (Child, SocketAddr) {
     (child, address.expect("the server says where it listens"))
 }
 
-/// Registers accounts of new names until the server is gone; returns those that were acknowledged.
-async fn register_until_killed(address: SocketAddr, prefix: String, count: Arc<AtomicUsize>) -> Vec<String> {
+/// Waits for another point of a batch in each round.
+async fn wait_to_kill(round: usize, count: &AtomicUsize) {
+    while count.load(Ordering::Relaxed) < 5 + 7 * round % 40 {
+        sleep(Duration::from_millis(1)).await;
+    }
+    sleep(Duration::from_micros(170 * round as u64)).await;
+}
+
+/// Registers accounts of new names until one fails, by the server's refusal or, where that is `None`, because the server is gone;
+/// returns those that were acknowledged.
+async fn register_until(
+    refusal: Option<Blame>,
+    address: SocketAddr,
+    prefix: String,
+    count: Arc<AtomicUsize>,
+) -> Vec<String> {
     let mut names = Vec::new();
     let mut client = Client::connect(address, &Security::Plain).await.unwrap();
     for number in 0.. {
@@ -87,7 +99,7 @@ async fn register_until_killed(address: SocketAddr, prefix: String, count: Arc<A
         match client.register(&name, PASSWORD, Stretch::Off).await {
             Ok(()) => names.push(name),
             Err(error) => {
-                assert_eq!(error.blame(), None, "the server refuses {name}");
+                assert_eq!(error.blame(), refusal, "the end of the registration of {name}");
                 break;
             }
         }
@@ -105,5 +117,76 @@ async fn check(address: SocketAddr, acknowledged: &[String]) {
     }
     if let Some(name) = acknowledged.last() {
         client.log_in(name, PASSWORD, Stretch::Off).await.unwrap();
+    }
+}
+
+#[test]
+fn a_killed_postgres_behind_the_server_loses_no_registration() {
+    kill_database(DatabaseKind::Postgres);
+}
+
+#[test]
+fn a_killed_mariadb_behind_the_server_loses_no_registration() {
+    kill_database(DatabaseKind::Mariadb);
+}
+
+#[test]
+fn a_killed_redis_behind_the_server_loses_no_registration() {
+    kill_database(DatabaseKind::Redis);
+}
+
+/// Kills a database under load again and again. One server lives through it all: while the database is away, it refuses
+/// registrations, and then it goes on.
+fn kill_database(kind: DatabaseKind) {
+    let Some(mut database) = Database::start(kind, &[]) else { return };
+    let limits = Limits { attempts: None, ..Limits::default() };
+    let usual = options(Arc::new(Memory::default()), limits, None);
+    let store: Arc<dyn Store> = Arc::new(usual.runtime.block_on(open(&database.url(0))));
+    let server = run(Options { store, ..usual });
+    let address = server.address;
+    clients(async {
+        let mut acknowledged: Vec<String> = Vec::new();
+        for round in 0..KILLS_OF_DATABASE {
+            let count = Arc::new(AtomicUsize::new(0));
+            let mut users = JoinSet::new();
+            for user in 0..CLIENTS {
+                let prefix = format!("{round}-{user}");
+                users.spawn(register_until(Some(Blame::StoreFailed), address, prefix, Arc::clone(&count)));
+            }
+            wait_to_kill(round, &count).await;
+            database.kill();
+            let before = acknowledged.len();
+            acknowledged.extend(users.join_all().await.into_iter().flatten());
+            database.start_again();
+            wait_for_store(address, &format!("again-{round}")).await;
+            check(address, &acknowledged[before..]).await;
+        }
+        check(address, &acknowledged).await;
+    });
+    server.stop();
+}
+
+/// Waits until registrations and log-ins succeed again; on the way, connections that the store has lost are found.
+async fn wait_for_store(address: SocketAddr, prefix: &str) {
+    // The store has two connections that write and two that read.
+    let mut in_a_row = 0;
+    for number in 0.. {
+        let name = format!("{prefix}-{number}");
+        let mut client = Client::connect(address, &Security::Plain).await.unwrap();
+        let mut outcome = client.register(&name, PASSWORD, Stretch::Off).await;
+        if outcome.is_ok() {
+            outcome = client.log_in(&name, PASSWORD, Stretch::Off).await.map(drop);
+        }
+        match outcome {
+            Ok(()) => in_a_row += 1,
+            Err(error) => {
+                assert_eq!(error.blame(), Some(Blame::StoreFailed));
+                in_a_row = 0;
+            }
+        }
+        if in_a_row == 8 {
+            return;
+        }
+        sleep(Duration::from_millis(5)).await;
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 
 use kendall_testbed::{LIMIT, TempDir, tempdir, wait_until};
@@ -30,6 +32,7 @@ impl Chat {
         let mut server = Command::new(env!("CARGO_BIN_EXE_kendall"))
             .args(["--log", "info", "serve", "chat", "--listen", "127.0.0.1:0", "--limits", "off"])
             .args(options)
+            .env("XDG_DATA_HOME", folder.path())
             .current_dir(folder.path())
             .stdout(Stdio::piped())
             .stderr(fs::File::create(&log).unwrap())
@@ -254,4 +257,91 @@ fn two_users_talk_line_by_line_over_tls() {
         said.contains("ann calls. Take the call? [y/n]") && said.contains("ann has ended the talk"),
         "{said}"
     );
+}
+
+/// Starts a server without `--store`, with these folders of its user, and returns it with where it listens.
+fn serve_in(folder: &Path, options: &[&str]) -> (Child, String) {
+    let mut server = Command::new(env!("CARGO_BIN_EXE_kendall"))
+        .args(["serve", "chat", "--listen", "127.0.0.1:0", "--limits", "off"])
+        .args(options)
+        .env("XDG_DATA_HOME", folder.join("data"))
+        .env("TMPDIR", folder.join("tmp"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    (server, line.split_whitespace().last().unwrap().to_owned())
+}
+
+/// Runs a command of `kendall chat` with a profile for each server.
+fn chat_at(folder: &Path, profile: &str, words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_kendall"))
+        .args(["chat", "--profile", profile, "--password-file", "password"])
+        .args(words)
+        .env("XDG_DATA_HOME", folder)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_server_without_a_store_keeps_accounts_for_its_user_and_those_of_trials_apart() {
+    let folder = tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("password"), "correct horse\n").unwrap();
+    fs::create_dir(folder.join("tmp")).unwrap();
+    let place = folder.join("data/kendall/chat-server");
+    // A killed server has lost nothing at the next start.
+    let (mut server, address) = serve_in(folder, &[]);
+    let registered = chat_at(folder, "first", &["register", "ann", "--server", &address]);
+    assert!(registered.status.success(), "{registered:?}");
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let modes = [("", 0o700), ("accounts.db", 0o600), ("keys/password.key", 0o600)];
+    for (file, mode) in modes {
+        let found = fs::metadata(place.join(file)).unwrap().permissions().mode();
+        assert_eq!(found & 0o777, mode, "{file}");
+    }
+    let (mut server, address) = serve_in(folder, &[]);
+    let entered = chat_at(folder, "second", &["login", "ann", "--server", &address]);
+    assert!(entered.status.success(), "{entered:?}");
+    server.kill().unwrap();
+    server.wait().unwrap();
+    // The laboratory starts servers like the first of these.
+    let before = fs::read(place.join("accounts.db")).unwrap();
+    for (profile, option) in [("third", "--until-stdin-ends"), ("fourth", "--throwaway")] {
+        let (mut server, address) = serve_in(folder, &[option]);
+        assert_eq!(fs::read_dir(folder.join("tmp")).unwrap().count(), 1, "a folder of the trial");
+        let registered = chat_at(folder, profile, &["register", "ann", "--server", &address]);
+        assert!(registered.status.success(), "the user's accounts are not there: {registered:?}");
+        drop(server.stdin.take());
+        let pid = rustix::process::Pid::from_child(&server);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        assert!(server.wait().unwrap().success());
+        assert_eq!(fs::read_dir(folder.join("tmp")).unwrap().count(), 0, "it ends with the server");
+    }
+    assert!(fs::read(place.join("accounts.db")).unwrap() == before, "trials leave the user's accounts alone");
+}
+
+#[test]
+fn a_load_can_pin_the_certificate_of_a_trial_and_of_no_other_server() {
+    let folder = tempdir().unwrap();
+    let folder = folder.path();
+    fs::create_dir(folder.join("tmp")).unwrap();
+    for (option, is_pinned) in [("--until-stdin-ends", true), ("--throwaway", false)] {
+        let (mut server, address) = serve_in(folder, &["--tls", option]);
+        let loaded = Command::new(env!("CARGO_BIN_EXE_kendall"))
+            .args(["load", &format!("chat://{address}?fingerprint=trial"), "--json"])
+            .args(["--arrivals", "closed", "--users", "2", "--duration", "300ms"])
+            .output()
+            .unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&loaded.stdout).unwrap();
+        let answered = report["run"]["ended"][0].as_u64().unwrap();
+        assert_eq!(answered > 0, is_pinned, "{report}");
+        server.kill().unwrap();
+        server.wait().unwrap();
+    }
 }

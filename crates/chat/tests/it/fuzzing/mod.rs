@@ -5,13 +5,14 @@
 
 use std::time::Duration;
 
-use kendall_chat::directory::{AttemptLimits, ConnectionId, Directory, Limits};
+use kendall_chat::directory::{AttemptLimits, ConnectionId, Directory, Introduction, Limits};
 use kendall_chat::name::{KEY_BYTES, NAME_BYTES, Name};
 use kendall_chat::password::record::Record;
 use kendall_chat::protocol::{
     ClearPassword, Contact, Frame, Request, Secret, decode_greeting, decode_request, decode_said,
     encode_request, encode_said,
 };
+use kendall_talk::relay::{Limits as RelayLimits, Pairs};
 
 /// A body and what it takes as input.
 pub struct Target {
@@ -95,11 +96,15 @@ fn directory(input: &[u8]) {
         log_ins: 2,
         watches: 2,
         calls: 2,
+        meetings: 2,
         attempts: Some(attempts),
         ..Limits::default()
     };
     let mut directory = Directory::new(limits);
     let mut now = Duration::ZERO;
+    // What the meeting point gives names to, and has seen.
+    let mut pairs = Pairs::new(RelayLimits::default());
+    let mut met = Vec::new();
     for (number, pair) in input.chunks_exact(2).enumerate() {
         let [act, operand] = [pair[0], pair[1]];
         let connection = ConnectionId(u64::from(operand >> 2) % 8);
@@ -109,7 +114,7 @@ fn directory(input: &[u8]) {
         let contact = || Contact::unlisted([operand; 32]);
         let text = || name.to_owned();
         let call = u64::from(operand >> 2);
-        let request = match act % 20 {
+        let request = match act % 22 {
             0 => {
                 // A connection is opened once.
                 directory.disconnect(now, connection);
@@ -157,7 +162,24 @@ fn directory(input: &[u8]) {
             16 => Request::Accept { call, contact: contact() },
             17 => Request::Refuse { call },
             18 => Request::Cancel { call },
-            _ => Request::LogOut,
+            19 => Request::LogOut,
+            20 => {
+                let Ok(pair) = pairs.open(now, [[operand; 16]; 2]) else { continue };
+                met.push(pair);
+                let introduction = Introduction { pair, tokens: [[operand; 16]; 2] };
+                // Calls are numbered from 1 on.
+                let call = met.len() as u64 % 8;
+                let _ = directory.accept(now, connection, call, contact(), introduction);
+                assert!(directory.sizes().meetings <= 2);
+                continue;
+            }
+            _ => {
+                // Of a side that there is, and of one that there is not.
+                if let Some(pair) = met.get(usize::from(operand >> 2)) {
+                    directory.seen(*pair, usize::from(operand % 3), ([10, 0, 0, operand], 1).into());
+                }
+                continue;
+            }
         };
         let _ = directory.perform(now, connection, request);
         let sizes = directory.sizes();
@@ -169,6 +191,6 @@ fn directory(input: &[u8]) {
 
 fn directory_seeds() -> Vec<Vec<u8>> {
     // Two clients connect and log in, one waits, the other calls, and it is accepted.
-    let meet = [0, 0, 2, 0, 3, 0, 0, 5, 2, 5, 3, 5, 13, 5, 15, 1, 16, 5, 7, 255, 19, 0];
+    let meet = [0, 0, 2, 0, 3, 0, 0, 5, 2, 5, 3, 5, 13, 5, 15, 1, 20, 5, 21, 0, 21, 1, 21, 2, 7, 255, 19, 0];
     vec![meet.to_vec(), [meet, meet].concat(), vec![7, 255]]
 }
