@@ -8,6 +8,7 @@ mod commands;
 mod course;
 mod end;
 mod far;
+mod impaired;
 mod near;
 mod peer;
 mod plan;

@@ -16,7 +16,6 @@ use crate::error::TunnelError;
 use crate::frames::Frames;
 use crate::outbox::Outbox;
 use crate::protocol::{ASSIGNED, Answer, PACKET, Request};
-use crate::routes::Detour;
 use crate::{offload, packet, routes};
 
 /// The pauses between attempts to connect: the first, doubled up to the longest.
@@ -53,8 +52,8 @@ struct Opened {
 struct Interface {
     device: Device,
     answer: Answer,
-    /// The way to the server that the tunnel must not cover.
-    _detour: Option<Detour>,
+    /// The address of the server, which its routes leave out.
+    server: Option<IpAddr>,
 }
 
 /// Holds a tunnel until `stop`. `report` gets a line whenever the tunnel comes up or is interrupted.
@@ -91,7 +90,7 @@ async fn hold(
         let error = match open(settings, endpoint).await {
             Ok(opened) => {
                 pause = FIRST_PAUSE;
-                let current = match interface.take().filter(|interface| interface.answer == opened.answer) {
+                let current = match interface.take().filter(|interface| interface.fits(settings, &opened)) {
                     Some(current) => current,
                     None => Interface::new(settings, &opened)?,
                 };
@@ -162,10 +161,16 @@ impl Interface {
     fn new(settings: &ClientSettings, opened: &Opened) -> Result<Self, TunnelError> {
         let Answer { assigned, mtu, .. } = opened.answer;
         assigned.networks().try_for_each(|network| routes::check_free(&network))?;
-        let detour = opened.server.map(|server| routes::detour(server, &settings.routes)).transpose()?;
         let device = Device::new(&settings.device, &assigned, mtu)?;
-        settings.routes.iter().try_for_each(|network| routes::add(network, device.name()))?;
-        Ok(Self { device, answer: opened.answer, _detour: detour.flatten() })
+        routes::add(&settings.routes, opened.server, device.name())?;
+        Ok(Self { device, answer: opened.answer, server: opened.server })
+    }
+
+    /// Whether it serves another connection, too: the addresses are the same, and no route covers the server.
+    fn fits(&self, settings: &ClientSettings, opened: &Opened) -> bool {
+        let covers = |server: IpAddr| settings.routes.iter().any(|network| network.contains(&server));
+        let is_beside = opened.server == self.server || !opened.server.is_some_and(covers);
+        self.answer == opened.answer && is_beside
     }
 
     /// Passes packets both ways until the connection is lost or the device fails.

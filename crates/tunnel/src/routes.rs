@@ -1,49 +1,71 @@
-//! Routes of this machine, by `ip` (iproute2). A route through a TUN device vanishes with it.
+//! Routes of this machine, by `ip` (iproute2). All that are made here lead through a TUN device and vanish with it, however the program
+//! ends.
 
+use std::io::Write;
 use std::net::IpAddr;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use ipnet::IpNet;
 
 use crate::error::TunnelError;
 
-/// The route to the server beside the tunnel, where a route through the tunnel would cover it. It is removed when this is
-/// dropped.
-#[derive(Debug)]
-pub(crate) struct Detour(Vec<String>);
-
-impl Drop for Detour {
-    fn drop(&mut self) {
-        let mut words: Vec<&str> = self.0.iter().map(String::as_str).collect();
-        words[1] = "del";
-        if let Err(error) = ip(&words) {
-            tracing::warn!("the route to the server stays: {error}");
+/// Sends networks through a device, but for the address of the server: packets to it keep the way that they have beside the tunnel.
+pub(crate) fn add(networks: &[IpNet], server: Option<IpAddr>, device: &str) -> Result<(), TunnelError> {
+    let mut lines = String::new();
+    for network in networks {
+        for part in parts(*network, server)? {
+            lines += &format!("route replace {part} dev {device}\n");
         }
     }
+    if lines.is_empty() {
+        return Ok(());
+    }
+    // One process for all: a network without an address in it is up to 128 networks.
+    run(&["-batch", "-"], &lines).map(drop)
 }
 
-/// Sends a network through a device.
-pub(crate) fn add(network: &IpNet, device: &str) -> Result<(), TunnelError> {
-    ip(&["route", "replace", &network.to_string(), "dev", device]).map(drop)
+/// What has to go through the tunnel, so that a network does but for the server. It replaces no route of this machine.
+fn parts(network: IpNet, server: Option<IpAddr>) -> Result<Vec<IpNet>, TunnelError> {
+    let own = destinations("root", network)?;
+    let parts = match server.filter(|server| network.contains(server)) {
+        Some(server) if !has_longer(network, server)? => without(network, server),
+        // The longer prefix counts: the server stays beside the tunnel, and the halves of a network go before the network.
+        _ if own.contains(&network) => halves(network).collect(),
+        _ => vec![network],
+    };
+    Ok(parts.into_iter().filter(|part| !own.contains(part)).collect())
 }
 
-/// Keeps the way to the server where it is now, if a network that goes through the tunnel contains it.
-pub(crate) fn detour(server: IpAddr, networks: &[IpNet]) -> Result<Option<Detour>, TunnelError> {
-    if !networks.iter().any(|network| network.contains(&server)) {
-        return Ok(None);
+/// Whether a route of this machine to an address has a longer prefix than a network.
+fn has_longer(network: IpNet, address: IpAddr) -> Result<bool, TunnelError> {
+    let ways = destinations("match", IpNet::from(address))?;
+    Ok(ways.iter().any(|way| way.prefix_len() > network.prefix_len()))
+}
+
+/// The destinations of this machine's routes which contain a network ("match") or are in it ("root").
+fn destinations(selector: &str, network: IpNet) -> Result<Vec<IpNet>, TunnelError> {
+    let read = |word: &str| match word {
+        "default" => IpNet::new(network.addr(), 0).ok().map(|all| all.trunc()),
+        _ => word.parse().ok().or_else(|| word.parse::<IpAddr>().ok().map(IpNet::from)),
+    };
+    let routes = ip(&["route", "show", "to", selector, &network.to_string()])?;
+    // A route may have its type before its destination.
+    Ok(routes.lines().filter_map(|line| line.split_whitespace().find_map(read)).collect())
+}
+
+/// A network without one address in it: the other half of the network, of the half that has the address, and so on.
+fn without(network: IpNet, address: IpAddr) -> Vec<IpNet> {
+    let (mut parts, mut rest) = (Vec::new(), network);
+    while let Some(half) = halves(rest).find(|half| half.contains(&address)) {
+        parts.extend(halves(rest).filter(|other| *other != half));
+        rest = half;
     }
-    let host = IpNet::from(server).to_string();
-    let answer = ip(&["route", "get", &server.to_string()])?;
-    let words: Vec<&str> = answer.split_whitespace().collect();
-    let after = |word| Some(words.get(words.iter().position(|&it| it == word)? + 1)?.to_string());
-    let mut command: Vec<String> = ["route", "replace", &host].map(str::to_owned).into();
-    for word in ["via", "dev"] {
-        if let Some(value) = after(word) {
-            command.extend([word.to_owned(), value]);
-        }
-    }
-    ip(&command.iter().map(String::as_str).collect::<Vec<_>>())?;
-    Ok(Some(Detour(command)))
+    parts
+}
+
+/// The halves of a network; an address has none.
+fn halves(network: IpNet) -> impl Iterator<Item = IpNet> {
+    network.subnets(network.prefix_len() + 1).into_iter().flatten()
 }
 
 /// Fails where a route of this machine, the default ones aside, covers or is part of a network.
@@ -62,15 +84,76 @@ pub(crate) fn check_free(network: &IpNet) -> Result<(), TunnelError> {
 
 /// Runs `ip`, and gives what it printed.
 fn ip(words: &[&str]) -> Result<String, TunnelError> {
+    run(words, "")
+}
+
+/// Runs `ip` with an input.
+fn run(words: &[&str], input: &str) -> Result<String, TunnelError> {
     // Where an address does not say it, `ip` lists IPv4.
     let is_v6 = words.iter().any(|word| word.contains(':'));
     let mut command = Command::new("ip");
     command.args(is_v6.then_some("-6")).args(words);
     let failed = |reason: String| TunnelError::Route { command: format!("ip {}", words.join(" ")), reason };
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = piped.spawn().and_then(|mut child| {
+        // One that ends early says why in its output.
+        let _ = child.stdin.take().expect("it is piped").write_all(input.as_bytes());
+        child.wait_with_output()
+    });
     let Output { status, stdout, stderr } =
-        command.output().map_err(|error| failed(format!("{error}; is iproute2 installed?")))?;
+        output.map_err(|error| failed(format!("{error}; is iproute2 installed?")))?;
     if !status.success() {
         return Err(failed(String::from_utf8_lossy(&stderr).trim().to_owned()));
     }
     Ok(String::from_utf8_lossy(&stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rest(network: &str, address: &str) -> Vec<String> {
+        let parts = without(network.parse().unwrap(), address.parse().unwrap());
+        parts.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_network_without_an_address_is_its_other_halves() {
+        assert_eq!(rest("192.0.2.0/29", "192.0.2.1"), ["192.0.2.4/30", "192.0.2.2/31", "192.0.2.0/32"]);
+        assert_eq!(rest("192.0.2.1/32", "192.0.2.1"), [""; 0]);
+        assert_eq!(rest("::/0", "2001:db8::1").len(), 128);
+    }
+
+    proptest! {
+        #[test]
+        fn parts_have_every_other_address_of_the_network_once(
+            bits in any::<[u128; 3]>(), length in 0..=128_u8, is_v4 in any::<bool>()
+        ) {
+            let address = |bits: u128| match is_v4 {
+                true => IpAddr::from(Ipv4Addr::from_bits(bits as u32)),
+                false => Ipv6Addr::from_bits(bits).into(),
+            };
+            let most = if is_v4 { 32 } else { 128 };
+            let network = IpNet::new(address(bits[0]), length.min(most)).unwrap().trunc();
+            // Addresses in the network: its own front, and drawn bits behind it.
+            let inside = |bits: u128| match (network.network(), network.hostmask()) {
+                (IpAddr::V4(front), IpAddr::V4(mask)) => {
+                    IpAddr::from(Ipv4Addr::from_bits(front.to_bits() | mask.to_bits() & bits as u32))
+                }
+                (IpAddr::V6(front), IpAddr::V6(mask)) => {
+                    Ipv6Addr::from_bits(front.to_bits() | mask.to_bits() & bits).into()
+                }
+                _ => unreachable!("both are of one family"),
+            };
+            let (server, other) = (inside(bits[1]), inside(bits[2]));
+            let parts = without(network, server);
+            let holding = |address| parts.iter().filter(|part| part.contains(&address)).count();
+            prop_assert_eq!(holding(server), 0);
+            prop_assert_eq!(holding(other), usize::from(other != server));
+        }
+    }
 }

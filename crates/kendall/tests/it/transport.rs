@@ -169,8 +169,46 @@ fn tcp_goes_through_tunnels_as_flows_and_no_key_stays() {
     // Each goes one way, so both queues fill.
     assert!(number(&flows, "/hops/0/queue_delay_max_s") > 0.0, "{flows:#}");
     assert!(number(&flows, "/hops_up/0/queue_delay_max_s") > 0.0, "{flows:#}");
-    let refused = kendall(&["transport", "handshake", "wireguard"]);
-    assert!(text(&refused.stderr).contains("whose handshake is that of tcp"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn a_tunnel_is_set_up_anew_for_each_handshake() {
+    let _alone = alone();
+    let peers = [("wg", "--version"), ("wireguard-go", "--version"), ("ip", "-V")];
+    if !peers.into_iter().all(|(program, with)| has_peer(program, with)) || !has_links() {
+        eprintln!("skipped: wireguard-go or wireguard-tools is not installed, or no link can be emulated");
+        return;
+    }
+    let seen = json(&["transport", "handshake", "tcp,tunnel,wireguard", "--count", "3", "--json"]);
+    let value = |row: usize, place: &str| number(&seen, &format!("/{row}/{place}"));
+    for row in 1..3 {
+        assert_eq!(value(row, "connections"), 3.0, "{seen:#}");
+        // Of the tunnel, and of the connection in it.
+        assert!(
+            value(row, "p50_s") > value(0, "p50_s") && value(row, "packets") > value(0, "packets"),
+            "{seen:#}"
+        );
+    }
+}
+
+#[test]
+fn a_kind_is_sent_through_every_condition_of_a_link() {
+    let _alone = alone();
+    if !has_links() {
+        return;
+    }
+    let options = ["--time", "2s", "--warmup", "1s", "--json", "--link", "delay=2ms rate=10mbit queue=64k"];
+    let seen = json(&[&["transport", "impaired", "tcp"][..], &options].concat());
+    let condition = |name: &str| {
+        let all = seen.as_array().unwrap();
+        all.iter().find(|one| one["condition"] == name).unwrap_or_else(|| panic!("{name}: {seen:#}"))
+    };
+    let goodput = |name| number(condition(name), "/value/goodput_bytes_per_s");
+    assert!(goodput("no loss") > goodput("5 % lost") && goodput("5 % reordered") > 0.0, "{seen:#}");
+    // A flow that never came would have paused for all of the two seconds.
+    assert!(number(condition("1 s of 5 silent"), "/value/longest_pause_s") < 1.8, "{seen:#}");
+    // TCP belongs to an address.
+    assert_eq!(condition("new address")["value"], "never_goes_on", "{seen:#}");
 }
 
 #[test]

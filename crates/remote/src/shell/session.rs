@@ -298,13 +298,34 @@ impl Session {
             self.program.output.close();
         }
         if is_past(self.absence_ends()) {
-            match self.presence {
-                Presence::Lost(_) => self.detached(),
-                _ => self.hang_up(),
-            }
+            self.absence_ended();
         }
         if is_past(self.waiting.as_ref().map(Waiting::deadline)) {
             self.replace_silent_client();
+        }
+    }
+
+    fn absence_ended(&mut self) {
+        let (session, Patience { resume, detached }) = (self.about.session, self.patience);
+        match self.presence {
+            Presence::Lost(_) if self.about.has_terminal => {
+                tracing::info!(
+                    "session {session}: its client did not resume within {resume:?}; it is detached, and goes on"
+                );
+                self.detached();
+            }
+            Presence::Lost(_) => {
+                tracing::info!(
+                    "session {session}: its client did not resume within {resume:?}; its command gets SIGHUP"
+                );
+                self.detached();
+            }
+            Presence::Attached(_) | Presence::Detached(_) => {
+                tracing::info!(
+                    "session {session}: no client attached within {detached:?}; its program gets SIGHUP"
+                );
+                self.hang_up();
+            }
         }
     }
 

@@ -6,4 +6,5 @@ mod harness;
 mod losses;
 mod pipes;
 mod sessions;
+mod sleeping;
 mod terminals;

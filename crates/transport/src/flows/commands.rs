@@ -14,6 +14,7 @@ use super::about;
 use super::course::{self, Setting};
 use super::end::server_address;
 use super::far;
+use super::impaired::{CONDITIONS, Impaired};
 use super::near;
 use super::plan::{TROUBLE, Task};
 use super::published::{Here, ROWS, Reproduced};
@@ -76,8 +77,8 @@ const CONTENDERS: Parameter = Parameter {
     default: None,
 };
 const CONNECTIONS: Parameter = Parameter {
-    help: "kinds with commas between them: curve, tcp, tls, quic, https, ssh or scp (OpenSSH) or nacl (the reference programs of \
-           CurveCP)",
+    help: "kinds with commas between them: curve, tcp, tls, quic, https, ssh or scp (OpenSSH), nacl (the reference programs of \
+           CurveCP), tunnel or wireguard (TCP within one, which is set up anew for each connection)",
     kind: Values::Word(|text| read_connections(text).map(drop)),
     ..CONTENDERS
 };
@@ -145,6 +146,15 @@ pub(crate) const SUBCOMMANDS: Subcommands = Subcommands {
             run: handshake,
         },
         Subcommand {
+            name: "impaired",
+            about: "Send a flow of each kind over a link that loses and reorders packets or is silent, and from a new address: kendall \
+                    transport impaired ssh,curve",
+            arguments: &[CONTENDERS],
+            options: &[LINK, LASTING, WARM_UP, CONGESTION, SEED, JSON],
+            caller: Caller::User,
+            run: impaired,
+        },
+        Subcommand {
             name: "published",
             about: "Repeat the study of CurveCP from 2011, with its programs and ours: kendall transport published",
             arguments: &[],
@@ -190,22 +200,40 @@ fn echo(settings: &Settings) -> Source {
         .expect("it has a default that its kind checked")
 }
 
-/// Lets flows run in a folder, and measures them.
-fn run_flows(
+/// Flows over a link, with echoes beside them.
+struct Run<'a> {
     flows: Vec<Flow>,
-    link: &str,
-    settings: &Settings,
-    folder: &Path,
-) -> Result<Competition, String> {
-    let time = |name| settings.time(name).expect("it has a default");
-    let latest = flows.iter().map(|flow| flow.after).max().unwrap_or_default();
-    let lasting = latest + time("warmup") + time("time");
-    let moving_after = settings.time("move-after");
-    let (setting, echo) = (setting(settings, link), echo(settings));
-    let about = about::flows(&flows, &setting, echo, time("warmup"), settings);
-    write_json(&folder.join(ABOUT), &about).map_err(|error| error.to_string())?;
-    let task = Task::Flows { flows, idle: IDLE, lasting, moving_after };
-    competition(&about, &course::run(task, echo, &setting, folder)?)
+    link: &'a str,
+    echo: Source,
+    /// How long echoes go before flows begin.
+    idle: Duration,
+    /// When the client's address changes.
+    moving_after: Option<Duration>,
+}
+
+impl<'a> Run<'a> {
+    /// A run as the options say it.
+    fn new(flows: Vec<Flow>, settings: &'a Settings) -> Self {
+        let moving_after = settings.time("move-after");
+        Self { flows, link: link(settings), echo: echo(settings), idle: IDLE, moving_after }
+    }
+
+    /// Lets the flows run in a folder, and measures them.
+    fn measure(self, settings: &Settings, folder: &Path) -> Result<Competition, String> {
+        let Self { flows, link, echo, idle, moving_after } = self;
+        let latest = flows.iter().map(|flow| flow.after).max().unwrap_or_default();
+        let warm_up = time(settings, "warmup");
+        let lasting = latest + warm_up + time(settings, "time");
+        let setting = setting(settings, link);
+        let about = about::flows(&flows, &setting, echo, warm_up, settings);
+        write_json(&folder.join(ABOUT), &about).map_err(|error| error.to_string())?;
+        let task = Task::Flows { flows, idle, lasting, moving_after };
+        competition(&about, &course::run(task, echo, &setting, folder)?)
+    }
+}
+
+fn time(settings: &Settings, name: &str) -> Duration {
+    settings.time(name).expect("it has a default")
 }
 
 /// The new folder that --record names, or a temporary one.
@@ -257,7 +285,7 @@ fn ended(failures: usize) -> Ended {
 
 fn flows(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
     let flows = read_flows(settings.word("flows").expect("it is required"))?;
-    let result = run_flows(flows, link(settings), settings, Folder::of(settings)?.path())?;
+    let result = Run::new(flows, settings).measure(settings, Folder::of(settings)?.path())?;
     print(console, settings, &result, &table::competition(&result))?;
     Ok(ended(result.failures.len()))
 }
@@ -289,7 +317,7 @@ fn compete(settings: &Settings, console: &mut dyn Console) -> Result<Ended, Stri
             let name = format!("{:03}-{first}-{second}", pairs.len() + 1).replace(':', "-");
             let own = folder.path().join(&name);
             fs::create_dir(&own).map_err(|error| format!("cannot make {}: {error}", own.display()))?;
-            let result = run_flows(vec![flows[one], flows[other]], link(settings), settings, &own)?;
+            let result = Run::new(vec![flows[one], flows[other]], settings).measure(settings, &own)?;
             pairs.push(Pair { first, second, result });
             // After each pair, so that kendall report makes a page of one that is cut off.
             record.pairs.push(name);
@@ -318,8 +346,11 @@ fn published(settings: &Settings, console: &mut dyn Console) -> Result<Ended, St
         let mut here = Vec::new();
         for source in row.sources() {
             console.note(&format!("{source} over {}", row.link));
-            let result = run_flows(row.flows(source), row.link, settings, temporary()?.path());
-            here.push(Here::new(source, result));
+            let echo = row.echo(source).unwrap_or_else(|| echo(settings));
+            let flows = row.flows(source);
+            let run = Run { flows, link: row.link, echo, idle: Duration::ZERO, moving_after: None };
+            let result = run.measure(settings, temporary()?.path());
+            here.push(Here::new(row, source, result));
         }
         results.push(Reproduced::new(row, here));
     }
@@ -327,6 +358,28 @@ fn published(settings: &Settings, console: &mut dyn Console) -> Result<Ended, St
     let failures: Vec<&String> =
         results.iter().flat_map(|row| &row.here).flat_map(|here| &here.failures).collect();
     failures.iter().for_each(|failure| console.note(&format!("failed: {failure}")));
+    Ok(ended(failures.len()))
+}
+
+fn impaired(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
+    let kinds = settings.word("kinds").expect("it is required");
+    let (warm_up, lasting) = (time(settings, "warmup"), time(settings, "time"));
+    let mut results = Vec::new();
+    for (kind, flow) in kinds.split(',').zip(read_contenders(kinds)?) {
+        for condition in &CONDITIONS {
+            console.note(&format!("{kind}: {}", condition.name()));
+            let link = condition.link(link(settings));
+            let moving_after = condition.moving_after(warm_up, lasting);
+            let echo = Source::Ours(Kind::Tcp);
+            let run = Run { flows: vec![flow], link: &link, echo, idle: Duration::ZERO, moving_after };
+            let result = run.measure(settings, temporary()?.path());
+            results.push(Impaired::new(kind, condition, link, lasting, result));
+        }
+    }
+    print(console, settings, &results, &table::impaired(&results))?;
+    let failures = results.iter().flat_map(|result| result.failures.iter().map(|why| (&result.kind, why)));
+    let failures: Vec<String> = failures.map(|(kind, why)| format!("{kind} failed: {why}")).collect();
+    failures.iter().for_each(|failure| console.note(failure));
     Ok(ended(failures.len()))
 }
 

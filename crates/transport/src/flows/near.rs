@@ -30,6 +30,8 @@ use crate::transport::{Connection, Duplex, Moved};
 /// How long to wait for a server that does not listen yet.
 const PATIENCE: Duration = Duration::from_secs(15);
 const RETRY: Duration = Duration::from_millis(100);
+/// The same within what is measured.
+const POLL: Duration = Duration::from_millis(5);
 /// Bytes of an echo beside the flows, and the pause between two.
 const ECHO_BYTES: usize = 64;
 const ECHO_EVERY: Duration = Duration::from_millis(50);
@@ -321,15 +323,18 @@ async fn answering(peer: Peer, to: IpAddr, secrets: &Path) -> io::Result<(Box<dy
 async fn shake(source: Source, count: u32, to: IpAddr, secrets: &Path) -> Seen {
     let mut seen = Seen::default();
     let from = tokio::time::Instant::now();
+    // What a tunnel's program sends before its other end is there waits for seconds, and is not of a handshake.
+    let mut is_ready = !matches!(source, Source::Tunnel(_));
     while seen.handshakes_ns.len() < count as usize && seen.failures.len() < 5 {
         let began_ns = now_ns();
         let ended = timeout(HANDSHAKE_LIMIT, one_byte(source, to, secrets)).await;
         match ended.unwrap_or_else(|_| Err("no answer in time".into())) {
-            Ok(()) => {
+            Ok(_) if !is_ready => is_ready = true,
+            Ok(arrived_ns) => {
                 if seen.handshakes_ns.is_empty() {
                     seen.from_ns = began_ns;
                 }
-                seen.handshakes_ns.push(now_ns() - began_ns);
+                seen.handshakes_ns.push(arrived_ns - began_ns);
             }
             // A server that others wrote may not have started yet.
             Err(_) if seen.handshakes_ns.is_empty() && from.elapsed() < PATIENCE => sleep(RETRY).await,
@@ -339,22 +344,41 @@ async fn shake(source: Source, count: u32, to: IpAddr, secrets: &Path) -> Seen {
     seen
 }
 
-async fn one_byte(source: Source, to: IpAddr, secrets: &Path) -> Result<(), String> {
+/// Connects for a byte; when it arrived.
+async fn one_byte(source: Source, to: IpAddr, secrets: &Path) -> Result<i64, String> {
     match source {
-        Source::Ours(_) | Source::Tunnel(_) => {
-            let exchange = async {
-                let mut stream = connect(source, to).await?.stream;
-                stream.write_all(&Head::Send(1).encode()).await?;
-                stream.read_exact(&mut [0; 1]).await?;
-                stream.shutdown().await
+        Source::Ours(_) => exchange(source, to).await.map_err(|error| error.to_string()),
+        Source::Tunnel(tunnel) => {
+            let program = tunnel.join(SocketAddr::new(to, source.port()), secrets).await?;
+            let arrived_ns = loop {
+                match exchange(source, to).await {
+                    // Its device is not there yet.
+                    Err(error) if error.kind() == io::ErrorKind::NetworkUnreachable => sleep(POLL).await,
+                    ended => break ended.map_err(|error| error.to_string()),
+                }
             };
-            exchange.await.map_err(|error: io::Error| error.to_string())
+            tunnel::leave(program).await;
+            arrived_ns
         }
         Source::Peer(peer) => {
             let mut child = start(&mut peer.client(to, source.port(), Wish::OneByte, secrets)?)?;
             let mut output = child.stdout.take().expect("it is piped");
             let read = output.read_exact(&mut [0; 1]).await.map_err(|error| error.to_string());
-            read.map(|_| ())
+            read.map(|_| now_ns())
         }
     }
+}
+
+/// Fetches a byte from the laboratory's server and ends the connection; when the byte arrived.
+async fn exchange(source: Source, to: IpAddr) -> io::Result<i64> {
+    let mut stream = connect(source, to).await?.stream;
+    stream.write_all(&Head::Send(1).encode()).await?;
+    stream.read_exact(&mut [0; 1]).await?;
+    let arrived_ns = now_ns();
+    stream.shutdown().await?;
+    if let Source::Tunnel(_) = source {
+        // The end of the connection has to pass before the tunnel ends.
+        let _ = timeout(PATIENCE, stream.read(&mut [0; 1])).await;
+    }
+    Ok(arrived_ns)
 }

@@ -166,15 +166,9 @@ pub(crate) fn read_echo(name: &str) -> Result<Source, String> {
     }
 }
 
-/// Reads names of sources whose connections begin with a handshake, with commas between them.
+/// Reads names of sources to connect with, with commas between them.
 pub(crate) fn read_connections(text: &str) -> Result<Vec<Source>, String> {
-    let read = |name: &str| match name.parse()? {
-        Source::Tunnel(_) => {
-            Err(format!("{name} is there before the connections in it, whose handshake is that of tcp"))
-        }
-        source => Ok(source),
-    };
-    text.split(',').map(read).collect()
+    text.split(',').map(str::parse).collect()
 }
 
 #[cfg(test)]

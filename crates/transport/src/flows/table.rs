@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use kendall_flows::{Competition, Handshakes};
 use kendall_stats::number::{percent, significant, time};
 
+use super::impaired::{self, Impaired};
 use super::published::{HEADS, NOTE, Reproduced};
 
 /// A table whose first column is text and whose others are numbers.
@@ -98,6 +99,10 @@ pub(crate) fn matrix(kinds: &[String], share: impl Fn(&str, &str) -> Option<f64>
         rows.push([own.clone()].into_iter().chain(cells).collect());
     }
     table(&rows)
+}
+
+pub(crate) fn impaired(results: &[Impaired]) -> String {
+    table(&impaired::rows(results))
 }
 
 pub(crate) fn published(results: &[Reproduced]) -> String {

@@ -27,7 +27,7 @@ const WIREGUARD_MTU: u16 = 1420;
 const WIREGUARD_GO: &str = "wireguard-go";
 /// How long a tunnel's program has to make its device.
 const PATIENCE: Duration = Duration::from_secs(15);
-const RETRY: Duration = Duration::from_millis(50);
+const RETRY: Duration = Duration::from_millis(10);
 
 /// A tunnel that TCP goes through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

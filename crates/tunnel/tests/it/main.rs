@@ -1,5 +1,6 @@
 //! Tunnels between network namespaces.
 
 mod hostile;
+mod iperf;
 mod network;
 mod tunnels;

@@ -165,17 +165,26 @@ fn a_network_behind_the_server_is_reached_by_a_route() {
     inside("tunnels::a_network_behind_the_server_is_reached_by_a_route", &PROBE, || {
         let network = Network::new();
         let _server = network.serve(false);
-        // The route to the server itself has to stay beside the tunnel.
-        let ann = network.connect("ann", &["203.0.113.0/24", "192.0.2.0/25"]);
+        sh("ip -n ann route add 192.0.2.8/29 dev eth; ip -n ann route add 203.0.113.0/24 via 192.0.2.1");
+        let before = sh("ip -n ann route");
+        // The way to the server itself has to stay beside the tunnel, as do routes that are longer than what goes through it.
+        let ann = network.connect("ann", &["203.0.113.0/24", "192.0.2.0/25", "192.0.0.0/16"]);
         assert!(answers("ann", "203.0.113.2", 20_000));
         transfer("ann", "lan", "203.0.113.2");
-        assert!(sh("ip -n ann route").contains("192.0.2.1 dev eth"));
+        let ways = [
+            ("192.0.2.1", "eth"),
+            ("192.0.2.3", "tun"),
+            ("192.0.2.9", "eth"),
+            ("192.0.2.99", "tun"),
+            ("192.0.2.200", "eth"),
+            ("192.0.3.1", "tun"),
+        ];
+        for (address, device) in ways {
+            let way = sh(&format!("ip -n ann route get {address}"));
+            assert!(way.contains(&format!("dev {device} ")), "{way}");
+        }
         assert!(ann.end().is_ok());
-        let left = sh("ip -n ann route");
-        assert!(
-            !left.contains("192.0.2.1 ") && !left.contains("tun") && !left.contains("203.0.113"),
-            "{left}"
-        );
+        assert_eq!(sh("ip -n ann route"), before);
     });
 }
 
@@ -239,7 +248,8 @@ fn nothing_is_left_of_a_client_that_is_killed() {
         if env::var_os(VICTIM).is_some() {
             let network = Network::new();
             let _server = network.serve(false);
-            let _ann = network.connect("ann", &["203.0.113.0/24"]);
+            // The second one covers the server.
+            let _ann = network.connect("ann", &["203.0.113.0/24", "192.0.2.0/25"]);
             println!("up");
             thread::sleep(LIMIT);
         }
@@ -257,11 +267,18 @@ fn nothing_is_left_of_a_client_that_is_killed() {
             printed.read_exact(&mut byte).unwrap();
             text.push(byte[0]);
         }
-        assert!(sh("ip -n ann route").contains("203.0.113.0/24 dev tun"));
+        let routes = sh("ip -n ann route");
+        assert!(
+            routes.contains("203.0.113.0/24 dev tun") && routes.contains("192.0.2.64/26 dev tun"),
+            "{routes}"
+        );
         victim.kill().unwrap();
         victim.wait().unwrap();
         wait_until("the device is gone", || !sh("ip -n ann link; ip -n server link").contains("tun:"));
-        assert!(!sh("ip -n ann route").contains("203.0.113"));
+        // Only that of its device is left, as the test made it.
+        let left = sh("ip -n ann route; ip -n ann -6 route show proto static; ip -n ann rule");
+        let own = ["192.0.2.0/24 dev eth", "0:", "32766:", "32767:"];
+        assert!(left.lines().all(|line| own.iter().any(|own| line.starts_with(own))), "{left}");
     });
 }
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kendall_curve::curvecp::{ClientConfig, DomainName, Extension, SecretKey, ServerConfig};
@@ -40,6 +40,45 @@ pub(crate) fn test(body: impl Future<Output = ()>) {
     runtime.shutdown_timeout(Duration::from_millis(100));
 }
 
+/// Runs a test on one thread, whose log it reads.
+pub(crate) fn test_with_log<F: Future<Output = ()>>(body: impl FnOnce(Log) -> F) {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { timeout(LIMIT, body(log)).await.expect("the test ends") });
+    runtime.shutdown_timeout(Duration::from_millis(100));
+}
+
+/// What servers of a test have logged.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    /// Waits until a line contains a text.
+    pub(crate) async fn expect(&self, text: &str) {
+        until(|| String::from_utf8_lossy(&self.0.lock().unwrap()).contains(text)).await;
+    }
+}
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        std::io::Write::write(&mut *self.0.lock().unwrap(), bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Waits until something is so, and lets other tasks of the thread go on.
+pub(crate) async fn until(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
 /// A server for the keys 2 and 3.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
@@ -54,12 +93,22 @@ impl Server {
 
     /// A server whose programs run as this user.
     pub(crate) fn start_as(settings: ServerSettings, user: Option<&str>) -> Self {
+        Self::start_with(settings, user, None)
+    }
+
+    /// A server that gives up a connection without a packet after this time.
+    pub(crate) fn start_noticing(settings: ServerSettings, silence: Duration) -> Self {
+        Self::start_with(settings, None, Some(silence))
+    }
+
+    fn start_with(settings: ServerSettings, user: Option<&str>, silence: Option<Duration>) -> Self {
         let guest = Guest { user: user.map(str::to_owned), label: "a test".into() };
         let known = [2, 3].map(|number| client_key(number).public_key());
         let admit: Admit = Arc::new(move |key| known.contains(key).then(|| guest.clone()));
         let name = DomainName::new(NAME).unwrap();
         let mut config = ServerConfig::new(server_key(), Extension::default(), name);
         configure(&mut config, &admit, &settings);
+        config.message.idle_timeout = silence.or(config.message.idle_timeout);
         let endpoint = Endpoint::server("127.0.0.1:0".parse().unwrap(), config, RandomNonces).unwrap();
         let address = endpoint.address();
         let (stop, stopped) = oneshot::channel();
