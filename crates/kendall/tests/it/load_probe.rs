@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use crate::served::{Served, kendall};
 use kendall_testbed::written_line;

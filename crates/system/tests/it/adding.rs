@@ -139,7 +139,7 @@ fn a_row_is_served_and_loaded() {
     let system = systems.iter().find(|system| system.is_of_scheme("multiply")).expect("it is listed");
     let listen = ([127, 0, 0, 1], 0).into();
     let ready = |address| LISTENS.set(address).expect("it is ready once");
-    let serving = Serving { listen, metrics: None, stamps: None, ready };
+    let serving = Serving { listen, metrics: None, stamps: None, ready, for_trial: false };
     let (serve, settings) = (system.serve, Settings::defaults(system.server));
     thread::spawn(move || serve(&settings, serving));
     let address = *LISTENS.wait();
