@@ -412,7 +412,8 @@ fn far_end(settings: &Settings, _: &mut dyn Console) -> Result<Ended, String> {
     let result = server_address().and_then(|at| far::run(&course::plan_in(&folder)?, at, &folder));
     if let Err(why) = &result {
         // The caller reads it there; its own output comes too late.
-        fs::write(folder.join(TROUBLE), why).map_err(|error| format!("{why}; cannot report it: {error}"))?;
+        kendall_files::replace(&folder.join(TROUBLE), why)
+            .map_err(|error| format!("{why}; cannot report it: {error}"))?;
     }
     result.map(|()| Ended::Done)
 }

@@ -31,7 +31,7 @@ pub(crate) fn run(task: Task, echo: Source, setting: &Setting, folder: &Path) ->
     let folder = fs::canonicalize(folder).map_err(|error| cannot("find", folder, &error))?;
     let write = |name: &str, text: String| {
         let path = folder.join(name);
-        fs::write(&path, text).map_err(|error| cannot("write", &path, &error))
+        kendall_files::replace(&path, text).map_err(|error| cannot("write", &path, &error))
     };
     let secrets = tempfile::tempdir().map_err(|error| format!("cannot make a folder for keys: {error}"))?;
     let plan = Plan { task, echo, secrets: secrets.path().to_owned() };
@@ -75,7 +75,7 @@ pub(crate) fn plan_in(folder: &Path) -> Result<Plan, String> {
 pub(crate) fn write_seen(folder: &Path, seen: &Seen) -> Result<(), String> {
     let path = folder.join(SEEN);
     let text = serde_json::to_string(seen).map_err(|error| error.to_string())?;
-    fs::write(&path, text).map_err(|error| cannot("write", &path, &error))
+    kendall_files::replace(&path, text).map_err(|error| cannot("write", &path, &error))
 }
 
 fn cannot(what: &str, path: &Path, error: &dyn std::fmt::Display) -> String {

@@ -1,6 +1,6 @@
 //! The server's end of the link: a server of each kind, and what all of them cost.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -75,7 +75,7 @@ pub(crate) fn run(plan: &Plan, at: IpAddr, folder: &Path) -> Result<(), String> 
 }
 
 async fn report_times(file: &Path) -> io::Result<()> {
-    let mut out = File::create(file)?;
+    let mut out = kendall_files::create(file)?;
     let mut tick = tokio::time::interval(EVERY);
     loop {
         tick.tick().await;

@@ -181,9 +181,8 @@ async fn serve_nacl(at: IpAddr, port: u16, wish: Wish, folder: &Path) -> Result<
     let printed =
         run(Command::new("curvecpprintkey").arg("nacl-key").current_dir(folder), "nacl-tools").await?;
     // A client that finds the file finds the whole key.
-    let part = folder.join("nacl-key.part");
-    let written = fs::write(&part, printed).and_then(|()| fs::rename(&part, folder.join("nacl-key.hex")));
-    written.map_err(|error| format!("cannot write the key into {}: {error}", folder.display()))?;
+    kendall_files::replace(&folder.join("nacl-key.hex"), printed)
+        .map_err(|error| format!("cannot write the key into {}: {error}", folder.display()))?;
     let mut command = Command::new("curvecpserver");
     command.args([NAME, "nacl-key", &at.to_string(), &port.to_string(), EXTENSION, "curvecpmessage"]);
     start(command.args(wish.command()).current_dir(folder), "nacl-tools")
