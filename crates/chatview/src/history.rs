@@ -186,7 +186,7 @@ impl History {
 
     /// The longest file that is read: one of a profile with a higher limit, too.
     fn most_bytes(&self) -> u64 {
-        self.limit.max(MOST_FILE) + MOST_RECORD as u64
+        self.limit.max(MOST_FILE).saturating_add(MOST_RECORD as u64)
     }
 
     /// Replaces a file by one with the newest records, half of the limit.

@@ -35,6 +35,9 @@ const ASIDE: f64 = 0.008;
 const CONFIRM: [f64; 3] = [0.95, 1.0, 1.05];
 /// The search is taken up again no more often than this.
 const ROUNDS: u64 = 3;
+/// Where no probe of the search passed, lower rates are tried in steps of this factor, and at most this many.
+const STEP_DOWN: f64 = 0.9;
+const STEPS_DOWN: usize = 6;
 /// No system is asked for more.
 const MOST_PER_S: f64 = 1e9;
 /// Of a bracket, the ends of which are left alone by so much: a probe there would hardly close it.
@@ -120,6 +123,7 @@ pub fn search<E>(
             break;
         }
     }
+    search.find_a_pass()?;
     Ok(search.found())
 }
 
@@ -235,6 +239,24 @@ impl<E> Search<'_, E> {
             _ => return Ok(Confirmed::Yes),
         }
         Ok(Confirmed::No)
+    }
+
+    /// Tries lower rates, longer, until one passes: a boundary that only grey probes drew shows no rate that meets the objective.
+    fn find_a_pass(&mut self) -> Result<(), E> {
+        let has = |probes: &[Probe], outcome| probes.iter().any(|probe| probe.outcome == outcome);
+        // Where every rate fails down to a light load, there is none to find.
+        if !has(&self.probes, Outcome::Grey) {
+            return Ok(());
+        }
+        for _ in 0..STEPS_DOWN {
+            let lowest = self.probes.iter().map(|probe| probe.ask.rate_per_s).fold(f64::INFINITY, f64::min);
+            if has(&self.probes, Outcome::Pass) || lowest <= self.light_per_s {
+                break;
+            }
+            let rate_per_s = (STEP_DOWN * lowest).max(self.light_per_s);
+            self.ask(Ask { rate_per_s, length: LONGER, why: Why::Search })?;
+        }
+        Ok(())
     }
 
     fn found(self) -> Found {

@@ -89,7 +89,7 @@ pub fn read_text(path: &Path, most_bytes: u64) -> io::Result<String> {
 fn bounded(file: File, most_bytes: u64) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len().min(most_bytes);
     let mut content = Vec::with_capacity(length as usize);
-    file.take(most_bytes + 1).read_to_end(&mut content)?;
+    file.take(most_bytes.saturating_add(1)).read_to_end(&mut content)?;
     if content.len() as u64 > most_bytes {
         let (most, unit) = match most_bytes {
             1_000_000.. => (most_bytes.div_ceil(1_000_000), "MB"),

@@ -132,19 +132,17 @@ pub(crate) fn fit(options: &Options) -> anyhow::Result<ExitCode> {
         return fit.map(|_| ExitCode::SUCCESS);
     }
     warnings.iter().for_each(|warning| print::note(&format!("Note: {warning}.")));
-    let mut broken: Vec<Finding> =
+    let broken: Vec<Finding> =
         findings.into_iter().filter(|finding| finding.verdict == Verdict::Broken).collect();
     if !broken.is_empty() {
-        let total = broken.len();
-        broken.truncate(MOST_SHOWN);
         print::checks(&broken)?;
-        print::out(&(more(total).unwrap_or_default() + "\n"))?;
+        print::out("\n")?;
     }
     print::out(&(lines(&fit?).join("\n") + "\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The most points that are listed with what is wrong with them.
+/// The most points that are listed with the reason why they were left out.
 const MOST_SHOWN: usize = 5;
 
 /// The line that follows a list that was cut short.

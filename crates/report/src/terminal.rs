@@ -99,6 +99,9 @@ fn write_limits(out: &mut String, report: &Report, width: usize, style: Style) {
     }
 }
 
+/// The most findings of one verdict that a terminal lists.
+const MOST_LISTED: usize = 20;
+
 /// What checks found, as text at most `width` columns wide: what is broken in full, where a check could not tell, and how
 /// much holds.
 pub fn checks(findings: &[Checked], width: usize, style: Style) -> String {
@@ -109,9 +112,12 @@ pub fn checks(findings: &[Checked], width: usize, style: Style) -> String {
             continue;
         }
         line(&mut out, &bold(&format!("{}: {}", verdict_heading(verdict), found.len()), style));
-        for finding in found {
+        for finding in found.iter().take(MOST_LISTED) {
             let numbers = numbers(finding);
             write_wrapped(&mut out, &format!("{}: {}{numbers}", finding.place, finding.sentence), width);
+        }
+        if let Some(more) = found.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
+            write_wrapped(&mut out, &format!("… and {more} more; --json lists all."), width);
         }
     }
     if out.is_empty() {

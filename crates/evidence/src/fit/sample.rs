@@ -153,17 +153,17 @@ impl Sample {
                 think_s: mean(&|sample| sample.load.think_s()),
             },
         };
+        // The inverse of a response time is nearly straight, also near saturation, where the time itself bends most.
+        let value = match first.seen {
+            Seen::Response { .. } => 1.0 / mean(&|sample| 1.0 / sample.value()),
+            Seen::Throughput { .. } => mean(&Self::value),
+        };
         let noise =
             if first.noise_is_known { (mean(&|sample| sample.noise.powi(2)) / n).sqrt() } else { 1.0 };
         let requests: f64 = group.iter().filter_map(|sample| sample.lost).map(|(_, requests)| requests).sum();
         let lost: f64 = group.iter().filter_map(|sample| sample.lost).map(|(lost, of)| lost * of).sum();
         let known = group.iter().all(|sample| sample.lost.is_some());
-        Self {
-            load,
-            noise,
-            lost: known.then_some((lost / requests, requests)),
-            ..first.with_value(mean(&Self::value))
-        }
+        Self { load, noise, lost: known.then_some((lost / requests, requests)), ..first.with_value(value) }
     }
 
     /// The number itself.

@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn what_is_no_stage_is_named() {
         for text in
-            ["", "10s", "10s: x/s", "10s: 5→/s", "0s: 5/s", "10: 5/s", "10s: -5/s", "10s: 5/h", "1s: 1e99/s"]
+            ["", "10s", "10s: x/s", "10s: 5→/s", "0s: 5/s", "x: 5/s", "10s: -5/s", "10s: 5/h", "1s: 1e99/s"]
         {
             let why = read(text, Spacing::Poisson).unwrap_err();
             assert!(why.starts_with("must "), "{text}: {why}");

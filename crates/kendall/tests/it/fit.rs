@@ -111,5 +111,7 @@ fn extreme_and_many_points_end_with_an_answer() {
         .collect();
     let text = fitted(&format!("rate_per_s,response_mean_s\n{many}"));
     assert!(text.contains("1000 points, 0.09/s to 90/s, reduced to "), "{text}");
-    assert!(text.contains("Best: M/M/1"), "{text}");
+    // The universal scalability law has M/M/1 as a case, so either may be the best.
+    let row = text.lines().find(|line| line.trim_start().starts_with("M/M/1 ")).unwrap();
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>()[1..3], ["0", "%"], "{text}");
 }

@@ -97,7 +97,7 @@ fn a_process_finds_the_number_or_that_there_is_none() {
 
 #[test]
 fn requests_beyond_the_most_processes_wait_and_a_client_that_goes_takes_its_process_along() {
-    let server = Server::start(&["--max-processes", "2"]);
+    let server = Server::start(&["--max-processes", "2", "--most-candidates", "18446744073709551615"]);
     let endless: Vec<_> = (0..2).map(|i| server.send(u64::MAX - i, 0, 1 << 60)).collect();
     server.wait_for_processes(2);
     let waiting = server.send(77, 0, 100);
@@ -112,7 +112,7 @@ fn requests_beyond_the_most_processes_wait_and_a_client_that_goes_takes_its_proc
 
 #[test]
 fn processes_do_not_outlive_a_server_that_is_killed() {
-    let mut server = Server::start(&[]);
+    let mut server = Server::start(&["--most-candidates", "18446744073709551615"]);
     let _endless: Vec<_> = (0..3).map(|i| server.send(u64::MAX - i, 0, 1 << 60)).collect();
     server.wait_for_processes(3);
     let ids: Vec<u32> = searchers()

@@ -60,7 +60,8 @@ fn a_kept_connection_that_the_server_closes_is_replaced() {
     });
     let slow = plan(Arrivals::constant(8.0), 1250);
     let (_, summary) = rows(&slow, &over(Driver::Poll, address));
-    assert_eq!((summary.sent, summary.count(Outcome::Answered), summary.connections_opened), (10, 10, 10));
+    let ended = (summary.count(Outcome::Answered), summary.connections_opened);
+    assert!(summary.sent >= 8 && ended == (summary.sent, summary.sent), "{ended:?} of {}", summary.sent);
 }
 
 /// A TLS server that answers as [`server`] does; it closes a connection over a request of this number.

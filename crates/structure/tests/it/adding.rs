@@ -52,7 +52,7 @@ fn a_system_is_its_folder_and_two_lines() {
     for system in all {
         let (package, library) = (format!("kendall-{system} "), format!("kendall_{system}::"));
         let folder = format!("crates/{system}/");
-        let outside = [&folder, "crates/bench/", "crates/chatcli/", "crates/chatview/"];
+        let outside = [&folder, "fuzz/", "crates/bench/", "crates/chatcli/", "crates/chatview/"];
         let mut elsewhere = lines(".rs", &[&library], &outside);
         elsewhere.extend(lines("Cargo.toml", &[&package, &format!("kendall-{system}.")], &outside));
         let expected = [
