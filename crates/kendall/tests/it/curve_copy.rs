@@ -212,7 +212,7 @@ fn a_client_that_is_not_admitted_is_told_which_key_to_add() {
     let server = Server::start();
     fs::write(server.path("authorized_keys"), "").unwrap();
     fs::write(server.path("a"), "a").unwrap();
-    let refused = server.copy(&["--timeout", "500ms", "a", "backup:"]).output().unwrap();
+    let refused = server.copy(&["--timeout", "3s", "a", "backup:"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(1));
     let shown = curve(&["show", server.path("config/kendall/key").to_str().unwrap()]).output().unwrap();
     let key = String::from_utf8(shown.stdout).unwrap();
@@ -221,7 +221,8 @@ fn a_client_that_is_not_admitted_is_told_which_key_to_add() {
         "{}",
         errors(&refused)
     );
-    assert!(server.log().contains("is not admitted"));
+    let log = server.log();
+    assert!(log.contains("is not admitted"), "{log}");
 }
 
 #[test]
