@@ -125,7 +125,7 @@ impl Rows<'_> {
         self.row(next, grown)
     }
 
-    /// The row of a state, which takes so many bytes if it is new.
+    /// The row of a state, which takes the given number of bytes if it is new.
     fn row(&mut self, state: LazyStateID, set_bytes: usize) -> Result<(u32, usize), Unfinished> {
         if state.is_match() {
             return Ok((MATCH, set_bytes));
