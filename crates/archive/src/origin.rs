@@ -30,7 +30,14 @@ pub fn sign(folder: &Path) -> io::Result<()> {
 
 /// Whether this user began the run in a folder on this machine, and its experiment is as it was.
 pub fn is_ours(folder: &Path) -> bool {
-    state().is_ok_and(|state| is_signed(&state, folder))
+    let experiment = read(&folder.join(EXPERIMENT), MOST_BYTES);
+    experiment.is_ok_and(|experiment| has_signed(folder, &experiment))
+}
+
+/// The same for the text of an experiment that was read from the folder. What acts on the experiment asks for the text on which it
+/// acts: the file may be another one by now.
+pub fn has_signed(folder: &Path, experiment: &[u8]) -> bool {
+    state().is_ok_and(|state| is_signed(&state, folder, experiment))
 }
 
 fn sign_with(key: &[u8; 32], folder: &Path) -> io::Result<()> {
@@ -38,13 +45,12 @@ fn sign_with(key: &[u8; 32], folder: &Path) -> io::Result<()> {
     replace(&folder.join(SIGNATURE), keyed_hash(key, &experiment).to_hex().as_str())
 }
 
-fn is_signed(state: &Path, folder: &Path) -> bool {
+fn is_signed(state: &Path, folder: &Path, experiment: &[u8]) -> bool {
     let check = || {
         let key = read_key(&state.join(KEY))?;
         let signature = read(&folder.join(SIGNATURE), 64)?;
-        let experiment = read(&folder.join(EXPERIMENT), MOST_BYTES)?;
         // The comparison of hashes takes the same time wherever they differ.
-        Ok::<_, io::Error>(Hash::from_hex(signature).is_ok_and(|hash| hash == keyed_hash(&key, &experiment)))
+        Ok::<_, io::Error>(Hash::from_hex(signature).is_ok_and(|hash| hash == keyed_hash(&key, experiment)))
     };
     check().unwrap_or(false)
 }
@@ -96,6 +102,10 @@ mod tests {
         let [ours, theirs, run] = ["ours", "theirs", "run"].map(|name| folders.path().join(name));
         fs::create_dir(&run).unwrap();
         fs::write(run.join(EXPERIMENT), "name = \"x\"").unwrap();
+        let is_signed = |state: &Path, run: &Path| {
+            let experiment = fs::read(run.join(EXPERIMENT)).unwrap();
+            super::is_signed(state, run, &experiment)
+        };
         assert!(!is_signed(&ours, &run));
         sign_with(&key(&ours).unwrap(), &run).unwrap();
         assert!(is_signed(&ours, &run) && is_signed(&ours, &run));
@@ -105,6 +115,8 @@ mod tests {
         key(&theirs).unwrap();
         assert!(!is_signed(&theirs, &run));
 
+        // What was read counts, and no file that takes its place afterwards.
+        assert!(!super::is_signed(&ours, &run, b"name = \"z\""));
         fs::write(run.join(EXPERIMENT), "name = \"y\"").unwrap();
         assert!(!is_signed(&ours, &run));
         for signature in ["", "0", "é", &"0".repeat(64)] {

@@ -15,6 +15,11 @@ use std::fmt::Write as _;
 use crate::common::{ROUNDS, median};
 use transfer::{BYTES, Transfer};
 
+/// Seconds that a transfer of this many bytes takes over one stream, from memory into nothing.
+pub(crate) fn raw_stream(bytes: usize) -> f64 {
+    ours::transfer(bytes, |_| {}).took.as_secs_f64()
+}
+
 pub(crate) fn section(page: &mut String) {
     page.push_str("\n## CurveCP\n\n");
     beside_quic(page);

@@ -14,6 +14,7 @@ use std::process;
 
 use kendall_archive::{Machine, utc_now};
 
+mod chat;
 mod common;
 // The course's client, as the tests of `reverse` have it.
 #[allow(dead_code, reason = "the tests use all of it")]
@@ -33,6 +34,7 @@ mod password;
 mod peer;
 mod peers;
 mod recover;
+mod remote;
 mod server;
 mod simulator;
 mod textsearch;
@@ -43,7 +45,7 @@ mod truth;
 use common::ROUNDS;
 
 type Section = fn(&mut String);
-const SECTIONS: [(&str, Section); 16] = [
+const SECTIONS: [(&str, Section); 18] = [
     ("digest", digest::section),
     ("password", password::section),
     ("recover", recover::section),
@@ -57,6 +59,8 @@ const SECTIONS: [(&str, Section); 16] = [
     ("link", link::section),
     ("curve", curve::section),
     ("curve-links", curve_links::section),
+    ("remote", remote::section),
+    ("chat", chat::section),
     ("formulas", formulas::section),
     ("simulator", simulator::section),
     ("page", page::section),

@@ -65,6 +65,8 @@ impl Server {
         let mut child = Command::new(crate::common::kendall())
             .args(["serve", "reverse", "--listen", "127.0.0.1:0", "--cache", cache.name()])
             .args(["--metrics", &metrics.to_string()])
+            // Some searches are to keep all processors busy.
+            .args(["--most-candidates", &u64::MAX.to_string(), "--deadline", "1h"])
             .arg("--stamps")
             .arg(folder.path().join("stamps"))
             .args(options)

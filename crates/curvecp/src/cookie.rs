@@ -21,6 +21,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// C' remembered per minute, at most. When a minute is full, the next begins early: cookies of the minute before last
 /// then expire before their time and their clients must ask again, but memory stays bounded and no replay gets through.
 const USED: usize = 1 << 16;
+/// How long Hellos share a short-term key of the server. Each connection still has a key of its own, because C' is its own and
+/// opens one connection; and a cookie would give the secret key away to one who has the minute key for longer than this.
+const SHARED: Duration = Duration::from_secs(1);
 
 /// What a client of our own announces in the Hello: the first bytes of the box that other clients fill with zeros.
 pub type Capabilities = [u8; 12];
@@ -31,6 +34,15 @@ pub(crate) struct CookieJar {
     current: Minute,
     previous: Minute,
     next_minute: Duration,
+    /// S' of the Hellos until an instant, at which it is erased.
+    short_term: Option<Box<ShortTerm>>,
+}
+
+#[derive(Debug)]
+struct ShortTerm {
+    secret: SecretKey,
+    public: PublicKey,
+    until: Duration,
 }
 
 struct Minute {
@@ -56,16 +68,18 @@ pub(crate) fn milliseconds(now: Duration) -> u16 {
 
 impl CookieJar {
     pub(crate) fn new(now: Duration, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
-        Self { current: Minute::new(rng), previous: Minute::new(rng), next_minute: now + MINUTE }
+        let (current, previous) = (Minute::new(rng), Minute::new(rng));
+        Self { current, previous, next_minute: now + MINUTE, short_term: None }
     }
 
     /// When [`rotate`](Self::rotate) has work.
     pub(crate) fn deadline(&self) -> Duration {
-        self.next_minute
+        self.short_term.as_ref().map_or(self.next_minute, |key| key.until.min(self.next_minute))
     }
 
     /// Erases the keys whose time is over.
     pub(crate) fn rotate(&mut self, now: Duration, rng: &mut (impl CryptoRng + ?Sized)) {
+        self.short_term.take_if(|key| now >= key.until);
         if now >= self.next_minute {
             if now >= self.next_minute + MINUTE {
                 self.begin_minute(now, rng);
@@ -77,6 +91,20 @@ impl CookieJar {
     fn begin_minute(&mut self, now: Duration, rng: &mut (impl CryptoRng + ?Sized)) {
         self.previous = std::mem::replace(&mut self.current, Minute::new(rng));
         self.next_minute = now + MINUTE;
+    }
+
+    /// The short-term key for the answer to a Hello.
+    pub(crate) fn short_term(
+        &mut self,
+        now: Duration,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> (&SecretKey, PublicKey) {
+        self.short_term.take_if(|key| now >= key.until);
+        let key = self.short_term.get_or_insert_with(|| {
+            let secret = SecretKey::generate(rng);
+            Box::new(ShortTerm { public: secret.public_key(), secret, until: now + SHARED })
+        });
+        (&key.secret, key.public)
     }
 
     /// Makes the cookie that brings `contents` back from the owner of the short-term key `client`.
@@ -203,6 +231,24 @@ mod tests {
                 assert_eq!(jar.open(&forged, &CLIENT), None);
             }
         }
+    }
+
+    #[test]
+    fn hellos_of_a_second_share_a_short_term_key_that_is_erased_afterwards() {
+        let mut rng = StdRng::seed_from_u64(1);
+        let mut jar = CookieJar::new(Duration::ZERO, &mut rng);
+        let mut key = |at_ms: u64| {
+            let (secret, public) = jar.short_term(Duration::from_millis(at_ms), &mut rng);
+            assert_eq!(secret.public_key(), public);
+            public
+        };
+        let (first, same, other) = (key(0), key(999), key(1000));
+        assert_eq!(first, same);
+        assert_ne!(first, other);
+        assert_eq!(jar.deadline(), Duration::from_secs(2));
+        jar.rotate(jar.deadline(), &mut rng);
+        assert!(jar.short_term.is_none());
+        assert_eq!(jar.deadline(), minutes(1));
     }
 
     #[test]

@@ -13,7 +13,8 @@
 //!
 //! A server is known by its long-term public key S, its addresses, 16 bytes of *extension* and a domain name; a client by
 //! its long-term key C. Each connection has two short-term key pairs, C' and S', which are erased at its end: an
-//! attacker who records the packets and steals the long-term keys later reads nothing of them.
+//! attacker who records the packets and steals the long-term keys later reads nothing of them. Connections that begin within a second
+//! may have the same S': C' is each one's own, and so is the key that the two make.
 //!
 //! | packet | bytes | sealed between | what is in the box |
 //! | --- | --- | --- | --- |

@@ -8,7 +8,7 @@ use crate::nonce::{LongTermNonces, SendCounter};
 use crate::packet::{COOKIE, CookieHeader, HelloHeader, InitiateHeader, prefix};
 use crate::refusals::Refusals;
 use crate::session::{Ends, Session};
-use crate::{GRANULARITY, PublicKey, SecretKey, ServerConfig, TAG};
+use crate::{GRANULARITY, PublicKey, ServerConfig, TAG};
 use rand_core::CryptoRng;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -62,12 +62,13 @@ impl Acceptor {
         let text = hello_key.open(&nonce(prefix::HELLO, &header.counter.to_le_bytes()), sealed)?;
         let capabilities = *text.first_chunk()?;
 
-        let secret = SecretKey::generate(rng);
+        let (secret, public) = self.jar.short_term(now, rng);
+        let secret = secret.clone();
         let unique = nonces.next();
         let mut packet = [0; COOKIE];
         CookieHeader { to: header.from, from: header.to, nonce: unique }.write(&mut packet);
         let sealed = &mut packet[CookieHeader::LENGTH..];
-        sealed[TAG..TAG + 32].copy_from_slice(&secret.public_key().0);
+        sealed[TAG..TAG + 32].copy_from_slice(&public.0);
         let contents = CookieContents { secret, address: from, capabilities, made_ms: milliseconds(now) };
         sealed[TAG + 32..].copy_from_slice(&self.jar.make(unique, &header.client, &contents));
         hello_key.seal(&nonce(prefix::COOKIE, &unique), sealed);

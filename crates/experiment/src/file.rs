@@ -44,11 +44,19 @@ const MOST_BYTES: u64 = 1 << 20;
 /// # Errors
 /// Fails where the file cannot be read, or with the first fault in it.
 pub fn read(path: &Path, systems: &'static [System]) -> Result<Experiment, ExperimentError> {
+    read_with_text(path, systems).map(|(experiment, _)| experiment)
+}
+
+/// The same, with the text that was read.
+pub(crate) fn read_with_text(
+    path: &Path,
+    systems: &'static [System],
+) -> Result<(Experiment, String), ExperimentError> {
     let text = kendall_files::read_text(path, MOST_BYTES)
         .map_err(|source| ExperimentError::Read { path: path.into(), source })?;
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("experiment");
-    Ok(parse(&path.display().to_string(), stem, &text, folder, systems)?)
+    Ok((parse(&path.display().to_string(), stem, &text, folder, systems)?, text))
 }
 
 /// Reads the text of an experiment file. `stem` is its name where it states none.
@@ -218,7 +226,7 @@ impl Reader<'_> {
         }
         // A key that marks a name as secret may stand behind the one with its value.
         for Variable { parameter, values, .. } in &mut variables {
-            if let Kind::Headers | Kind::Url = parameter.kind {
+            if let Kind::Headers | Kind::Url | Kind::Body = parameter.kind {
                 for value in values {
                     if let Ok(concealed) = parameter.kind.read(&value.to_string()) {
                         *value = concealed;

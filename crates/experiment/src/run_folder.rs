@@ -9,7 +9,7 @@ use kendall_system::System;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Calibration, Combination, Experiment};
-use crate::file::{ExperimentError, read};
+use crate::file::{ExperimentError, read_with_text};
 use crate::load::Load;
 use crate::schedule::{Trial, block, schedule};
 
@@ -45,6 +45,7 @@ pub struct Capacity {
 #[derive(Debug)]
 pub struct RunFolder {
     experiment: Experiment,
+    text: String,
     folder: PathBuf,
     combinations: Vec<Combination>,
     /// For each combination the first one that is asked the same.
@@ -64,7 +65,8 @@ impl RunFolder {
         if !file.exists() {
             return Err(RunError::NoRun(folder.into()));
         }
-        Self::new(read(&file, systems)?, folder.into())
+        let (experiment, text) = read_with_text(&file, systems)?;
+        Ok(Self { text, ..Self::new(experiment, folder.into())? })
     }
 
     /// A run of an experiment in a folder, as far as it has gone there.
@@ -81,7 +83,8 @@ impl RunFolder {
         let seed = experiment.seed.unwrap_or_default();
         let asks = asks(&combinations);
         let trials = schedule(&asks, experiment.repeats, seed);
-        let mut run = Self { experiment, folder, combinations, asks, loads, links, trials };
+        let text = experiment.to_toml();
+        let mut run = Self { experiment, text, folder, combinations, asks, loads, links, trials };
         // A run that was resumed may have gone further than what it does in any case.
         while run.experiment.precision.is_some()
             && run.next_block().iter().any(|trial| run.trial_folder(trial).exists())
@@ -94,6 +97,11 @@ impl RunFolder {
     /// Where its results are.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// The text of the experiment, as it was read.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// The experiment.

@@ -5,8 +5,10 @@
 //! - [`create`] and [`append`] are for files of those folders that grow while a program runs.
 //! - [`read`] and [`open`] are for files of those folders: they never wait for the other end of a pipe. [`read_any`]
 //!   and [`read_text`] are for what a user names. None takes more than its caller is ready to hold.
+//! - [`Folder`] is for folders in which others may rename: what it opens lies in the folder that was opened.
 //! - [`write()`], [`Output`] and [`stream`] are for files that a user names, which may be pipes or devices.
 
+mod folder;
 mod output;
 mod replacement;
 
@@ -18,6 +20,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
+pub use folder::Folder;
 pub use output::{Output, stream, write};
 pub use replacement::{Replacement, replace};
 

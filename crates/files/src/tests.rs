@@ -156,3 +156,46 @@ fn an_output_shows_whole_content_only() {
     output.finish().unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "half and half");
 }
+
+#[test]
+fn a_folder_that_is_held_stays_the_same_one() {
+    let (ours, theirs) = folders();
+    fs::create_dir_all(ours.path().join("e/run")).unwrap();
+    fs::write(ours.path().join("e/run/own"), "own").unwrap();
+    let results = Folder::open(ours.path()).unwrap();
+    let run = results.folder(Path::new("e/run")).unwrap();
+    // Another user moves the folder away and puts a link in its place.
+    fs::rename(ours.path().join("e"), ours.path().join("moved")).unwrap();
+    fs::create_dir(ours.path().join("e")).unwrap();
+    symlink(theirs.path(), ours.path().join("e/run")).unwrap();
+    replace(&run.path().join("new"), "new").unwrap();
+    append(&run.path().join("log"), 0o600).unwrap();
+    assert_eq!(names(theirs.path()), ["victim"]);
+    assert_eq!(fs::read_to_string(ours.path().join("moved/run/new")).unwrap(), "new");
+    let mut own = String::new();
+    run.file(Path::new("own")).unwrap().read_to_string(&mut own).unwrap();
+    assert_eq!(own, "own");
+    assert!(results.folder(Path::new("e/run")).is_err(), "the link leads out of the results");
+}
+
+#[test]
+fn nothing_outside_of_a_folder_is_opened() {
+    let (ours, theirs) = folders();
+    let folder = ours.path().join("run");
+    fs::create_dir_all(folder.join("trials/001")).unwrap();
+    fs::write(ours.path().join("secret"), "x").unwrap();
+    fs::write(folder.join("trials/001/answer.json"), "{}").unwrap();
+    symlink(theirs.path().join("victim"), folder.join("link")).unwrap();
+    symlink("..", folder.join("up")).unwrap();
+    symlink("trials/001/answer.json", folder.join("within")).unwrap();
+    pipe(&folder.join("pipe"));
+    let folder = Folder::open(&folder).unwrap();
+    for path in ["trials/001/answer.json", "within"] {
+        folder.file(Path::new(path)).unwrap();
+    }
+    let absolute = ours.path().join("secret");
+    let outside = ["../secret", "trials/../../secret", "link", "up/secret", absolute.to_str().unwrap()];
+    for path in outside.into_iter().chain(["trials", "pipe", "none", "", "a\0b", "%2e%2e/secret"]) {
+        assert!(folder.file(Path::new(path)).is_err(), "{path}");
+    }
+}

@@ -65,8 +65,8 @@ pub const ROW: System = System {
         },
         Parameter {
             name: "secret",
-            help: "name of a header, or of a parameter in the query of the URL, whose value no record, page or message keeps, besides \
-                   those that are known to be secret. May be given several times",
+            help: "name of a header, of a parameter in the query of the URL, or of a field of the body, whose value no record, page \
+                   or message keeps, besides those that are known to be secret. May be given several times",
             kind: Kind::Lines(mark_secret),
             default: None,
         },
@@ -74,7 +74,7 @@ pub const ROW: System = System {
             name: "body",
             help: "body of the request; in it, in headers and in the URL {index} stands for the request's number, {random} for a \
                    number from all of 64 bits and {random:1000} for one of 0 to 999",
-            kind: Kind::Text(|_| Ok(())),
+            kind: Kind::Body,
             default: None,
         },
         Parameter {

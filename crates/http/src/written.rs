@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use kendall_system::{is_reference, is_secret_header};
+use kendall_system::{is_reference, is_secret_header, secret_field};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
@@ -133,6 +133,12 @@ impl Written {
             return Some(format!(
                 "its header {name} has a secret, and records keep copies of this file; write ${{NAME}}, and set the variable \
                  NAME in the environment"
+            ));
+        }
+        if let Some(field) = self.body.as_deref().and_then(secret_field) {
+            return Some(format!(
+                "the field {field} of its body has a secret, and records keep copies of this file; write ${{NAME}}, and set the \
+                 variable NAME in the environment"
             ));
         }
         let relative = self.body_file.as_ref().filter(|path| !Path::new(path).is_absolute());

@@ -7,7 +7,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use clap::{Args, value_parser};
-use kendall_archive::origin;
 use kendall_lab::{Ended, Lab};
 use kendall_probe::wait_for_end;
 use kendall_report::export::suite::Suite;
@@ -82,7 +81,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let mut lab = match (&options.resume, &options.experiment) {
         (Some(folder), _) => {
             let lab = Lab::resume(folder, SYSTEMS)?;
-            ensure!(options.trust || origin::is_ours(folder), "{}", foreign(&lab));
+            ensure!(options.trust || lab.is_ours(), "{}", foreign(&lab));
             lab
         }
         (None, Some(file)) => {

@@ -11,9 +11,12 @@ use kendall_experiment::{Experiment, RunError, RunFolder};
 use kendall_files::replace;
 use kendall_link::LinkError;
 use kendall_record::RecordError;
-use kendall_system::{Kind, Parameter, System, Value};
+use kendall_system::{Kind, Parameter, System, Value, secret_field};
 
 use crate::trial_error::TrialError;
+
+/// The longest body of a request.
+const MOST_BODY_BYTES: u64 = 64 << 20;
 
 /// Why an experiment cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +75,11 @@ impl Lab {
         Ok(Self { run: RunFolder::open(folder, systems)? })
     }
 
+    /// Whether this user began the run on this machine, with the experiment that was read.
+    pub fn is_ours(&self) -> bool {
+        origin::has_signed(self.folder(), self.run.text().as_bytes())
+    }
+
     /// Where its results are.
     pub fn folder(&self) -> &Path {
         self.run.folder()
@@ -114,6 +122,11 @@ pub fn drawn_seed() -> u64 {
     RandomState::new().hash_one(utc_now()) >> 1
 }
 
+/// Whether a body has a field that is secret: its file stays where it is.
+fn has_secret(body: &Path) -> bool {
+    kendall_files::read_text(body, MOST_BODY_BYTES).is_ok_and(|body| secret_field(&body).is_some())
+}
+
 /// Copies the files that an experiment reads into its folder, and has it read the copies.
 fn copy_files(experiment: &mut Experiment, folder: &Path) -> Result<(), RecordError> {
     let is_file = |parameter: &Parameter| parameter.name == "trace" || matches!(parameter.kind, Kind::File);
@@ -133,6 +146,10 @@ fn copy_files(experiment: &mut Experiment, folder: &Path) -> Result<(), RecordEr
         }
         let Value::Word(file) = value else { continue };
         let from = experiment.folder.join(&*file);
+        if parameter.name == "body-file" && has_secret(&from) {
+            *value = parameter.rooted(value, &given);
+            continue;
+        }
         let name = from.file_name().unwrap_or_default().to_string_lossy();
         i += 1;
         let copy = format!("file-{i}-{name}");

@@ -1,6 +1,6 @@
 //! What the probe sees of little servers.
 //!
-//! This test starts itself again as each of them, so that they are processes of their own.
+//! This program starts itself again as each of them, so that they are processes of their own.
 
 use std::thread;
 use std::time::Duration;
@@ -10,11 +10,19 @@ use kendall_probe::{Children, Config, Role, Summary, Target, Watch, Watched};
 use kendall_record::clock::now_ns;
 use kendall_testbed::Again;
 
+kendall_testbed::main!(
+    serve,
+    readings_are_written_relative_to_the_trial_and_agree_with_the_summary,
+    a_profile_tells_which_function_uses_the_cpu,
+    watching_costs_little_and_says_how_much,
+    a_process_that_is_not_there_is_an_error_that_names_it,
+);
+
 const WATCHED: Duration = Duration::from_millis(1200);
 
 /// Starts this test again as a server.
 fn start(what: &str) -> Again {
-    Again::start("be_a_server_if_asked_to", what).0
+    Again::start(what).0
 }
 
 /// What the probe sees of a server.
@@ -25,11 +33,9 @@ fn watched(server: &Again) -> Summary {
     watch.end(0).unwrap().summary
 }
 
-#[test]
-fn be_a_server_if_asked_to() {
-    let Some(what) = Again::role() else { return };
+fn serve(what: &str) {
     Again::ready("");
-    match what.as_str() {
+    match what {
         "two functions" => loop {
             std::hint::black_box(long(std::hint::black_box(3_000_000)));
             std::hint::black_box(short(std::hint::black_box(1_000_000)));
@@ -58,7 +64,6 @@ fn spin() -> ! {
     }
 }
 
-#[test]
 fn readings_are_written_relative_to_the_trial_and_agree_with_the_summary() {
     let server = start("one thread");
     let folder = tempfile::tempdir().unwrap();
@@ -88,7 +93,6 @@ fn readings_are_written_relative_to_the_trial_and_agree_with_the_summary() {
     assert!((binned_s / (last.0 - first.0) - 1.0).abs() < 0.02, "{binned_s}");
 }
 
-#[test]
 fn a_profile_tells_which_function_uses_the_cpu() {
     // One has three times the work of the other. Of 400 samples or more, a ratio beyond 2 to 5 has a probability below 2·10⁻⁴; but a host
     // that takes the core away during one of the two counts as that one's work.
@@ -119,8 +123,8 @@ fn work_of_long_to_short() -> Option<f64> {
         let stacks = profile.folded.iter().filter(|(stack, _)| stack.split(';').any(|frame| frame == name));
         stacks.map(|(_, count)| *count as f64).sum::<f64>()
     };
-    // The stack goes from the thread's start through this test to the function.
-    let whole = |stack: &str| stack.contains("be_a_server_if_asked_to") && stack.contains(";watching::long");
+    // The stack goes from the thread's start through [`serve`] to the function.
+    let whole = |stack: &str| stack.contains("watching::serve") && stack.contains(";watching::long");
     assert!(profile.folded.iter().any(|(stack, _)| whole(stack)), "{}", profile.to_text());
     // 499 samples a second of CPU time: at half as many, a third of the machine's time would be missing.
     let expected = 499.0 * summary.server.unwrap().cpu_cores * summary.length_s;
@@ -128,7 +132,6 @@ fn work_of_long_to_short() -> Option<f64> {
     Some(within("long") / within("short"))
 }
 
-#[test]
 fn watching_costs_little_and_says_how_much() {
     let server = start("rest");
     let cost = watched(&server).cost;
@@ -140,7 +143,6 @@ fn watching_costs_little_and_says_how_much() {
     assert!(cost.cpu_s > 0.0 && cost.cpu_s < 0.03 * WATCHED.as_secs_f64(), "{cost:?}");
 }
 
-#[test]
 fn a_process_that_is_not_there_is_an_error_that_names_it() {
     let target = Target { role: Role::Server, pid: u32::MAX, children: Children::Left };
     let config = Config::default();

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::secret::{conceal_header, conceal_url};
+use crate::secret::{conceal_body, conceal_header, conceal_url};
 
 /// One parameter of a server, a workload or a load.
 #[derive(Debug)]
@@ -52,6 +52,8 @@ pub enum Kind {
     /// Headers of HTTP, "name: value" each, for which a command line has the option once more. A header that holds a secret is
     /// kept with a reference in its place; `@FILE` stands for the headers in a file.
     Headers,
+    /// The body of a request, with every blank; secrets in the fields of a form or of JSON are kept with references in their place.
+    Body,
     /// A URL; secrets in its query are kept with references in their place.
     Url,
     /// A file. An experiment names it relative to its own folder, a command line to the current one.
@@ -99,7 +101,7 @@ impl Kind {
     /// # Errors
     /// Says in words what is wrong, to stand after the parameter's name.
     pub fn read(&self, text: &str) -> Result<Value, String> {
-        let text = if matches!(self, Self::Text(_)) { text } else { text.trim() };
+        let text = if matches!(self, Self::Text(_) | Self::Body) { text } else { text.trim() };
         match *self {
             Self::Whole { least, most } => {
                 let refuse = || format!("must be a whole number from {least} to {most}, not {text:?}");
@@ -121,6 +123,7 @@ impl Kind {
             Self::Lines(check) => text.lines().try_for_each(check).map(|()| Value::Word(text.into())),
             // What is no header may be a secret all the same, and a message here would show it.
             Self::Headers => Ok(Value::Word(text.lines().map(conceal_header).collect::<Vec<_>>().join("\n"))),
+            Self::Body => Ok(Value::Word(conceal_body(text))),
             Self::Url if text.is_empty() => Err("must not be empty".into()),
             Self::Url => Ok(Value::Word(conceal_url(text))),
             Self::File if text.is_empty() => Err("must name a file".into()),

@@ -3,8 +3,11 @@
 //! What a user writes is kept with a reference in place of each secret: `authorization: ${AUTHORIZATION}`. The value stays in
 //! this process's memory. A program that reads the record later takes it from the environment's variable of that name.
 
+mod body;
+
 use std::collections::{BTreeSet, HashMap};
 use std::env;
+use std::ops::Range;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// Headers that hold secrets: those of RFC 9110, section 11, cookies, and names that services use. A name with one of
@@ -28,6 +31,9 @@ const SECRET_PARAMETERS: [&str; 13] = [
     "token",
 ];
 
+/// How names of fields in a body end that hold secrets. Unlike in a URL, `key` mostly is the name of a thing there.
+const SECRET_FIELD_ENDS: [&str; 6] = ["password", "passwd", "secret", "token", "api_key", "apikey"];
+
 /// The secrets that this process was given, by the names of their references.
 static SECRETS: LazyLock<Mutex<HashMap<String, String>>> = LazyLock::new(Mutex::default);
 
@@ -38,16 +44,16 @@ fn marked() -> MutexGuard<'static, BTreeSet<String>> {
     MARKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes the header and the parameter of a URL's query with this name secret, besides those that are known. What was read before
+/// Makes the header, the parameter of a URL's query and the field of a body with this name secret, besides those that are known. What was read before
 /// is concealed by [`Settings::conceal`](crate::Settings::conceal).
 ///
 /// # Errors
-/// Says in words that this cannot be the name of either.
+/// Says in words that this cannot be such a name.
 pub fn mark_secret(name: &str) -> Result<(), String> {
     let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"\"(),/:;<=>?@[\\]{}&#".contains(&byte);
     if name.is_empty() || !name.bytes().all(is_plain) {
         // It may be a secret itself, so the message does not show it.
-        return Err("must be the name of a header or of a parameter of the URL, not its value".into());
+        return Err("must be the name of a header, of a parameter of the URL or of a field of the body, not its value".into());
     }
     marked().insert(name.to_ascii_lowercase());
     Ok(())
@@ -107,19 +113,46 @@ pub fn conceal_url(url: &str) -> String {
         }
         None => before.to_owned(),
     };
-    let Some(query) = query else { return before };
-    let shown = |pair: &str| match pair.split_once('=') {
-        Some((name, value)) if is_secret_parameter(name) && !value.is_empty() && !is_reference(value) => {
-            format!("{name}={}", conceal(name, value))
-        }
-        _ => pair.to_owned(),
-    };
-    format!("{before}?{}", query.split('&').map(shown).collect::<Vec<_>>().join("&"))
+    query.map_or_else(
+        || before.clone(),
+        |query| format!("{before}?{}", conceal_fields(query, is_secret_parameter)),
+    )
+}
+
+/// A body with references in place of the secrets in its fields.
+pub(crate) fn conceal_body(body: &str) -> String {
+    conceal_fields(body, is_secret_field)
+}
+
+fn conceal_fields(body: &str, is_secret: fn(&str) -> bool) -> String {
+    let mut concealed = String::with_capacity(body.len());
+    let mut at = 0;
+    for (name, value) in literal_secrets(body, is_secret) {
+        concealed.push_str(&body[at..value.start]);
+        concealed.push_str(&conceal(name, &body[value.clone()]));
+        at = value.end;
+    }
+    concealed + &body[at..]
+}
+
+/// The name of a field of a body that has a secret itself, and no reference to one.
+pub fn secret_field(body: &str) -> Option<&str> {
+    literal_secrets(body, is_secret_field).next().map(|(name, _)| name)
+}
+
+fn literal_secrets(body: &str, is_secret: fn(&str) -> bool) -> impl Iterator<Item = (&str, Range<usize>)> {
+    let values = body::secret_values(body, is_secret).into_iter();
+    values.filter(|(_, value)| !is_reference(&body[value.clone()]))
 }
 
 fn is_secret_parameter(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET_PARAMETERS.contains(&name.as_str()) || marked().contains(&name)
+}
+
+fn is_secret_field(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_FIELD_ENDS.iter().any(|end| name.ends_with(end)) || marked().contains(&name)
 }
 
 /// Keeps a secret, and returns the reference to it.
@@ -233,6 +266,26 @@ mod tests {
         for url in ["http://host", "http://host/?a=b", "http://host/?next=token", "http://ann@host/", "?", ""]
         {
             assert_eq!(conceal_url(url), url);
+        }
+    }
+
+    #[test]
+    fn what_is_secret_in_a_body_is_referred_to() {
+        let json = r#"{"user": "ann", "password": "s3cret \"1\"", "tokens": 3, "Token": 12}"#;
+        for (body, shown) in [
+            ("user=ann&passwd=s3cret&x=1", "user=ann&passwd=${PASSWD}&x=1"),
+            (json, r#"{"user": "ann", "password": "${PASSWORD}", "tokens": 3, "Token": ${TOKEN_3}}"#),
+        ] {
+            // Other tests keep secrets of the same names.
+            let concealed = conceal_body(body);
+            assert!(secret_field(body).is_some() && secret_field(&concealed).is_none(), "{concealed}");
+            assert_eq!(reveal(&concealed).unwrap(), body);
+            assert_eq!(conceal_body(&concealed), concealed);
+            assert_eq!(concealed.split("${").count(), shown.split("${").count(), "{concealed}");
+            assert!(!concealed.contains("s3cret"), "{concealed}");
+        }
+        for body in ["", "plain text", "a=b&next=token", r#"{"a": "password"}"#, "password=${MINE}"] {
+            assert_eq!(conceal_body(body), body);
         }
     }
 

@@ -48,7 +48,7 @@ impl Settings {
     /// Puts references in place of secrets whose names were marked after the values had been read.
     pub fn conceal(&mut self, parameters: impl IntoIterator<Item = &'static Parameter>) {
         for Parameter { name, kind, .. } in parameters {
-            if let (Kind::Headers | Kind::Url, Some(Value::Word(text))) = (kind, self.get(name))
+            if let (Kind::Headers | Kind::Url | Kind::Body, Some(Value::Word(text))) = (kind, self.get(name))
                 && let Ok(concealed) = kind.read(text)
             {
                 self.set(name, concealed);

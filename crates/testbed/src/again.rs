@@ -2,29 +2,31 @@
 
 use std::env;
 use std::io::{BufRead, BufReader};
+use std::panic::catch_unwind;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Names what a process that was started by [`Again::start`] is to be.
+use libtest_mimic::{Arguments, Trial};
+
+/// Names the role of a process that [`Again::start`] started.
 const ROLE: &str = "KENDALL_TESTBED_ROLE";
 
 /// One at a time: two that compute would be limited by each other.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// This test program once more, as a server that one of its tests plays; alone while it is there, and killed when it is
-/// dropped.
+/// This test program once more, in the role of a server; no other runs beside it, and it is killed when this is dropped.
 #[derive(Debug)]
 pub struct Again(Child, #[expect(dead_code, reason = "it is held")] MutexGuard<'static, ()>);
 
 impl Again {
-    /// Starts the program's test of this name with a role, and waits until it says `ready`. Gives what follows that word.
+    /// Starts the program, whose `main` is [`main`], in a role, and waits until it says that it is [`ready`](Self::ready). Gives what
+    /// follows that word.
     ///
     /// # Panics
     /// Where the process cannot be started, or ends without a word.
-    pub fn start(test: &str, role: &str) -> (Self, String) {
+    pub fn start(role: &str) -> (Self, String) {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let child = Command::new(env::current_exe().expect("a test has a program"))
-            .args([test, "--exact", "--nocapture"])
             .env(ROLE, role)
             .stdout(Stdio::piped())
             .spawn();
@@ -34,12 +36,7 @@ impl Again {
         (Self(child, alone), said.expect("the server says when it is ready"))
     }
 
-    /// The role of this process, if it was started by [`Again::start`].
-    pub fn role() -> Option<String> {
-        env::var(ROLE).ok()
-    }
-
-    /// Says that this process works, with what the one that started it is to know.
+    /// Says that this process serves, with what the process that started it needs to know.
     pub fn ready(said: &str) {
         println!("\nready {said}");
     }
@@ -55,4 +52,27 @@ impl Drop for Again {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// The `main` of a test program without cargo's harness: serves in the role that [`Again::start`] gave this process, and otherwise
+/// runs the tests with cargo's options. Call it as `main!(serve, a_test, another_test)`.
+pub fn main(serve: fn(&str), tests: &[(&str, fn())]) {
+    if let Ok(role) = env::var(ROLE) {
+        return serve(&role);
+    }
+    let trial = |&(name, test): &(&str, fn())| {
+        // The panic's message is on standard error already.
+        Trial::test(name, move || catch_unwind(test).map_err(|_| "it panicked".into()))
+    };
+    libtest_mimic::run(&Arguments::from_args(), tests.iter().map(trial).collect()).exit()
+}
+
+/// Writes the `main` of a test program: [`main`](again::main) with the names of the tests.
+#[macro_export]
+macro_rules! main {
+    ($serve:path, $($test:ident),+ $(,)?) => {
+        fn main() {
+            $crate::again::main($serve, &[$((stringify!($test), $test as fn())),+]);
+        }
+    };
 }

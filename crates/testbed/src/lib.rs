@@ -4,7 +4,8 @@
 //! For tests only: it panics where a test has to fail. It uses no other crate of the workspace, so every crate's tests may use
 //! it.
 
-mod again;
+#[cfg(feature = "again")]
+pub mod again;
 mod alone;
 #[cfg(feature = "browser")]
 pub mod browser;
@@ -19,6 +20,7 @@ mod waiting;
 use std::net::TcpStream;
 use std::time::Duration;
 
+#[cfg(feature = "again")]
 pub use again::Again;
 pub use alone::alone;
 pub use database::{Database, DatabaseKind, SPACES};

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use kendall_archive::live::{Head, Process};
 use kendall_archive::origin;
-use kendall_files::{append, create};
+use kendall_files::{Folder, append, create};
 use kendall_system::quoted;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::process::{Child, Command};
@@ -67,7 +67,8 @@ struct Known {
 ///
 /// # Errors
 /// Fails where it does not go on, or belongs to another user.
-pub(crate) fn stop(folder: &Path) -> Result<(), ActionError> {
+pub(crate) fn stop(folder: &Folder) -> Result<(), ActionError> {
+    let folder = &folder.path();
     let head = Head::read(folder).ok().filter(Head::is_running).ok_or(ActionError::NotRunning)?;
     // The folder of another person may name any process as that of its run.
     if !origin::is_ours(folder) {
@@ -91,12 +92,22 @@ impl Children {
         Self { program, known: Mutex::default() }
     }
 
-    /// Takes a run up again, in a process of its own.
+    /// Takes a run up again, in a process of its own. `held` is its folder, and `folder` the name of that.
     ///
     /// # Errors
-    /// Fails where it goes on already, where enough others do, or where the process cannot be started.
-    pub(crate) fn resume(self: &Arc<Self>, id: &RunId, folder: &Path) -> Result<(), ActionError> {
-        if Head::read(folder).is_ok_and(|head| head.is_running()) {
+    /// Fails where another user began the run, where it goes on already, where enough others do, or where the process cannot be
+    /// started.
+    pub(crate) fn resume(
+        self: &Arc<Self>,
+        id: &RunId,
+        held: &Folder,
+        folder: &Path,
+    ) -> Result<(), ActionError> {
+        // The process looks at the signature again, of the experiment that it reads.
+        if !origin::is_ours(&held.path()) {
+            return Err(ActionError::Foreign);
+        }
+        if Head::read(&held.path()).is_ok_and(|head| head.is_running()) {
             return Err(ActionError::Running);
         }
         let mut known = self.known();
@@ -106,7 +117,7 @@ impl Children {
         if known.going.len() >= MOST_CHILDREN {
             return Err(ActionError::Enough);
         }
-        let (child, log) = self.start(folder).map_err(ActionError::Start)?;
+        let (child, log) = self.start(held, folder).map_err(ActionError::Start)?;
         known.notes.remove(id);
         known.order.retain(|noted| noted != id);
         known.going.push(id.clone());
@@ -121,8 +132,8 @@ impl Children {
         format!("{} run --resume {}", shown(&self.program), shown(folder))
     }
 
-    fn start(&self, folder: &Path) -> io::Result<(Child, File)> {
-        let log = folder.join(LOG);
+    fn start(&self, held: &Folder, folder: &Path) -> io::Result<(Child, File)> {
+        let log = held.path().join(LOG);
         create(&log)?;
         // Written at its end, so that it can be cut off meanwhile.
         let log = append(&log, 0o600)?;

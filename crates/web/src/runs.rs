@@ -3,9 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use kendall_files::Folder;
 
 use crate::id::{HERE, RunId};
 use crate::run::{Changed, Run, State};
@@ -82,6 +85,15 @@ impl Runs {
             found: found.len(),
             all: all.len(),
         }
+    }
+
+    /// Holds on to the folder of a run, which is a canonical path in the results: another user may put a link in its place.
+    ///
+    /// # Errors
+    /// Fails where the folder is gone or leads elsewhere by now.
+    pub(crate) fn hold(&self, folder: &Path) -> io::Result<Folder> {
+        let within = folder.strip_prefix(&self.results).map_err(io::Error::other)?;
+        Folder::open(&self.results)?.folder(within)
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {

@@ -209,8 +209,10 @@ async fn file(
     if path == "report.html" {
         house.renew_report(folder.clone()).await?;
     }
-    let found = blocking(move || files::within(&folder, &path)).await?.ok_or_else(|| house.missing())?;
-    files::send(&found).await.map_err(|_| house.missing())
+    let (of, name) = (Arc::clone(&house.runs), PathBuf::from(path));
+    let opened = blocking(move || (of.hold(&folder).and_then(|held| held.file(&name)).ok(), name)).await?;
+    let (Some(file), name) = opened else { return Err(house.missing()) };
+    files::send(file, &name).await.map_err(|_| house.missing())
 }
 
 async fn watch_run(
@@ -245,7 +247,8 @@ async fn picture(Shared(house): Here, Path(names): Path<(String, String)>) -> Re
 
 async fn stop_run(Shared(house): Here, Path(names): Path<(String, String)>) -> Result<Response, Refusal> {
     let (id, folder) = house.find(names).await?;
-    let stopped = blocking(move || stop(&folder)).await?;
+    let runs = Arc::clone(&house.runs);
+    let stopped = blocking(move || stop(&runs.hold(&folder).map_err(ActionError::Stop)?)).await?;
     house.done(&id, stopped)
 }
 
@@ -269,11 +272,12 @@ async fn ask_to_resume(
 
 async fn resume_run(Shared(house): Here, Path(names): Path<(String, String)>) -> Result<Response, Refusal> {
     let (id, folder) = house.find(names).await?;
-    let of = folder.clone();
-    if !blocking(move || origin::is_ours(&of)).await? {
-        return house.done(&id, Err(ActionError::Foreign));
-    }
-    let resumed = house.children.resume(&id, &folder);
+    let (runs, children, of) = (Arc::clone(&house.runs), Arc::clone(&house.children), id.clone());
+    let resumed = blocking(move || {
+        let held = runs.hold(&folder).map_err(ActionError::Start)?;
+        children.resume(&of, &held, &folder)
+    });
+    let resumed = resumed.await?;
     house.done(&id, resumed)
 }
 

@@ -1,4 +1,3 @@
 //! The public face of the analysis.
 
-mod limits;
 mod traffic;

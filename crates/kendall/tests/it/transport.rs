@@ -96,6 +96,24 @@ fn a_link_in_a_row_has_its_queue_at_its_bottleneck() {
 }
 
 #[test]
+fn a_flow_that_never_begins_has_failed() {
+    let _alone = alone();
+    if !has_links() {
+        return;
+    }
+    let times = ["--time", "1s", "--warmup", "0s", "--json"];
+    // Connecting takes two seconds.
+    let options = [&["transport", "flows", "tcp", "--link", "delay=1s"][..], &times].concat();
+    let output = kendall(&options);
+    assert!(!output.status.success(), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stdout).contains("no byte came in the 1.0 s that it had"),
+        "{}",
+        text(&output.stdout)
+    );
+}
+
+#[test]
 fn handshakes_take_the_round_trips_of_their_protocol() {
     let _alone = alone();
     if !has_links() {

@@ -83,6 +83,16 @@ struct Ends<'a> {
     plan: &'a Plan,
 }
 
+/// A rate of 0 would look like a flow that others starve.
+fn never_began(number: usize, flow: &Flow, lasting: Duration) -> String {
+    let had_s = lasting.saturating_sub(flow.after).as_secs_f64();
+    format!(
+        "flow {} ({}): no byte came in the {had_s:.1} s that it had; give it more time to connect with --warmup",
+        number + 1,
+        flow.source
+    )
+}
+
 async fn compete(
     flows: &[Flow],
     Ends { to, plan }: Ends<'_>,
@@ -127,11 +137,14 @@ async fn compete(
         let bytes = arrived.iter().map(|bytes| bytes.load(Relaxed)).collect();
         seen.ticks.push(Tick { at_ns: now_ns(), processor_s: processor_s(), bytes });
     }
-    for flow in running {
-        if flow.is_finished() {
-            seen.failures.extend(flow.await.ok());
-        } else {
-            flow.abort();
+    for (number, (task, flow)) in running.into_iter().zip(flows).enumerate() {
+        if task.is_finished() {
+            seen.failures.extend(task.await.ok());
+            continue;
+        }
+        task.abort();
+        if arrived[number].load(Relaxed) == 0 {
+            seen.failures.push(never_began(number, flow, lasting));
         }
     }
     if let Some(mover) = mover

@@ -1,6 +1,6 @@
 //! Little servers that are each limited by one thing, and which the analysis says.
 //!
-//! This test starts itself again as each of them, so that they are processes of their own. The machine may be busy: what
+//! This program starts itself again as each of them, so that they are processes of their own. The machine may be busy: what
 //! is asserted is what limits, never how fast.
 
 use std::fs::File;
@@ -14,11 +14,22 @@ use kendall_analysis::{Bottleneck, bottleneck};
 use kendall_probe::{Children, Config, Place, Role, Summary, Target, Watch};
 use kendall_testbed::Again;
 
+kendall_testbed::main!(
+    serve,
+    busy_loops_are_limited_by_the_cores_or_by_who_else_has_them,
+    a_single_busy_loop_is_limited_by_its_thread,
+    threads_that_queue_for_a_mutex_are_limited_by_it,
+    writers_that_wait_for_each_write_are_limited_by_the_disk,
+    a_server_that_asks_another_one_is_limited_by_it,
+    a_server_whose_client_does_not_read_is_limited_by_the_network,
+    a_server_at_rest_has_no_bottleneck,
+);
+
 const WATCHED: Duration = Duration::from_millis(1200);
 
-/// Starts this test again as a server, which gets an address or a folder.
+/// Starts this program again as a server, which gets an address or a folder.
 fn start(what: &str, with: &str) -> (Again, String) {
-    Again::start("limits::be_a_server_if_asked_to", &format!("{what}|{with}"))
+    Again::start(&format!("{what}|{with}"))
 }
 
 /// What the probe sees of a server.
@@ -35,9 +46,7 @@ fn limit(what: &str, with: &str) -> (Bottleneck, Summary) {
     (bottleneck(&summary, None).unwrap(), summary)
 }
 
-#[test]
-fn be_a_server_if_asked_to() {
-    let Some(role) = Again::role() else { return };
+fn serve(role: &str) {
     let (what, with) = role.split_once('|').unwrap();
     let ready = Again::ready;
     let cores = thread::available_parallelism().unwrap().get();
@@ -122,7 +131,6 @@ fn unless_disturbed(server: &str, is_so: impl Fn(&Bottleneck, &Summary) -> bool)
     });
 }
 
-#[test]
 fn busy_loops_are_limited_by_the_cores_or_by_who_else_has_them() {
     unless_disturbed("cpu", |found, summary| {
         // On a machine on which other programs take more than the server, it is they who limit.
@@ -132,7 +140,6 @@ fn busy_loops_are_limited_by_the_cores_or_by_who_else_has_them() {
     });
 }
 
-#[test]
 fn a_single_busy_loop_is_limited_by_its_thread() {
     unless_disturbed("one thread", |found, summary| {
         let limits = summary.cores <= 1.0 || matches!(found, Bottleneck::OneThread { .. });
@@ -142,7 +149,6 @@ fn a_single_busy_loop_is_limited_by_its_thread() {
     });
 }
 
-#[test]
 fn threads_that_queue_for_a_mutex_are_limited_by_it() {
     let (found, summary) = limit("lock", "");
     let Some(places) = summary.server.as_ref().unwrap().places.as_ref() else {
@@ -153,7 +159,6 @@ fn threads_that_queue_for_a_mutex_are_limited_by_it() {
     assert!(places.lock.unwrap().waiters > 3.0, "{places:#?}");
 }
 
-#[test]
 fn writers_that_wait_for_each_write_are_limited_by_the_disk() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let (found, summary) = limit("disk", folder.path().to_str().unwrap());
@@ -174,7 +179,6 @@ fn writers_that_wait_for_each_write_are_limited_by_the_disk() {
     assert!(places.at(Place::Disk).1 > 1.0, "{places:#?}");
 }
 
-#[test]
 fn a_server_that_asks_another_one_is_limited_by_it() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -191,7 +195,6 @@ fn a_server_that_asks_another_one_is_limited_by_it() {
     assert!(matches!(found, Bottleneck::BackEnd { .. }), "{found} {summary:#?}");
 }
 
-#[test]
 fn a_server_whose_client_does_not_read_is_limited_by_the_network() {
     let (server, address) = start("network", "");
     let _client = TcpStream::connect(address).unwrap();
@@ -201,7 +204,6 @@ fn a_server_whose_client_does_not_read_is_limited_by_the_network() {
     assert!(matches!(found, Bottleneck::Network { .. }), "{found} {summary:#?}");
 }
 
-#[test]
 fn a_server_at_rest_has_no_bottleneck() {
     let (found, summary) = limit("rest", "");
     assert!(matches!(found, Bottleneck::None { .. }), "{found}");

@@ -1,0 +1,52 @@
+//! Folders that are held open.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+
+use crate::refusal;
+
+/// A folder that stays the same one when another user renames it or puts a link in its place.
+#[derive(Debug)]
+pub struct Folder(OwnedFd);
+
+impl Folder {
+    /// Opens a folder.
+    ///
+    /// # Errors
+    /// Fails where there is no folder of that name, or it cannot be opened.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self(openat2(CWD, path, flags, Mode::empty(), ResolveFlags::empty())?))
+    }
+
+    /// Opens a folder in this one. The kernel follows links on the way only as far as they stay in this folder.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and where the way leads out of this folder.
+    pub fn folder(&self, path: &Path) -> io::Result<Self> {
+        self.beneath(path, OFlags::PATH | OFlags::DIRECTORY).map(Self)
+    }
+
+    /// Opens a regular file in this folder to read it; for links, the rule is that of [`Self::folder`].
+    ///
+    /// # Errors
+    /// Fails where the file cannot be read, is a folder, a pipe or a device, or the way leads out of this folder.
+    pub fn file(&self, path: &Path) -> io::Result<File> {
+        let file = File::from(self.beneath(path, OFlags::RDONLY | OFlags::NONBLOCK)?);
+        if file.metadata()?.is_file() { Ok(file) } else { Err(refusal("no regular file")) }
+    }
+
+    /// A path that leads to this very folder as long as this value lives, in this process and until a child has started.
+    pub fn path(&self) -> PathBuf {
+        format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
+    }
+
+    fn beneath(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        Ok(openat2(&self.0, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve)?)
+    }
+}
