@@ -7,8 +7,6 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 
-use crate::refusal;
-
 /// A folder that stays the same one when another user renames it or puts a link in its place.
 #[derive(Debug)]
 pub struct Folder(OwnedFd);
@@ -37,7 +35,7 @@ impl Folder {
     /// Fails where the file cannot be read, is a folder, a pipe or a device, or the way leads out of this folder.
     pub fn file(&self, path: &Path) -> io::Result<File> {
         let file = File::from(self.beneath(path, OFlags::RDONLY | OFlags::NONBLOCK)?);
-        if file.metadata()?.is_file() { Ok(file) } else { Err(refusal("no regular file")) }
+        if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")) }
     }
 
     /// A path that leads to this very folder as long as this value lives, in this process and until a child has started.

@@ -271,18 +271,16 @@ mod tests {
 
     #[test]
     fn what_is_secret_in_a_body_is_referred_to() {
-        let json = r#"{"user": "ann", "password": "s3cret \"1\"", "tokens": 3, "Token": 12}"#;
+        let json = r#"{"user": "ann", "my_password": "s3cret \"1\"", "tokens": 3, "Pin_Token": 12}"#;
         for (body, shown) in [
             ("user=ann&passwd=s3cret&x=1", "user=ann&passwd=${PASSWD}&x=1"),
-            (json, r#"{"user": "ann", "password": "${PASSWORD}", "tokens": 3, "Token": ${TOKEN_3}}"#),
+            (json, r#"{"user": "ann", "my_password": "${MY_PASSWORD}", "tokens": 3, "Pin_Token": ${PIN_TOKEN}}"#),
         ] {
-            // Other tests keep secrets of the same names.
             let concealed = conceal_body(body);
+            assert_eq!(concealed, shown);
             assert!(secret_field(body).is_some() && secret_field(&concealed).is_none(), "{concealed}");
             assert_eq!(reveal(&concealed).unwrap(), body);
             assert_eq!(conceal_body(&concealed), concealed);
-            assert_eq!(concealed.split("${").count(), shown.split("${").count(), "{concealed}");
-            assert!(!concealed.contains("s3cret"), "{concealed}");
         }
         for body in ["", "plain text", "a=b&next=token", r#"{"a": "password"}"#, "password=${MINE}"] {
             assert_eq!(conceal_body(body), body);

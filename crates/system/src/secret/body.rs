@@ -33,6 +33,8 @@ fn in_json(body: &str) -> Vec<(&str, Range<usize>)> {
         let value = match value.chars().next() {
             Some('"') => next_text(body, begin).unwrap_or(begin + 1..body.len()),
             Some('{' | '[') | None => continue,
+            // A reference in place of a number.
+            Some('$') => begin..begin + value.find('}').map_or(value.len(), |end| end + 1),
             Some(_) => {
                 let ends = |c: char| ",]}".contains(c) || c.is_whitespace();
                 begin..begin + value.find(ends).unwrap_or(value.len())

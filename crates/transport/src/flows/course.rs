@@ -34,7 +34,8 @@ pub(crate) fn run(task: Task, echo: Source, setting: &Setting, folder: &Path) ->
         kendall_files::replace(&path, text).map_err(|error| cannot("write", &path, &error))
     };
     let secrets = tempfile::tempdir().map_err(|error| format!("cannot make a folder for keys: {error}"))?;
-    let plan = Plan { task, echo, secrets: secrets.path().to_owned() };
+    let plan =
+        Plan { task, echo, congestion: setting.congestion.clone(), secrets: secrets.path().to_owned() };
     write(PLAN, serde_json::to_string_pretty(&plan).map_err(|error| error.to_string())?)?;
     let status = link_run(setting, &folder)?;
     let written = |name: &str| fs::read_to_string(folder.join(name)).ok();

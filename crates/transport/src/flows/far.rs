@@ -68,6 +68,7 @@ pub(crate) fn run(plan: &Plan, at: IpAddr, folder: &Path) -> Result<(), String> 
         for tunnel in plan.tunnels() {
             let outside = SocketAddr::new(at, Source::Tunnel(tunnel).port());
             programs.push(tunnel.serve(outside, &plan.secrets).await?);
+            tunnel.use_congestion_control(&plan.congestion).await?;
         }
         let written = report_times(&folder.join(PROCESSOR_TIMES)).await;
         written.map_err(|error| format!("cannot write into {}: {error}", folder.display()))

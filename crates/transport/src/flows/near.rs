@@ -53,6 +53,7 @@ pub(crate) fn run(plan: &Plan, to: IpAddr) -> Result<Seen, String> {
                 for tunnel in plan.tunnels() {
                     let source = Source::Tunnel(tunnel);
                     tunnels.push(tunnel.join(SocketAddr::new(to, source.port()), &plan.secrets).await?);
+                    tunnel.use_congestion_control(&plan.congestion).await?;
                     wait_for(source.address(to)).await?;
                 }
                 let ends = Ends { to, plan };

@@ -21,6 +21,8 @@ pub(crate) struct Plan {
     pub(crate) task: Task,
     /// What carries the echoes beside the flows.
     pub(crate) echo: Source,
+    /// The congestion control of TCP within tunnels; that of the link is the link's.
+    pub(crate) congestion: String,
     /// A folder for keys that exist for this run only, outside the record.
     pub(crate) secrets: PathBuf,
 }

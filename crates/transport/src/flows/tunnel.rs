@@ -66,6 +66,26 @@ impl Tunnel {
         self.inside(1).into()
     }
 
+    /// Lets TCP within it use this congestion control, once the device of this end is there. The link's own route does not count for what
+    /// goes through the device.
+    pub(crate) async fn use_congestion_control(self, name: &str) -> Result<(), String> {
+        let network = format!("{}/24", self.inside(0));
+        let until = Instant::now() + PATIENCE;
+        let device = loop {
+            // "7: wg42    inet 10.78.0.1/24 scope global wg42"
+            let shown = ip(&format!("-oneline address show up to {network}"))?;
+            if let Some(device) = shown.split_whitespace().nth(1) {
+                break device.to_owned();
+            }
+            if Instant::now() > until {
+                return Err(format!("the device of {} is not there", self.name()));
+            }
+            sleep(RETRY).await;
+        };
+        // Before the route that the address brought, which has none.
+        ip(&format!("route prepend {network} dev {device} congctl {name}")).map(drop)
+    }
+
     /// Starts the server's end, which ends with its caller.
     pub(crate) async fn serve(self, at: SocketAddr, keys: &Path) -> Result<Child, String> {
         match self {
