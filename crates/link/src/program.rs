@@ -210,9 +210,9 @@ mod tests {
         let of = |lines: &[String]| sockets(&(head.to_owned() + &lines.concat()), "0A");
         assert_eq!(of(&[]), Listening::default());
         let any = line("00000000:1F90", "0A");
-        assert_eq!(of(&[any.clone()]), Listening { port: Some(8080), on_loopback: false });
+        assert_eq!(of(std::slice::from_ref(&any)), Listening { port: Some(8080), on_loopback: false });
         let here = line("0100007F:1F91", "0A");
-        assert_eq!(of(&[here.clone()]), Listening { port: None, on_loopback: true });
+        assert_eq!(of(std::slice::from_ref(&here)), Listening { port: None, on_loopback: true });
         assert_eq!(of(&[here, any]), Listening { port: Some(8080), on_loopback: true });
         assert_eq!(of(&[line("0200000A:0050", "01")]), Listening::default(), "it is connected");
         let six = line("00000000000000000000000001000000:0050", "0A");
