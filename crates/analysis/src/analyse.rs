@@ -169,7 +169,8 @@ impl Tried {
         let Self { id, result, rows, .. } = self;
         let mut counts = Counts::default();
         rows.iter().for_each(|row| counts.add(row.outcome));
-        let doubts = result.verdict.doubts.iter().map(ToString::to_string);
+        let remarks = result.verdict.remarks.iter().map(|remark| remark.brief().to_owned());
+        let doubts = result.verdict.doubts.iter().map(ToString::to_string).chain(remarks);
         let untold =
             result.left_out.filter(|left_out| left_out.by == WarmupBy::Untold).map(|_| UNTOLD.to_owned());
         let answer = match &result.measured {

@@ -43,7 +43,7 @@ pub mod warmup;
 
 pub use analyse::{Points, analyse, observe};
 pub use bottleneck::{Bottleneck, GeneratorLimit, LoadSeen, bottleneck};
-pub use disturbance::{Disturbance, Usual};
+pub use disturbance::{Disturbance, ForeignProgram, Stalls, Surroundings, Usual};
 pub use finding::contrast::Contrast;
 pub use finding::judge::findings;
 pub use finding::kind::Finding;

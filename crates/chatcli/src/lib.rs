@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use kendall_linkmodel::duration_ns;
+use kendall_stats::quantity::time_s;
 use kendall_talk::PeerTransport;
 
 use crate::account::{Delete, Login, Passwd, Peers, Register, Who};
@@ -127,7 +127,6 @@ async fn interrupted() -> anyhow::Result<ExitCode> {
 
 /// A time that is greater than 0.
 fn duration(text: &str) -> anyhow::Result<Duration> {
-    let ns = duration_ns(text)?;
-    anyhow::ensure!(ns > 0, "write a time, such as 10s");
-    Ok(Duration::from_nanos(ns.unsigned_abs()))
+    let time = time_s(text).and_then(|time_s| Duration::try_from_secs_f64(time_s).ok());
+    anyhow::Context::context(time.filter(|time| !time.is_zero()), "write a time, such as 10s or 500ms")
 }

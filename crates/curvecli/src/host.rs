@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use clap::Args;
 use kendall_curve::KeyDirectory;
-use kendall_linkmodel::duration_ns;
 use kendall_remote::{Host, Hosts, public_key};
+use kendall_stats::quantity::time_s;
 
 use crate::console::address;
 
@@ -102,9 +102,8 @@ fn configuration() -> anyhow::Result<PathBuf> {
 
 /// A time that is greater than 0.
 pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
-    let ns = duration_ns(text)?;
-    ensure!(ns > 0, "write a time, such as 10s");
-    Ok(Duration::from_nanos(ns.unsigned_abs()))
+    let time = time_s(text).and_then(|time_s| Duration::try_from_secs_f64(time_s).ok());
+    time.filter(|time| !time.is_zero()).context("write a time, such as 10s or 500ms")
 }
 
 /// A limit on a peer's silence, which has to be longer than the pauses between two signs of life.

@@ -197,6 +197,9 @@ pub enum Hosts {
     Unknown,
 }
 
+/// p-values below this count as significant.
+pub const SIGNIFICANT: f64 = grade::CHANCE;
+
 /// An effect on the waiting time below this is smaller than what sets models apart in practice.
 const MATTERS: f64 = 0.1;
 

@@ -18,8 +18,8 @@ use std::str::FromStr;
 use kendall_station::{Estimate, Summary};
 use serde::{Deserialize, Serialize};
 
-use kendall_stats::minimum_samples;
 use kendall_stats::number::{TimeUnit, significant, time_with_interval};
+use kendall_stats::{minimum_samples, quantity};
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -238,10 +238,20 @@ impl Measure {
     /// Reads a limit in one of the units that this can have.
     fn limit(self, text: &str) -> Option<f64> {
         let (units, least): (&[(&str, f64)], f64) = match self {
-            Self::Mean | Self::Quantile(_) => {
-                (&[("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("ns", 1e-9), ("s", 1.0)], f64::MIN_POSITIVE)
-            }
-            Self::Throughput => (&[("/s", 1.0), ("", 1.0)], 0.0),
+            Self::Mean | Self::Quantile(_) => (
+                &[
+                    ("ms", 1e-3),
+                    ("us", 1e-6),
+                    ("µs", 1e-6),
+                    ("ns", 1e-9),
+                    ("s", 1.0),
+                    ("min", 60.0),
+                    ("h", 3600.0),
+                    ("d", 86_400.0),
+                ],
+                f64::MIN_POSITIVE,
+            ),
+            Self::Throughput => return quantity::rate_per_s(text),
             Self::Errors => (&[("%", 1e-2), ("", 1.0)], 0.0),
         };
         let (number, scale) =
@@ -347,6 +357,8 @@ mod tests {
             ("mean > 3µs", Measure::Mean, Side::Above, 3e-6),
             ("throughput>990/s", Measure::Throughput, Side::Above, 990.0),
             ("rate>=990", Measure::Throughput, Side::Above, 990.0),
+            ("rate>2k", Measure::Throughput, Side::Above, 2000.0),
+            ("rate > 600/min", Measure::Throughput, Side::Above, 10.0),
             ("errors<1%", Measure::Errors, Side::Below, 0.01),
             ("errors<0.001", Measure::Errors, Side::Below, 0.001),
             ("errors<0%", Measure::Errors, Side::Below, 0.0),

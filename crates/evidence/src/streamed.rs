@@ -226,18 +226,21 @@ impl Stream {
         let completed: Vec<f64> =
             window.iter().map(|(bin, _)| bin.completed() as f64 / self.bins.width_s()).collect();
         let present: Vec<f64> = window.iter().map(|(_, present)| *present).collect();
+        let growth = growth(&present, self.bins.width_s());
+        let unstable = growth.is_some_and(|growth| growth.unstable);
+        let settled = |times: TimesSeen| if unstable { times.without_intervals() } else { times };
         Ok(Streamed {
             requests,
             ended,
-            response,
-            service: TimesSeen::of(&sections, |section| &section.service),
-            send_lag: TimesSeen::of(&sections, |section| &section.send_lag),
+            response: settled(response),
+            service: TimesSeen::of(&sections, |section| &section.service).map(settled),
+            send_lag: TimesSeen::of(&sections, |section| &section.send_lag).map(settled),
             throughput_per_s: along(&completed),
             in_flight: along(&present),
             lost: share(&sections, |outcome| !matches!(outcome, Outcome::Answered | Outcome::Wrong)),
             errors: share(&sections, |outcome| outcome != Outcome::Answered),
             warmup,
-            growth: growth(&present, self.bins.width_s()),
+            growth,
             series: self.bins.series(),
         })
     }
@@ -247,7 +250,14 @@ impl Streamed {
     /// What was seen of a measure, for an [`Expectation`](crate::expect::Expectation).
     pub fn figure(&self, measure: Measure) -> Figure {
         let unknown = |why: &str| Figure::Unknown { why: why.to_owned(), least: None };
+        // Response times of an unstable run grow for as long as it lasts.
+        let growing = |least: f64| Figure::Unknown {
+            why: "the system is unstable at this rate, so it grows for as long as the run lasts".to_owned(),
+            least: Some(least),
+        };
+        let unstable = self.growth.is_some_and(|growth| growth.unstable);
         match measure {
+            Measure::Mean if unstable => growing(self.response.mean_s.value),
             Measure::Mean if self.response.mean_is_bound() => Figure::AtLeast(
                 self.response.mean_s.interval.map_or(self.response.mean_s.value, |(low, _)| low),
             ),
@@ -259,6 +269,7 @@ impl Streamed {
             Measure::Quantile(p) => match self.response.quantile(p) {
                 None => unknown("this quantile is not measured"),
                 Some(QuantileSeen { value_s: Some(value), at_least: true, .. }) => Figure::AtLeast(*value),
+                Some(QuantileSeen { value_s: Some(value), .. }) if unstable => growing(*value),
                 Some(QuantileSeen { value_s: Some(value), interval_s: Some(interval), .. }) => {
                     Figure::Known(Estimate { value: *value, interval: Some(*interval) })
                 }

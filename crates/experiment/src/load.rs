@@ -107,6 +107,12 @@ impl Load {
             };
             return Err((name, format!("means nothing {beside}; leave it out")));
         }
+        if let Some(Value::Share(_)) = settings.get("capacity") {
+            return Err((
+                "capacity",
+                "must be a rate, such as 100 or 2k, for it is what 100 % stands for".into(),
+            ));
+        }
         let schedule = match way {
             Way::Closed => Schedule::Fixed(closed(settings)?),
             Way::ClosedStages => {
@@ -135,7 +141,7 @@ impl Load {
         }
         let warmup = warmup(settings);
         if duration.is_some_and(|duration| duration.is_zero()) {
-            return Err(("duration", "must be longer than nothing".into()));
+            return Err(("duration", "must be greater than 0, for example 10s".into()));
         }
         if let (Warmup::Until(until_ns), Some(duration)) = (warmup, duration)
             && until_ns as u128 >= duration.as_nanos()
@@ -223,21 +229,18 @@ fn open(name: &str, gap: Law, settings: &Settings) -> Result<Schedule, (&'static
             Err(("gap", "says the same as rate in another way; leave one of them out".into()))
         }
         (None, Some(mean)) if mean.is_zero() => {
-            Err(("gap", "must be longer than nothing; 1us is as good as all at once".into()))
+            Err(("gap", "must be greater than 0; 1us is as good as all at once".into()))
         }
         (None, Some(mean)) => Ok(Schedule::Rate(mean.as_secs_f64().recip(), once_a_second)),
         (Some(Value::Share(share)), None) => Ok(Schedule::Share(*share, once_a_second)),
         (Some(Value::Number(rate_per_s)), None) => Ok(Schedule::Rate(*rate_per_s, once_a_second)),
-        _ => Err((
-            "rate",
-            format!("{name} arrivals need a rate; set rate = 20, rate = \"50%\" or gap = \"50ms\""),
-        )),
+        _ => Err(("rate", format!("{name} arrivals need a rate, such as 20 or 50%, or a gap, such as 50ms"))),
     }
 }
 
 fn closed(settings: &Settings) -> Result<Arrivals, (&'static str, String)> {
     let Some(users) = settings.whole("users") else {
-        return Err(("users", "closed arrivals need a number of users; set users = 10".into()));
+        return Err(("users", "closed arrivals need a number of users, such as 10".into()));
     };
     Ok(Arrivals::Closed { population: users as u32, think: think(settings) })
 }
@@ -253,7 +256,7 @@ fn think(settings: &Settings) -> Law {
 /// Sessions that begin as a Poisson stream, so often that the rate is that of all their requests.
 fn sessions(settings: &Settings) -> Result<Schedule, (&'static str, String)> {
     let Some(mean) = settings.number("requests-per-session") else {
-        let why = "sessions need a number of requests; set requests-per-session = 5";
+        let why = "sessions need a number of requests, such as 5";
         return Err(("requests-per-session", why.into()));
     };
     let requests = match settings.word("session-law") {
@@ -278,10 +281,7 @@ fn sessions(settings: &Settings) -> Result<Schedule, (&'static str, String)> {
         }
         Some(Value::Number(rate_per_s)) => Ok(Schedule::Rate(*rate_per_s, once_a_second)),
         Some(Value::Share(share)) => Ok(Schedule::Share(*share, once_a_second)),
-        _ => Err((
-            "rate",
-            "sessions need the rate of all their requests; set rate = 20 or rate = \"50%\"".into(),
-        )),
+        _ => Err(("rate", "sessions need the rate of all their requests, such as 20 or 50%".into())),
     }
 }
 
@@ -298,7 +298,7 @@ fn staged(law: &str, settings: &Settings) -> Result<Arrivals, (&'static str, Str
 
 fn trace(settings: &Settings, folder: &Path) -> Result<Arrivals, (&'static str, String)> {
     let Some(name) = settings.word("trace") else {
-        return Err(("trace", "arrivals from a trace need its file; set trace = \"arrivals.txt\"".into()));
+        return Err(("trace", "arrivals from a trace need its file, such as arrivals.txt".into()));
     };
     let ties = match settings.word("trace-ties") {
         Some("random") => trace::Ties::Random,

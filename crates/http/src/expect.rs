@@ -144,6 +144,11 @@ impl Seen {
         Self { status, sum: expect.sha256.map(|_| Sha256::new()), ..Self::default() }
     }
 
+    /// The answer's status.
+    pub(crate) fn status(&self) -> u16 {
+        self.status
+    }
+
     /// More of its body has come.
     pub(crate) fn body(&mut self, expect: &Expect, bytes: &[u8]) {
         self.length += bytes.len() as u64;

@@ -29,6 +29,8 @@ pub(crate) struct Http1 {
     seen: Seen,
     interims: u32,
     reuse: Reuse,
+    /// The status of the answer, once it is complete.
+    status: Option<u16>,
 }
 
 #[derive(Debug)]
@@ -77,7 +79,7 @@ struct Head {
 impl Http1 {
     pub(crate) fn new(requests: Arc<Requests>) -> Self {
         let (state, seen) = (State::Idle, Seen::default());
-        Self { requests, asked: 0, state, seen, interims: 0, reuse: Reuse::Close }
+        Self { requests, asked: 0, state, seen, interims: 0, reuse: Reuse::Close, status: None }
     }
 
     fn step(&mut self, bytes: &[u8]) -> Step {
@@ -138,6 +140,7 @@ impl Http1 {
 
     fn judge(&mut self) -> Outcome {
         self.state = State::Idle;
+        self.status = Some(self.seen.status());
         self.seen.judge(self.requests.expect(self.asked))
     }
 }
@@ -146,6 +149,7 @@ impl Dialog for Http1 {
     fn begin(&mut self, _index: u64, request: &Request) {
         self.asked = request.class as usize;
         self.interims = 0;
+        self.status = None;
         self.state = State::Head { searched: 0 };
     }
 
@@ -176,6 +180,10 @@ impl Dialog for Http1 {
             State::UntilClosed => self.judge(),
             _ => Outcome::Refused,
         }
+    }
+
+    fn status(&self) -> Option<u16> {
+        self.status
     }
 }
 

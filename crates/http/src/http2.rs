@@ -102,6 +102,7 @@ impl Line for Http2 {
             body.flow_control().release_capacity(part.len())?;
         }
         body.trailers().await?;
+        stamps.status = Some(seen.status());
         Ok(seen.judge(expect))
     }
 

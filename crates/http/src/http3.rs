@@ -114,6 +114,7 @@ impl Line for Http3 {
                 part.advance(length);
             }
         }
+        stamps.status = Some(seen.status());
         Ok(seen.judge(expect))
     }
 

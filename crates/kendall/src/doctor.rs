@@ -4,6 +4,7 @@ use std::env;
 use std::fs;
 use std::io;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -12,16 +13,25 @@ use kendall_digest::gpu::{Gpu, Sums};
 use kendall_lab::Offer;
 use kendall_link::{BackEnd, LinkError};
 
-use crate::print;
+use crate::options::positive_time;
+use crate::print::{self, Form};
+use crate::quiet;
 
 #[derive(Args)]
 pub(crate) struct Options {
+    /// Wait until other programs leave the machine alone, for this long at most, and say which do not. Exit status 1 where they do not
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    wait_quiet: Option<Duration>,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn doctor(options: &Options) -> anyhow::Result<ExitCode> {
+    if let Some(at_most) = options.wait_quiet {
+        return quiet::wait(at_most, Form::of(options.json));
+    }
     let mut offers = kendall_lab::inspect();
     offers.extend([search_engine(), card(), stacks(), links()]);
     if options.json {

@@ -15,6 +15,7 @@ use kendall_station::Servers;
 use kendall_stats::number;
 
 use crate::figure::Figure;
+use crate::options::seconds;
 use crate::systems::SYSTEMS;
 use crate::{input, print};
 
@@ -29,8 +30,8 @@ pub(crate) struct Measured {
     #[arg(long, value_name = "FACTOR VALUE")]
     group: Option<String>,
 
-    /// Time that passes outside the station, in seconds; from stamps, or fitted, where it is not given
-    #[arg(long, value_name = "S", value_parser = not_negative)]
+    /// Time that passes outside the station, such as 0.02 or 20ms; from stamps, or fitted, where it is not given
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
     delay: Option<f64>,
 
     /// The most requests that were let into the station
@@ -53,13 +54,6 @@ pub(crate) struct Options {
     /// Print JSON
     #[arg(long)]
     json: bool,
-}
-
-fn not_negative(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if (0.0..=1e6).contains(&value) => Ok(value),
-        _ => Err("must be a number of seconds, from 0 to 1e6".into()),
-    }
 }
 
 /// What was read, and what fits it.

@@ -16,10 +16,11 @@ use kendall_analysis::TrialResult;
 use kendall_evidence::expect::{Expectation, Measure};
 use kendall_experiment::{LOAD, Load, Schedule};
 use kendall_lab::load_view::{self, Goal};
-use kendall_lab::{LoadTrial, TrialPrecision};
+use kendall_lab::{LoadTrial, PeakError, PeakSetting, TrialPrecision};
 use kendall_load::Progress;
 use kendall_record::Outcome;
 use kendall_report::export::suite::Suite;
+use kendall_stats::number::{percent, significant};
 use kendall_system::{Settings, Value, quoted};
 
 use crate::export::{self, Export};
@@ -29,7 +30,7 @@ use crate::options::{given, options};
 use crate::print::Form;
 use crate::push::PushOptions;
 use crate::target::{Asked, Target};
-use crate::{INTERRUPTED, print};
+use crate::{INTERRUPTED, print, quiet};
 use pushed::PushedLoad;
 use watched::ProbeOptions;
 
@@ -180,7 +181,7 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
     let target = Target::read(&options.target, &options.asked)?;
     let server = options.probe.process(target.address)?;
     let longest = if options.precision.is_some() { LONGEST } else { FEW_SECONDS };
-    let (settings, chosen) = options.load.complete(longest);
+    let (mut settings, chosen) = options.load.complete(longest);
     if !chosen.is_empty() {
         print::note(&format!(
             "Chosen: {}. Try another --rate, --users 20, or the highest rate: kendall peak {} --slo 'p99<50ms'",
@@ -190,10 +191,6 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
     }
     let load = Load::new(&settings, &env::current_dir()?)
         .map_err(|(name, why)| anyhow::anyhow!("--{name}: {why}"))?;
-    let capacity_per_s = settings.number("capacity");
-    if matches!(load.schedule, Schedule::Share(..)) && capacity_per_s.is_none() {
-        bail!("a rate in per cent needs --capacity, the requests per second that 100 % stands for");
-    }
     let seed = options.seed.unwrap_or_else(kendall_lab::drawn_seed);
     let workload =
         (target.system.load)(target.address, &target.workload, seed).map_err(anyhow::Error::msg)?;
@@ -201,6 +198,25 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
         bail!("{} is there already; name a new folder for the record", folder.display());
     }
     let cancel = ctrl_c()?;
+    let servers = quiet::servers(target.address);
+    if !(options.quiet || options.json) {
+        quiet::warn(&servers);
+    }
+    if let Schedule::Share(share, _) = load.schedule
+        && settings.get("capacity").is_none()
+    {
+        let setting = PeakSetting {
+            connections: load.connections,
+            timeout: load.timeout,
+            seed,
+            servers: servers.clone(),
+        };
+        let Some(found_per_s) = calibrate(&target, &setting, share, &cancel)? else {
+            return Ok(ExitCode::from(INTERRUPTED));
+        };
+        settings.set("capacity", Value::Number(found_per_s));
+    }
+    let capacity_per_s = settings.number("capacity");
     let trial = LoadTrial {
         target: &target.shown,
         again: &options.again(&target.shown, &settings, seed),
@@ -212,6 +228,7 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
         expected: &options.expect,
         server,
         probing: options.probe.probing(server),
+        servers: &servers,
         record: options.record.as_deref(),
     };
     let result = options.run(&trial, &cancel)?;
@@ -225,6 +242,30 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
     }
     show(&result, Form::of(options.json))?;
     Ok(status(&result, options.gate, cancel.load(Ordering::Relaxed)))
+}
+
+/// Measures for some seconds what the server can do, in requests per second to four digits, and says what that makes of the rate. `None`
+/// after Ctrl-C.
+fn calibrate(
+    target: &Target,
+    setting: &PeakSetting,
+    share: f64,
+    cancel: &AtomicBool,
+) -> anyhow::Result<Option<f64>> {
+    let workload = |seed: u64| (target.system.load)(target.address, &target.workload, seed);
+    let (users, found_per_s) = match kendall_lab::capacity(&workload, setting, cancel) {
+        Err(PeakError::Interrupted) => return Ok(None),
+        found => found?,
+    };
+    let found_per_s: f64 = format!("{found_per_s:.3e}").parse().unwrap_or(found_per_s);
+    let (all, rate) = (significant(found_per_s, 4), significant(found_per_s * share, 4));
+    let users = if users == 1 { "one user".to_owned() } else { format!("{users} users") };
+    print::note(&format!(
+        "Calibrated: {all}/s is the most that closed users got ({users}); {} of that is {rate}/s. --capacity {found_per_s} \
+         repeats it without a calibration",
+        percent(share)
+    ));
+    Ok(Some(found_per_s))
 }
 
 impl Options {

@@ -21,6 +21,7 @@ mod predict;
 mod print;
 mod probe;
 mod push;
+mod quiet;
 mod report;
 mod run;
 mod selfcheck;
@@ -36,6 +37,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use kendall_chatview::{Chat, chat};
@@ -121,7 +123,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| without_odd_tips(error).exit());
     // A server that strangers may try to use says who did what.
     let usual = match &arguments.command {
         Command::Curve(curve) if curve.is_remote_server() => LevelFilter::INFO,
@@ -161,6 +163,16 @@ fn main() -> ExitCode {
         print::note(&format!("kendall: {}", print::words(&error)));
         ExitCode::FAILURE
     })
+}
+
+/// An error of the command line without the tip to pass an unknown option as a value: no command here wants one.
+fn without_odd_tips(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::StyledStrs(tips)) = error.get(ContextKind::Suggested) {
+        let tips = tips.iter().filter(|tip| !tip.to_string().contains("as a value, use '--")).cloned();
+        let tips = ContextValue::StyledStrs(tips.collect());
+        error.insert(ContextKind::Suggested, tips);
+    }
+    error
 }
 
 #[cfg(test)]

@@ -7,14 +7,14 @@ use clap::Args;
 use kendall_evidence::expect::Verdict;
 use kendall_evidence::fit::Slo;
 use kendall_evidence::peak::{Aim, Outcome, Probe, Why};
-use kendall_lab::{Event, Peak, PeakError, PeakPlan, peak as find};
+use kendall_lab::{DisturbedProbes, Event, Peak, PeakError, PeakPlan, PeakSetting, peak as find};
 use kendall_station::Estimate;
 use kendall_stats::number::{significant, time, time_with_interval};
-use kendall_system::{Kind, Value};
 
 use crate::gate::Gate;
+use crate::options::positive_time;
 use crate::target::{Asked, Target};
-use crate::{INTERRUPTED, print};
+use crate::{INTERRUPTED, print, quiet};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -35,15 +35,15 @@ pub(crate) struct Options {
 
     /// How long a probe takes; those that cannot tell are repeated four times as long, and rates at which too few requests
     /// come in this time are probed longer
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = positive_time)]
     probe: Duration,
 
     /// At most this many connections
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    #[arg(short, long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     connections: u32,
 
     /// Give a request up after this time
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    #[arg(short, long, value_name = "TIME", default_value = "30s", value_parser = positive_time)]
     timeout: Duration,
 
     /// Seed of requests, arrivals and the order of confirmations; drawn by chance if left out, and printed
@@ -56,13 +56,6 @@ pub(crate) struct Options {
     /// Print JSON
     #[arg(long)]
     json: bool,
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    match Kind::Time.read(text)? {
-        Value::Time(time) if !time.is_zero() => Ok(time),
-        _ => Err("must be longer than nothing".into()),
-    }
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -78,10 +71,16 @@ pub(crate) fn peak(options: &Options) -> anyhow::Result<ExitCode> {
     let plan = PeakPlan {
         aim: Aim { slo: options.slo, errors_at_most: options.errors },
         probe: options.probe,
-        connections: options.connections,
-        timeout: options.timeout,
-        seed: options.seed.unwrap_or_else(kendall_lab::drawn_seed),
+        setting: PeakSetting {
+            connections: options.connections,
+            timeout: options.timeout,
+            seed: options.seed.unwrap_or_else(kendall_lab::drawn_seed),
+            servers: quiet::servers(target.address),
+        },
     };
+    if !options.json {
+        quiet::warn(&plan.setting.servers);
+    }
     let workload = |seed: u64| (target.system.load)(target.address, &target.workload, seed);
     let cancel = crate::interrupt::ctrl_c()?;
     let mut tell = |event: &Event<'_>| {
@@ -140,7 +139,10 @@ fn line(event: &Event<'_>, slo: Slo) -> Option<String> {
             )
         }
         Event::Asking(..) => return None,
-        Event::Probed(probe) => probed(probe),
+        Event::Probed(probe, disturbed) => {
+            let disturbed = disturbed.map_or_else(String::new, |seen| format!("; {seen}"));
+            format!("{}{disturbed}", probed(probe))
+        }
     })
 }
 
@@ -218,6 +220,13 @@ fn answer(peak: &Peak) -> Vec<String> {
         plain => format!("; doubling and halving from a light load would take {plain}"),
     };
     lines.push(format!("{:<10} {}{plain}; seed {}", "probes", peak.found.probes.len(), peak.seed));
+    if let Some(DisturbedProbes { probes, worst }) = &peak.disturbed {
+        lines.push(format!(
+            "Doubt: in {probes} of {} probes {worst}. Wait until it is quiet (kendall doctor --wait-quiet 1m), or measure on \
+             another machine.",
+            peak.found.probes.len()
+        ));
+    }
     lines
 }
 

@@ -8,6 +8,7 @@ use kendall_station::Estimate;
 use kendall_stats::number;
 
 use crate::fit::{self, Measured, Read};
+use crate::options::{rate, seconds};
 use crate::{UNSTABLE, print};
 
 #[derive(Args)]
@@ -19,16 +20,16 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     measured_servers: Option<u32>,
 
-    /// Predict for so many requests per second
-    #[arg(long, value_name = "PER_S", value_parser = positive, conflicts_with = "users")]
+    /// Predict for this rate: 100, 100/s, 2k or 600/min
+    #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with = "users")]
     rate: Option<f64>,
 
     /// Predict for so many users
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     users: Option<u32>,
 
-    /// Mean think time of the users, in seconds; as measured where it is not given
-    #[arg(long, value_name = "S", requires = "users")]
+    /// Mean think time of the users, such as 3, 3s or 100ms; as measured where it is not given
+    #[arg(long, value_name = "TIME", value_parser = seconds, requires = "users")]
     think_time: Option<f64>,
 
     /// Predict for another number of servers than was measured
@@ -43,13 +44,6 @@ pub(crate) struct Options {
     /// Print JSON
     #[arg(long)]
     json: bool,
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if (1e-12..=1e12).contains(&value) => Ok(value),
-        _ => Err("must be a positive number, from 1e-12 to 1e12".into()),
-    }
 }
 
 impl Options {

@@ -70,6 +70,7 @@ pub(crate) fn by(by: &By) -> String {
         By::Formula { source, approximate: None } => source.clone(),
         By::Formula { source, approximate: Some(how) } => format!("{source} (approximation: {how})"),
         By::Simulation { customers, seed, needed, .. } => {
+            let customers = number::count(*customers);
             let run = format!("{customers} customers after the warm-up, seed {seed}; 95 % intervals");
             let doubt = needed.map(|needed| {
                 format!(
@@ -80,7 +81,10 @@ pub(crate) fn by(by: &By) -> String {
             });
             run + &doubt.unwrap_or_default()
         }
-        By::Measurement { requests, trials } => format!("{requests} requests in {trials} trials"),
+        By::Measurement { requests, trials } => {
+            let (requests, trials) = (*requests, *trials);
+            format!("{} in {}", number::counted(requests, "request"), number::counted(trials, "trial"))
+        }
     }
 }
 

@@ -12,9 +12,9 @@ use kendall_analysis::bottleneck;
 use kendall_probe::{Children, Config, DEFAULT_HZ, Profile, Role, Target, Watch, wait_for_end};
 use kendall_record::clock::now_ns;
 use kendall_report::{flame, resources};
-use kendall_system::{Kind, Value};
 
 use crate::interrupt::CtrlC;
+use crate::options::time;
 use crate::print;
 
 #[derive(Args)]
@@ -46,13 +46,6 @@ pub(crate) struct Options {
 }
 
 const _: () = assert!(DEFAULT_HZ == 99, "the value that --profile has alone");
-
-fn time(text: &str) -> Result<Duration, String> {
-    match Kind::Time.read(text)? {
-        Value::Time(time) => Ok(time),
-        other => unreachable!("a time is a time, not {other}"),
-    }
-}
 
 fn interval(text: &str) -> Result<Duration, String> {
     time(text)

@@ -13,6 +13,7 @@ use kendall_stats::number::{percent, significant, time};
 use kendall_system::{Parameter, Settings, System};
 
 use crate::interrupt::ctrl_c;
+use crate::options::positive_time;
 use crate::systems::SYSTEMS;
 use crate::{INTERRUPTED, print};
 
@@ -55,7 +56,7 @@ pub(crate) struct Options {
 }
 
 fn duration(text: &str) -> Result<String, String> {
-    kendall_system::Kind::Time.read(text).map(|_| text.to_owned())
+    positive_time(text).map(|_| text.to_owned())
 }
 
 /// A station, how it is served, and the rate at which it is loaded, as a share of what its servers can do.

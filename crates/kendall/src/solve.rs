@@ -20,6 +20,7 @@ use kendall_analysis::Modelling;
 use kendall_report::picture;
 use kendall_simulation::{NetworkAnswer, SimulationError};
 use kendall_station::{Answer, Arrivals, Network, Notation, Station};
+use kendall_stats::number::significant;
 use kendall_theory::closed::Bounds;
 use kendall_theory::{NoFormula, closed_network, formula, sweep};
 
@@ -133,7 +134,15 @@ pub(crate) fn solve(options: &Options) -> anyhow::Result<ExitCode> {
             "{input:?} is an input of a model, and {question} is a station: it has options, such as --arrival-rate"
         );
     }
-    solve_station(&options.station.station(&question.parse::<Notation>()?)?, options)
+    let notation = question.parse::<Notation>()?;
+    let station = options.station.station(&notation)?;
+    if options.station.needs_no_law(&notation) {
+        print::note(
+            "The law of service is not given, and no mean depends on it (insensitivity of processor sharing); the simulation draws \
+             log-normal times with a coefficient of variation of 1, and its quantiles are theirs",
+        );
+    }
+    solve_station(&station, options)
 }
 
 impl Options {
@@ -181,6 +190,7 @@ fn solve_station(station: &Station, options: &Options) -> anyhow::Result<ExitCod
             "station": station,
             "notation": station.to_string(),
             "offered_utilisation": station.offered_utilisation(),
+            "stable_below_per_s": stable_below_per_s(station),
             "formula": by_formula,
             "simulation": by_simulation,
             "conditions": befallen,
@@ -190,6 +200,7 @@ fn solve_station(station: &Station, options: &Options) -> anyhow::Result<ExitCod
     } else {
         let mut lines = table::station(station, by_formula.as_ref(), by_simulation.as_ref());
         lines.extend(befallen.iter().flat_map(table::befallen));
+        lines.extend(stable_below(station).filter(|_| unstable));
         lines.push(String::new());
         if let Some(all) = &approximations {
             let simulated =
@@ -208,6 +219,18 @@ fn solve_station(station: &Station, options: &Options) -> anyhow::Result<ExitCod
         print::note(&format!("kendall: {shortfall}"));
     }
     Ok(status(unstable))
+}
+
+/// The arrival rate at which utilisation reaches 100 %, for an open station that takes in all that come.
+fn stable_below_per_s(station: &Station) -> Option<f64> {
+    let open = station.capacity.is_none() && !matches!(station.arrivals, Arrivals::Closed { .. });
+    let (rate_per_s, utilisation) = (station.arrivals.rate_per_s()?, station.offered_utilisation()?);
+    Some(rate_per_s / utilisation).filter(|rate| open && rate.is_finite())
+}
+
+fn stable_below(station: &Station) -> Option<String> {
+    let most = significant(stable_below_per_s(station)?, 4);
+    Some(format!("unstable at this rate; stable below {most}/s, where utilisation reaches 100 %"))
 }
 
 /// What the simulation says of a station, and what befell its customers and servers where there are conditions.

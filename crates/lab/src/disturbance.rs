@@ -2,35 +2,59 @@
 //! machine took away.
 //!
 //! It is read from `/proc` before and after, so it costs the trial nothing. A machine that is shared is never quite quiet;
-//! therefore a trial is called disturbed by how much it was disturbed beyond what was usual in the same run, and not by a fixed bound that
-//! a noisy machine would always break.
+//! therefore a trial of a run is called disturbed by how much it was disturbed beyond what was usual in the same run, and not by a fixed
+//! bound that a noisy machine would always break. A load of its own has nothing to be compared with, so it has a bound.
 
 use std::collections::HashMap;
 use std::fs;
 
-use kendall_analysis::Disturbance;
+use kendall_analysis::{Disturbance, ForeignProgram, Surroundings};
 
 /// The kernel counts in ticks, and a trial begins and ends within one on each core; three of them are no disturbance.
 const TICKS: f64 = 3.0;
+/// The busiest programs are kept, of which a sentence names the first.
+const PROGRAMS: usize = 5;
 
 /// The counters of the machine at one instant, in ticks.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Look {
     /// All time of all cores.
     total: f64,
     /// Time in programs and in the kernel on behalf of them.
     busy: f64,
     steal: f64,
-    /// Time of this process and all that descend from it.
+    /// Time of this process and all that descend from it, and of the servers that it loads.
     own: f64,
     cores: f64,
+    /// The name and the time of each other process, by its number and its start, for numbers are given again.
+    others: Others,
+}
+
+/// The name and the time in ticks of processes, by number and start.
+type Others = HashMap<(u32, u64), (String, f64)>;
+
+/// One process as the kernel accounts for it.
+#[derive(Clone, Debug, PartialEq)]
+struct Process {
+    parent: u32,
+    name: String,
+    /// User and system time of it and of its children that have ended.
+    ticks: f64,
+    /// When it started, in ticks since the machine did.
+    started: u64,
 }
 
 impl Look {
     /// Reads the counters; `None` on a system without them.
     pub(crate) fn now() -> Option<Self> {
+        Self::beside(&[])
+    }
+
+    /// Reads the counters, where these servers and what descends from them are not other programs.
+    pub(crate) fn beside(servers: &[u32]) -> Option<Self> {
         let text = fs::read_to_string("/proc/stat").ok()?;
-        Self::parse(&text, own_ticks()?)
+        let (own, others) = divided(&processes()?, servers);
+        Some(Self { others, ..Self::parse(&text, own)? })
     }
 
     /// `/proc/stat` (proc(5)): user nice system idle iowait irq softirq steal. Interrupts are left out of what is busy: on
@@ -47,6 +71,7 @@ impl Look {
             steal,
             own,
             cores,
+            others: HashMap::new(),
         })
     }
 
@@ -60,42 +85,76 @@ impl Look {
             resolution_share: TICKS * self.cores / total,
         })
     }
+
+    /// The same with the names of the other programs.
+    pub(crate) fn surroundings_since(&self, before: &Self) -> Option<Surroundings> {
+        let disturbance = self.since(before)?;
+        let total = self.total - before.total;
+        let mut shares: HashMap<&str, f64> = HashMap::new();
+        for (id, (name, ticks)) in &self.others {
+            let earlier = before.others.get(id).map_or(0.0, |(_, ticks)| *ticks);
+            *shares.entry(name).or_default() += (ticks - earlier).max(0.0) / total;
+        }
+        let program = |(name, share): (&str, f64)| ForeignProgram {
+            name: name.to_owned(),
+            // What a parent has of an ended child was counted before as the child's.
+            share: share.min(disturbance.foreign_share),
+        };
+        let mut programs: Vec<ForeignProgram> =
+            shares.into_iter().filter(|(_, share)| *share > 0.0).map(program).collect();
+        programs.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
+        programs.truncate(PROGRAMS);
+        Some(Surroundings { disturbance, programs, stalls: None })
+    }
 }
 
-/// User and system time of this process and its descendants, their dead children included. Who dies between two looks
-/// hands its time to the parent that waits for it.
-fn own_ticks() -> Option<f64> {
+/// Every process of the machine.
+fn processes() -> Option<HashMap<u32, Process>> {
     let mut processes = HashMap::new();
     for entry in fs::read_dir("/proc").ok()?.flatten() {
         let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
         // It may have ended since.
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        processes.extend(parent_and_ticks(&stat).map(|found| (id, found)));
+        processes.extend(parse_process(&stat).map(|found| (id, found)));
     }
+    Some(processes)
+}
+
+/// The time of this process, these servers and what descends from them; and the others, each with its name and its time. A process
+/// that ends between two looks hands its time to the parent that waits for it.
+fn divided(processes: &HashMap<u32, Process>, servers: &[u32]) -> (f64, Others) {
     let me = std::process::id();
     let descends = |mut id: u32| {
         // No line of ancestors is longer than there are processes.
         for _ in 0..processes.len() {
-            if id == me {
+            if id == me || servers.contains(&id) {
                 return true;
             }
             match processes.get(&id) {
-                Some(&(parent, _)) => id = parent,
+                Some(process) => id = process.parent,
                 None => return false,
             }
         }
         false
     };
-    Some(processes.iter().filter(|(id, _)| descends(**id)).map(|(_, (_, ticks))| ticks).sum())
+    let (own, others): (Vec<_>, Vec<_>) = processes.iter().partition(|(id, _)| descends(**id));
+    let ticks = own.iter().map(|(_, process)| process.ticks).sum();
+    let other =
+        |(id, process): (&u32, &Process)| ((*id, process.started), (process.name.clone(), process.ticks));
+    (ticks, others.into_iter().map(other).collect())
 }
 
-/// Fields 4 and 14 to 17 of `/proc/PID/stat`.
-fn parent_and_ticks(stat: &str) -> Option<(u32, f64)> {
+/// Fields 2, 4, 14 to 17 and 22 of `/proc/PID/stat`.
+fn parse_process(stat: &str) -> Option<Process> {
     // The command's name, field 2, may hold blanks; it ends at the last bracket.
-    let (_, rest) = stat.rsplit_once(')')?;
+    let (before, rest) = stat.rsplit_once(')')?;
+    let (_, name) = before.split_once('(')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let ticks = fields.get(11..15)?.iter().filter_map(|field| field.parse::<f64>().ok()).sum();
-    Some((fields.get(1)?.parse().ok()?, ticks))
+    // A worker of the kernel is called by what it does at the moment.
+    let name = name.split_once('/').filter(|(kind, _)| *kind == "kworker").map_or(name, |(kind, _)| kind);
+    let (parent, started) = (fields.get(1)?.parse().ok()?, fields.get(19)?.parse().ok()?);
+    Some(Process { parent, name: name.to_owned(), ticks, started })
 }
 
 #[cfg(test)]
@@ -109,26 +168,43 @@ mod tests {
         let stat =
             "cpu  100 5 50 800 10 3 7 25 0 0\ncpu0 50 0 0 0 0 0 0 0 0 0\ncpu1 50 0 0 0 0 0 0 0 0 0\nintr 5\n";
         let look = Look::parse(stat, 40.0).unwrap();
-        assert_eq!(look, Look { total: 1000.0, busy: 155.0, steal: 25.0, own: 40.0, cores: 2.0 });
-        let later = Look { total: 2000.0, busy: 455.0, steal: 75.0, own: 240.0, cores: 2.0 };
+        let others = HashMap::from([((7, 1), ("cc1".to_owned(), 10.0))]);
+        assert_eq!(
+            look,
+            Look { total: 1000.0, busy: 155.0, steal: 25.0, own: 40.0, cores: 2.0, others: HashMap::new() }
+        );
+        let look = Look { others, ..look };
+        let others = HashMap::from([
+            ((7, 1), ("cc1".to_owned(), 60.0)),
+            // The number of another program, which has ended.
+            ((8, 90), ("rustc".to_owned(), 45.0)),
+        ]);
+        let later = Look { total: 2000.0, busy: 455.0, steal: 75.0, own: 240.0, cores: 2.0, others };
         let seen = later.since(&look).unwrap();
         assert_eq!((seen.foreign_share, seen.steal_share, seen.resolution_share), (0.1, 0.05, 0.006));
         assert_eq!(look.since(&look), None);
         assert_eq!(Look::parse("cpu  1 2 3\n", 0.0), None);
-        assert_eq!(parent_and_ticks("12 (a ) b) S 7 2 3 4 5 6 7 8 9 10 250 50 20 3 0"), Some((7, 323.0)));
+        let program = |name: &str, share| ForeignProgram { name: name.to_owned(), share };
+        let named = later.surroundings_since(&look).unwrap();
+        assert_eq!(named.programs, [program("cc1", 0.05), program("rustc", 0.045)]);
+        let stat = |name: &str| format!("12 ({name}) S 7 2 3 4 5 6 7 8 9 10 250 50 20 3 20 0 1 0 77 0");
+        let process = parse_process(&stat("a ) b")).unwrap();
+        assert_eq!(process, Process { parent: 7, name: "a ) b".into(), ticks: 323.0, started: 77 });
+        assert_eq!(parse_process(&stat("kworker/1:2-events")).unwrap().name, "kworker");
     }
 
     /// Work of a child is our own; that of others is not. Compared with each other, for the machine may be busy anyhow.
     #[test]
     fn what_descends_from_us_is_not_foreign() {
-        let before = own_ticks().unwrap();
+        let own_ticks = || divided(&processes().unwrap(), &[]).0;
+        let before = own_ticks();
         let script = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
         let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);
         while child.try_wait().unwrap().is_none() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert!(own_ticks().unwrap() >= before + 5.0);
+        assert!(own_ticks() >= before + 5.0);
     }
 
     /// A program that nobody here started is foreign, with all that it used. It ends by itself.
@@ -141,7 +217,7 @@ mod tests {
         let id = String::from_utf8(started.stdout).unwrap().trim().to_owned();
         let used = || {
             let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-            parent_and_ticks(&stat).map(|(_, ticks)| ticks)
+            parse_process(&stat).map(|process| process.ticks)
         };
         let (mut ticks, deadline) = (0.0, Instant::now() + Duration::from_secs(60));
         while let (Some(now), true) = (used(), ticks < 30.0 && Instant::now() < deadline) {
@@ -152,5 +228,7 @@ mod tests {
         let seen = after.since(&before).unwrap();
         let foreign_ticks = seen.foreign_share * (after.total - before.total);
         assert!(ticks >= 10.0 && foreign_ticks >= 0.5 * ticks, "{foreign_ticks} of {ticks}");
+        let named = after.surroundings_since(&before).unwrap();
+        assert!(named.programs.iter().any(|program| program.name == "sh"), "{named}");
     }
 }

@@ -17,6 +17,7 @@ use crate::collect::RowSinks;
 use crate::live::Live;
 use crate::loading::{Loaded, Loading};
 use crate::stop::{StopRule, TrialPrecision};
+use crate::surroundings::LoadedServers;
 use crate::trial_error::TrialError;
 use crate::watching::keep;
 
@@ -43,6 +44,8 @@ pub struct LoadTrial<'a> {
     pub server: Option<u32>,
     /// How it is watched.
     pub probing: Probing,
+    /// The processes whose time is not that of other programs.
+    pub servers: &'a LoadedServers,
     /// The new folder in which the record is kept, if one is.
     pub record: Option<&'a Path>,
 }
@@ -74,6 +77,7 @@ impl LoadTrial<'_> {
             probing: self.probing,
             server: self.server,
             folder: self.record,
+            alone: Some(self.servers),
         };
         let loaded = loading.run(sinks, progress, cancel)?;
         self.result(loaded, started_utc, plan.arrivals.rate_per_s())
@@ -95,7 +99,7 @@ impl LoadTrial<'_> {
         started_utc: String,
         offered_per_s: Option<f64>,
     ) -> Result<TrialResult, TrialError> {
-        let Loaded { run, verdict, sinks, hopeless, resources } = loaded;
+        let Loaded { run, verdict, sinks, hopeless, resources, surroundings } = loaded;
         if let Some(writer) = sinks.writer {
             writer.finish_without_stamps(run.start_ns)?;
         }
@@ -138,7 +142,10 @@ impl LoadTrial<'_> {
             grows: seen.as_ref().and_then(|seen| seen.growth).is_some_and(|growth| growth.unstable),
             left_out: None,
             warmup_suggested_s: seen.as_ref().and_then(|seen| seen.warmup.suggested_s),
-            disturbance: None,
+            // Beside a server of unknown process, what other programs used is not known.
+            disturbance: surroundings
+                .filter(|_| *self.servers != LoadedServers::Unknown)
+                .map(|seen| seen.disturbance),
             hopeless,
             resources: resources.map(|seen| ResourceRecord { limit, ..seen }),
             seen,

@@ -7,14 +7,15 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kendall_analysis::ResourceRecord;
 use kendall_analysis::generator::{GeneratorVerdict, judge};
+use kendall_analysis::{ResourceRecord, Surroundings};
 use kendall_experiment::Probing;
 use kendall_load::{Plan, Progress, RowBatches, RunSummary, Workload, run};
 
 use crate::collect::{RowSinks, collect};
 use crate::hopeless;
 use crate::stop::StopRule;
+use crate::surroundings::{LoadedServers, SurroundingsWatch};
 use crate::trial_error::TrialError;
 use crate::watching::watch;
 
@@ -28,6 +29,8 @@ pub(crate) struct Loading<'a> {
     pub(crate) server: Option<u32>,
     /// The folder of the record, if one is kept.
     pub(crate) folder: Option<&'a Path>,
+    /// The servers, for a load that is judged alone; `None` for a trial, which is compared with others of its run.
+    pub(crate) alone: Option<&'a LoadedServers>,
 }
 
 /// What a load left.
@@ -42,6 +45,8 @@ pub(crate) struct Loaded {
     pub(crate) hopeless: Option<String>,
     /// What was used meanwhile, if it was watched.
     pub(crate) resources: Option<ResourceRecord>,
+    /// What else the machine did, of a load that is judged alone.
+    pub(crate) surroundings: Option<Surroundings>,
 }
 
 impl Loading<'_> {
@@ -58,16 +63,18 @@ impl Loading<'_> {
         let stop = AtomicBool::new(false);
         let stop_watch = self.stop.watch(progress, &stop);
         let watching = watch(self.probing, self.server, self.folder)?;
+        let surroundings = self.alone.map(SurroundingsWatch::start);
         let rows = |batches: RowBatches| {
             // What cannot be recorded need not be sent.
             collect(sinks, stop_watch, batches).inspect_err(|_| stop.store(true, Ordering::Relaxed))
         };
         let (run, collected) =
             hopeless::either(cancel, &stop, |stop| run(self.plan, self.workload, progress, stop, rows))?;
+        let surroundings = surroundings.and_then(SurroundingsWatch::end);
         let (sinks, hopeless) = collected?;
         let resources = watching.end(run.start_ns)?;
         let summary = resources.as_ref().map(|seen| &seen.summary);
-        let verdict = judge(&run, &self.plan.arrivals, summary);
-        Ok(Loaded { run, verdict, sinks, hopeless, resources })
+        let verdict = judge(&run, &self.plan.arrivals, summary, surroundings.as_ref());
+        Ok(Loaded { run, verdict, sinks, hopeless, resources, surroundings })
     }
 }

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use kendall_analysis::Surroundings;
 use kendall_analysis::generator::GeneratorVerdict;
 use kendall_evidence::Trial;
 use kendall_evidence::expect::{Expectation, Measure, Side};
@@ -24,6 +25,7 @@ use serde::Serialize;
 use crate::collect::RowSinks;
 use crate::loading::{Loaded, Loading};
 use crate::stop::StopRule;
+use crate::surroundings::LoadedServers;
 use crate::trial_error::TrialError;
 
 /// How long each closed population loads the system.
@@ -75,12 +77,21 @@ pub struct PeakPlan {
     pub aim: Aim,
     /// How long a probe takes, at least.
     pub probe: Duration,
+    /// How the system is loaded.
+    pub setting: PeakSetting,
+}
+
+/// How a system is loaded to find out what it can do.
+#[derive(Clone, Debug)]
+pub struct PeakSetting {
     /// At most this many connections.
     pub connections: u32,
     /// Give a request up after this time.
     pub timeout: Duration,
     /// The seed of requests, arrivals and the order of confirmations.
     pub seed: u64,
+    /// The processes whose time is not that of other programs.
+    pub servers: LoadedServers,
 }
 
 /// What closed populations say of a system.
@@ -103,8 +114,8 @@ pub enum Event<'a> {
     Light(&'a LightLoad, &'a Curve),
     /// This is asked now, for so long.
     Asking(&'a Ask, Duration),
-    /// A probe is done.
-    Probed(&'a Probe),
+    /// A probe is done, with what else the machine did, where that may have changed it.
+    Probed(&'a Probe, Option<&'a Surroundings>),
 }
 
 /// What was found.
@@ -121,6 +132,18 @@ pub struct Peak {
     pub usl_peak: Option<(f64, f64)>,
     /// The seed.
     pub seed: u64,
+    /// How other programs disturbed the probes, if they did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disturbed: Option<DisturbedProbes>,
+}
+
+/// Probes in which other programs or the host took a part of the machine that matters.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DisturbedProbes {
+    /// How many of the probes.
+    pub probes: usize,
+    /// What was seen in the worst of them.
+    pub worst: Surroundings,
 }
 
 /// Finds the highest rate. `workload` makes the requests from a seed; `tell` hears how it goes.
@@ -133,30 +156,67 @@ pub fn peak(
     tell: &mut dyn FnMut(&Event<'_>),
     cancel: &AtomicBool,
 ) -> Result<Peak, PeakError> {
-    let mut driver = Driver { workload, plan, cancel, runs: 0 };
+    let mut driver = Driver { workload, setting: &plan.setting, cancel, runs: 0 };
+    let mut disturbed: Option<DisturbedProbes> = None;
     let light = driver.light(tell)?;
     let curve = light.curve();
     tell(&Event::Light(&light, &curve));
     let light_per_s = LIGHT_SHARE / light.response_s;
     let mut probe = |ask: &Ask| {
         driver.settle(light.response_s)?;
-        let length = driver.length(ask);
+        let length = length(plan, ask);
         tell(&Event::Asking(ask, length));
         // A disturbance may pass; a generator that is too slow does not.
-        let sighting = match driver.probe(ask, length) {
+        let (sighting, surroundings) = match driver.probe(&plan.aim, ask, length) {
             Err(PeakError::Generator { .. }) => {
                 driver.settle(light.response_s)?;
-                driver.probe(ask, length)?
+                driver.probe(&plan.aim, ask, length)?
             }
             probed => probed?,
         };
         let outcome = sighting.outcome(&plan.aim);
-        tell(&Event::Probed(&Probe { ask: *ask, sighting: sighting.clone(), outcome }));
+        let surroundings = surroundings.filter(Surroundings::is_noticeable);
+        tell(&Event::Probed(
+            &Probe { ask: *ask, sighting: sighting.clone(), outcome },
+            surroundings.as_ref(),
+        ));
+        if let Some(seen) = surroundings {
+            let before = disturbed.take();
+            let probes = before.as_ref().map_or(0, |before| before.probes) + 1;
+            let share = |seen: &Surroundings| seen.disturbance.share();
+            let worst = before
+                .map(|before| before.worst)
+                .filter(|worst| share(worst) >= share(&seen))
+                .unwrap_or(seen);
+            disturbed = Some(DisturbedProbes { probes, worst });
+        }
         Ok::<_, PeakError>(sighting)
     };
-    let found = search(&plan.aim, curve, light_per_s, plan.seed, &mut probe)?;
+    let found = search(&plan.aim, curve, light_per_s, plan.setting.seed, &mut probe)?;
     let usl_peak = light.usl_peak().map(|peak| (peak.users, peak.throughput_per_s));
-    Ok(Peak { aim: plan.aim, found, usl_peak, light, seed: plan.seed })
+    Ok(Peak { aim: plan.aim, found, usl_peak, light, seed: plan.setting.seed, disturbed })
+}
+
+/// What a system can do at most, by closed populations of one user, two, four and so on, each for a second: the users and the requests
+/// per second at which throughput grows no more.
+///
+/// # Errors
+/// Fails where the generator cannot be set up, where the server answers nothing, and when `cancel` is set.
+pub fn capacity(
+    workload: &dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
+    setting: &PeakSetting,
+    cancel: &AtomicBool,
+) -> Result<(u32, f64), PeakError> {
+    let light = Driver { workload, setting, cancel, runs: 0 }.light(&mut |_| {})?;
+    let most = light.throughput_per_s.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    Ok(most.expect("one user was tried"))
+}
+
+/// How long a probe takes: as long as asked, and long enough for the requests that the objective needs.
+fn length(plan: &PeakPlan, ask: &Ask) -> Duration {
+    let needed = requests_needed(plan.aim.slo) as f64 / (1.0 - WARMUP) / ask.rate_per_s * 1.1;
+    let least = Duration::try_from_secs_f64(needed).unwrap_or(LONGEST_PROBE);
+    (plan.probe.max(least) * ask.length).min(LONGEST_PROBE)
 }
 
 impl LightLoad {
@@ -182,11 +242,12 @@ struct ProbeLoad {
     rows: Vec<RequestRow>,
     run: RunSummary,
     verdict: GeneratorVerdict,
+    surroundings: Option<Surroundings>,
 }
 
 struct Driver<'a> {
     workload: &'a dyn Fn(u64) -> Result<Box<dyn Workload>, String>,
-    plan: &'a PeakPlan,
+    setting: &'a PeakSetting,
     cancel: &'a AtomicBool,
     /// Each run has requests and arrivals of its own.
     runs: u64,
@@ -202,11 +263,11 @@ impl Driver<'_> {
         expected: &[Expectation],
     ) -> Result<ProbeLoad, PeakError> {
         self.runs += 1;
-        let seed = derive(self.plan.seed, Purpose::Trial, self.runs);
+        let seed = derive(self.setting.seed, Purpose::Trial, self.runs);
         let workload = (self.workload)(seed).map_err(PeakError::Workload)?;
         let plan = Plan {
-            connections: self.plan.connections,
-            timeout: self.plan.timeout,
+            connections: self.setting.connections,
+            timeout: self.setting.timeout,
             ..Plan::lasting(arrivals, duration, seed)
         };
         let loading = Loading {
@@ -216,13 +277,15 @@ impl Driver<'_> {
             probing: Probing::OFF,
             server: None,
             folder: None,
+            alone: Some(&self.setting.servers),
         };
         let sinks = RowSinks { kept: Some(Vec::new()), ..RowSinks::default() };
-        let Loaded { run, verdict, sinks, .. } = loading.run(sinks, &Progress::default(), self.cancel)?;
+        let Loaded { run, verdict, sinks, surroundings, .. } =
+            loading.run(sinks, &Progress::default(), self.cancel)?;
         if self.cancel.load(Ordering::Relaxed) {
             return Err(PeakError::Interrupted);
         }
-        Ok(ProbeLoad { rows: sinks.kept.unwrap_or_default(), run, verdict })
+        Ok(ProbeLoad { rows: sinks.kept.unwrap_or_default(), run, verdict, surroundings })
     }
 
     /// So many users without think time: the response times in seconds, and the requests per second after the first fifth.
@@ -253,7 +316,7 @@ impl Driver<'_> {
         tell(&Event::Users(1, alone_per_s));
         let mut throughput_per_s = vec![(1, alone_per_s)];
         let (mut users, mut flat) = (2, 0);
-        while users <= MOST_USERS.min(self.plan.connections) && flat < 2 {
+        while users <= MOST_USERS.min(self.setting.connections) && flat < 2 {
             let (_, per_s) = self.users(users, length)?;
             tell(&Event::Users(users, per_s));
             let before = throughput_per_s.iter().map(|point| point.1).fold(0.0, f64::max);
@@ -281,15 +344,13 @@ impl Driver<'_> {
         }
     }
 
-    /// How long a probe takes: as long as asked, and long enough for the requests that the objective needs.
-    fn length(&self, ask: &Ask) -> Duration {
-        let needed = requests_needed(self.plan.aim.slo) as f64 / (1.0 - WARMUP) / ask.rate_per_s * 1.1;
-        let least = Duration::try_from_secs_f64(needed).unwrap_or(LONGEST_PROBE);
-        (self.plan.probe.max(least) * ask.length).min(LONGEST_PROBE)
-    }
-
-    fn probe(&mut self, ask: &Ask, length: Duration) -> Result<Sighting, PeakError> {
-        let Aim { slo, errors_at_most } = self.plan.aim;
+    fn probe(
+        &mut self,
+        aim: &Aim,
+        ask: &Ask,
+        length: Duration,
+    ) -> Result<(Sighting, Option<Surroundings>), PeakError> {
+        let Aim { slo, errors_at_most } = *aim;
         let below = |measure, limit| Expectation { measure, side: Side::Below, limit };
         let mut expected = vec![below(Measure::Errors, errors_at_most)];
         if let SloMeasure::Quantile(p) = slo.measure {
@@ -297,11 +358,16 @@ impl Driver<'_> {
         }
         let warmup = length.mul_f64(WARMUP);
         let arrivals = Arrivals::poisson(ask.rate_per_s);
-        let ProbeLoad { rows, run, verdict } = self.run(arrivals, length, warmup, &expected)?;
+        let ProbeLoad { rows, run, verdict, surroundings } = self.run(arrivals, length, warmup, &expected)?;
         let sighting = Sighting::of(&Trial { rows: &rows, warmup_ns: warmup.as_nanos() as i64 }, slo);
-        match verdict.decided(run.lag.p99_ns as f64 / 1e9, &sighting, &self.plan.aim) {
-            Some(why) => Err(PeakError::Generator { rate_per_s: ask.rate_per_s, why }),
-            None => Ok(sighting),
+        match verdict.decided(run.lag.p99_ns as f64 / 1e9, &sighting, aim) {
+            Some(why) => {
+                // Of what kept it from its core the user can do something about.
+                let cause = surroundings.filter(Surroundings::is_noticeable);
+                let why = cause.map_or_else(|| why.clone(), |cause| format!("{cause}: {why}"));
+                Err(PeakError::Generator { rate_per_s: ask.rate_per_s, why })
+            }
+            None => Ok((sighting, surroundings)),
         }
     }
 }

@@ -215,9 +215,10 @@ impl Bench<'_> {
             probing,
             server: server.pid(),
             folder: Some(folder),
+            alone: None,
         };
         let sinks = RowSinks { writer: Some(writer), ..RowSinks::default() };
-        let Loaded { run, verdict, sinks, hopeless, resources } = loading.run(sinks, progress, cancel)?;
+        let Loaded { run, verdict, sinks, hopeless, resources, .. } = loading.run(sinks, progress, cancel)?;
         let writer = sinks.writer.expect("it was handed in");
         let disturbance = look.zip(Look::now()).and_then(|(before, after)| after.since(&before));
         let resources = resources.map(|seen| keep(seen, folder)).transpose()?;

@@ -27,7 +27,11 @@ pub enum LinkError {
     #[error("interrupted before the server listened: {command}")]
     Interrupted { command: String },
     #[error("the server does not listen after {within_s} s; give it more with --wait: {command}")]
-    NotListening { command: String, within_s: u64 },
+    NotListening { command: String, within_s: f64 },
+    #[error(
+        "the server listens on its loopback address only, which the other end of the link cannot reach; let it listen on 10.0.0.2 or 0.0.0.0: {command}"
+    )]
+    OnLoopback { command: String },
     #[error("no link can be emulated here:\n{0}")]
     Nowhere(String),
 }

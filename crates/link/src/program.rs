@@ -24,6 +24,7 @@ const CHECK_EVERY: Duration = Duration::from_millis(2);
 pub struct ServerProgram {
     child: Child,
     ends: OwnedFd,
+    port: u16,
 }
 
 impl Drop for ServerProgram {
@@ -55,9 +56,14 @@ impl ServerProgram {
         shell.args(["-c", command]).envs(link.environment()).stdin(Stdio::null()).process_group(0);
         let child = link.server().visit(|| shell.spawn())?.map_err(LinkError::step("start the server"))?;
         let ends = end_of(&child)?;
-        let mut server = Self { child, ends };
+        let mut server = Self { child, ends, port: 0 };
         let begun = Instant::now();
-        while !link.server().visit(listens)? {
+        loop {
+            let seen = link.server().visit(listening)?;
+            if let Some(port) = seen.port {
+                server.port = port;
+                return Ok(server);
+            }
             let waiting_for = LinkError::step("wait for the server");
             match wait(&[server.ends.as_fd(), stop], Some(CHECK_EVERY)).map_err(waiting_for)? {
                 Some(0) => {
@@ -67,24 +73,67 @@ impl ServerProgram {
                 }
                 Some(_) => return Err(LinkError::Interrupted { command: command.to_owned() }),
                 None if begun.elapsed() > within => {
-                    let within_s = within.as_secs();
-                    return Err(LinkError::NotListening { command: command.to_owned(), within_s });
+                    let (command, within_s) = (command.to_owned(), within.as_secs_f64());
+                    return Err(if seen.on_loopback {
+                        LinkError::OnLoopback { command }
+                    } else {
+                        LinkError::NotListening { command, within_s }
+                    });
                 }
                 None => {}
             }
         }
-        Ok(server)
+    }
+
+    /// The port at which it listened first: that of connections, if it has any, or else that of datagrams.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 }
 
-/// Whether anything listens in the calling thread's namespace: for connections, or for datagrams.
-fn listens() -> bool {
-    let has = |table: &str, state: &str| {
-        let text = fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default();
-        // Fourth in the line of a socket is its state: 0A listens for connections, 07 is of datagrams.
-        text.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some(state))
+/// What listens in a namespace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Listening {
+    /// The port of a socket that the other end of the link can reach.
+    port: Option<u16>,
+    /// Whether a socket listens that only this end can reach.
+    on_loopback: bool,
+}
+
+/// What listens in the calling thread's namespace: for connections, or for datagrams.
+fn listening() -> Listening {
+    // The state of a socket that listens for connections, and of one that takes datagrams.
+    [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")].iter().fold(
+        Listening::default(),
+        |found, (table, state)| {
+            let text = fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default();
+            found.or(sockets(&text, state))
+        },
+    )
+}
+
+/// The sockets of a table in this state (proc(5), /proc/net/tcp): the local address is second in a line, the state fourth.
+fn sockets(table: &str, state: &str) -> Listening {
+    let socket = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let (address, port) = fields.get(1)?.split_once(':')?;
+        // 127.0.0.0/8 and ::1, in words of four bytes in the machine's order.
+        let loopback = address.len() == 8 && address.ends_with("7F")
+            || address == "00000000000000000000000001000000"
+            || address.len() == 32
+                && address.starts_with("0000000000000000FFFF0000")
+                && address.ends_with("7F");
+        let port = u16::from_str_radix(port, 16).ok()?;
+        (*fields.get(3)? == state)
+            .then_some(Listening { port: (!loopback).then_some(port), on_loopback: loopback })
     };
-    has("tcp", "0A") || has("tcp6", "0A") || has("udp", "07") || has("udp6", "07")
+    table.lines().filter_map(socket).fold(Listening::default(), Listening::or)
+}
+
+impl Listening {
+    fn or(self, other: Self) -> Self {
+        Self { port: self.port.or(other.port), on_loopback: self.on_loopback || other.on_loopback }
+    }
 }
 
 /// How a program at the client's end ended.
@@ -145,5 +194,28 @@ impl EmulatedLink {
                 }
             }
         }
+    }
+}
+
+#[cfg(all(test, target_endian = "little"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_is_that_of_a_socket_that_the_other_end_can_reach() {
+        let line = |address: &str, state: &str| {
+            format!("   0: {address} 00000000:0000 {state} 00000000:00000000 00:0\n")
+        };
+        let head = "  sl  local_address rem_address   st tx_queue\n";
+        let of = |lines: &[String]| sockets(&(head.to_owned() + &lines.concat()), "0A");
+        assert_eq!(of(&[]), Listening::default());
+        let any = line("00000000:1F90", "0A");
+        assert_eq!(of(std::slice::from_ref(&any)), Listening { port: Some(8080), on_loopback: false });
+        let here = line("0100007F:1F91", "0A");
+        assert_eq!(of(std::slice::from_ref(&here)), Listening { port: None, on_loopback: true });
+        assert_eq!(of(&[here, any]), Listening { port: Some(8080), on_loopback: true });
+        assert_eq!(of(&[line("0200000A:0050", "01")]), Listening::default(), "it is connected");
+        let six = line("00000000000000000000000001000000:0050", "0A");
+        assert_eq!(of(&[six]), Listening { port: None, on_loopback: true });
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::fault::Fault;
 
-/// Reads a time: `20ms`, `1.5s`, `100us`, `250µs`, `800ns`, `2min`; `0` needs no unit.
+/// Reads a time: `20ms`, `1.5s`, `100us`, `250µs`, `800ns`, `2min`, `1h`; `0` needs no unit. A link's times are of all sizes, so a number
+/// alone could mean seconds or milliseconds.
 ///
 /// # Errors
 ///
@@ -15,7 +16,8 @@ pub fn duration_ns(text: &str) -> Result<i64, Fault> {
         "us" | "µs" | "μs" => 1_000,
         "ms" => 1_000_000,
         "s" => 1_000_000_000,
-        "min" => 60_000_000_000,
+        "m" | "min" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
         "" if is_zero(number) => 1,
         _ => return Err(fault()),
     };

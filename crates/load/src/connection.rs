@@ -45,6 +45,8 @@ pub struct Stamps {
     pub bytes_out: u64,
     /// Bytes received.
     pub bytes_in: u64,
+    /// The status of the whole answer, in a protocol whose answers have one, such as 404 of HTTP.
+    pub status: Option<u16>,
 }
 
 /// How an exchange ended.

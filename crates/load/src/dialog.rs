@@ -90,6 +90,11 @@ pub trait Dialog {
     fn closed(&mut self) -> Outcome {
         Outcome::Refused
     }
+
+    /// The status of the last answer that was complete, in a protocol whose answers have one, such as 404 of HTTP.
+    fn status(&self) -> Option<u16> {
+        None
+    }
 }
 
 /// What a [`Dialog`] made of bytes.

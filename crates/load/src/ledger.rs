@@ -365,6 +365,11 @@ impl<'a, C> Ledger<'a, C> {
             self.tally.send_lag(lag_ns);
         }
         self.tally.end(outcome, &due, at_ns, response_ns);
+        if let (Some(status), Outcome::Answered | Outcome::Wrong | Outcome::Refused) =
+            (stamps.status, outcome)
+        {
+            self.tally.status(status);
+        }
         self.progress.ended.fetch_add(1, Relaxed);
         self.progress.outcomes[outcome as usize].fetch_add(1, Relaxed);
         if let Some(response_ns) = response_ns {

@@ -1,5 +1,7 @@
 //! The figures of a run. They carry no judgement: the generator is judged where records are analysed.
 
+use std::collections::BTreeMap;
+
 use kendall_record::Outcome;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +21,9 @@ pub struct RunSummary {
     pub sent: u64,
     /// How they ended, in the order of [`Outcome::ALL`]. They add up to `sent`.
     pub ended: [u64; 5],
+    /// How many whole answers had each status, in a protocol whose answers have one, such as HTTP.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub statuses: BTreeMap<u16, u64>,
     /// How late requests with a free connection were begun: the generator's own delay.
     pub lag: Lag,
     /// The share of that delay in the response times.

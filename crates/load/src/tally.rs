@@ -1,5 +1,7 @@
 //! What is counted while a run goes on, in constant memory, and what it amounts to.
 
+use std::collections::BTreeMap;
+
 use hdrhistogram::Histogram;
 use kendall_record::Outcome;
 
@@ -11,6 +13,7 @@ use crate::summary::{Lag, LagShare, Little, RunSummary, ThreadUse};
 pub(crate) struct Tally {
     pub(crate) sent: u64,
     pub(crate) ended: [u64; 5],
+    statuses: BTreeMap<u16, u64>,
     pub(crate) waited_for_connection: u64,
     pub(crate) turned_away: u64,
     pub(crate) connections_opened: u64,
@@ -62,6 +65,7 @@ impl Tally {
         Self {
             sent: 0,
             ended: [0; 5],
+            statuses: BTreeMap::new(),
             waited_for_connection: 0,
             turned_away: 0,
             connections_opened: 0,
@@ -113,6 +117,11 @@ impl Tally {
         }
     }
 
+    /// A whole answer had this status. A status has 16 bits, so the counts are bounded.
+    pub(crate) fn status(&mut self, status: u16) {
+        *self.statuses.entry(status).or_default() += 1;
+    }
+
     /// All but one answer in a hundred took at most this long so far, in nanoseconds.
     pub(crate) fn response_p99_ns(&self) -> u64 {
         self.response.value_at_quantile(0.99)
@@ -126,6 +135,7 @@ impl Tally {
             sending_s: self.last_due_ns as f64 / 1e9,
             sent: self.sent,
             ended: self.ended,
+            statuses: std::mem::take(&mut self.statuses),
             lag: lag(&self.lag),
             lag_share: self.lag_share(),
             send_lag: lag(&self.send_lag),

@@ -11,7 +11,10 @@ use kendall_evidence::streamed::Streamed;
 use crate::figure::{Figure, Named};
 use crate::resources::{OneServer, Watched};
 use crate::terminal::percent;
-use words::{asked, checks, correlated, rates, recorded, score_in_words, sentences, times, without_answer};
+use words::{
+    asked, checks, correlated, rates, recorded, score_in_words, sentences, times, without_answer,
+    without_intervals,
+};
 
 pub use text::load_text;
 
@@ -54,6 +57,7 @@ impl<'a> LoadPage<'a> {
         let mut doubts: Vec<String> = found.verdict.doubts.iter().map(|doubt| format!("{doubt}.")).collect();
         doubts.extend(without_answer(found));
         doubts.extend(found.seen.iter().flat_map(correlated));
+        doubts.extend(found.seen.iter().flat_map(without_intervals));
         Self {
             target: recorded(&found.target).into(),
             started_utc: recorded(&found.started_utc).into(),

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use kendall_evidence::check::{Finding as Checked, Verdict};
+use kendall_evidence::check::{Finding as Checked, SIGNIFICANT, Verdict};
 use kendall_station::{Answer, Estimate};
 
 use kendall_analysis::comparison::{Comparison, comparisons};
@@ -122,6 +122,13 @@ pub fn checks(findings: &[Checked], width: usize, style: Style) -> String {
     }
     if out.is_empty() {
         line(&mut out, "There is nothing to check.");
+    }
+    if findings.iter().any(|finding| !numbers(finding).is_empty()) {
+        let level = format!(
+            "p below {SIGNIFICANT} is significant. Broken is what is significant and large enough to matter; what holds at a smaller p is \
+             off by too little."
+        );
+        write_wrapped(&mut out, &level, width);
     }
     out
 }

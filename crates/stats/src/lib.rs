@@ -16,6 +16,7 @@ pub mod number;
 mod permutation;
 mod poisson;
 mod quantiles;
+pub mod quantity;
 pub mod random;
 mod series;
 mod share;

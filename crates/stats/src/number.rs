@@ -14,6 +14,12 @@ pub enum TimeUnit {
     Milliseconds,
     /// s
     Seconds,
+    /// min
+    Minutes,
+    /// h
+    Hours,
+    /// d
+    Days,
 }
 
 impl TimeUnit {
@@ -28,6 +34,16 @@ impl TimeUnit {
         }
     }
 
+    /// The same for a time in words: beyond two minutes, hours or days, these.
+    pub fn in_words(time_s: f64) -> Self {
+        match time_s.abs() {
+            time_s if time_s >= 172_800.0 => Self::Days,
+            time_s if time_s >= 7200.0 => Self::Hours,
+            time_s if time_s >= 120.0 => Self::Minutes,
+            _ => Self::for_s(time_s),
+        }
+    }
+
     /// How many of this unit make a second.
     pub fn per_s(self) -> f64 {
         match self {
@@ -35,6 +51,9 @@ impl TimeUnit {
             Self::Microseconds => 1e6,
             Self::Milliseconds => 1e3,
             Self::Seconds => 1.0,
+            Self::Minutes => 1.0 / 60.0,
+            Self::Hours => 1.0 / 3600.0,
+            Self::Days => 1.0 / 86_400.0,
         }
     }
 
@@ -45,6 +64,9 @@ impl TimeUnit {
             Self::Microseconds => "µs",
             Self::Milliseconds => "ms",
             Self::Seconds => "s",
+            Self::Minutes => "min",
+            Self::Hours => "h",
+            Self::Days => "d",
         }
     }
 
@@ -69,15 +91,36 @@ pub fn significant(value: f64, digits: i32) -> String {
     format!("{value:.*}", (digits - 1 - exponent).clamp(0, 12) as usize)
 }
 
+/// A whole number with commas between groups of three digits from five digits on: "9999", "29,956", "1,936,384".
+pub fn count(count: u64) -> String {
+    let digits = count.to_string();
+    if digits.len() < 5 {
+        return digits;
+    }
+    let mut grouped = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// How many of a thing there are, in the singular for one: "1 server", "29,956 requests".
+pub fn counted(number: u64, one: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{} {one}s", count(number)) }
+}
+
 /// A time with the unit that fits it: "12.3 ms".
 pub fn time(time_s: f64) -> String {
-    let unit = TimeUnit::for_s(time_s);
+    let unit = TimeUnit::in_words(time_s);
     format!("{} {}", unit.number(time_s), unit.symbol())
 }
 
 /// A time and its interval in one unit: "8.10 ms [7.20, 9.00]".
 pub fn time_with_interval(time_s: f64, interval: Option<(f64, f64)>) -> String {
-    let unit = TimeUnit::for_s(time_s);
+    let unit = TimeUnit::in_words(time_s);
     match interval {
         Some((low, high)) => format!("{} [{}, {}]", time(time_s), unit.number(low), unit.number(high)),
         None => time(time_s),
@@ -144,18 +187,28 @@ mod tests {
 
     #[test]
     fn a_time_reads_back_within_its_digits() {
-        for exponent in -9..5 {
+        for exponent in -9..8 {
             let time_s = 1.2345 * 10f64.powi(exponent);
             let text = time(time_s);
             let (number, symbol) = text.split_once(' ').expect("number and unit");
-            let unit =
-                [TimeUnit::Nanoseconds, TimeUnit::Microseconds, TimeUnit::Milliseconds, TimeUnit::Seconds]
-                    .into_iter()
-                    .find(|unit| unit.symbol() == symbol)
-                    .expect("a known unit");
+            let small = [TimeUnit::Nanoseconds, TimeUnit::Microseconds, TimeUnit::Milliseconds];
+            let unit = [TimeUnit::Seconds, TimeUnit::Minutes, TimeUnit::Hours, TimeUnit::Days]
+                .into_iter()
+                .chain(small)
+                .find(|unit| unit.symbol() == symbol)
+                .expect("a known unit");
             let back_s = number.parse::<f64>().expect("a plain decimal") / unit.per_s();
             assert!((back_s / time_s - 1.0).abs() < 5e-3, "{time_s} reads {text}");
         }
+    }
+
+    #[test]
+    fn long_times_and_large_counts_read_as_people_write_them() {
+        let times = [119.0, 120.0, 5400.0, 7200.0, 172_800.0].map(time);
+        assert_eq!(times, ["119 s", "2.00 min", "90.0 min", "2.00 h", "2.00 d"]);
+        let counts = [0, 9999, 29_956, 1_936_384].map(count);
+        assert_eq!(counts, ["0", "9999", "29,956", "1,936,384"]);
+        assert_eq!([counted(1, "server"), counted(12_000, "request")], ["1 server", "12,000 requests"]);
     }
 
     #[test]

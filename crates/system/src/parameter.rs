@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
+use kendall_stats::quantity;
+
 use crate::secret::{conceal_body, conceal_header, conceal_url};
 
 /// One parameter of a server, a workload or a load.
@@ -141,52 +143,26 @@ impl Kind {
 /// # Errors
 /// Says in words what is wrong, to stand after the parameter's name.
 pub fn read_time(text: &str) -> Result<Duration, String> {
-    let refuse = || format!("must be a time such as \"250ms\", \"1.5s\" or \"2m\", not {text:?}");
-    let is_unit = |c: char| c.is_alphabetic() || c == 'µ';
-    let (number, unit) = text.split_at(text.find(is_unit).unwrap_or(text.len()));
-    let unit_s = match unit {
-        "" => 1.0,
-        "us" | "µs" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(refuse()),
-    };
-    let value: f64 = number.trim().parse().map_err(|_| refuse())?;
-    Duration::try_from_secs_f64(value * unit_s).map_err(|_| refuse())
+    let refuse = || format!("must be a time such as 250ms, 1.5s or 2m, not {text:?}");
+    let seconds = quantity::time_s(text).ok_or_else(refuse)?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| refuse())
 }
 
 /// Reads "20", "100/s", "2k" or "600/min" as a rate per second, and "80%" as a share of the capacity.
 fn read_rate(text: &str) -> Result<Value, String> {
     let refuse = || {
         format!(
-            "must be a positive rate per second such as 20, 2k or \"600/min\", or a share of the capacity such as \"20%\", not \
-             {text:?}"
+            "must be a positive rate per second such as 20, 2k or 600/min, or a share of the capacity such as 20%, not {text:?}"
         )
     };
-    let positive = |number: &str, scale: f64| match number.trim().parse::<f64>().map(|number| number * scale)
-    {
-        Ok(value) if value > 0.0 && value <= 1e9 => Ok(value),
-        _ => Err(refuse()),
-    };
-    if let Some(percent) = text.strip_suffix('%') {
-        return positive(percent, 0.01).map(Value::Share);
+    let positive =
+        |value: Option<f64>| value.filter(|value| *value > 0.0 && *value <= 1e9).ok_or_else(refuse);
+    match text.strip_suffix('%') {
+        Some(percent) => {
+            positive(percent.trim().parse::<f64>().ok().map(|share| share * 0.01)).map(Value::Share)
+        }
+        None => positive(quantity::rate_per_s(text)).map(Value::Number),
     }
-    let (number, per_s) = match text.split_once('/') {
-        None => (text, 1.0),
-        Some((number, "s")) => (number, 1.0),
-        Some((number, "min" | "m")) => (number, 1.0 / 60.0),
-        Some((number, "h")) => (number, 1.0 / 3600.0),
-        Some(_) => return Err(refuse()),
-    };
-    let number = number.trim_end();
-    let (number, scale) = match number.strip_suffix(['k', 'M']) {
-        Some(thousands) if number.ends_with('k') => (thousands, 1e3),
-        Some(millions) => (millions, 1e6),
-        None => (number, 1.0),
-    };
-    positive(number, scale * per_s).map(Value::Number)
 }
 
 /// As it is written in files, URLs and on command lines.

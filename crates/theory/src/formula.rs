@@ -27,6 +27,7 @@ mod quadrature;
 mod renewal;
 mod room;
 mod sessions;
+mod sharing;
 mod shortest;
 mod single;
 mod sizing;
@@ -137,7 +138,7 @@ fn whose(keeping: &[String], growing: &[String]) -> String {
 /// thousand servers, and within some for a hundred thousand with constant service.
 ///
 /// Exact: M/M/m and M/M/m/K, M/G/m/m, M/G/1, M/D/m, M/PH/m of up to 24 states, GI/M/m, M/M/m with exponential patience; M/M/m//N for
-/// any law of thinking, with or without limited room; the means of processor sharing
+/// any law of thinking, with or without limited room; M/M/1 with processor sharing; the means of other processor sharing
 /// and of shortest-remaining at one server; priorities at one server, and at several if all service is alike and
 /// exponential. Approximate, and labelled so: M/G/m, GI/G/m, priorities of other laws at several servers. LIFO has the
 /// means of FIFO. A priority discipline without classes is FIFO.
@@ -221,6 +222,16 @@ pub fn quantiles(station: &Station, p: f64) -> Result<(f64, f64), NoFormula> {
         (Some(response), Some(waiting)) => Ok((response.value_s.value, waiting.value_s.value)),
         _ => Err(NoFormula::OnlyMeans),
     }
+}
+
+/// The quantile `p` of the response time, in s, for any `p` between 0 and 1: also where that of the waiting time is not known, as with
+/// processor sharing.
+///
+/// # Errors
+/// As [`quantiles`].
+pub fn response_quantile(station: &Station, p: f64) -> Result<f64, NoFormula> {
+    let (response, _) = solve(station)?.tails.quantiles_at(&[p]);
+    response.first().map(|response| response.value_s.value).ok_or(NoFormula::OnlyMeans)
 }
 
 /// Mean response time, in s, of a request that needs `size_s` at M/G/1 with processor sharing: x/(1 − ρ), whatever the

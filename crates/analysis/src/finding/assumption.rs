@@ -1,6 +1,6 @@
 //! Which checks of assumptions are worth a sentence, and all of them as a table.
 
-use kendall_evidence::check::{Check, Finding as Checked, Verdict};
+use kendall_evidence::check::{Check, Finding as Checked, SIGNIFICANT, Verdict};
 
 use crate::finding::kind::Finding;
 use crate::table::Table;
@@ -60,7 +60,9 @@ fn by_check(checks: &[Checked]) -> Vec<Vec<&Checked>> {
 
 /// Each assumption once: at how many points it holds, is broken or cannot be told, and its worst point in numbers.
 pub fn table(checks: &[Checked]) -> Table {
-    let head = ["assumption", "verdict", "worst at", "statistic", "p", "effect"].map(str::to_owned).to_vec();
+    let level = format!("p (level {SIGNIFICANT})");
+    let head =
+        ["assumption", "verdict", "worst at", "statistic", &level, "effect"].map(str::to_owned).to_vec();
     let row = |found: Vec<&Checked>| {
         let rank = |one: &&&Checked| (one.verdict, -(size(one) * 1e9) as i64);
         let worst = found.iter().min_by_key(rank).expect("a group has a finding");

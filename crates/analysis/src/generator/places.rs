@@ -141,7 +141,7 @@ fn all_who_ask_get_the_same_verdict() {
     let grey = sighting(0.050, 0.1);
     for fault in Fault::ALL {
         let (run, watched) = (fault.run(), fault.watched());
-        let verdict = judge(&run, &poisson(), Some(&watched));
+        let verdict = judge(&run, &poisson(), Some(&watched), None);
         let limited = !verdict.limits.is_empty();
         let crowds = verdict.doubts.iter().any(|doubt| matches!(doubt, Doubt::Crowding(_)));
 

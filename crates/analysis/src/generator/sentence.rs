@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use kendall_load::RunSummary;
+use kendall_load::{RunSummary, Timing};
 use kendall_record::Outcome;
-use kendall_stats::number::{percent, significant, time};
+use kendall_stats::number::{count, counted, percent, significant, time};
 
-use super::{Checked, Doubt, GeneratorVerdict, Limit, Trust};
+use super::{Checked, Doubt, GeneratorVerdict, Limit, Remark, Trust, WaitCause};
 
 /// From this share of failed requests on, the first line of a result is about them.
 const FAILED_SHARE: f64 = 0.01;
@@ -22,16 +22,15 @@ impl GeneratorVerdict {
         let failures = Outcome::ALL.iter().filter(|outcome| **outcome != Outcome::Answered);
         let failures = failures.filter(|outcome| run.count(**outcome) > 0);
         let list: Vec<String> =
-            failures.map(|&outcome| format!("{} {}", run.count(outcome), outcome.name())).collect();
+            failures.map(|&outcome| format!("{} {}", count(run.count(outcome)), outcome.name())).collect();
         let why = run.refused_because.as_ref().map_or_else(String::new, |why| format!(" (the first: {why})"));
-        let list = list.join(", ") + &why;
-        let failures = match answered {
-            0 => format!("FAILED: none of {} requests was answered as expected: {list}.", run.sent),
-            _ => format!(
-                "{} of {} requests failed: {list}.",
-                percent(failed as f64 / run.sent as f64),
-                run.sent
-            ),
+        let statuses = statuses(run).map_or_else(String::new, |statuses| format!("; {statuses}"));
+        let list = list.join(", ") + &why + &statuses;
+        let requests = counted(run.sent, "request");
+        let failures = match (answered, only_status(run)) {
+            (0, Some(status)) => format!("FAILED: every answer was {status}, of {requests}."),
+            (0, None) => format!("FAILED: none of {requests} was answered as expected: {list}."),
+            _ => format!("{} of {requests} failed: {list}.", percent(failed as f64 / run.sent as f64)),
         };
         // That the generator was on time means little where nothing was answered.
         match (answered, self.trust) {
@@ -40,12 +39,24 @@ impl GeneratorVerdict {
         }
     }
 
-    /// The verdict in a sentence.
+    /// The verdict in a sentence, and what else is to be remarked on.
     pub fn headline(&self) -> String {
+        let remarks = self.remarks.iter().filter(|_| self.limits.is_empty());
+        remarks.fold(self.verdict(), |line, remark| format!("{line} Remark: {remark}."))
+    }
+
+    fn verdict(&self) -> String {
         let list = |reasons: Vec<String>| reasons.join("; ");
         match self.trust {
             Trust::GeneratorLimited => {
-                format!("GENERATOR-LIMITED: {}.", list(self.limits.iter().map(ToString::to_string).collect()))
+                // What took the machine is why the generator was late.
+                let causes = self
+                    .doubts
+                    .iter()
+                    .filter(|doubt| matches!(doubt, Doubt::Disturbed(_) | Doubt::Stalled(_)));
+                let reasons =
+                    self.limits.iter().map(ToString::to_string).chain(causes.map(ToString::to_string));
+                format!("GENERATOR-LIMITED: {}.", list(reasons.collect()))
             }
             Trust::Doubtful => {
                 format!("Doubtful: {}.", list(self.doubts.iter().map(ToString::to_string).collect()))
@@ -57,7 +68,8 @@ impl GeneratorVerdict {
                     check.map(|check| say(&check.found))
                 };
                 let parts = [
-                    said(Checked::Lag, &|found| format!("sent on schedule ({found})")),
+                    said(Checked::Lag, &|found| format!("sent on schedule ({found})"))
+                        .filter(|_| self.remarks.is_empty()),
                     said(Checked::Processor, &|found| format!("the generator used {found}")),
                     said(Checked::Gaps, &|_| "gaps as asked".to_owned()),
                     said(Checked::Little, &|_| "Little’s law holds".to_owned()),
@@ -66,6 +78,20 @@ impl GeneratorVerdict {
             }
         }
     }
+}
+
+/// How many answers had each status, as "status: 200 × 98, 404 × 2"; `None` in a protocol without statuses.
+pub fn statuses(run: &RunSummary) -> Option<String> {
+    let counts: Vec<String> =
+        run.statuses.iter().map(|(status, &answers)| format!("{status} × {}", count(answers))).collect();
+    (!counts.is_empty()).then(|| format!("status: {}", counts.join(", ")))
+}
+
+/// The status that every request was answered with, if there is one.
+fn only_status(run: &RunSummary) -> Option<u16> {
+    let mut statuses = run.statuses.iter();
+    let (&status, &count) = statuses.next()?;
+    (statuses.next().is_none() && count == run.sent).then_some(status)
 }
 
 impl Checked {
@@ -89,7 +115,8 @@ impl fmt::Display for Limit {
         match *self {
             Self::Late { lag_p99_s, share } => write!(
                 f,
-                "requests left late, 1 % by over {}, and that is up to {} of the response times",
+                "requests left late, 1 % by over {}, and that is up to {} of the response times; --timing precise or a core of \
+                 its own for the generator helps",
                 time(lag_p99_s),
                 percent(share)
             ),
@@ -113,7 +140,8 @@ impl fmt::Display for Limit {
                 significant(asked, 1)
             ),
             Self::OwnFailures { count } => {
-                write!(f, "{count} connections failed because the generator had no port or file left")
+                let failed = counted(count, "connection");
+                write!(f, "{failed} failed because the generator had no port or file left")
             }
             Self::Little { gap } => {
                 write!(f, "its books do not balance: Little’s law is off by {}", percent(gap.abs()))
@@ -122,20 +150,59 @@ impl fmt::Display for Limit {
     }
 }
 
+impl Remark {
+    /// The same without its figures, so that all trials of a run say it once.
+    pub fn brief(&self) -> &'static str {
+        match self {
+            Self::Late { timing: Timing::Sleep, .. } => {
+                "requests left a little late, which shows in the response times; timing = \"precise\" sends them on time"
+            }
+            Self::Late { timing: Timing::Precise, .. } => {
+                "requests left a little late, which shows in the response times; give the generator a core of its own"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Late { lag_p99_s, share, timing } = *self;
+        let remedy = match timing {
+            Timing::Precise => "give the generator a core of its own",
+            Timing::Sleep => "--timing precise sends them on time",
+        };
+        let (lag, share) = (time(lag_p99_s), percent(share));
+        write!(
+            f,
+            "1 % of the requests left over {lag} late, which is up to {share} of the response times; {remedy}"
+        )
+    }
+}
+
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Connections { waited, sent } => {
-                write!(
-                    f,
-                    "{waited} of {sent} requests waited for a free connection; allow more with connections"
-                )
+        match self {
+            Self::Disturbed(surroundings) => write!(
+                f,
+                "{surroundings}; wait until it is quiet (kendall doctor --wait-quiet 1m), or measure on another machine"
+            ),
+            Self::Stalled(stalls) => write!(
+                f,
+                "this machine stalled: an idle thread woke up to {} late, {} of the run in all",
+                time(stalls.longest_s),
+                percent(stalls.share)
+            ),
+            Self::Connections { waited, sent, cause } => {
+                let advice = match cause {
+                    WaitCause::Connections => "allow more connections",
+                    WaitCause::Disturbance => "the disturbance explains that",
+                };
+                let (waited, sent) = (count(*waited), counted(*sent, "request"));
+                write!(f, "{waited} of {sent} waited for a free connection; {advice}")
             }
             Self::TurnedAway { count } => {
-                write!(
-                    f,
-                    "{count} requests were given up unsent, because too many waited for a connection already"
-                )
+                let unsent = counted(*count, "request");
+                write!(f, "given up unsent: {unsent}, because too many waited for a connection already")
             }
             // Without its figures, so that all trials of a run say it once.
             Self::Crowding(_) => f.write_str(
@@ -143,10 +210,8 @@ impl fmt::Display for Doubt {
                  load",
             ),
             Self::Unanswered { count } => {
-                write!(
-                    f,
-                    "{count} requests were still out at the end, so the longest response times are not known"
-                )
+                let out = counted(*count, "request");
+                write!(f, "still out at the end: {out}, so the longest response times are not known")
             }
         }
     }

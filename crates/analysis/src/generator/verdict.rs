@@ -1,6 +1,9 @@
 //! The verdict on the generator as data, as a trial's `answer.json` has it.
 
+use kendall_load::Timing;
 use serde::{Deserialize, Serialize};
+
+use crate::disturbance::{Stalls, Surroundings};
 
 /// Who limited a run, and what that is judged by.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -13,6 +16,9 @@ pub struct GeneratorVerdict {
     pub limits: Vec<Limit>,
     /// Other reasons to doubt the run.
     pub doubts: Vec<Doubt>,
+    /// What the generator did imperfectly, by too little to break the figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<Remark>,
 }
 
 /// Whether a run can be trusted.
@@ -117,16 +123,38 @@ pub enum Limit {
     },
 }
 
-/// Another reason to doubt a run than its generator. Its sentence is its `Display`.
+/// An imperfection of the generator that shows in the figures and does not break them, with its remedy. Its sentence is its `Display`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+pub enum Remark {
+    /// Requests left late although a connection was free.
+    Late {
+        /// 99 % left at most this late, in seconds.
+        lag_p99_s: f64,
+        /// Its share of the mean, the median or the 99th percentile of the response times, whichever is largest.
+        share: f64,
+        /// How the generator waited for the next send.
+        timing: Timing,
+    },
+}
+
+/// Another reason to doubt a run than its generator. Its sentence is its `Display`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Doubt {
+    /// Other programs or the host took a part of the machine.
+    Disturbed(Surroundings),
+    /// The machine stalled: a thread that only had to wake woke late.
+    Stalled(Stalls),
     /// Requests waited in the generator for a free connection.
     Connections {
         /// How many.
         waited: u64,
         /// Of how many.
         sent: u64,
+        /// What explains the wait without a lack of connections, if anything was seen.
+        #[serde(default)]
+        cause: WaitCause,
     },
     /// Requests ended unsent, because too many waited for a connection already.
     TurnedAway {
@@ -140,6 +168,17 @@ pub enum Doubt {
     },
     /// The generator took more of a full machine than the server.
     Crowding(Crowding),
+}
+
+/// Why requests waited for a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitCause {
+    /// Nothing else was seen: more connections may help.
+    #[default]
+    Connections,
+    /// Other programs had the machine, or it stalled: more connections do not help.
+    Disturbance,
 }
 
 /// A generator that has more of a full machine than the server, and than all other programs.

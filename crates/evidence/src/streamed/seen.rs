@@ -103,6 +103,16 @@ impl TimesSeen {
         (count > 0).then_some((count, Estimate { value, interval }))
     }
 
+    /// The same without intervals of quantiles: there is none to know where no run settles.
+    pub(super) fn without_intervals(mut self) -> Self {
+        for quantile in &mut self.quantiles {
+            (quantile.interval_s, quantile.needs) =
+                (None, quantile.needs.filter(|_| quantile.value_s.is_none()));
+        }
+        self.mean_s.interval = None;
+        self
+    }
+
     /// The quantile with this share, if it was asked for.
     pub fn quantile(&self, p: f64) -> Option<&QuantileSeen> {
         self.quantiles.iter().find(|quantile| (quantile.p - p).abs() < 1e-12)
@@ -168,7 +178,28 @@ fn quantiles(all: &Times, sections: &[&Times], wanted: &[f64]) -> Vec<QuantileSe
             }
         }
     };
-    wanted.iter().enumerate().map(quantile).collect()
+    ascending(wanted.iter().enumerate().map(quantile).collect())
+}
+
+/// A higher quantile is no shorter than a lower one, so the ends of its interval are none before those of the lower one's. Where slow
+/// requests came together, in one stall, the shares of sections below p90 differ more than those below p99.9; then the upper end of
+/// p90 is not known, and that of p99.9 cannot be.
+fn ascending(mut quantiles: Vec<QuantileSeen>) -> Vec<QuantileSeen> {
+    let (mut ends_s, mut open, mut needs) = ((0.0_f64, 0.0_f64), false, None);
+    for quantile in quantiles.iter_mut().filter(|quantile| quantile.value_s.is_some() && !quantile.at_least) {
+        match quantile.interval_s.filter(|_| !open) {
+            Some((low_s, high_s)) => {
+                ends_s = (ends_s.0.max(low_s), ends_s.1.max(high_s));
+                quantile.interval_s = Some(ends_s);
+            }
+            None => {
+                open = true;
+                needs = needs.max(quantile.needs);
+                (quantile.interval_s, quantile.needs) = (None, needs);
+            }
+        }
+    }
+    quantiles
 }
 
 /// The interval of a quantile, or how many requests it needs: by the ranks of independent requests, and by the shares below
@@ -198,4 +229,33 @@ fn curve(all: &Times) -> Vec<(f64, f64)> {
     let shares = shares.take_while(|p| (1.0 - p) * n as f64 >= 1.0);
     let point = |p: f64| Some((p, all.known.histogram.at_rank_s(quantile_rank(n, p))?));
     shares.map_while(point).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_quantile_has_an_upper_end_where_a_lower_one_has_none() {
+        let seen = |p, value_s, interval_s, needs| QuantileSeen {
+            p,
+            value_s: Some(value_s),
+            interval_s,
+            at_least: false,
+            needs,
+        };
+        // As behind one stall of a second in eight: the shares below p90 differ between sections, those below p99.9 do not.
+        let found = ascending(vec![
+            seen(0.5, 1.0, Some((0.9, 1.2)), None),
+            seen(0.75, 1.1, Some((0.8, 1.1)), None),
+            seen(0.9, 260.0, None, Some(90_000)),
+            seen(0.99, 960.0, None, Some(40_000)),
+            seen(0.999, 1030.0, Some((1020.0, 1030.0)), None),
+            QuantileSeen { value_s: None, ..seen(0.9999, 0.0, None, Some(29_956)) },
+        ]);
+        let intervals: Vec<_> = found.iter().map(|quantile| quantile.interval_s).collect();
+        assert_eq!(intervals, [Some((0.9, 1.2)), Some((0.9, 1.2)), None, None, None, None]);
+        let needs: Vec<_> = found.iter().map(|quantile| quantile.needs).collect();
+        assert_eq!(needs, [None, None, Some(90_000), Some(90_000), Some(90_000), Some(29_956)]);
+    }
 }

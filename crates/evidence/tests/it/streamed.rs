@@ -144,6 +144,8 @@ fn a_stall_is_in_the_quantiles_as_arithmetic_says() {
     // One stall is one event: its tail has no interval that could be trusted.
     let p99 = seen.response.quantile(0.99).unwrap();
     assert!(p99.interval_s.is_none() && p99.needs.unwrap() > 8000, "{p99:?}");
+    let p999 = seen.response.quantile(0.999).unwrap();
+    assert!(p999.interval_s.is_none() && p999.needs >= p99.needs, "{p999:?}");
     let worst = seen.series.bins.iter().map(|bin| bin.in_flight).fold(0.0, f64::max);
     assert!((900.0..=1001.0).contains(&worst), "{worst}");
 }
@@ -214,6 +216,15 @@ fn the_start_is_cut_where_it_differs_and_growth_is_seen() {
     let seen = streamed(&growing, Warmup::Auto);
     assert!(seen.growth.unwrap().unstable);
     assert_eq!((seen.warmup.suggested_s, seen.warmup.used_s), (None, 0.0));
+    // Its times depend on how long it lasts: they have no interval, and refute a limit that lies below them.
+    assert!(seen.response.mean_s.interval.is_none());
+    assert!(seen.response.quantiles.iter().all(|quantile| quantile.interval_s.is_none()));
+    for (limit, verdict) in
+        [("p99<1s", Verdict::Failed), ("mean<0.5s", Verdict::Failed), ("p99<60s", Verdict::Undecided)]
+    {
+        let expected: Expectation = limit.parse().unwrap();
+        assert_eq!(expected.judge(seen.figure(expected.measure)).verdict, verdict, "{limit}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kendall_station::{Attendance, Between, Law, Profile, Spacing};
 
+use kendall_stats::quantity;
 use kendall_system::read_time;
 
 /// The most stages, so that an experiment file stays a thing to read.
@@ -91,15 +92,10 @@ fn from_to(text: &str, level: impl Fn(&str) -> Option<f64>) -> Option<(f64, f64)
 
 /// The rates at the beginning and at the end of a stage, in 1/s.
 fn read_rates(text: &str) -> Option<(f64, f64)> {
-    let (numbers, unit_s) = match (text.strip_suffix("/s"), text.strip_suffix("/min")) {
-        (Some(numbers), _) => (numbers, 1.0),
-        (None, Some(numbers)) => (numbers, 60.0),
-        (None, None) => (text, 1.0),
-    };
-    let rate = |number: &str| {
-        let rate: f64 = number.trim().parse().ok()?;
-        (0.0..=1e9).contains(&rate).then_some(rate / unit_s)
-    };
+    // The unit stands behind the second rate, for both.
+    let (numbers, unit) = text.rfind('/').map_or((text, ""), |at| text.split_at(at));
+    let rate =
+        |number: &str| quantity::rate_per_s(&format!("{}{unit}", number.trim())).filter(|rate| *rate <= 1e9);
     from_to(numbers, rate)
 }
 
@@ -110,7 +106,7 @@ mod tests {
     #[test]
     fn stages_become_a_profile_that_ends() {
         let profile =
-            read("10s: 0→500/s, 30s: 500/s, 500ms: 500 -> 60, 1m: 1200/min,", Spacing::Even).unwrap();
+            read("10s: 0→0.5k/s, 30s: 500/s, 500ms: 500 -> 60, 1m: 1200/min,", Spacing::Even).unwrap();
         let points = [
             (0.0, 0.0),
             (10.0, 500.0),
@@ -140,7 +136,7 @@ mod tests {
     #[test]
     fn what_is_no_stage_is_named() {
         for text in
-            ["", "10s", "10s: x/s", "10s: 5→/s", "0s: 5/s", "x: 5/s", "10s: -5/s", "10s: 5/h", "1s: 1e99/s"]
+            ["", "10s", "10s: x/s", "10s: 5→/s", "0s: 5/s", "x: 5/s", "10s: -5/s", "10s: 5/d", "1s: 1e99/s"]
         {
             let why = read(text, Spacing::Poisson).unwrap_err();
             assert!(why.starts_with("must "), "{text}: {why}");

@@ -26,20 +26,20 @@ pub const LOAD: &[Parameter] = &[
     },
     Parameter {
         name: "rate",
-        help: "requests per second, or a share of what the machine can do, such as \"80%\"",
+        help: "requests per second, or a share of what the machine can do, such as 80%",
         kind: Kind::Rate,
         default: None,
     },
     Parameter {
         name: "gap",
-        help: "mean time between two requests, such as \"600ms\", instead of a rate",
+        help: "mean time between two requests, such as 600ms, instead of a rate",
         kind: Kind::Time,
         default: None,
     },
     Parameter {
         name: "capacity",
         help: "requests per second that 100% stands for; found by calibration if left out",
-        kind: Kind::Number { least: 1e-6, most: 1e9 },
+        kind: Kind::Rate,
         default: None,
     },
     Parameter {
@@ -51,7 +51,7 @@ pub const LOAD: &[Parameter] = &[
     },
     Parameter {
         name: "trace",
-        help: "file of instants, for arrivals = \"trace\": seconds, one a line; an access log of nginx or Apache; \
+        help: "file of instants, for trace arrivals: seconds, one a line; an access log of nginx or Apache; \
                or a table with trace-column",
         kind: Kind::Word(any_word),
         default: None,
@@ -76,7 +76,7 @@ pub const LOAD: &[Parameter] = &[
     },
     Parameter {
         name: "users",
-        help: "how many users, for arrivals = \"closed\"",
+        help: "how many users, for closed arrivals",
         kind: Kind::Whole { least: 1, most: 100_000 },
         default: None,
     },
@@ -94,7 +94,7 @@ pub const LOAD: &[Parameter] = &[
     },
     Parameter {
         name: "requests-per-session",
-        help: "mean number of requests that a session makes, for arrivals = \"sessions\"",
+        help: "mean number of requests that a session makes, for arrivals by sessions",
         kind: Kind::Number { least: 1.0, most: 1e6 },
         default: None,
     },

@@ -107,6 +107,7 @@ fn connections_and_streams_are_as_asked() {
     let Some(nginx) = nginx() else { return };
     for (address, options) in ways(&nginx, "/") {
         let (summary, rows) = closed(address, &options, 6, 40);
+        assert_eq!(summary.statuses, [(200, 40)].into(), "{:?}", options.version);
         let mut ports: Vec<u16> = rows.iter().map(|row| row.port).collect();
         ports.sort_unstable();
         ports.dedup();

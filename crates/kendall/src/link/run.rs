@@ -21,7 +21,8 @@ use kendall_record::clock::now_ns;
 use super::settings::LinkOptions;
 use super::summary::summary;
 use crate::interrupt::CtrlC;
-use crate::options::loopback;
+use crate::options::{loopback, positive_time};
+use crate::quiet::LINK_PROCESS;
 use crate::{INTERRUPTED, print};
 
 #[derive(Args)]
@@ -34,13 +35,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SETTINGS", value_parser = Hop::from_str)]
     hop: Vec<Hop>,
 
-    /// Run this, by the shell, at the server's end; CMD starts when it listens
+    /// Run this, by the shell, at the server's end; CMD starts when it listens at 10.0.0.2 or 0.0.0.0
     #[arg(long, value_name = "COMMAND")]
     server: Option<String>,
 
-    /// How many seconds the server may take until it listens
-    #[arg(long, value_name = "SECONDS", default_value_t = 20)]
-    wait: u64,
+    /// How long the server may take until it listens
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = positive_time)]
+    wait: Duration,
 
     /// Let a TCP port at the server's end lead to one of this machine: 8080, or 80=127.0.0.1:8080
     #[arg(long, value_name = "PORT[=ADDR]", value_parser = forward)]
@@ -70,7 +71,9 @@ pub(crate) struct Options {
     #[arg(long)]
     quiet: bool,
 
-    /// The command to run at the client's end; it finds the server's address in KENDALL_SERVER
+    /// The command to run at the client's end. {server} in it becomes the server's URL, http://10.0.0.2:PORT, {host} and {port} its parts;
+    /// KENDALL_SERVER has the address, too. Several words are run as they are, without a shell; one word with blanks, such as
+    /// 'curl -s {server}/ | wc -c', by the shell
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
     command: Vec<String>,
 }
@@ -126,11 +129,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         let listener = link.server().visit(|| TcpListener::bind((SERVER, port)))?;
         forward.from(listener.with_context(|| format!("cannot listen on {SERVER}:{port}"))?);
     }
-    let within = Duration::from_secs(options.wait);
+    let within = options.wait;
     let serve = |command: &String| ServerProgram::start(&link, command, within, ctrl_c.as_fd());
     let server = options.server.as_ref().map(serve).transpose()?;
-    let mut command = Command::new(&options.command[0]);
-    command.args(&options.command[1..]);
+    let port =
+        server.as_ref().map(ServerProgram::port).or_else(|| options.forward.first().map(|forward| forward.0));
+    let mut command = command(&options.command, port)?;
+    command.env(LINK_PROCESS, std::process::id().to_string());
     let status = code(link.run_program(command, ctrl_c.as_fd())?);
     let outcome = link.stop(log.as_deref().map(|log| (log, start_ns)))?;
     drop(server);
@@ -148,6 +153,40 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         print::note(&summary(&did));
     }
     Ok(status)
+}
+
+/// The command at the client's end, with the server's place filled in: the words as they are, or one word with blanks for the shell.
+fn command(words: &[String], port: Option<u16>) -> anyhow::Result<Command> {
+    let filled = |word: &String| {
+        let names_port = word.contains("{server}") || word.contains("{port}");
+        let port = match port {
+            Some(port) => port.to_string(),
+            None if names_port => {
+                bail!("{word:?} names the server's port, and there is no server; give --server or --forward")
+            }
+            None => String::new(),
+        };
+        let url = format!("http://{SERVER}:{port}");
+        let host = SERVER.to_string();
+        Ok(word.replace("{server}", &url).replace("{host}", &host).replace("{port}", &port))
+    };
+    let words = words.iter().map(filled).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut command = match &words[..] {
+        [line] if line.contains(char::is_whitespace) => {
+            let mut shell = Command::new("/bin/sh");
+            shell.args(["-c", line]);
+            shell
+        }
+        words => {
+            let mut command = Command::new(&words[0]);
+            command.args(&words[1..]);
+            command
+        }
+    };
+    if let Some(port) = port {
+        command.env("KENDALL_SERVER_PORT", port.to_string());
+    }
+    Ok(command)
 }
 
 /// An exit status as shells have it.
@@ -185,6 +224,22 @@ fn asked(options: &Options) -> anyhow::Result<Asked> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_has_the_servers_url_and_runs_by_the_shell_only_as_one_word() {
+        let of = |words: &[&str]| {
+            command(&words.iter().map(ToString::to_string).collect::<Vec<_>>(), Some(8080)).unwrap()
+        };
+        let shown = |command: &Command| {
+            let words = std::iter::once(command.get_program()).chain(command.get_args());
+            words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&of(&["curl", "-s", "{server}/a b"])), ["curl", "-s", "http://10.0.0.2:8080/a b"]);
+        assert_eq!(shown(&of(&["nc {host} {port} | wc"])), ["/bin/sh", "-c", "nc 10.0.0.2 8080 | wc"]);
+        assert_eq!(shown(&of(&["true"])), ["true"]);
+        let why = command(&["{server}".to_owned()], None).unwrap_err().to_string();
+        assert!(why.contains("--server or --forward"), "{why}");
+    }
 
     #[test]
     fn a_port_to_forward_leads_to_the_same_one_of_this_machine_or_to_an_address() {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use anyhow::{Context, bail};
 use kendall_station::{Class, Kind, Law};
 
-use super::written::{self, number, positive};
+use super::written::{self, number, positive, positive_rate, positive_time_s};
 
 /// A class as it was written; what it does not say is as the station has it.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,8 +39,8 @@ impl FromStr for ClassOption {
                 "name" => name = Some(value.to_owned()),
                 "share" => share = Some(positive(key, value)?),
                 "weight" => class.weight = positive(key, value)?,
-                "service-time" => class.service_s = Some(positive(key, value)?),
-                "service-rate" => class.service_s = Some(1.0 / positive(key, value)?),
+                "service-time" => class.service_s = Some(positive_time_s(key, value)?),
+                "service-rate" => class.service_s = Some(1.0 / positive_rate(key, value)?),
                 "service-scv" => class.service_scv = Some(number(key, value)?),
                 "service" => class.service = Some(value.parse().map_err(|error| format!("{error}"))?),
                 _ => return Err(format!("a class has no {key:?}; it has {KEYS}")),

@@ -63,7 +63,8 @@ impl FromStr for RetryOption {
         for pair in written::pairs(text) {
             match pair? {
                 ("after", value) if value.contains('/') => {
-                    let delays = value.split('/').map(|delay| written::positive("a delay of retry", delay));
+                    let delays =
+                        value.split('/').map(|delay| written::positive_time_s("a delay of retry", delay));
                     after = Some(Delays::Listed(delays.collect::<Result<_, _>>()?));
                 }
                 ("after", value) => after = Some(Delays::Law(written::law(value)?)),
@@ -175,12 +176,12 @@ impl FromStr for ProfileOption {
         let mut profile = Profile::default();
         for pair in written::pairs(text) {
             match pair? {
-                ("period", value) => profile.period_s = Some(written::positive("the period", value)?),
+                ("period", value) => profile.period_s = Some(written::positive_time_s("the period", value)?),
                 ("between", "steps") => profile.between = Between::Steps,
                 ("between", "lines") => profile.between = Between::Lines,
                 ("between", other) => return Err(format!("between is {other:?}; it must be steps or lines")),
                 (at_s, rate) => {
-                    profile.points.push((written::number("a time", at_s)?, written::number("a rate", rate)?))
+                    profile.points.push((written::time_s("a time", at_s)?, written::rate("a rate", rate)?))
                 }
             }
         }
@@ -218,6 +219,8 @@ mod tests {
         assert_eq!(sizes, [5.0, 3.0, 2.5]);
         let ProfileOption(day) = "0=20,60=80,period=120,between=lines".parse().unwrap();
         assert_eq!(day.mean_rate_per_s(), 50.0);
+        let ProfileOption(same) = "0=20/s,1m=4.8k/min,period=2m,between=lines".parse().unwrap();
+        assert_eq!(same, day);
     }
 
     #[test]

@@ -123,12 +123,51 @@ impl Told {
 fn text(model: &Model, inputs: &Inputs, told: &Told) -> String {
     let given = inputs.as_json().iter().map(|(key, value)| format!("{key} = {}", plain(value)));
     let mut lines = vec![model.about.to_owned(), given.collect::<Vec<_>>().join("; "), String::new()];
-    lines.extend(told.values.iter().map(|(name, value)| format!("{name:<24} {}", rounded(*value))));
+    let names = told.values.iter().map(|(name, _)| name).chain(told.without.iter().map(|(name, _)| name));
+    let width = names.map(|name| words(name).chars().count()).max().unwrap_or(0).max(24);
+    lines.extend(
+        told.values.iter().map(|(name, value)| format!("{:<width$} {}", words(name), rounded(*value))),
+    );
     if !told.without.is_empty() {
         lines.push(String::new());
     }
-    lines.extend(told.without.iter().map(|(name, why)| format!("{name:<24} –  {why}")));
+    lines.extend(told.without.iter().map(|(name, why)| format!("{:<width$} –  {why}", words(name))));
     lines.join("\n") + "\n"
+}
+
+/// A quantity in words: "P_N_ge_3" of batches and JSON is "P(3 or more present)".
+fn words(name: &str) -> String {
+    let of_times = |time: &str, of: &str| match of {
+        "var" => format!("{time}, variance"),
+        "sf_at_t" => format!("P({time} > t)"),
+        of => format!("{time}, {}", of.replace('_', " ")),
+    };
+    match name {
+        "L" => return "present, mean number".to_owned(),
+        "Lq" => return "waiting, mean number".to_owned(),
+        "P_wait" => return "P(wait)".to_owned(),
+        "P_block" => return "P(turned away)".to_owned(),
+        _ => {}
+    }
+    if let Some(n) = name.strip_prefix("P_N_ge_") {
+        return format!("P({n} or more present)");
+    }
+    let times = [("R_", "response time"), ("Wq_", "waiting time")];
+    let others = [
+        ("Q_", "present"),
+        ("L_", "present"),
+        ("Lq_", "waiting"),
+        ("U_", "utilisation"),
+        ("X_", "throughput"),
+    ];
+    let of = |(prefix, what): &(&str, &'static str)| Some((*what, name.strip_prefix(prefix)?.to_owned()));
+    if let Some((time, of)) = times.iter().find_map(of) {
+        return of_times(time, &of);
+    }
+    match others.iter().find_map(of) {
+        Some((what, of)) => format!("{what}, {}", of.replace('_', " ")),
+        None => name.replace('_', " "),
+    }
 }
 
 /// JSON as it reads in a line: lists with a space after the comma, text without quotes.
@@ -149,6 +188,23 @@ fn rounded(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quantities_are_shown_in_words() {
+        let shown =
+            ["R_mean", "R_p99", "Wq_sf_at_t", "P_N_ge_3", "U_db", "L", "min_servers", "speedup"].map(words);
+        let expected = [
+            "response time, mean",
+            "response time, p99",
+            "P(waiting time > t)",
+            "P(3 or more present)",
+            "utilisation, db",
+            "present, mean number",
+            "min servers",
+            "speedup",
+        ];
+        assert_eq!(shown, expected);
+    }
 
     #[test]
     fn numbers_lose_their_noise_only() {

@@ -10,6 +10,7 @@ use super::class::ClassOption;
 use super::condition::{ConditionOptions, ProfileOption};
 
 use crate::input;
+use crate::options::{positive_seconds, rate};
 
 /// More servers or users than this do not fit into memory and patience.
 const MOST: u32 = 1_000_000;
@@ -18,20 +19,20 @@ const MOST: u32 = 1_000_000;
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = "The station")]
 pub(crate) struct StationOptions {
-    /// Requests per second
-    #[arg(long, value_name = "PER_S", allow_negative_numbers = true, value_parser = positive)]
+    /// Requests per second, such as 100, 2k or 600/min
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true, value_parser = rate)]
     arrival_rate: Option<f64>,
 
-    /// Mean think time of each user, in seconds, where the notation names a population
-    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = positive, conflicts_with = "arrival_rate")]
+    /// Mean think time of each user, such as 3, 3s or 100ms, where the notation names a population
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = positive_seconds, conflicts_with = "arrival_rate")]
     think_time: Option<f64>,
 
     /// Requests per second that one busy server completes
-    #[arg(long, value_name = "PER_S", allow_negative_numbers = true, value_parser = positive)]
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true, value_parser = rate)]
     service_rate: Option<f64>,
 
-    /// Mean service time in seconds, in place of a rate
-    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = positive, conflicts_with = "service_rate")]
+    /// Mean service time, such as 0.1 or 100ms, in place of a rate
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = positive_seconds, conflicts_with = "service_rate")]
     service_time: Option<f64>,
 
     /// Squared coefficient of variation of the service time, for G, LN, H2, Pa and U
@@ -69,13 +70,6 @@ pub(crate) struct StationOptions {
     conditions: ConditionOptions,
 }
 
-fn positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if (1e-12..=1e12).contains(&value) => Ok(value),
-        _ => Err("must be a positive number, from 1e-12 to 1e12".into()),
-    }
-}
-
 fn not_negative(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if (0.0..=1e6).contains(&value) => Ok(value),
@@ -101,6 +95,9 @@ impl StationOptions {
             // Nobody is served by a law of the station, so that it may as well be that of a class.
             (None, Some(class)) if self.tells_no_service() && self.every_class_has_service() => {
                 class.service.clone().expect("every class has a service time")
+            }
+            _ if self.needs_no_law(&notation) => {
+                Kind::LogNormal.law(self.service_s(&notation)?, Some(1.0)).context("see --service-time")?
             }
             _ => law(notation.service, self.service_s(&notation)?, self.service_scv, "--service-scv")?,
         };
@@ -133,6 +130,14 @@ impl StationOptions {
             Some(population) => Arrivals::Closed { population, think: gap },
             None => Arrivals::Open { gap },
         })
+    }
+
+    /// Whether the law of service is left open, and every mean is the same for all laws of its mean: Poisson arrivals share the server.
+    pub(crate) fn needs_no_law(&self, notation: &Notation) -> bool {
+        let shares = self.discipline.or(notation.discipline).is_some_and(Discipline::shares);
+        let poisson = notation.arrivals == Kind::Exponential && notation.population.is_none();
+        let open = self.service_scv.is_none() && self.services.is_none() && self.classes.is_empty();
+        shares && poisson && open && notation.service == Kind::General
     }
 
     fn tells_no_service(&self) -> bool {

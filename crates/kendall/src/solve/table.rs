@@ -46,7 +46,7 @@ pub(super) fn station(
 ) -> Vec<String> {
     let mut lines = vec![station.to_string()];
     lines.extend(station.offered_utilisation().map(|rho| format!("offered utilisation {}", percent(rho))));
-    let answers = both(formula, simulation);
+    let answers = both(station, formula, simulation);
     if answers.is_empty() {
         return lines;
     }
@@ -64,7 +64,7 @@ fn answer_of(way: Option<&Modelling>) -> Option<&Answer> {
 }
 
 /// The rows that every answer has, if there is any answer.
-fn both(formula: Option<&Modelling>, simulation: Option<&Modelling>) -> Vec<String> {
+fn both(station: &Station, formula: Option<&Modelling>, simulation: Option<&Modelling>) -> Vec<String> {
     let ways = [formula, simulation].map(answer_of);
     if ways == [None, None] {
         return Vec::new();
@@ -78,26 +78,30 @@ fn both(formula: Option<&Modelling>, simulation: Option<&Modelling>) -> Vec<Stri
     for (name, p) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)] {
         row(&format!("response time, {name}"), &|answer| answer.response.quantile(p).map(interval));
     }
-    row("waiting time, mean", &|answer| Some(interval(answer.waiting.mean_s)));
-    row("P(wait)", &|answer| Some(share(answer.p_wait)));
+    if station.discipline.shares() {
+        // No request waits: each is served from the beginning, and slowed down by the others.
+        row("delay by sharing, mean", &|answer| Some(interval(answer.waiting.mean_s)));
+        row("slowdown, mean", &|answer| Some(slowdown(answer)));
+    } else {
+        row("waiting time, mean", &|answer| Some(interval(answer.waiting.mean_s)));
+        row("P(wait)", &|answer| Some(share(answer.p_wait)));
+    }
     row("in the station, mean", &|answer| Some(count(answer.in_system)));
     row("throughput, 1/s", &|answer| Some(count(answer.throughput_per_s)));
     row("lost", &|answer| Some(share(answer.lost)));
     lines
 }
 
+/// The mean response time over what a request takes alone.
+fn slowdown(answer: &Answer) -> String {
+    let alone_s = answer.response.mean_s.value - answer.waiting.mean_s.value;
+    number::significant(answer.response.mean_s.value / alone_s, 4)
+}
+
 /// A row for each class.
 fn classes(station: &Station, [formula, simulation]: [Option<&Answer>; 2]) -> Vec<String> {
-    let heads = [
-        "class",
-        "share",
-        "weight",
-        "response: formula",
-        "simulation",
-        "p99",
-        "waiting: formula",
-        "simulation",
-    ];
+    let waiting = if station.discipline.shares() { "delay: formula" } else { "waiting: formula" };
+    let heads = ["class", "share", "weight", "response: formula", "simulation", "p99", waiting, "simulation"];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     for class in &station.classes {
         let of = |way: Option<&'_ Answer>| -> Option<ClassAnswer> {
@@ -156,7 +160,8 @@ pub(super) fn befallen(answer: &NetworkAnswer) -> Vec<String> {
         lines.push(format!("\n{:<24} {:>WIDTH$}   response time, mean", "who came from … to …", "share"));
     }
     lines.extend(answer.phases.iter().map(|phase| {
-        let span = format!("{} to {}", number::time(phase.from_s), number::time(phase.to_s));
+        let unit = number::TimeUnit::in_words(phase.to_s);
+        let span = format!("{} to {} {}", unit.number(phase.from_s), unit.number(phase.to_s), unit.symbol());
         format!("{span:<24} {:>WIDTH$}   {}", percent(phase.share.value), interval(phase.response_s))
     }));
     lines

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use kendall_station::{Kind, Law};
+use kendall_stats::quantity;
 
 /// The pairs of `key=value,key=value`.
 pub(super) fn pairs(text: &str) -> impl Iterator<Item = Result<(&str, &str), String>> {
@@ -22,7 +23,33 @@ pub(super) fn number(key: &str, text: &str) -> Result<f64, String> {
 
 /// A finite number above zero.
 pub(super) fn positive(key: &str, text: &str) -> Result<f64, String> {
-    let value = number(key, text)?;
+    above_zero(key, text, number(key, text)?)
+}
+
+/// A time in seconds that is not negative: 3, 3s or 100ms.
+pub(super) fn time_s(key: &str, text: &str) -> Result<f64, String> {
+    let must = || format!("{key} is {text:?}; it must be a number of seconds or a time such as 100ms");
+    quantity::time_s(text).ok_or_else(must)
+}
+
+/// The same above zero.
+pub(super) fn positive_time_s(key: &str, text: &str) -> Result<f64, String> {
+    above_zero(key, text, time_s(key, text)?)
+}
+
+/// A rate per second that is not negative: 100, 100/s, 2k or 600/min.
+pub(super) fn rate(key: &str, text: &str) -> Result<f64, String> {
+    let must =
+        || format!("{key} is {text:?}; it must be a number per second or a rate such as 2k or 600/min");
+    quantity::rate_per_s(text).ok_or_else(must)
+}
+
+/// The same above zero.
+pub(super) fn positive_rate(key: &str, text: &str) -> Result<f64, String> {
+    above_zero(key, text, rate(key, text)?)
+}
+
+fn above_zero(key: &str, text: &str, value: f64) -> Result<f64, String> {
     if value > 0.0 { Ok(value) } else { Err(format!("{key} is {text:?}; it must be above zero")) }
 }
 
@@ -47,7 +74,7 @@ impl FromStr for WrittenLaw {
             }
         };
         let kind: Kind = kind.parse().map_err(|error| format!("{error}"))?;
-        let mean_s = number("the mean of a law", mean)?;
+        let mean_s = time_s("the mean of a law", mean)?;
         let scv = scv.map(|scv| number("the squared coefficient of variation", scv)).transpose()?;
         let law = kind.law(mean_s, scv).map_err(|error| error.to_string())?;
         law.validate().map_err(|error| error.to_string())?;
@@ -68,6 +95,7 @@ mod tests {
     fn laws_read_by_their_letters() {
         assert_eq!(law("2"), Ok(Law::Exponential { mean_s: 2.0 }));
         assert_eq!(law("M:2"), law("2"));
+        assert_eq!(law("D:2000ms"), law("D:2"));
         assert_eq!(law("D:0"), Ok(Law::Constant { mean_s: 0.0 }));
         assert_eq!(law("E3:0.5"), Ok(Law::Erlang { shape: 3, mean_s: 0.5 }));
         assert_eq!(law("LN:2:4"), Ok(Law::LogNormal { mean_s: 2.0, scv: 4.0 }));

@@ -1,6 +1,8 @@
 //! `kendall link run`: real programs over an emulated link, as root and as an ordinary user, each where the kernel lets
 //! them. Times are compared with those of a link without delay, measured beside.
 
+mod server_url;
+
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::net::TcpListener;

@@ -9,6 +9,7 @@ mod curve_copy;
 mod curve_shell;
 mod docs;
 mod export;
+mod first_hour;
 mod fit;
 mod http;
 mod link;

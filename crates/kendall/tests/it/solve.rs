@@ -204,7 +204,7 @@ fn a_model_tells_all_that_it_knows() {
     let object = kendall(&["solve", "mmm", r#"{"lam": 20, "mu": 4.2, "m": 6}"#]);
     assert!(words.status.success(), "{}", stderr(&words));
     assert_eq!(stdout(&words), stdout(&object));
-    assert!(stdout(&words).contains("R_mean                   0.33520993"), "{}", stdout(&words));
+    assert!(stdout(&words).contains("response time, mean      0.33520993"), "{}", stdout(&words));
     let json = kendall(&["solve", "mm1", "lam=1", "mu=2", "--json"]);
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!((&json["quantities"]["R_mean"], &json["quantities"]["P_N_ge_2"]), (&1.0.into(), &0.25.into()));

@@ -293,6 +293,7 @@ impl Carrier {
                     }
                 }
                 AnswerRead::Done { used, outcome, reuse } => {
+                    out.stamps.status = self.dialog.status();
                     let is_clean = handed_over && taken + used == all.len();
                     let keep = is_clean && [reuse, self.reuse] == [Reuse::Keep; 2];
                     return Step::Ended(outcome, if keep { Reuse::Keep } else { Reuse::Close });
@@ -321,6 +322,7 @@ impl Carrier {
             Some(out) if out.stamps.sent.is_some() => {
                 out.stamps.completed = out.stamps.sent.max(Some(at_ns));
                 let outcome = self.dialog.closed();
+                out.stamps.status = self.dialog.status();
                 let error = (outcome == Outcome::Refused).then(|| io::ErrorKind::UnexpectedEof.into());
                 Step::Broken(outcome, error)
             }

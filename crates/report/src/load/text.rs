@@ -8,6 +8,7 @@ use kendall_stats::number::time;
 
 use super::words::{
     asked, checks, correlated, rates, recorded, score_in_words, sentences, times, without_answer,
+    without_intervals,
 };
 use crate::{resources, terminal};
 
@@ -22,6 +23,7 @@ pub fn load_text(found: &TrialResult) -> String {
     if let Some(seen) = &found.seen {
         lines.extend(aligned(&times(seen), [11, 28, 28]));
         lines.extend(correlated(seen));
+        lines.extend(without_intervals(seen));
         lines.push(String::new());
         lines.extend(rates(found, seen).iter().map(|(name, value)| row(name, value)));
     }

@@ -1,12 +1,12 @@
 //! What a load found, in words and tables of text, for the terminal and for its page.
 
-use kendall_analysis::generator::Check;
+use kendall_analysis::generator::{Check, statuses};
 use kendall_analysis::{PrecisionReached, Table, TrialResult};
 use kendall_evidence::Score;
 use kendall_evidence::streamed::{QuantileSeen, Streamed, TimesSeen};
 use kendall_record::Outcome;
 use kendall_station::Estimate;
-use kendall_stats::number::{NONE, percent, significant, time, time_with_interval};
+use kendall_stats::number::{NONE, count, counted, percent, significant, time, time_with_interval};
 
 use crate::terminal::{self, with_interval};
 
@@ -25,11 +25,13 @@ pub(super) fn sentences(found: &TrialResult) -> Vec<String> {
     let run = &found.run;
     let offered =
         found.offered_per_s.map_or_else(String::new, |rate| format!(", offered {}/s", significant(rate, 4)));
-    let ended = Outcome::ALL.iter().map(|&outcome| format!("{} {}", run.count(outcome), outcome.name()));
+    let ended =
+        Outcome::ALL.iter().map(|&outcome| format!("{} {}", count(run.count(outcome)), outcome.name()));
     let mut lines = vec![
-        format!("{} requests in {:.2} s{offered}, seed {}", run.sent, run.wall_s, found.seed),
+        format!("{} in {:.2} s{offered}, seed {}", counted(run.sent, "request"), run.wall_s, found.seed),
         ended.collect::<Vec<_>>().join(", "),
     ];
+    lines.extend(statuses(run));
     lines.extend(run.refused_because.iter().map(|why| format!("The first that was refused: {why}")));
     lines.extend(found.seen.iter().flat_map(unstable));
     lines.extend(found.hopeless.iter().map(|why| format!("Stopped early: {why}.")));
@@ -86,11 +88,33 @@ pub(super) fn correlated(seen: &Streamed) -> Option<String> {
     })
 }
 
+/// Why quantiles have no interval, where they have none although there are enough requests.
+pub(super) fn without_intervals(seen: &Streamed) -> Option<String> {
+    if seen.growth.is_some_and(|growth| growth.unstable) {
+        return Some(
+            "No intervals: the system is unstable at this rate, and a longer run gives longer times.".into(),
+        );
+    }
+    let open = |quantile: &&QuantileSeen| {
+        SHOWN.iter().any(|p| (p - quantile.p).abs() < 1e-9)
+            && quantile.value_s.is_some()
+            && !quantile.at_least
+            && quantile.interval_s.is_none()
+    };
+    let first = seen.response.quantiles.iter().find(open)?;
+    let needs = count(two_digits(first.needs?));
+    Some(format!(
+        "From p{} on there is no upper end: slow requests followed each other, so that they count as few. Some {needs} requests \
+         would do.",
+        (first.p * 1e8).round() / 1e6
+    ))
+}
+
 /// A quantile, its interval, or what it needs.
 fn quantile(quantile: &QuantileSeen) -> String {
     match *quantile {
         QuantileSeen { value_s: None, needs, .. } => {
-            format!("needs {} requests", needs.unwrap_or_default())
+            format!("needs {} requests", count(needs.unwrap_or_default()))
         }
         QuantileSeen { value_s: Some(value_s), at_least: true, .. } => format!("≥ {}", time(value_s)),
         QuantileSeen { value_s: Some(value_s), interval_s: None, needs: Some(_), .. } => {
@@ -119,9 +143,10 @@ pub(super) fn rates(found: &TrialResult, seen: &Streamed) -> Vec<(String, String
     };
     let run = &found.run;
     let waited = match run.waited_for_connection {
-        0 => format!("none; {} connections opened", run.connections_opened),
+        0 => format!("none; {} opened", counted(run.connections_opened, "connection")),
         waited => format!(
-            "{waited} requests, half of them up to {}, 99 % up to {}",
+            "{}, half of them up to {}, 99 % up to {}",
+            counted(waited, "request"),
             time(run.wait_for_connection.p50_ns as f64 / 1e9),
             time(run.wait_for_connection.p99_ns as f64 / 1e9)
         ),
@@ -161,7 +186,7 @@ fn precision(found: &PrecisionReached) -> String {
             "Precision of the {of}: ± {}, not ± {}: about {} requests more would do",
             percent(*reached),
             percent(*wanted),
-            two_digits(*missing)
+            count(two_digits(*missing))
         ),
         _ => format!("Precision of the {of}: too few requests to say; ± {} was asked for", percent(*wanted)),
     }
@@ -197,7 +222,8 @@ pub(super) fn without_answer(found: &TrialResult) -> Vec<String> {
 pub(super) fn score_in_words(score: &Score) -> String {
     let least = if score.without_answer > 0 { "at least " } else { "" };
     format!(
-        "{least}{} µs: the mean of weight × response over {} requests; the lower the better",
-        score.weighted_response_us, score.requests
+        "{least}{} µs: the mean of weight × response over {}; the lower the better",
+        score.weighted_response_us,
+        counted(score.requests, "request")
     )
 }

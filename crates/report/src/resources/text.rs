@@ -102,9 +102,14 @@ fn cpu(summary: &Summary, server: &Use) -> String {
 fn run_queue(server: &Use) -> String {
     let waiting = format!("{} threads ready without a core", significant(server.waiting_threads, 2));
     match server.run_queue_wait_s {
-        Some((p50_s, p99_s)) => format!("{waiting}; wait for one p50 {}, p99 {}", time(p50_s), time(p99_s)),
+        Some((p50_s, p99_s)) => format!("{waiting}; wait for one p50 {}, p99 {}", wait(p50_s), wait(p99_s)),
         None => waiting,
     }
+}
+
+/// A wait for a core. The kernel counts in nanoseconds what a thread that is idle most of the time waits, and that says nothing.
+fn wait(time_s: f64) -> String {
+    if time_s < 1e-6 { "under 1 µs".to_owned() } else { time(time_s) }
 }
 
 fn connections(seen: &Connections) -> String {

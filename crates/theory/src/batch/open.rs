@@ -9,7 +9,7 @@ use kendall_station::{
 use super::{BatchError, Inputs};
 use crate::{
     NoFormula, TwoMoments, erlang_b, erlang_c, fork_join_response_s, formula, load_for_loss, network_formula,
-    number_at_least, quantiles, response_survival, servers_for_loss, servers_for_p_wait,
+    number_at_least, quantiles, response_quantile, response_survival, servers_for_loss, servers_for_p_wait,
     servers_for_response, sharing_response_s, split, split_merge_response_s, waiting_survival,
 };
 
@@ -354,11 +354,11 @@ fn answered(station: &Station, inputs: &Inputs, quantity: &str) -> Result<Option
     if let Some(n) = quantity.strip_prefix("P_N_ge_").and_then(|n| n.parse().ok()) {
         return number_at_least(station, n).map(Some).map_err(no_answer);
     }
-    for (prefix, which) in [("R_p", 0), ("Wq_p", 1)] {
-        if let Some(per_cent) = quantity.strip_prefix(prefix).and_then(per_cent) {
-            let (response_s, waiting_s) = quantiles(station, per_cent / 100.0).map_err(no_answer)?;
-            return Ok(Some([response_s, waiting_s][which]));
-        }
+    if let Some(per_cent) = quantity.strip_prefix("R_p").and_then(per_cent) {
+        return response_quantile(station, per_cent / 100.0).map(Some).map_err(no_answer);
+    }
+    if let Some(per_cent) = quantity.strip_prefix("Wq_p").and_then(per_cent) {
+        return quantiles(station, per_cent / 100.0).map(|(_, waiting_s)| Some(waiting_s)).map_err(no_answer);
     }
     Ok(of_answer(&formula(station).map_err(no_answer)?, quantity))
 }

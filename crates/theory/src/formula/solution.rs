@@ -4,6 +4,7 @@ use kendall_station::{Formulas, Station, Summary};
 
 use super::NoFormula;
 use super::premises::{exponential_mean, summary};
+use super::sharing::SharedServer;
 use super::tails::Tails;
 
 /// What a model says, before it is dressed as an answer.
@@ -57,13 +58,16 @@ impl Solution {
         Self { waiting_variance_s2: None, response_variance_s2: None, tails: Tails::MEANS, ..self }
     }
 
-    /// Adds the variance that is known for M/M/1 with processor sharing.
+    /// Adds the law of the response time that is known for M/M/1 with processor sharing.
     pub(super) fn sharing_one_exponential_server(self, rate_per_s: f64) -> Self {
         let rho = rate_per_s * self.service_s;
         let variance = (2.0 + rho) / ((1.0 - rho).powi(2) * (2.0 - rho)) * self.service_s.powi(2);
         Self {
-            source: "M/M/1 processor sharing (Coffman, Muntz and Trotter 1970)",
+            source: "M/M/1 processor sharing: mean and variance by Coffman, Muntz and Trotter (1970), quantiles by the integral of \
+                     Pollaczek (1946) and Flatto (1997) for random order, which is the same law (Borst, Boxma, Morrison and \
+                     Núñez-Queija 2003)",
             response_variance_s2: Some(variance),
+            tails: Tails::of(SharedServer::new(rho, self.service_s)),
             ..self
         }
     }

@@ -7,17 +7,22 @@ pub(super) trait Distributions {
     /// P(W > t), for t ≥ 0.
     fn waiting(&self, t_s: f64) -> f64;
 
+    /// Whether the law of the waiting time is known.
+    fn knows_waiting(&self) -> bool {
+        true
+    }
+
     /// P(R > t), for t ≥ 0.
     fn response(&self, t_s: f64) -> f64;
 
     /// Quantiles of the waiting time at ascending shares.
     fn waiting_quantiles(&self, shares: &[f64]) -> Vec<f64> {
-        invert(shares, |t_s| self.waiting(t_s))
+        inverted(shares, |t_s| self.waiting(t_s))
     }
 
     /// Quantiles of the response time at ascending shares, of which those of the waiting time are known.
     fn response_quantiles(&self, shares: &[f64], _waiting_s: &[f64]) -> Vec<f64> {
-        invert(shares, |t_s| self.response(t_s))
+        inverted(shares, |t_s| self.response(t_s))
     }
 
     /// Quantiles of the response and of the waiting time at ascending shares; fewer where the method ends before.
@@ -53,7 +58,8 @@ impl Tails {
 
     /// P(W > t).
     pub(super) fn waiting(&self, t_s: f64) -> Option<f64> {
-        survival(t_s, self.known().map(|known| known.waiting(t_s.max(0.0))))
+        let known = self.known().filter(|known| known.knows_waiting());
+        survival(t_s, known.map(|known| known.waiting(t_s.max(0.0))))
     }
 
     /// P(R > t).
@@ -97,7 +103,7 @@ impl Distributions for NoWait {
 }
 
 /// For ascending shares p, the smallest t with P(T > t) ≤ 1 − p, to one part in 10¹².
-fn invert(shares: &[f64], survival: impl Fn(f64) -> f64) -> Vec<f64> {
+pub(super) fn inverted(shares: &[f64], survival: impl Fn(f64) -> f64) -> Vec<f64> {
     let (mut before_s, mut gap_s) = (0.0, 0.0);
     shares
         .iter()

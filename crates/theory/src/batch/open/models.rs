@@ -265,8 +265,8 @@ pub(in crate::batch) const MODELS: &[Model] = &[
     Model {
         name: "mm1_ps",
         about: "M/M/1 under processor sharing",
-        inputs: "lam, mu",
-        quantities: "R_mean, R_var, L",
+        inputs: "lam, mu, t?: for P(time > t)",
+        quantities: "R_mean, R_var, R_p*, R_sf_at_t, P_N_ge_*, L",
         value: sharing,
     },
     Model {
