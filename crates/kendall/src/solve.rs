@@ -133,7 +133,8 @@ pub(crate) fn solve(options: &Options) -> anyhow::Result<ExitCode> {
             "{input:?} is an input of a model, and {question} is a station: it has options, such as --arrival-rate"
         );
     }
-    solve_station(&options.station.station(&question.parse::<Notation>()?)?, options)
+    let notation: Notation = question.parse().with_context(|| format!("{question:?} is not a station"))?;
+    solve_station(&options.station.station(&notation)?, options)
 }
 
 impl Options {
