@@ -10,6 +10,7 @@ mod curve_shell;
 mod docs;
 mod export;
 mod fit;
+mod hostile;
 mod http;
 mod link;
 mod link_relay;
