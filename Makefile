@@ -1,6 +1,6 @@
 # The things one does here. Each installs what it needs on a fresh Debian or Ubuntu with a Rust toolchain.
 
-.PHONY: demo test lint bench soak fuzz
+.PHONY: demo test lint bench soak fuzz faults
 
 # The main job, from nothing to a report: serve, load at five rates, model, report.
 demo:
@@ -43,3 +43,12 @@ soak:
 fuzz:
 	@./tools/install fuzz
 	./tools/fuzz $(or $(FOR),60s)
+
+# Hostile input, ten times the cases of `make test` from a seed that the clock draws: on the command line, in files, secrets, sockets and
+# pages. A failing case prints the command that repeats it: make faults SEED=7 CASE='files 17'.
+faults: export KENDALL_FAULTS_SEED := $(or $(SEED),$(shell date +%s))
+faults: export KENDALL_FAULTS_TIMES := $(or $(TIMES),10)
+faults: export KENDALL_FAULTS_CASE := $(CASE)
+faults:
+	@./tools/install
+	cargo test --package kendall --locked --bin kendall --test it -- hostile:: --nocapture

@@ -28,14 +28,50 @@ impl Fault {
         let line = text[line_start..].lines().next().unwrap_or("");
         let column = text[line_start..start].chars().count();
         let end = place.end.clamp(start, line_start + line.len().max(start - line_start));
+        let width = text[start..end].chars().count().max(1);
+        let shown = without_secrets(text, &text[..line_start], line);
+        // The place may be in what is not shown.
+        let length = shown.chars().count();
+        let (column, width) = if shown == line {
+            (column, width)
+        } else {
+            let column = column.min(length - 1);
+            (column, width.min(length - column))
+        };
         Self {
             file: file.into(),
             line: text[..line_start].matches('\n').count() + 1,
             column: column + 1,
-            text: line.into(),
-            width: text[start..end].chars().count().max(1),
+            text: shown,
+            width,
             message: message.into(),
         }
+    }
+}
+
+/// A line as it may be shown: of a workload of HTTP, whose headers and URL hold secrets, without texts. A text of several lines has
+/// lines that are no key with a number, and these are not shown at all.
+fn without_secrets(text: &str, before: &str, line: &str) -> String {
+    let is_head = |line: &&str| line.trim_start().starts_with('[');
+    let section =
+        Some(line).filter(is_head).or_else(|| before.lines().rev().find(is_head)).unwrap_or_default();
+    let is_of_requests = ["workload", "case"].iter().any(|name| section.contains(name));
+    let names_request = ["header", "url", "workload", "http:"].iter().any(|name| line.contains(name));
+    if !text.contains("http")
+        || !is_of_requests && !names_request
+        || Some(line).is_some_and(|line| is_head(&line))
+    {
+        return line.into();
+    }
+    let is_number =
+        |value: &str| value.trim().bytes().all(|byte| byte.is_ascii_digit() || b"._-+".contains(&byte));
+    let is_key =
+        |key: &str| key.trim().bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    match line.split_once('=') {
+        Some((key, value)) if is_key(key) && is_number(value) => line.into(),
+        Some((key, _)) if is_key(key) => format!("{key}= …"),
+        None if line.trim().is_empty() => line.into(),
+        _ => "…".into(),
     }
 }
 
@@ -61,5 +97,20 @@ mod tests {
         // The end of the file, and a place that spans lines.
         assert_eq!(Fault::at("x", text, text.len()..text.len() + 9, "").width, 1);
         assert_eq!(Fault::at("x", text, 0..text.len(), "").width, "[load]".len());
+    }
+
+    #[test]
+    fn no_line_with_a_header_or_a_url_is_shown() {
+        let text = "[system]\nname = \"http\"\n[workload]\nheadre = \"Cookie: s3cret\nstreams = 0\nX-Key: s3cret\nurl = 's3cret'\n";
+        let shown = |part: &str| {
+            let place = text.find(part).unwrap();
+            Fault::at("x", text, place..place + 40, "wrong").to_string()
+        };
+        assert_eq!(shown("headre"), "x, line 4: wrong\n  4 | headre = …\n    | ^^^^^^^^^^");
+        assert_eq!(shown("s3cret"), "x, line 4: wrong\n  4 | headre = …\n    |          ^");
+        assert_eq!(shown("X-Key"), "x, line 6: wrong\n  6 | …\n    | ^");
+        assert!(!shown("url").contains("s3cret"));
+        assert!(shown("streams").contains("5 | streams = 0"));
+        assert!(shown("[workload]").contains("3 | [workload]"));
     }
 }

@@ -284,6 +284,14 @@ impl Reader<'_> {
                 return Err(self.fault(item.span(), message));
             }
         };
+        // Before a record has a copy: what is no header may be a secret, and only values of headers are kept as references.
+        let is_header = |line: &str| line.trim().is_empty() || line.starts_with('@') || line.contains(':');
+        if matches!(kind, Kind::Headers) && !written.lines().all(is_header) {
+            let message = format!(
+                "{name} must have a line \"name: value\" for each header, or @FILE for those in a file"
+            );
+            return Err(self.fault(item.span(), message));
+        }
         kind.read(&written).map_err(|message| self.fault(item.span(), format!("{name} {message}")))
     }
 

@@ -2,6 +2,7 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
+use kendall_system::conceal_url;
 use url::Url;
 
 use crate::error::HttpError;
@@ -27,7 +28,7 @@ pub(crate) enum Scheme {
 impl Origin {
     /// Whom a URL names, and the URL, parsed.
     pub(crate) fn read(text: &str) -> Result<(Self, Url), HttpError> {
-        let refuse = |why| HttpError::Url { url: text.into(), why };
+        let refuse = |why| HttpError::Url { url: conceal_url(text), why };
         let url = Url::parse(text).map_err(|error| refuse(error.to_string()))?;
         Ok((Self::of(&url).map_err(refuse)?, url))
     }

@@ -152,8 +152,10 @@ fn main() -> ExitCode {
         Command::Selfcheck(options) => selfcheck::selfcheck(&options),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Arguments::command(), "kendall", &mut io::stdout());
-            Ok(ExitCode::SUCCESS)
+            // Into memory: clap panics where standard output takes nothing.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "kendall", &mut script);
+            print::write(&String::from_utf8_lossy(&script)).map(|()| ExitCode::SUCCESS)
         }
         Command::Man { directory } => clap_mangen::generate_to(Arguments::command(), &directory)
             .with_context(|| format!("cannot write man pages to {}", directory.display()))

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use clap::Args;
 use kendall_report::picture;
 use kendall_station::{Notation, Station};
@@ -42,8 +42,8 @@ pub(crate) struct Options {
 fn share(text: &str) -> Result<f64, String> {
     let (number, per) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     match number.trim().parse::<f64>() {
-        Ok(value) if value > 0.0 && value / per < 1.0 => Ok(value / per),
-        _ => Err("must be above 0 and below 100 %, such as 5% or 0.05".into()),
+        Ok(value) if (1e-6..1.0).contains(&(value / per)) => Ok(value / per),
+        _ => Err("must be at least 0.0001 % and below 100 %, such as 5% or 0.05".into()),
     }
 }
 
@@ -51,7 +51,8 @@ pub(crate) fn plan(options: &Options) -> anyhow::Result<ExitCode> {
     if Path::new(&options.what).extension().is_some_and(|extension| extension == "toml") {
         return experiment(&PathBuf::from(&options.what), options);
     }
-    let notation: Notation = options.what.parse()?;
+    let notation: Notation =
+        options.what.parse().with_context(|| format!("{:?} is not a station", options.what))?;
     let station = options.station.station(&notation)?;
     let plan = match planned(&station, options.precision) {
         Ok(plan) => plan,

@@ -1,5 +1,6 @@
 //! Printing to the terminal.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use anyhow::Context;
@@ -12,8 +13,24 @@ use serde::Serialize;
 
 pub(crate) use kendall_report::terminal::{percent, with_interval as shown};
 
-/// Writes to standard output. Whoever closed the other end has seen enough, which is no error.
+/// Writes text to standard output, in which nothing acts on the terminal: names and words may be from a file of another person.
 pub(crate) fn out(text: &str) -> anyhow::Result<()> {
+    write(&inert(text))
+}
+
+/// A text with its control characters as escapes, all but the ends of lines and tabs.
+fn inert(text: &str) -> Cow<'_, str> {
+    let acts = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
+    if !text.contains(acts) {
+        return text.into();
+    }
+    let escape =
+        |letter: char| if acts(letter) { letter.escape_default().to_string() } else { letter.into() };
+    text.chars().map(escape).collect()
+}
+
+/// Writes to standard output as it is. Whoever closed the other end has seen enough, which is no error.
+pub(crate) fn write(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     let written =
         out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write the output");
@@ -26,9 +43,9 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
-/// Writes a line to standard error, if it can be.
+/// Writes a line to standard error, if it can be, in which nothing acts on the terminal.
 pub(crate) fn note(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", inert(line));
 }
 
 /// Prints a value as indented JSON.
@@ -39,13 +56,13 @@ pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
 /// Prints the report of an experiment.
 pub(crate) fn report(report: &Report) -> anyhow::Result<()> {
     let (width, style) = screen();
-    out(&terminal::render(report, width, style))
+    write(&terminal::render(report, width, style))
 }
 
 /// Prints what checks found.
 pub(crate) fn checks(findings: &[Finding]) -> anyhow::Result<()> {
     let (width, style) = screen();
-    out(&terminal::checks(findings, width, style))
+    write(&terminal::checks(findings, width, style))
 }
 
 /// How wide standard output is, and whether it takes escape codes.
@@ -112,4 +129,15 @@ pub(crate) fn words(error: &anyhow::Error) -> String {
         }
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_act_on_a_terminal_is_escaped() {
+        assert_eq!(inert("a\u{1b}[2J\r\u{9b}\tb\n"), "a\\u{1b}[2J\\r\\u{9b}\tb\n");
+        assert!(matches!(inert("é 🦀\n"), Cow::Borrowed(_)));
+    }
 }

@@ -134,7 +134,7 @@ pub(crate) fn solve(options: &Options) -> anyhow::Result<ExitCode> {
             "{input:?} is an input of a model, and {question} is a station: it has options, such as --arrival-rate"
         );
     }
-    let notation = question.parse::<Notation>()?;
+    let notation: Notation = question.parse().with_context(|| format!("{question:?} is not a station"))?;
     let station = options.station.station(&notation)?;
     if options.station.needs_no_law(&notation) {
         print::note(

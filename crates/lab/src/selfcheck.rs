@@ -153,7 +153,8 @@ pub struct Selfcheck<'a> {
 }
 
 impl Selfcheck<'_> {
-    /// Runs all seeds of all cases; `cancel` stops between two runs, and after it what was found so far is returned.
+    /// Runs all seeds of all cases; `cancel` ends the runs at hand, and after it what was found so far is returned, without the cases
+    /// of which no run was made.
     ///
     /// # Errors
     /// Fails where a server or the generator cannot be run, or where a run makes no answer.
@@ -164,7 +165,7 @@ impl Selfcheck<'_> {
         ended: &(dyn Fn(&str, &SeedResult) + Sync),
     ) -> Result<Vec<CaseResult>, SelfcheckError> {
         let next = AtomicUsize::new(0);
-        let mut found: Vec<(usize, Result<CaseResult, SelfcheckError>)> = thread::scope(|scope| {
+        let mut found: Vec<(usize, Result<Option<CaseResult>, SelfcheckError>)> = thread::scope(|scope| {
             let work = || {
                 let take = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&at| at < cases.len());
                 std::iter::from_fn(take)
@@ -176,7 +177,7 @@ impl Selfcheck<'_> {
             workers.into_iter().flat_map(|worker| worker.join().expect("a case does not panic")).collect()
         });
         found.sort_by_key(|(at, _)| *at);
-        found.into_iter().map(|(_, result)| result).collect()
+        found.into_iter().filter_map(|(_, result)| result.transpose()).collect()
     }
 
     fn case(
@@ -184,7 +185,7 @@ impl Selfcheck<'_> {
         case: &KnownStation,
         cancel: &AtomicBool,
         ended: &(dyn Fn(&str, &SeedResult) + Sync),
-    ) -> Result<CaseResult, SelfcheckError> {
+    ) -> Result<Option<CaseResult>, SelfcheckError> {
         let station = case.station.to_string();
         let load = Load::new(&case.load, self.folder).map_err(|(name, why)| SelfcheckError::Load {
             station: station.clone(),
@@ -197,12 +198,15 @@ impl Selfcheck<'_> {
                 break;
             }
             let seed = derive(self.seed, Purpose::Trial, repeat);
-            let (rows, warmup_ns, disturbed) = self.rows(case, &load, seed).map_err(|source| {
-                SelfcheckError::Trial { station: station.clone(), seed, source: source.into() }
-            })?;
+            let made = self.rows(case, &load, seed, cancel);
             if cancel.load(Ordering::Relaxed) {
                 break;
             }
+            let (rows, warmup_ns, disturbed) = made.map_err(|source| SelfcheckError::Trial {
+                station: station.clone(),
+                seed,
+                source: source.into(),
+            })?;
             let trial = SolveTrial { rows: &rows, warmup_ns };
             if disturbed && repeat < self.seeds + runs.len() as u64 {
                 continue;
@@ -215,7 +219,10 @@ impl Selfcheck<'_> {
             ended(&station, &run.0);
             runs.push(run);
         }
-        conclude(case, &load, runs).map_err(|why| SelfcheckError::NoTruth { station, why })
+        if runs.is_empty() && cancel.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        conclude(case, &load, runs).map(Some).map_err(|why| SelfcheckError::NoTruth { station, why })
     }
 
     /// The rows of one run, where its warm-up ends, and whether it was disturbed.
@@ -224,6 +231,7 @@ impl Selfcheck<'_> {
         case: &KnownStation,
         load: &Load,
         seed: u64,
+        cancel: &AtomicBool,
     ) -> Result<(Vec<RequestRow>, i64, bool), TrialError> {
         let combination = Combination {
             server: case.server.clone(),
@@ -246,8 +254,7 @@ impl Selfcheck<'_> {
             live: None,
         };
         let bench = Bench { program: self.program, system: self.system, bed: None, files: self.folder };
-        // Cancelling is between runs, which are short.
-        let result = bench.trial_as_it_is(&task, None, &Progress::default(), &AtomicBool::new(false))?;
+        let result = bench.trial_as_it_is(&task, None, &Progress::default(), cancel)?;
         let foreign = |seen: &Disturbance| seen.share() > DISTURBED_OVER + seen.resolution_share;
         let disturbed = result.verdict.trust == Trust::GeneratorLimited
             || result.disturbance.as_ref().is_some_and(foreign);

@@ -86,6 +86,16 @@ fn read(text: &str) -> Result<Url, PushError> {
     url.ok_or_else(|| PushError::Url(text.to_owned()))
 }
 
+/// An address without its user and its query, which may hold secrets.
+fn shown(url: &Url) -> String {
+    let mut shown = url.clone();
+    // Both fail only for an address without a host.
+    let _ = shown.set_username("").and_then(|()| shown.set_password(None));
+    shown.set_query(None);
+    shown.set_fragment(None);
+    shown.into()
+}
+
 /// What is said of a run with every sample: names and values.
 pub type Labels = Vec<(String, String)>;
 
@@ -117,7 +127,7 @@ impl Push {
     pub fn start(target: Target, run: &Path, labels: Labels) -> Result<Self, PushError> {
         let (stop, stopped) = mpsc::channel();
         let failed = |url: &Url| {
-            let url = url.to_string();
+            let url = shown(url);
             |source| PushError::Start { url, source }
         };
         let poster = Poster::new(target.url.clone()).map_err(failed(&target.url))?;
@@ -177,7 +187,7 @@ impl Sender {
             }
         }
         let (sent, dropped) = self.queue.give_up();
-        Told { url: self.poster.url().to_string(), sent, dropped, why: self.why }
+        Told { url: shown(self.poster.url()), sent, dropped, why: self.why }
     }
 
     /// Takes up what the run has said since the last look. A file that is not there yet or cannot be read says nothing, nor does

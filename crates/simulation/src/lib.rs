@@ -257,7 +257,10 @@ fn steady(
     let open = !matches!(station.arrivals, Arrivals::Closed { .. } | Arrivals::Sessions(_));
     let begun = |run: u64| {
         let seed = if runs == 1 { seed } else { derive(seed, Purpose::Trial, run) };
-        let arriving = Arriving::new(station, seed);
+        let arriving = match saturated {
+            Some(_) => Arriving::limited(station, seed, MOST_ARRIVING),
+            None => Arriving::new(station, seed),
+        };
         let is_plain = station.discipline == Discipline::Fifo && open && station.capacity.is_none();
         let engine: Box<dyn Engine + '_> = if is_plain && saturated.is_none() {
             Box::new(fifo::NextFree::new(station, arriving))
@@ -282,8 +285,14 @@ fn steady(
         all.iter_mut().for_each(|run| run.observer.go_on());
     }
     if let Some(rho) = saturated {
-        let (reached, growth_per_s) = all[0].observer.growth();
+        let (mut reached, mut growth_per_s) = all[0].observer.growth();
         let customers = all[0].observer.customers();
+        // So slow a station has all the customers that came, and then fewer.
+        if rho * customers as f64 >= MOST_ARRIVING as f64
+            && let Some(rate_per_s) = station.arrivals.rate_per_s()
+        {
+            (reached, growth_per_s) = (MOST_ARRIVING - customers, rate_per_s * (1.0 - 1.0 / rho));
+        }
         return Err(SimulationError::Unstable { rho, growth_per_s, reached, customers });
     }
     observer::answer(all.into_iter().map(|run| run.observer).collect(), station, seed)
@@ -309,6 +318,8 @@ fn runs(station: &Station, max_customers: u64) -> u64 {
     1 << runs.ilog2()
 }
 
+/// The most customers that come to a station whose number grows without bound. Where a service takes years, few leave.
+const MOST_ARRIVING: u64 = 2_000_000;
 /// A run shorter than this is not worth a thread.
 const LONG: u64 = 100_000;
 /// The most runs towards a steady state.

@@ -1,4 +1,4 @@
-//! What integration tests share: servers that run while a test does, programs on free ports, databases, a browser, and the rule for peers that are
+//! What integration tests share: servers that run while a test does, programs on free ports, databases, a browser, hostile input, and the rule for peers that are
 //! not installed.
 //!
 //! For tests only: it panics where a test has to fail. It uses no other crate of the workspace, so every crate's tests may use
@@ -10,6 +10,8 @@ mod alone;
 #[cfg(feature = "browser")]
 pub mod browser;
 mod database;
+#[cfg(feature = "hostile")]
+pub mod hostile;
 mod left_out;
 mod namespaces;
 mod program;

@@ -202,7 +202,7 @@ fn query(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String
     };
     // A request that is refused is refused before a large file is read.
     let request = settings.word("request").expect(IS_SET);
-    let query = Arc::new(Query::parse(request, &semantics).map_err(|error| error.to_string())?);
+    let query = Arc::new(Query::parse(request, &semantics).map_err(|error| format!("{request:?}: {error}"))?);
     let options =
         OpenOptions { layout: word(settings, "layout"), saving: Saving::Existing, ..OpenOptions::default() };
     let database = Database::open(file(settings), &options).map_err(|error| error.to_string())?;

@@ -35,10 +35,15 @@ impl LinkOptions {
 impl Args for LinkOptions {
     fn augment_args(command: Command) -> Command {
         let setting = |(name, help): (&'static str, &str)| {
-            Arg::new(name).long(name).value_name("VALUE").help(capital(help)).help_heading("Link, each way")
+            // Judged here, so that the message names the option.
+            let read = move |text: &str| Settings::default().set(name, text).map(|()| text.to_owned());
+            let arg = Arg::new(name).long(name).value_name("VALUE").value_parser(read);
+            arg.help(capital(help)).help_heading("Link, each way")
         };
         let way = |name: &'static str, help: &'static str| {
-            Arg::new(name).long(name).value_name("SETTINGS").help(help).help_heading("Link, each way")
+            let read = |text: &str| Settings::default().apply(text).map(|()| text.to_owned());
+            let arg = Arg::new(name).long(name).value_name("SETTINGS").value_parser(read);
+            arg.help(help).help_heading("Link, each way")
         };
         command.args(NAMES.map(setting)).args([
             way("up", "What differs from client to server: 'rate=2mbit queue=32k'"),

@@ -30,7 +30,8 @@ pub(crate) fn answer(path: &Path) -> anyhow::Result<ExitCode> {
         Ok(Count { without: 0, .. }) => Ok(ExitCode::SUCCESS),
         Ok(Count { rows, without }) => {
             print::note(&format!(
-                "kendall: {without} of {rows} rows have no value; the column reason says why"
+                "kendall: {without} of {rows} rows of {} have no value; the column reason says why",
+                path.display()
             ));
             Ok(ExitCode::FAILURE)
         }

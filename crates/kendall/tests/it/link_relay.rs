@@ -73,3 +73,12 @@ fn what_cannot_be_is_refused_before_it_listens() {
     assert!(error(&[&to[..], &["--up", "rat=1mbit"]].concat()).contains("a link has no \"rat\""));
     assert!(error(&["--to", "nowhere"]).contains("HOST:PORT"));
 }
+
+#[test]
+fn a_setting_that_is_wrong_is_reported_with_its_option() {
+    for (option, value) in [("--loss", "[]{"), ("--up", "rate=x"), ("--delay", "-1ms")] {
+        let output = kendall(&["--to", "127.0.0.1:1", &format!("{option}={value}")]).output().unwrap();
+        let why = String::from_utf8(output.stderr).unwrap();
+        assert!(why.contains(&format!("'{value}' for '{option} ")), "{why}");
+    }
+}

@@ -11,6 +11,7 @@ mod docs;
 mod export;
 mod first_hour;
 mod fit;
+mod hostile;
 mod http;
 mod link;
 mod link_relay;

@@ -1,7 +1,11 @@
 //! The self-check in a quick form: the laboratory names stations whose law is known.
 
-use std::process::Command;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
+use kendall_testbed::{tempdir, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// Two runs of each of four stations, of some 700 to 3,000 requests. A station is named against evidence of e^12 once in 160,000
@@ -34,4 +38,20 @@ fn stations_whose_law_is_known_are_named() {
         assert!(number("service_s") > 1.8e-3, "{case:#}");
         assert!(seeds(case).iter().all(|seed| seed["interval_s"].is_array() && seed["covers"].is_boolean()));
     }
+}
+
+#[test]
+fn ctrl_c_ends_a_run_that_is_at_hand() {
+    let folder = tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kendall"));
+    command.args(["selfcheck", "--seeds", "1", "--duration", "1000s", "--jobs", "1"]);
+    let mut child = command.env("TMPDIR", folder.path()).stdout(Stdio::null()).spawn().unwrap();
+    // A record of the first run is in the folder of the check.
+    let folders = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+    wait_until("a run has begun", || {
+        folders(folder.path()).any(|it| folders(&it.path()).any(|run| run.path().is_dir()))
+    });
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(folders(folder.path()).count(), 0);
 }

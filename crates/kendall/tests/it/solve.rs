@@ -378,3 +378,15 @@ fn what_would_be_no_work_or_work_without_end_is_refused_before_it_begins() {
         assert!(!output.status.success() && why.contains(words), "{more:?}: {why}");
     }
 }
+
+#[test]
+fn a_service_time_of_years_is_unstable_within_bounds() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("services"), "0.1\n4e9\n").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kendall"));
+    command.args(["solve", "M/G/1", "--services", "services", "--arrival-rate", "0.5", "--customers", "500"]);
+    let output = command.current_dir(folder.path()).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{printed}");
+    assert!(printed.contains("unstable"), "{printed}");
+}

@@ -155,6 +155,55 @@ fn a_secret_that_would_be_copied_or_is_missing_is_refused() {
 }
 
 #[test]
+fn messages_about_urls_receivers_and_experiments_show_no_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |arguments: &[&str]| {
+        let output = kendall(folder.path(), arguments);
+        let why = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && !why.contains(SECRET), "{why}");
+        why
+    };
+    let load = ["--rate", "50", "--requests", "1", "--quiet"];
+    let why = refused(&[&["load", "http://me:s3cret-of-a-user@127.0.0.1:1/"][..], &load].concat());
+    assert!(why.contains("me:…@127.0.0.1:1") && why.contains("authorization"), "{why}");
+    let receiver = ["--otlp", "http://me:s3cret-of-a-user@127.0.0.1:1/x?token=s3cret"];
+    let why = refused(&[&["load", "http://127.0.0.1:1/"], &load[..], &receiver].concat());
+    assert!(why.contains("to http://127.0.0.1:1/x"), "{why}");
+    let experiment = "[system]\nname = \"http\"\n[workload]\nurl = \"http://127.0.0.1:1/\"\n";
+    for header in ["\"Cookie: s3cret-of-an-open-text", "\"Cookie s3cret-without-a-colon\""] {
+        let text = format!("{experiment}header = {header}\n[load]\nrate = 20\nduration = \"200ms\"\n");
+        fs::write(folder.path().join("x.toml"), text).unwrap();
+        let why = refused(&["run", "x.toml", "--results", "results"]);
+        assert!(why.contains("x.toml, line 5"), "{why}");
+        assert!(!folder.path().join("results").exists());
+    }
+}
+
+#[test]
+fn control_characters_of_a_record_do_not_reach_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("x.toml"), "name = \"x\"\n[system]\nname = \"\\u001b[2J\"\n").unwrap();
+    let output = kendall(folder.path(), &["plan", "x.toml"]);
+    let why = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && why.contains("[2J") && !why.contains('\u{1b}'), "{why}");
+    let output = kendall(folder.path(), &["plan", "a\u{1b}[2J.toml"]);
+    let why = String::from_utf8(output.stderr).unwrap();
+    assert!(why.contains("a\\u{1b}[2J.toml") && !why.contains('\u{1b}'), "{why}");
+}
+
+#[test]
+fn a_full_standard_output_is_an_error_of_every_kind_of_output() {
+    for arguments in [&["completions", "bash"][..], &["solve", "--models"], &["doctor", "--json"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kendall"));
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = command.args(arguments).stdout(full).output().unwrap();
+        let why = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{why}");
+        assert!(why.contains("cannot write the output"), "{why}");
+    }
+}
+
+#[test]
 fn a_device_a_pipe_and_a_link_stay_what_they_are() {
     let folder = tempfile::tempdir().unwrap();
     let (target, link) = (folder.path().join("target.svg"), folder.path().join("link.svg"));
