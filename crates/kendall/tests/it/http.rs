@@ -42,7 +42,7 @@ fn an_experiment_starts_a_server_measures_it_and_leaves_nothing_running() {
     let experiment = format!(
         "repeats = 2\nseed = 1\ndisturbed-over = \"100%\"\n[system]\nname = \"http\"\ncommand = '''{COMMAND}'''\n\
          [workload]\nrequests-file = \"mix.jsonl\"\nexpect-text = \"hello\"\n\
-         [load]\nrate = \"10%\"\nduration = \"400ms\"\n"
+         [load]\nrate = \"10%\"\nduration = \"1500ms\"\n"
     );
     fs::write(folder.path().join("x.toml"), experiment).unwrap();
     let output = kendall(folder.path(), &["run", "x.toml", "--json"]);
