@@ -179,9 +179,9 @@ pub(super) fn acts_on_terminal(ended: &Ended) -> bool {
 pub(super) fn run(start: &Start<'_>) -> Result<Ended, String> {
     let before = start.world.snapshot();
     let shown = shown(&start.arguments);
-    let told = |why| format!("kendall {shown}\n  in {}: {why}", start.world.here().display());
-    let ended = start.run().map_err(told)?;
-    judge(start, &ended, &before).map_err(told)?;
+    let located = |why| format!("kendall {shown}\n  in {}: {why}", start.world.here().display());
+    let ended = start.run().map_err(located)?;
+    judge(start, &ended, &before).map_err(located)?;
     Ok(ended)
 }
 
