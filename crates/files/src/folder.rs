@@ -35,7 +35,11 @@ impl Folder {
     /// Fails where the file cannot be read, is a folder, a pipe or a device, or the way leads out of this folder.
     pub fn file(&self, path: &Path) -> io::Result<File> {
         let file = File::from(self.beneath(path, OFlags::RDONLY | OFlags::NONBLOCK)?);
-        if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")) }
+        if file.metadata()?.is_file() {
+            Ok(file)
+        } else {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"))
+        }
     }
 
     /// A path that leads to this very folder as long as this value lives, in this process and until a child has started.

@@ -189,6 +189,7 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
             quoted(&target.shown)
         ));
     }
+    options.push.targets()?;
     let load = Load::new(&settings, &env::current_dir()?)
         .map_err(|(name, why)| anyhow::anyhow!("--{name}: {why}"))?;
     let seed = options.seed.unwrap_or_else(kendall_lab::drawn_seed);

@@ -1,11 +1,13 @@
 //! `--otlp` and `--remote-write` of `kendall run` and `kendall load`.
 
+use std::convert::Infallible;
 use std::path::Path;
 
 use anyhow::bail;
 use clap::Args;
 use kendall_lab::Lab;
-use kendall_push::{Push, Target};
+use kendall_push::{Push, PushError, Target};
+use kendall_system::conceal_url;
 
 use crate::print;
 
@@ -13,12 +15,25 @@ use crate::print;
 pub(crate) struct PushOptions {
     /// Send rates, response times and processor use to OpenTelemetry while it runs: OTLP over HTTP as JSON, such as
     /// http://127.0.0.1:4318
-    #[arg(long, value_name = "URL", value_parser = Target::otlp)]
-    otlp: Vec<Target>,
+    #[arg(long, value_name = "URL", value_parser = |text: &str| read("otlp", text, Target::otlp))]
+    otlp: Vec<Asked>,
 
     /// Send the same by Prometheus' remote write while it runs, such as http://127.0.0.1:9090/api/v1/write
-    #[arg(long, value_name = "URL", value_parser = Target::remote_write)]
-    remote_write: Vec<Target>,
+    #[arg(long, value_name = "URL", value_parser = |text: &str| read("remote-write", text, Target::remote_write))]
+    remote_write: Vec<Asked>,
+}
+
+/// A receiver, or why there is none: an error of the command line's reader would show the URL, and a password in it.
+#[derive(Clone)]
+struct Asked(Result<Target, String>);
+
+fn read(
+    option: &str,
+    text: &str,
+    target: fn(&str) -> Result<Target, PushError>,
+) -> Result<Asked, Infallible> {
+    let hidden = |why: PushError| format!("--{option} {}", why.to_string().replace(text, &conceal_url(text)));
+    Ok(Asked(target(text).map_err(hidden)))
 }
 
 /// What is sent while a run goes on.
@@ -28,6 +43,15 @@ impl PushOptions {
     /// Whether somebody is to be told.
     pub(crate) fn is_asked(&self) -> bool {
         !self.otlp.is_empty() || !self.remote_write.is_empty()
+    }
+
+    /// The receivers.
+    ///
+    /// # Errors
+    /// Fails where one is no URL that can be sent to. Asked before a run has a folder.
+    pub(crate) fn targets(&self) -> anyhow::Result<Vec<Target>> {
+        let asked = self.otlp.iter().chain(&self.remote_write);
+        asked.map(|Asked(target)| target.clone().map_err(anyhow::Error::msg)).collect()
     }
 
     /// Begins to send what a run of an experiment says of itself.
@@ -45,9 +69,8 @@ impl PushOptions {
     pub(crate) fn start(&self, folder: &Path, labels: &[(&str, &str)]) -> anyhow::Result<Pushing> {
         let labels: Vec<(String, String)> =
             labels.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let targets = self.otlp.iter().chain(&self.remote_write);
-        let start = |target: &Target| Push::start(target.clone(), folder, labels.clone());
-        Ok(Pushing(targets.map(start).collect::<Result<_, _>>()?))
+        let start = |target: Target| Push::start(target, folder, labels.clone());
+        Ok(Pushing(self.targets()?.into_iter().map(start).collect::<Result<_, _>>()?))
     }
 }
 

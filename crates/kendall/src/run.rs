@@ -78,6 +78,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let program = env::current_exe().context("cannot find the program itself, to serve with")?;
+    options.push.targets()?;
     let mut lab = match (&options.resume, &options.experiment) {
         (Some(folder), _) => {
             let lab = Lab::resume(folder, SYSTEMS)?;

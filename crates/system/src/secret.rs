@@ -274,7 +274,10 @@ mod tests {
         let json = r#"{"user": "ann", "my_password": "s3cret \"1\"", "tokens": 3, "Pin_Token": 12}"#;
         for (body, shown) in [
             ("user=ann&passwd=s3cret&x=1", "user=ann&passwd=${PASSWD}&x=1"),
-            (json, r#"{"user": "ann", "my_password": "${MY_PASSWORD}", "tokens": 3, "Pin_Token": ${PIN_TOKEN}}"#),
+            (
+                json,
+                r#"{"user": "ann", "my_password": "${MY_PASSWORD}", "tokens": 3, "Pin_Token": ${PIN_TOKEN}}"#,
+            ),
         ] {
             let concealed = conceal_body(body);
             assert_eq!(concealed, shown);

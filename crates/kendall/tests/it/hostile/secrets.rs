@@ -26,6 +26,8 @@ const LOADS: &[&[&str]] = &[
     &["{URL}", "--body=${KENDALL_TEST_TOKEN}"],
     &["{URL}", "--otlp=http://user:{SECRET}@127.0.0.1:1/"],
     &["{URL}", "--otlp=http://127.0.0.1:1/?token={SECRET}"],
+    // No address that can be sent to.
+    &["{URL}", "--otlp=https://user:{SECRET}@127.0.0.1:1/"],
     &["{URL}", "--remote-write=http://user:{SECRET}@127.0.0.1:1/write"],
     &["{USER}"],
     &["{URL}", "--header=Authorization Bearer {SECRET}"],
