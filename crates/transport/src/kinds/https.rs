@@ -152,6 +152,8 @@ enum Reading {
     Head(BoxFuture<'static, hyper::Result<Response<Incoming>>>),
     /// The body, and what is left of its last piece.
     Body(Incoming, Bytes),
+    /// No answer will come; the error has been returned.
+    Failed,
 }
 
 impl Reading {
@@ -164,6 +166,15 @@ impl Reading {
     }
 }
 
+impl Streams {
+    /// Takes the head of the answer, whose future must not be polled again.
+    fn received(&mut self, answer: hyper::Result<Response<Incoming>>) -> io::Result<()> {
+        self.read = Reading::Failed;
+        self.read = Reading::body(answer)?;
+        Ok(())
+    }
+}
+
 impl AsyncRead for Streams {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -173,8 +184,10 @@ impl AsyncRead for Streams {
         loop {
             match &mut self.read {
                 Reading::Head(answer) => {
-                    self.read = Reading::body(ready!(answer.as_mut().poll(context)))?;
+                    let answer = ready!(answer.as_mut().poll(context));
+                    self.received(answer)?;
                 }
+                Reading::Failed => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
                 Reading::Body(_, left) if left.has_remaining() => {
                     let take = left.len().min(into.remaining());
                     into.put_slice(&left.split_to(take));
@@ -200,7 +213,7 @@ impl AsyncWrite for Streams {
         if let Reading::Head(answer) = &mut self.read
             && let Poll::Ready(answer) = answer.as_mut().poll(context)
         {
-            self.read = Reading::body(answer)?;
+            self.received(answer)?;
         }
         ready!(self.write.poll_reserve(context)).map_err(gone)?;
         let take = bytes.len().min(PIECE_BYTES);
