@@ -299,15 +299,15 @@ impl Judge {
             _ => return,
         };
         // A window must hold a send at least, or constant gaps do not show.
-        let told: Vec<&kendall_load::Dispersion> =
+        let counted: Vec<&kendall_load::Dispersion> =
             run.sends.dispersion.iter().filter(|one| asked > 0.0 || one.window_s >= gap.mean_s()).collect();
-        if told.is_empty() {
+        if counted.is_empty() {
             return;
         }
         // Four standard errors of the index (Cox and Lewis, 1966, section 6.3).
         let allowed =
             |one: &kendall_load::Dispersion| DISPERSION + 4.0 * asked * (2.0 / one.windows as f64).sqrt();
-        let found = told.iter().copied().map(|one| {
+        let found = counted.iter().copied().map(|one| {
             let (index, within) = (significant(one.index, 3), significant(allowed(one), 2));
             let chance = if asked > 0.0 { format!(" (± {within})") } else { String::new() };
             format!("{index}{chance} in {}", whole_time(one.window_s))
@@ -315,7 +315,8 @@ impl Judge {
         let found: Vec<String> = found.collect();
         let off = |one: &kendall_load::Dispersion| (one.index - asked).abs() - allowed(one);
         // Short constant gaps leave a fraction of a send in each window, which is 1/4 at most over its mean.
-        let worst = told.iter().copied().max_by(|a, b| off(a).total_cmp(&off(b))).expect("it is not empty");
+        let worst =
+            counted.iter().copied().max_by(|a, b| off(a).total_cmp(&off(b))).expect("it is not empty");
         let fraction = if asked == 0.0 { 0.25 * gap.mean_s() / worst.window_s } else { 0.0 };
         let held = off(worst) <= fraction;
         let chance = if asked > 0.0 { " and chance" } else { " and part of a send" };

@@ -110,7 +110,7 @@ impl Load {
         if let Some(Value::Share(_)) = settings.get("capacity") {
             return Err((
                 "capacity",
-                "must be a rate, such as 100 or 2k, for it is what 100 % stands for".into(),
+                "must be a rate, such as 100 or 2k: the capacity, which is 100 %".into(),
             ));
         }
         let schedule = match way {

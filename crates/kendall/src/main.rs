@@ -108,7 +108,7 @@ enum Command {
     Chat(Chat),
     /// Check the laboratory against synthetic servers whose law is known: are they named, do intervals hold?
     Selfcheck(selfcheck::Options),
-    /// Say what this machine offers for measuring, and what to mend
+    /// Say what this machine offers for measuring, and what to fix
     Doctor(doctor::Options),
     /// Print completions for a shell; put them where it looks for them
     Completions {

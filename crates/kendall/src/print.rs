@@ -29,7 +29,7 @@ fn inert(text: &str) -> Cow<'_, str> {
     text.chars().map(escape).collect()
 }
 
-/// Writes to standard output as it is. Whoever closed the other end has seen enough, which is no error.
+/// Writes to standard output as it is. A reader that closed its end has read enough, which is not an error.
 pub(crate) fn write(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     let written =

@@ -16,24 +16,24 @@ pub(crate) struct PushOptions {
     /// Send rates, response times and processor use to OpenTelemetry while it runs: OTLP over HTTP as JSON, such as
     /// http://127.0.0.1:4318
     #[arg(long, value_name = "URL", value_parser = |text: &str| read("otlp", text, Target::otlp))]
-    otlp: Vec<Asked>,
+    otlp: Vec<Receiver>,
 
     /// Send the same by Prometheus' remote write while it runs, such as http://127.0.0.1:9090/api/v1/write
     #[arg(long, value_name = "URL", value_parser = |text: &str| read("remote-write", text, Target::remote_write))]
-    remote_write: Vec<Asked>,
+    remote_write: Vec<Receiver>,
 }
 
-/// A receiver, or why there is none: an error of the command line's reader would show the URL, and a password in it.
+/// A receiver, or why its URL is invalid: an error of the option's parser would print the URL, and a password in it.
 #[derive(Clone)]
-struct Asked(Result<Target, String>);
+struct Receiver(Result<Target, String>);
 
 fn read(
     option: &str,
     text: &str,
     target: fn(&str) -> Result<Target, PushError>,
-) -> Result<Asked, Infallible> {
+) -> Result<Receiver, Infallible> {
     let hidden = |why: PushError| format!("--{option} {}", why.to_string().replace(text, &conceal_url(text)));
-    Ok(Asked(target(text).map_err(hidden)))
+    Ok(Receiver(target(text).map_err(hidden)))
 }
 
 /// What is sent while a run goes on.
@@ -48,10 +48,10 @@ impl PushOptions {
     /// The receivers.
     ///
     /// # Errors
-    /// Fails where one is no URL that can be sent to. Asked before a run has a folder.
+    /// Fails where a URL is invalid. Called before a run creates its folder, so that an invalid URL leaves nothing behind.
     pub(crate) fn targets(&self) -> anyhow::Result<Vec<Target>> {
-        let asked = self.otlp.iter().chain(&self.remote_write);
-        asked.map(|Asked(target)| target.clone().map_err(anyhow::Error::msg)).collect()
+        let receivers = self.otlp.iter().chain(&self.remote_write);
+        receivers.map(|Receiver(target)| target.clone().map_err(anyhow::Error::msg)).collect()
     }
 
     /// Begins to send what a run of an experiment says of itself.

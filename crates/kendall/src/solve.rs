@@ -138,8 +138,8 @@ pub(crate) fn solve(options: &Options) -> anyhow::Result<ExitCode> {
     let station = options.station.station(&notation)?;
     if options.station.needs_no_law(&notation) {
         print::note(
-            "The law of service is not given, and no mean depends on it (insensitivity of processor sharing); the simulation draws \
-             log-normal times with a coefficient of variation of 1, and its quantiles are theirs",
+            "No law of service is given. Under processor sharing no mean depends on it (insensitivity); the simulation uses log-normal \
+             service times with a coefficient of variation of 1, and its quantiles hold for these only",
         );
     }
     solve_station(&station, options)

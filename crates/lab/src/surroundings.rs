@@ -28,7 +28,7 @@ const SHORTEST_LOOK: Duration = Duration::from_millis(100);
 pub enum LoadedServers {
     /// These processes; none where the server is on another machine.
     Known(Vec<u32>),
-    /// The server is on this machine, and its process is not known: its time cannot be told from that of other programs.
+    /// The server is on this machine, and its process is not known: its CPU time cannot be distinguished from that of other programs.
     Unknown,
 }
 

@@ -102,13 +102,13 @@ pub type Labels = Vec<(String, String)>;
 /// Samples on their way to a receiver.
 #[derive(Debug)]
 pub struct Push {
-    thread: JoinHandle<Told>,
+    thread: JoinHandle<PushSummary>,
     stop: mpsc::Sender<()>,
 }
 
 /// What became of the samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct PushSummary {
     /// Where they went.
     pub url: String,
     /// Samples that the receiver took.
@@ -146,13 +146,13 @@ impl Push {
     }
 
     /// Sends what is left, for some seconds at most, and says what became of all.
-    pub fn end(self) -> Told {
+    pub fn end(self) -> PushSummary {
         drop(self.stop);
         self.thread.join().expect("the thread that sends handles every error")
     }
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for PushSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Sent {} samples to {}", self.sent, self.url)?;
         if self.dropped > 0 {
@@ -174,7 +174,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn run(mut self, stopped: &mpsc::Receiver<()>) -> Told {
+    fn run(mut self, stopped: &mpsc::Receiver<()>) -> PushSummary {
         while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(EVERY) {
             self.look();
             self.send(Instant::now() + EVERY);
@@ -187,7 +187,7 @@ impl Sender {
             }
         }
         let (sent, dropped) = self.queue.give_up();
-        Told { url: shown(self.poster.url()), sent, dropped, why: self.why }
+        PushSummary { url: shown(self.poster.url()), sent, dropped, why: self.why }
     }
 
     /// Takes up what the run has said since the last look. A file that is not there yet or cannot be read says nothing, nor does

@@ -125,8 +125,8 @@ pub fn checks(findings: &[Checked], width: usize, style: Style) -> String {
     }
     if findings.iter().any(|finding| !numbers(finding).is_empty()) {
         let level = format!(
-            "p below {SIGNIFICANT} is significant. Broken is what is significant and large enough to matter; what holds at a smaller p is \
-             off by too little."
+            "p below {SIGNIFICANT} is significant. An assumption is broken if its deviation is significant and large \
+             enough to matter; one that holds at a smaller p deviates by too little to matter."
         );
         write_wrapped(&mut out, &level, width);
     }

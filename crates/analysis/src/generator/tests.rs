@@ -176,7 +176,7 @@ fn a_disturbance_is_named_before_what_it_explains() {
     let line = headline(&run, &seen);
     let why = "others kept the generator from its core for 30 % of the time; other programs took 96 % of the machine";
     assert!(line.starts_with("GENERATOR-LIMITED: ") && line.contains(why), "{line}");
-    // So it is with a machine that stands still now and then.
+    // The same holds for a machine that stalls now and then.
     run.thread.run_queue_s = None;
     let stalls = Some(Stalls { longest_s: 0.34, share: 0.03 });
     let line = headline(&run, &Surroundings { stalls, ..Surroundings::default() });

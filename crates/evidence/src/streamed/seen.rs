@@ -103,7 +103,7 @@ impl TimesSeen {
         (count > 0).then_some((count, Estimate { value, interval }))
     }
 
-    /// The same without intervals of quantiles: there is none to know where no run settles.
+    /// The same without intervals of quantiles: a run that does not settle has none.
     pub(super) fn without_intervals(mut self) -> Self {
         for quantile in &mut self.quantiles {
             (quantile.interval_s, quantile.needs) =

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::print;
 
-/// The quantiles that are told where a model tells any.
+/// The quantiles that a model reports, if it has any.
 const PER_CENTS: [&str; 4] = ["50", "90", "95", "99"];
 /// No more values than this of a quantity that has one for every whole number.
 const MOST_NUMBERED: usize = 10;
@@ -44,9 +44,9 @@ pub(crate) fn tell(model: &Model, words: &[String], as_json: bool) -> anyhow::Re
             model.name, model.inputs
         ));
     }
-    let told = Told::of(model, &inputs);
-    if told.values.is_empty()
-        && let Some((_, why)) = told.without.first()
+    let quantities = Quantities::of(model, &inputs);
+    if quantities.values.is_empty()
+        && let Some((_, why)) = quantities.without.first()
     {
         bail!("{}: {why}", model.name);
     }
@@ -55,11 +55,11 @@ pub(crate) fn tell(model: &Model, words: &[String], as_json: bool) -> anyhow::Re
             "model": model.name,
             "about": model.about,
             "inputs": inputs.as_json(),
-            "quantities": told.values.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>(),
-            "without": told.without.iter().map(|(name, why)| (name.clone(), json!(why.to_string()))).collect::<Map<_, _>>(),
+            "quantities": quantities.values.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>(),
+            "without": quantities.without.iter().map(|(name, why)| (name.clone(), json!(why.to_string()))).collect::<Map<_, _>>(),
         }))?;
     } else {
-        print::out(&text(model, &inputs, &told))?;
+        print::out(&text(model, &inputs, &quantities))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -74,26 +74,26 @@ fn read(words: &[String]) -> Result<Inputs, BatchError> {
 
 /// What a model tells, and what it does not and why.
 #[derive(Default)]
-struct Told {
+struct Quantities {
     values: Vec<(String, f64)>,
     without: Vec<(String, BatchError)>,
 }
 
-impl Told {
+impl Quantities {
     fn of(model: &Model, inputs: &Inputs) -> Self {
-        let mut told = Self::default();
+        let mut quantities = Self::default();
         for quantity in model.quantities() {
             match quantity.strip_suffix('*') {
-                None => told.ask(model, inputs, quantity.to_owned()),
+                None => quantities.ask(model, inputs, quantity.to_owned()),
                 Some(prefix) if prefix.ends_with("_p") => {
                     for per_cent in PER_CENTS {
-                        told.ask(model, inputs, format!("{prefix}{per_cent}"));
+                        quantities.ask(model, inputs, format!("{prefix}{per_cent}"));
                     }
                 }
-                Some(prefix) => told.numbered(model, inputs, prefix),
+                Some(prefix) => quantities.numbered(model, inputs, prefix),
             }
         }
-        told
+        quantities
     }
 
     fn ask(&mut self, model: &Model, inputs: &Inputs, quantity: String) {
@@ -120,18 +120,19 @@ impl Told {
     }
 }
 
-fn text(model: &Model, inputs: &Inputs, told: &Told) -> String {
+fn text(model: &Model, inputs: &Inputs, quantities: &Quantities) -> String {
     let given = inputs.as_json().iter().map(|(key, value)| format!("{key} = {}", plain(value)));
     let mut lines = vec![model.about.to_owned(), given.collect::<Vec<_>>().join("; "), String::new()];
-    let names = told.values.iter().map(|(name, _)| name).chain(told.without.iter().map(|(name, _)| name));
+    let names =
+        quantities.values.iter().map(|(name, _)| name).chain(quantities.without.iter().map(|(name, _)| name));
     let width = names.map(|name| words(name).chars().count()).max().unwrap_or(0).max(24);
     lines.extend(
-        told.values.iter().map(|(name, value)| format!("{:<width$} {}", words(name), rounded(*value))),
+        quantities.values.iter().map(|(name, value)| format!("{:<width$} {}", words(name), rounded(*value))),
     );
-    if !told.without.is_empty() {
+    if !quantities.without.is_empty() {
         lines.push(String::new());
     }
-    lines.extend(told.without.iter().map(|(name, why)| format!("{:<width$} –  {why}", words(name))));
+    lines.extend(quantities.without.iter().map(|(name, why)| format!("{:<width$} –  {why}", words(name))));
     lines.join("\n") + "\n"
 }
 
@@ -218,13 +219,14 @@ mod tests {
     #[test]
     fn each_quantity_is_told_or_excused() {
         let model = batch::model("mm1").unwrap();
-        let told = Told::of(model, &Inputs::pairs(["lam=1", "mu=2"]).unwrap());
-        let value = |name: &str| told.values.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
+        let quantities = Quantities::of(model, &Inputs::pairs(["lam=1", "mu=2"]).unwrap());
+        let value =
+            |name: &str| quantities.values.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
         assert_eq!(
             (value("R_mean"), value("P_N_ge_0"), value("P_N_ge_3")),
             (Some(1.0), Some(1.0), Some(0.125))
         );
-        let excused: Vec<&str> = told.without.iter().map(|(name, _)| name.as_str()).collect();
+        let excused: Vec<&str> = quantities.without.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(excused, ["Wq_sf_at_t", "R_sf_at_t"], "they need t");
     }
 }

@@ -31,7 +31,7 @@ impl Draw {
     /// One of several.
     ///
     /// # Panics
-    /// Where there is none.
+    /// Where the list is empty.
     pub fn pick<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
         of[self.below(of.len())]
     }

@@ -88,7 +88,7 @@ struct Ends<'a> {
 fn never_began(number: usize, flow: &Flow, lasting: Duration) -> String {
     let had_s = lasting.saturating_sub(flow.after).as_secs_f64();
     format!(
-        "flow {} ({}): no byte came in the {had_s:.1} s that it had; give it more time to connect with --warmup",
+        "flow {} ({}): no byte arrived in its {had_s:.1} s; increase --warmup, so that it has connected before",
         number + 1,
         flow.source
     )
