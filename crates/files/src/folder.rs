@@ -6,6 +6,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
+
+/// How often to repeat an `openat2` that a rename elsewhere interrupted: the kernel then cannot exclude that `..` left the folder.
+const TRIES: u32 = 100;
 
 /// A folder that stays the same one when another user renames it or puts a link in its place.
 #[derive(Debug)]
@@ -49,6 +53,12 @@ impl Folder {
 
     fn beneath(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        Ok(openat2(&self.0, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve)?)
+        let mut tries = 0..TRIES;
+        loop {
+            match openat2(&self.0, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+                Err(Errno::AGAIN) if tries.next().is_some() => {}
+                opened => return Ok(opened?),
+            }
+        }
     }
 }
