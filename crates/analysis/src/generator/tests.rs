@@ -204,6 +204,19 @@ fn the_time_to_connect_is_no_fault_of_the_rate() {
     assert_eq!(judge(&run, &poisson()).trust, Trust::GeneratorLimited);
 }
 
+/// A run of 25 short trials has one whose gaps vary by 120 % in one case of ten.
+#[test]
+fn gaps_of_a_short_trial_may_vary_by_chance_and_not_beyond() {
+    let verdict = |gap_cv: f64| {
+        let mut run = clean(&exponential());
+        (run.sends.count, run.sends.gap_cv) = (222, gap_cv);
+        run.sends.gaps_ns.truncate(222);
+        judge(&run, &poisson())
+    };
+    assert_eq!(verdict(1.204).trust, Trust::Trustworthy, "{:?}", verdict(1.204));
+    assert_eq!(verdict(1.4).trust, Trust::GeneratorLimited, "{:?}", verdict(1.4));
+}
+
 /// A grid of 50 µs, as a coarse timer makes, leaves variation and dispersion alone; the test of their law sees it and
 /// says so, and no result depends on it.
 #[test]
