@@ -20,8 +20,9 @@ fn the_command_gets_the_servers_url() {
             format!("'{kendall}' load 'reverse://{{host}}:{{port}}?difficulty=100' -r 200 -n 20 --json");
         let found: Value = serde_json::from_str(&words(&[&load])).unwrap();
         assert_eq!(found["run"]["ended"][0], 20, "{found}");
+        // The whole wait passes before the sentence: long enough for a server to listen on a machine that is busy.
         let lonely = server.replace("10.0.0.2", "127.0.0.1");
-        let output = user.link(&["--wait", "500ms", "--server", &lonely], &["true"]).output().unwrap();
+        let output = user.link(&["--wait", "5s", "--server", &lonely], &["true"]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && said.contains("listen on 10.0.0.2 or 0.0.0.0"), "{said}");
     }
