@@ -45,7 +45,7 @@ impl SessionClient {
 impl Session for SessionClient {
     fn opening(&mut self) -> Opening {
         let bytes = Bytes::copy_from_slice(&session::encode_opening(u64::from(self.user)));
-        Opening { bytes, reply: OpeningReply::None }
+        Opening { bytes, reply: OpeningReply::Expected }
     }
 
     fn read(&mut self, bytes: &[u8]) -> SessionRead {
@@ -54,14 +54,17 @@ impl Session for SessionClient {
         };
         let session::Answer { nonce, fate } = session::decode_answer(answer);
         let own = u64::from(self.user);
+        let used = session::ANSWER_BYTES;
         let outcome = match fate {
+            Fate::Present if nonce == own => return SessionRead::Opened { used },
+            Fate::Present => return SessionRead::Invalid,
             Fate::Held { .. } => Outcome::Answered,
             // Both come to the requester: the answer did not reach its user, or there was none.
             Fate::Unreached { from } if from == own => Outcome::Refused,
             Fate::Unreached { .. } => Outcome::Wrong,
             Fate::Refused => Outcome::Refused,
         };
-        SessionRead::Answer { used: session::ANSWER_BYTES, key: nonce, outcome }
+        SessionRead::Answer { used, key: nonce, outcome }
     }
 }
 
@@ -85,6 +88,10 @@ mod tests {
         assert_eq!(said(&encode_answer(7)[..7]), AnswerRead::More { used: 0 });
     }
 
+    fn read_present(client: &mut SessionClient, user: u64) -> SessionRead {
+        client.read(&session::encode_answer(session::Answer { nonce: user, fate: Fate::Present }))
+    }
+
     #[test]
     fn an_answer_on_a_session_has_the_outcome_of_its_fate() {
         let mut client = SessionClient::new(7);
@@ -98,6 +105,8 @@ mod tests {
         ] {
             assert_eq!(read(fate), SessionRead::Answer { used: 16, key: 3, outcome });
         }
+        assert_eq!(read_present(&mut client, 7), SessionRead::Opened { used: 16 });
+        assert_eq!(read_present(&mut client, 8), SessionRead::Invalid);
         assert_eq!(client.read(&[0; 15]), SessionRead::More);
         assert_eq!(*client.opening().bytes, session::encode_opening(7));
     }

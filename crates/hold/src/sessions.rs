@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard};
 
 use kendall_service::{
-    Handler, Heard, Hearing, InSessions, Malformed, Message, Outlet, Registry, Server, ServiceError,
-    SessionLimits, Sessions, Step, Turn,
+    Delivery, Handler, Heard, Hearing, InSessions, Malformed, Message, Outlet, Registry, Server,
+    ServiceError, SessionLimits, Sessions, Step, Turn,
 };
 
 use crate::protocol::session::{
@@ -59,19 +59,17 @@ impl HoldSessions {
         Self { hold: Hold::new(options), present: Mutex::default() }
     }
 
-    /// Sends an answer where its request says; returns it if it is to go to the requester's own session.
-    fn deliver(
-        &self,
-        SessionTask { request: Request { nonce, to }, from, .. }: &SessionTask,
-    ) -> Option<Answer> {
-        let held = Answer { nonce: *nonce, fate: Fate::Held { from: *from } };
+    /// The answer to a request that was held, and where the request says that it goes.
+    fn delivery(&self, task: &SessionTask) -> Delivery<Answer> {
+        let SessionTask { request: Request { nonce, to }, from, .. } = *task;
+        let held = Answer { nonce, fate: Fate::Held { from } };
         if to == from {
-            return Some(held);
+            return Delivery::Here(held);
         }
-        let outlet = self.present().get(to).cloned();
-        match outlet.map(|outlet| outlet.push(&held)) {
-            Some(Ok(())) => None,
-            Some(Err(_)) | None => Some(Answer { nonce: *nonce, fate: Fate::Unreached { from: *from } }),
+        let unreached = Answer { nonce, fate: Fate::Unreached { from } };
+        match self.present().get(&to).cloned() {
+            Some(to) => Delivery::Elsewhere { to, message: held, unreached },
+            None => Delivery::Here(unreached),
         }
     }
 
@@ -94,6 +92,8 @@ impl Sessions for HoldSessions {
             return known(decode_opening(bytes), |user| {
                 session.user = Some(user);
                 self.present().insert(user, session.outlet.clone());
+                // Its queue is empty, so this fails only where the session has ended.
+                let _ = session.outlet.push(&Answer { nonce: user, fate: Fate::Present });
                 Heard::nothing(OPENING_BYTES)
             });
         };
@@ -104,9 +104,9 @@ impl Sessions for HoldSessions {
         })
     }
 
-    fn advance(&self, task: &mut SessionTask, turn: &mut Turn<Option<Answer>>) -> Step<Option<Answer>> {
+    fn advance(&self, task: &mut SessionTask, turn: &mut Turn<Delivery<Answer>>) -> Step<Delivery<Answer>> {
         match self.hold.hold(&mut task.left_ns, turn.units(), turn.interrupt()) {
-            Held::All => Step::Done(self.deliver(task)),
+            Held::All => Step::Done(self.delivery(task)),
             Held::Part { attained } => Step::Continue { attained },
         }
     }

@@ -27,7 +27,7 @@ use crate::handler::Malformed;
 use crate::metrics::Ending;
 use crate::outlet::{Message, Outlet, SessionLimits, ToWrite};
 use crate::pool::Claim;
-use crate::sessions::{Awaited, Heard, InSessions, Request, Sessions};
+use crate::sessions::{Awaited, Delivery, Heard, InSessions, Request, Sessions};
 use crate::shared::{AnswerTo, Shared, System};
 use crate::socket;
 use crate::stamps::StampLog;
@@ -40,14 +40,18 @@ const LAST_WORD: Duration = Duration::from_millis(50);
 
 impl<S: Sessions> System for InSessions<S> {
     type Task = S::Task;
-    type Answer = Option<S::Message>;
+    type Answer = Delivery<S::Message>;
     type Recipient = ToSession<S::Message>;
 
     fn first_chunk(&self) -> u64 {
         self.system.first_chunk()
     }
 
-    fn advance(&self, task: &mut S::Task, turn: &mut Turn<Option<S::Message>>) -> Step<Option<S::Message>> {
+    fn advance(
+        &self,
+        task: &mut S::Task,
+        turn: &mut Turn<Delivery<S::Message>>,
+    ) -> Step<Delivery<S::Message>> {
         self.system.advance(task, turn)
     }
 
@@ -148,22 +152,22 @@ pub struct ToSession<M> {
     answered: Arc<AtomicBool>,
 }
 
-impl<M: Message> Recipient<Option<M>> for ToSession<M> {
-    fn begun(&mut self, answer: &Option<M>) {
-        if let Some(message) = answer {
-            self.outlet.begin_answer(message);
+impl<M: Message> Recipient<Delivery<M>> for ToSession<M> {
+    fn begun(&mut self, answer: &Delivery<M>) {
+        if let Some(message) = answer.clone().dispatch() {
+            self.outlet.begin_answer(&message);
         }
     }
 }
 
-impl<M: Message> AnswerTo<Option<M>> for ToSession<M> {
+impl<M: Message> AnswerTo<Delivery<M>> for ToSession<M> {
     fn port(&self) -> u16 {
         self.port
     }
 
-    fn answered(self, answer: Option<M>) {
+    fn answered(self, answer: Delivery<M>) {
         self.answered.store(true, Ordering::Relaxed);
-        self.outlet.answer(answer.as_ref());
+        self.outlet.answer(answer.dispatch().as_ref());
     }
 
     fn refused(self) {
@@ -174,7 +178,7 @@ impl<M: Message> AnswerTo<Option<M>> for ToSession<M> {
 
 /// A request's claim on its answer; dropped, it withdraws the request.
 type ClaimOf<S> =
-    Claim<<S as Sessions>::Task, ToSession<<S as Sessions>::Message>, Option<<S as Sessions>::Message>>;
+    Claim<<S as Sessions>::Task, ToSession<<S as Sessions>::Message>, Delivery<<S as Sessions>::Message>>;
 
 /// A session that is open. However it ends, the system is told once.
 struct Open<S: Sessions> {

@@ -103,7 +103,7 @@ pub use prometheus_client::metrics::counter::Counter;
 pub use prometheus_client::registry::Registry;
 pub use reply::{Body, BodyFuture, Reader, Reply, Source, Then, Whole};
 pub use server::{Handle, Server};
-pub use sessions::{Heard, Hearing, InSessions, Sessions};
+pub use sessions::{Delivery, Heard, Hearing, InSessions, Sessions};
 pub use shared::System;
 pub use turn::{Step, Turn};
 pub use upload::Sink;

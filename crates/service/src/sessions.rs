@@ -41,14 +41,14 @@ pub trait Sessions: Send + Sync + 'static {
     /// Fails on bytes that cannot become a request. The session then ends.
     fn decode(&self, session: &mut Self::Session, bytes: &[u8]) -> Hearing<Self>;
 
-    /// Does one [`Turn`]'s units of the task. The session of a request is sent the message that the work comes to, if it
-    /// comes to one; what other sessions are to learn goes through their outlets. [`Step::Begun`] sends a message before
-    /// the work is over.
+    /// Does one [`Turn`]'s units of the task. [`Step::Done`] says which message the work comes to and who gets it; it is
+    /// sent once the request is counted, so that who has it never finds the request in service still. [`Step::Begun`] sends
+    /// a message before the work is over.
     fn advance(
         &self,
         task: &mut Self::Task,
-        turn: &mut Turn<Option<Self::Message>>,
-    ) -> Step<Option<Self::Message>>;
+        turn: &mut Turn<Delivery<Self::Message>>,
+    ) -> Step<Delivery<Self::Message>>;
 
     /// The session is over: its client went away or was silent for too long, it broke the protocol or took its messages too
     /// slowly, or the server shuts down. Called exactly once for each session, after its requests in service were
@@ -68,6 +68,35 @@ pub trait Sessions: Send + Sync + 'static {
     /// Adds the system's own metrics to those of the runtime. Names get the prefix `kendall_`.
     fn register(&self, registry: &mut Registry) {
         let _ = registry;
+    }
+}
+
+/// The message that a request's work comes to, and the session that gets it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Delivery<M> {
+    /// There is no message.
+    Nothing,
+    /// The session of the request gets it.
+    Here(M),
+    /// Another session gets it.
+    Elsewhere {
+        /// That session.
+        to: Outlet<M>,
+        /// What it is sent.
+        message: M,
+        /// What the session of the request is sent if that one has ended or its queue is full.
+        unreached: M,
+    },
+}
+
+impl<M: Message> Delivery<M> {
+    /// Sends what goes to another session; returns what the session of the request is to get.
+    pub(crate) fn dispatch(self) -> Option<M> {
+        match self {
+            Self::Nothing => None,
+            Self::Here(message) => Some(message),
+            Self::Elsewhere { to, message, unreached } => to.push(&message).err().map(|_| unreached),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use kendall_service::{Heard, Hearing, Malformed, Outlet, Sessions, Step, Turn};
+use kendall_service::{Delivery, Heard, Hearing, Malformed, Outlet, Sessions, Step, Turn};
 use kendall_station::Job;
 use kendall_talk::relay::RelayHandle;
 
@@ -240,12 +240,12 @@ impl Sessions for Chat {
         }
     }
 
-    fn advance(&self, task: &mut Task, _: &mut Turn<Option<Wire>>) -> Step<Option<Wire>> {
+    fn advance(&self, task: &mut Task, _: &mut Turn<Delivery<Wire>>) -> Step<Delivery<Wire>> {
         let result = match &task.work {
             WorkerJob::Work(work) => self.office.work(task.connection, &task.exchange, work),
             WorkerJob::Compared(compared) => compared.perform(&self.office, task.connection, &task.exchange),
         };
-        Step::Done(Some(answer(task.number, result)))
+        Step::Done(Delivery::Here(answer(task.number, result)))
     }
 
     fn close(&self, line: Line) {

@@ -4,10 +4,11 @@
 //! | | bytes |
 //! | --- | --- |
 //! | opening | `KHS1`, 4 bytes of 0, the user's number in 8 |
+//! | its answer | the user's number in 8, 2⁶³ − 1 in 8 |
 //! | request | nonce in 8, the user whose session gets the answer in 8, 8 bytes of 0 |
 //! | answer | nonce in 8, the user who asked in 8 |
 //!
-//! Users have the numbers below 2⁶³ − 1. Where the user named holds no session, or takes its messages too slowly, the answer
+//! From the answer to its opening on, a user's session gets what others ask for it. Users have the numbers below 2⁶³ − 1. Where the user named holds no session, or takes its messages too slowly, the answer
 //! arrives on the requester's own, with the high bit of the second number set. A request that was turned away is answered on the
 //! requester's own with all bits of the second number set.
 
@@ -24,6 +25,8 @@ pub const LAST_USER: u64 = UNREACHED - 2;
 
 /// The bit of an answer that could not be delivered where it should.
 const UNREACHED: u64 = 1 << 63;
+/// Stands in the answer to an opening, in place of a user who asked.
+const PRESENT: u64 = UNREACHED - 1;
 /// Stands in place of the user who asked what was turned away.
 const REFUSED: u64 = u64::MAX;
 
@@ -48,15 +51,17 @@ pub struct Request {
 /// An answer of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The request's number.
+    /// The request's number; in the answer to an opening, the user's.
     pub nonce: u64,
     /// What became of the request.
     pub fate: Fate,
 }
 
-/// What became of a request.
+/// What became of a request or an opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
+    /// The session is open: its user can be reached.
+    Present,
     /// It was held.
     Held {
         /// The user who asked.
@@ -113,6 +118,7 @@ pub fn decode_request(bytes: &[u8]) -> Result<Request, Fault> {
 /// An answer as it goes over the wire.
 pub fn encode_answer(Answer { nonce, fate }: Answer) -> [u8; ANSWER_BYTES] {
     let from = match fate {
+        Fate::Present => PRESENT,
         Fate::Held { from } => from,
         Fate::Unreached { from } => from | UNREACHED,
         Fate::Refused => REFUSED,
@@ -124,6 +130,7 @@ pub fn encode_answer(Answer { nonce, fate }: Answer) -> [u8; ANSWER_BYTES] {
 pub fn decode_answer(bytes: [u8; ANSWER_BYTES]) -> Answer {
     let [nonce, from] = [0, 1].map(|place| number(&bytes, place).expect("these are two numbers"));
     let fate = match from {
+        PRESENT => Fate::Present,
         REFUSED => Fate::Refused,
         from if from & UNREACHED != 0 => Fate::Unreached { from: from & !UNREACHED },
         from => Fate::Held { from },
@@ -168,7 +175,7 @@ mod tests {
             request.extend(&surplus);
             prop_assert_eq!(decode_opening(&opening), Ok(from));
             prop_assert_eq!(decode_request(&request), Ok(Request { nonce, to }));
-            for fate in [Fate::Held { from }, Fate::Unreached { from }, Fate::Refused] {
+            for fate in [Fate::Present, Fate::Held { from }, Fate::Unreached { from }, Fate::Refused] {
                 let answer = Answer { nonce, fate };
                 prop_assert_eq!(decode_answer(encode_answer(answer)), answer);
             }
@@ -187,6 +194,8 @@ mod tests {
         assert_eq!(request, *b"\x03\0\0\0\0\0\0\0\x05\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
         let unreached = encode_answer(Answer { nonce: 3, fate: Fate::Unreached { from: 7 } });
         assert_eq!(unreached, *b"\x03\0\0\0\0\0\0\0\x07\0\0\0\0\0\0\x80");
+        let present = encode_answer(Answer { nonce: 7, fate: Fate::Present });
+        assert_eq!(present, *b"\x07\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\x7f");
         assert_eq!(decode_opening(b"KHS2"), Err(Fault::Malformed));
         assert_eq!(decode_opening(&encode_opening(LAST_USER + 1)), Err(Fault::Malformed));
         let mut reserved = request;

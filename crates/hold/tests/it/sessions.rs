@@ -20,20 +20,14 @@ fn serve(options: Options) -> Running {
 struct User(TcpStream);
 
 impl User {
-    fn opening(server: &Running, user: u64) -> Self {
+    fn new(server: &Running, user: u64) -> Self {
         let mut stream = TcpStream::connect(server.address).unwrap();
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(LIMIT)).unwrap();
         stream.write_all(&encode_opening(user)).unwrap();
-        Self(stream)
-    }
-
-    /// Opens a session and waits until the server knows of it.
-    fn new(server: &Running, user: u64) -> Self {
-        let mut user_session = Self::opening(server, user);
-        user_session.ask(0, user);
-        assert_eq!(user_session.answer(), Answer { nonce: 0, fate: Fate::Held { from: user } });
-        user_session
+        let mut session = Self(stream);
+        assert_eq!(session.answer(), Answer { nonce: user, fate: Fate::Present });
+        session
     }
 
     fn ask(&mut self, nonce: u64, to: u64) {
@@ -79,7 +73,7 @@ fn the_session_that_a_user_opened_last_counts() {
 #[test]
 fn requests_of_one_session_are_held_side_by_side_and_those_without_room_are_refused() {
     let server = serve(options(2, 3, Law::Constant { mean_s: 0.3 }));
-    let mut user = User::opening(&server, 1);
+    let mut user = User::new(&server, 1);
     (1..=4).for_each(|nonce| user.ask(nonce, 1));
     assert_eq!(user.answer(), Answer { nonce: 4, fate: Fate::Refused }, "at once, while the others are held");
     let mut held: Vec<u64> = (0..3).map(|_| user.answer().nonce).collect();

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `i am NAME` | the session is NAME's; no answer |
 //! | `to NAME TEXT` | NAME's session gets TEXT; the answer is `sent`, or why it was not |
+//! | `pass NAME TEXT` | NAME's session gets TEXT in place of an answer; if it cannot, the answer is `kept TEXT` |
 //! | `hold TEXT` | answered `held TEXT` once the gate is open; turned away, `no TEXT` |
 //! | `now TEXT` | answered `now TEXT` without work |
 //! | `await TEXT` | answered `awaited TEXT` once the gate is open, without a worker; `await panic` is answered `no panic` |
@@ -16,8 +17,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use kendall_service::{
-    Config, Heard, Hearing, Malformed, Message, Outlet, PushError, Server, SessionLimits, Sessions, Step,
-    Turn,
+    Config, Delivery, Heard, Hearing, Malformed, Message, Outlet, PushError, Server, SessionLimits, Sessions,
+    Step, Turn,
 };
 use kendall_station::Job;
 use kendall_testbed::Running;
@@ -65,6 +66,7 @@ struct Guest {
 
 enum Task {
     To { name: String, text: String },
+    Pass { name: String, text: String },
     Hold(String),
 }
 
@@ -94,6 +96,10 @@ impl Sessions for Club {
                 let (name, text) = rest.split_once(' ').ok_or(Malformed)?;
                 work(Task::To { name: name.into(), text: text.into() })
             }
+            "pass" => {
+                let (name, text) = rest.split_once(' ').ok_or(Malformed)?;
+                work(Task::Pass { name: name.into(), text: text.into() })
+            }
             "hold" => work(Task::Hold(rest.into())),
             "await" => Heard::awaited(
                 end + 1,
@@ -105,14 +111,21 @@ impl Sessions for Club {
         }))
     }
 
-    fn advance(&self, task: &mut Task, _: &mut Turn<Option<Line>>) -> Step<Option<Line>> {
+    fn advance(&self, task: &mut Task, _: &mut Turn<Delivery<Line>>) -> Step<Delivery<Line>> {
         match task {
-            Task::To { name, text } => Step::Done(Some(Line(match self.0.push(name, text) {
+            Task::To { name, text } => Step::Done(Delivery::Here(Line(match self.0.push(name, text) {
                 Ok(()) => "sent".into(),
                 Err(error) => error.to_string(),
             }))),
+            Task::Pass { name, text } => {
+                let unreached = Line(format!("kept {text}"));
+                Step::Done(match self.0.present.lock().unwrap().get(name).cloned() {
+                    Some(to) => Delivery::Elsewhere { to, message: Line(text.clone()), unreached },
+                    None => Delivery::Here(unreached),
+                })
+            }
             Task::Hold(text) if self.0.gate.load(Ordering::SeqCst) => {
-                Step::Done(Some(Line(format!("held {text}"))))
+                Step::Done(Delivery::Here(Line(format!("held {text}"))))
             }
             Task::Hold(_) => {
                 sleep(Duration::from_millis(1));

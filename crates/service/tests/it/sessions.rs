@@ -25,6 +25,24 @@ fn an_answer_may_arrive_on_another_users_session() {
     assert_eq!(server.metric("session_messages_total"), 5);
 }
 
+/// Who has the message finds its request answered, not in service still, so that it can leave without anything being cancelled.
+#[test]
+fn a_request_is_counted_before_its_message_arrives_elsewhere() {
+    let (server, book) = serve(config(2), SessionLimits::default());
+    let mut ben = Peer::connect(server.address);
+    ben.send("i am ben\n");
+    wait_until("he is there", || book.names() == ["ben"]);
+    for passed in 1..=200 {
+        let mut anna = Peer::connect(server.address);
+        anna.send("pass ben hello\n");
+        assert_eq!(ben.line(), "hello");
+        drop(anna);
+        assert_eq!(server.requests("answered"), passed);
+    }
+    assert_eq!(server.requests("cancelled"), 0);
+    assert_eq!(ben.ask("pass carl hello\n"), "kept hello");
+}
+
 /// Pushes of one thread, mixed with answers on the thread of sockets.
 #[test]
 fn messages_arrive_in_the_order_in_which_they_were_made() {
