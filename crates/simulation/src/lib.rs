@@ -112,6 +112,11 @@ pub enum SimulationError {
          servers may break down before any service can end"
     )]
     Stalled { events: u64, at_s: f64 },
+    #[error(
+        "by {at_s:.3} s there are {inside} customers at once, which is more than the simulation keeps; lower the arrival rate, the size of \
+         batches, the room, or the number of customers of a run"
+    )]
+    Crowded { inside: u64, at_s: f64 },
     #[error("the arrivals end after {ends_s} s, so that there is no steady state; ask for runs")]
     NoSteadyState { ends_s: f64 },
 }
@@ -215,6 +220,12 @@ fn from_empty(
     seed: u64,
     mut way: Way<'_>,
 ) -> Result<Answer, SimulationError> {
+    if let (Some(rho), Some(rate_per_s)) = (saturated(station), station.arrivals.rate_per_s()) {
+        let inside = (customers as f64 * (1.0 - 1.0 / rho)) as u64;
+        if inside > MOST_INSIDE {
+            return Err(SimulationError::Crowded { inside, at_s: customers as f64 / rate_per_s });
+        }
+    }
     let runs = runs.max(observer::FEWEST_SECTIONS as u64);
     let in_section = runs.div_ceil(observer::MOST_SECTIONS as u64);
     let sections = (0..runs).step_by(in_section as usize).map(|first| first..(first + in_section).min(runs));
@@ -320,6 +331,8 @@ fn runs(station: &Station, max_customers: u64) -> u64 {
 
 /// The most customers that come to a station whose number grows without bound. Where a service takes years, few leave.
 const MOST_ARRIVING: u64 = 2_000_000;
+/// No more customers are at a station or in a network at once: some 200 bytes are kept of each.
+const MOST_INSIDE: u64 = 4_000_000;
 /// A run shorter than this is not worth a thread.
 const LONG: u64 = 100_000;
 /// The most runs towards a steady state.

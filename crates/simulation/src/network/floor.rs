@@ -9,9 +9,9 @@ use super::hall::{Hall, Outcome};
 use super::scene::{Customer, Event, Scene};
 use super::spot::{Layout, Ways};
 use super::watch::{Failure, Watch};
-use crate::SimulationError;
 use crate::observer::Departure;
 use crate::trace::{Fate, Sink, Traced};
+use crate::{MOST_INSIDE, SimulationError};
 
 /// Without a customer that ends within so many events, none ever will.
 const STALLED: u64 = 4_000_000;
@@ -94,8 +94,12 @@ pub(super) fn run(
         if floor.idle_events > STALLED {
             return Err(SimulationError::Stalled { events: STALLED, at_s });
         }
-        if floor.growing >= LOOKS {
-            return Err(floor.scene.watch.unstable(floor.scene.inside));
+        let inside = floor.scene.inside;
+        if floor.growing >= LOOKS || (inside > MOST_INSIDE && run.is_endless()) {
+            return Err(floor.scene.watch.unstable(inside));
+        }
+        if inside > MOST_INSIDE {
+            return Err(SimulationError::Crowded { inside, at_s });
         }
     }
     let halls = &mut floor.halls;

@@ -335,6 +335,11 @@ fn what_never_settles_is_said() {
     let never = Station { arrivals: users, ..station(1.0, Law::Constant { mean_s: 2.0 }, 1) };
     let stalled = refused(&under(conditions, never));
     assert!(matches!(stalled, SimulationError::Stalled { .. }), "{stalled}");
+    // A batch brings more customers than memory has room for before growth shows in what leaves.
+    let batch = Batch::Geometric { mean: 1e6 };
+    let batches = Conditions { batch: Some(batch), ..Conditions::default() };
+    let grown = refused(&under(batches, station(1.5, exponential(1.0), 1)));
+    assert!(matches!(grown, SimulationError::Unstable { reached, .. } if reached < 20_000_000), "{grown}");
     let burst = Profile {
         points: vec![(0.0, 5.0), (9.0, 0.0)],
         between: Between::Steps,
