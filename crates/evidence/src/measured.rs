@@ -171,9 +171,10 @@ fn rate(windows: &[Window<'_>], of: impl Fn(&Window<'_>, i64, i64) -> f64) -> Es
     estimated(value, half_width)
 }
 
+/// No measure here is ever below 0, and so no interval is.
 fn estimated(value: f64, half_width: Option<f64>) -> Estimate {
     match half_width {
-        Some(half_width) => Estimate::within(value, half_width),
+        Some(half_width) => Estimate::within(value, half_width).within_bounds(0.0, f64::INFINITY),
         None => Estimate::exact(value),
     }
 }
@@ -275,7 +276,7 @@ fn quantile(samples: &[Sample], pooled: &Sample, p: f64) -> Option<Quantile> {
     let value = pooled.quantile(p)?;
     let each = samples.iter().map(|sample| sample.quantile(p)).collect::<Option<Vec<f64>>>();
     let value_s = match each.and_then(|each| statistics::t_interval(&each)) {
-        Some((_, half_width)) => Estimate::within(value, half_width),
+        Some((_, half_width)) => estimated(value, Some(half_width)),
         None => {
             let (low, high) = statistics::quantile_ranks(pooled.len(), p)?;
             Estimate { value, interval: pooled.at_rank(low).zip(pooled.at_rank(high)) }
