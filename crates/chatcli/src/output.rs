@@ -1,8 +1,5 @@
 //! What is printed: text for people, one JSON object a line for programs.
 
-use std::io::{self, Write};
-
-use anyhow::Context;
 use serde::Serialize;
 
 /// Writes a line to standard output. A reader that is gone is no error.
@@ -10,11 +7,7 @@ use serde::Serialize;
 /// # Errors
 /// Fails where standard output cannot be written.
 pub fn line(text: &str) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    match writeln!(out, "{text}").and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("cannot write the output"),
-    }
+    kendall_stdio::out(&format!("{text}\n"))
 }
 
 /// Writes an object on a line of its own.
@@ -22,12 +15,12 @@ pub fn line(text: &str) -> anyhow::Result<()> {
 /// # Errors
 /// As [`line()`].
 pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
-    line(&serde_json::to_string(value)?)
+    kendall_stdio::json_line(value)
 }
 
 /// Writes a line to standard error, if it can be.
 pub fn note(text: &str) {
-    _ = writeln!(io::stderr().lock(), "kendall: {text}");
+    kendall_stdio::note(&format!("kendall: {text}"));
 }
 
 /// A peer's text as a terminal may show it: characters that move the cursor, change its colours or reorder the line are written

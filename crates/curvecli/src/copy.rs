@@ -17,9 +17,9 @@ use terminal_size::{Height, Width, terminal_size_of};
 use tokio::sync::watch;
 use tokio::time::{interval, timeout};
 
-use crate::console::note;
 use crate::host::{ClientOptions, silence_limit};
 use crate::run::{run, signalled};
+use kendall_stdio::note;
 
 /// Columns from which the whole bar fits.
 const LEAST_WIDE: u16 = 100;

@@ -35,7 +35,6 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::console::address;
-use crate::console::{note, out};
 use crate::copy::{Copy, copy};
 use crate::host::duration;
 use crate::run::{run, signalled};
@@ -44,6 +43,7 @@ use crate::serve_shell::{ServeShell, serve_shell};
 use crate::serve_tunnel::{ServeTunnel, serve_tunnel};
 use crate::shell::{Shell, shell};
 use crate::tunnel::{Tunnel, tunnel};
+use kendall_stdio::{note, out};
 
 /// How long a client that has everything waits for a peer that did not hear so: the server may be NaCl's, which does not
 /// confirm the end.

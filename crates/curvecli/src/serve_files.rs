@@ -10,9 +10,9 @@ use kendall_curve::KeyDirectory;
 use kendall_remote::copy::{Access, FilePolicy, FileServer};
 use kendall_remote::{AuthorizedKeys, Sessions, serve};
 
-use crate::console::note;
 use crate::host::{ServerOptions, silence_limit};
 use crate::run::{run, signalled};
+use kendall_stdio::note;
 
 /// Serve a folder for `kendall curve copy` to clients whose keys a file lists
 #[derive(Args)]

@@ -10,10 +10,10 @@ use kendall_curve::{Endpoint, KeyDirectory};
 use kendall_remote::AuthorizedKeys;
 use kendall_remote::shell::{Admit, Guest, ServerSettings, configure, serve};
 
-use crate::console::note;
 use crate::host::ServerOptions;
 use crate::host::duration;
 use crate::run::{run_on_one_thread, signalled};
+use kendall_stdio::note;
 
 /// Serve shells for `kendall curve shell` to clients whose keys a file lists
 #[derive(Args)]

@@ -10,9 +10,9 @@ use kendall_curve::KeyDirectory;
 use kendall_remote::AuthorizedKeys;
 use kendall_tunnel::{MTUS, Pool, ServerSettings, serve};
 
-use crate::console::note;
 use crate::host::ServerOptions;
 use crate::run::{run, signalled};
+use kendall_stdio::note;
 
 /// Serve a private network for `kendall curve tunnel` to clients whose keys a file lists
 #[derive(Args)]

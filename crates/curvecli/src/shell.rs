@@ -19,9 +19,9 @@ use kendall_remote::{Host, RemoteError, dial};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::console::{note, out};
 use crate::host::ClientOptions;
 use crate::run::run_on_one_thread;
+use kendall_stdio::{note, out};
 
 /// The status where it is not the command's, as ssh has it.
 const FAILED: u8 = 255;

@@ -6,9 +6,9 @@ use clap::Args;
 use ipnet::IpNet;
 use kendall_tunnel::{ClientSettings, connect};
 
-use crate::console::note;
 use crate::host::ClientOptions;
 use crate::run::{run, signalled};
+use kendall_stdio::note;
 
 /// Join the private network of a server: kendall curve tunnel office
 #[derive(Args)]

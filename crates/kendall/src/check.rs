@@ -9,8 +9,8 @@ use kendall_evidence::check::{Finding, check_table};
 use kendall_evidence::table::Table;
 use kendall_station::Servers;
 
+use crate::print;
 use crate::systems::SYSTEMS;
-use crate::{input, print};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -44,7 +44,7 @@ impl Options {
             return Ok((kendall_analysis::analyse(&self.measured, SYSTEMS)?.checks, Vec::new()));
         }
         let name = self.measured.display();
-        let text = input::read(&self.measured)?;
+        let text = kendall_stdio::read(&self.measured)?;
         let table = Table::read(&text).with_context(|| name.to_string())?;
         Ok((check_table(&table, self.servers.and_then(Servers::new)), table.warnings()))
     }

@@ -112,7 +112,7 @@ pub(crate) fn compare(options: &Options) -> anyhow::Result<ExitCode> {
                 "there is no shift to draw: it takes six runs of each side with their requests, not only their numbers"
             );
         };
-        kendall_files::write(file, picture.svg())
+        kendall_files::write(file, picture.svg(kendall_report::picture::Style::Screen))
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(ExitCode::from(options.gate.status(Some(worst(&comparison)), true)))

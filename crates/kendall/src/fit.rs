@@ -14,10 +14,10 @@ use kendall_report::picture;
 use kendall_station::Servers;
 use kendall_stats::number;
 
-use crate::figure::Figure;
 use crate::options::seconds;
+use crate::print;
 use crate::systems::SYSTEMS;
-use crate::{input, print};
+use kendall_solvecli::Figure;
 
 /// Where measured points come from, and what is known beside them.
 #[derive(Args)]
@@ -85,7 +85,7 @@ impl Measured {
     fn points(&self, servers: Option<u32>) -> anyhow::Result<Points> {
         let name = self.measured.display();
         if !self.measured.is_dir() {
-            let text = input::read(&self.measured)?;
+            let text = kendall_stdio::read(&self.measured)?;
             let table = Table::read(&text).with_context(|| name.to_string())?;
             return Ok(Points {
                 points: Observation::of_table(&table),

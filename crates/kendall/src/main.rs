@@ -5,11 +5,9 @@ mod compare;
 mod console;
 mod doctor;
 mod export;
-mod figure;
 mod figures;
 mod fit;
 mod gate;
-mod input;
 mod interrupt;
 mod link;
 mod load;
@@ -26,7 +24,6 @@ mod report;
 mod run;
 mod selfcheck;
 mod serve;
-mod solve;
 mod subcommands;
 mod systems;
 mod target;
@@ -42,10 +39,9 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use kendall_chatview::{Chat, chat};
 use kendall_curvecli::{Curve, curve};
+use kendall_solvecli::UNSTABLE;
 use tracing_subscriber::filter::LevelFilter;
 
-/// Exit status of `solve` and `predict` where the station has no steady state.
-const UNSTABLE: u8 = 3;
 /// Exit status after Ctrl-C, as shells have it.
 const INTERRUPTED: u8 = 130;
 
@@ -68,7 +64,7 @@ struct Arguments {
 enum Command {
     /// Answer a station, a network or a named model by formula and by simulation:
     /// kendall solve M/M/6 --arrival-rate 20 --service-rate 4.2
-    Solve(solve::Options),
+    Solve(kendall_solvecli::Solve),
     /// Say how many requests a wanted precision costs: kendall plan M/M/6 --arrival-rate 20 --service-rate 4.2
     Plan(plan::Options),
     /// Run an experiment: serve, load, record, model and report
@@ -131,7 +127,7 @@ fn main() -> ExitCode {
     };
     tracing_subscriber::fmt().with_max_level(arguments.log.unwrap_or(usual)).with_writer(io::stderr).init();
     let result = match arguments.command {
-        Command::Solve(options) => solve::solve(&options),
+        Command::Solve(options) => kendall_solvecli::solve(&options),
         Command::Plan(options) => plan::plan(&options),
         Command::Run(options) => run::run(&options),
         Command::Web(options) => web::web(&options),

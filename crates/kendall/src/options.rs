@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches};
-use kendall_stats::quantity;
+pub(crate) use kendall_stats::quantity::{rate, seconds};
 use kendall_system::{Kind, Parameter, Settings, Value, read_time};
 
 /// What a command line takes of a parameter, by position or as an option.
@@ -79,27 +79,6 @@ pub(crate) fn positive_time(text: &str) -> Result<Duration, String> {
     time(text).and_then(|time| {
         if time.is_zero() { Err("must be greater than 0, for example 10s".into()) } else { Ok(time) }
     })
-}
-
-/// A time of a model in seconds, which may be 0 and is as fine as a number can be.
-pub(crate) fn seconds(text: &str) -> Result<f64, String> {
-    let within = |seconds: &f64| *seconds <= 1e12;
-    quantity::time_s(text).filter(within).ok_or_else(|| "must be a time such as 3, 3s or 100ms".into())
-}
-
-/// A time of a model in seconds, above 0.
-pub(crate) fn positive_seconds(text: &str) -> Result<f64, String> {
-    seconds(text).and_then(|seconds| {
-        if seconds >= 1e-12 { Ok(seconds) } else { Err("must be greater than 0, for example 100ms".into()) }
-    })
-}
-
-/// A rate per second, above 0: 100, 100/s, 2k or 600/min.
-pub(crate) fn rate(text: &str) -> Result<f64, String> {
-    let within = |rate: &f64| (1e-12..=1e12).contains(rate);
-    quantity::rate_per_s(text)
-        .filter(within)
-        .ok_or_else(|| "must be a positive rate, such as 100, 100/s, 2k or 600/min".into())
 }
 
 /// A loopback address with this port.

@@ -6,12 +6,11 @@ use std::process::ExitCode;
 use anyhow::{Context, ensure};
 use clap::Args;
 use kendall_report::picture;
+use kendall_solvecli::{Figure, StationOptions};
 use kendall_station::{Notation, Station};
 use kendall_stats::number::{percent, significant, time};
 use kendall_theory::{Basis, NoPlan, Plan, Target, plan as planned, sweep_plan};
 
-use crate::figure::Figure;
-use crate::solve::StationOptions;
 use crate::systems::SYSTEMS;
 use crate::{UNSTABLE, print};
 

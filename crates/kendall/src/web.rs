@@ -13,7 +13,7 @@ use kendall_web::{Server, Site, Until};
 
 use crate::serve::address;
 use crate::systems::SYSTEMS;
-use crate::{input, open, print};
+use crate::{open, print};
 
 /// What it prints before the address of its page.
 const WATCH_AT: &str = "Watch at ";
@@ -54,7 +54,7 @@ pub(crate) struct Options {
 pub(crate) fn web(options: &Options) -> anyhow::Result<ExitCode> {
     let program = env::current_exe().context("cannot find the program itself, to take up runs with")?;
     let token = match &options.token_file {
-        Some(file) => Some(input::read(file)?.trim().to_owned()),
+        Some(file) => Some(kendall_stdio::read(file)?.trim().to_owned()),
         None => {
             if options.token.is_some() {
                 print::note(

@@ -29,6 +29,6 @@ pub use page::{page, page_figures};
 pub use page_file::{PageError, analyse_into_page, write_flows_page, write_load_page, write_page};
 pub use paper::paper;
 #[cfg(feature = "png")]
-pub use paper::{Painter, PngError};
+pub use paper::{PaintError, Painter};
 pub use style::{STYLE, UPLOT_CSS, UPLOT_JS};
 pub use traffic::{flows_figures, flows_page, flows_text};

@@ -4,10 +4,12 @@
 //! since not every program that opens an SVG knows variables and media queries.
 
 #[cfg(feature = "png")]
-mod png;
+mod painter;
+#[cfg(feature = "png")]
+mod pdf;
 
 #[cfg(feature = "png")]
-pub use png::{Painter, PngError};
+pub use painter::{PaintError, Painter};
 
 use crate::figure::{Figure, Panel, STYLE};
 use crate::svg::{Anchor, Svg};
@@ -37,7 +39,7 @@ pub fn paper(figure: &Figure) -> String {
         places.extend((0..row.len()).map(|column| (GAP + column as f64 * (widest + GAP), y)));
         y += heading + row.iter().map(|size| size.1).fold(0.0, f64::max) + GAP;
     }
-    let mut svg = Svg::for_paper((width, y), &figure.title, &style());
+    let mut svg = Svg::for_paper((width, y), &figure.title, &style(SERIF));
     for (key, (x, y)) in figure.legend.iter().zip(keys) {
         svg.inner((x, GAP + y), &key.svg);
         svg.text("tick", (x + KEY, GAP + y + 12.0), Anchor::Start, &key.label);
@@ -75,8 +77,13 @@ fn size(svg: &str) -> (f64, f64) {
     (number(" width=\"").unwrap_or(0.0), number(" height=\"").unwrap_or(0.0))
 }
 
-/// The style of figures in print, every variable written out.
-fn style() -> String {
+/// The letters of figures in print.
+pub(crate) const SERIF: &str = "\"Liberation Serif\", \"Times New Roman\", \"DejaVu Serif\", serif";
+/// Letters that are read from afar.
+pub(crate) const SANS: &str = "\"Liberation Sans\", Arial, \"DejaVu Sans\", sans-serif";
+
+/// The style of figures in print with letters of this family, every variable written out.
+pub(crate) fn style(letters: &str) -> String {
     let print = STYLE.lines().find(|line| line.starts_with("@media print")).unwrap_or_default();
     let mut colours: Vec<(&str, &str)> = print
         .split(['{', ';', '}'])
@@ -93,7 +100,7 @@ fn style() -> String {
     for (name, value) in colours {
         style = style.replace(&format!("var({name})"), value);
     }
-    style.push_str(".chart text { font-family: \"Liberation Serif\", \"Times New Roman\", \"DejaVu Serif\", serif; font-size: 13px; }\n");
+    style.push_str(&format!(".chart text {{ font-family: {letters}; font-size: 13px; }}\n"));
     style
 }
 
@@ -141,7 +148,7 @@ mod tests {
 
     #[test]
     fn its_style_needs_no_variables() {
-        let style = style();
+        let style = style(SERIF);
         assert!(!style.contains("var(") && !style.contains("@media"), "{style}");
         assert!(style.contains(".measured"));
     }
@@ -152,13 +159,13 @@ mod tests {
         let svg = paper(&figure(2));
         let painter = match Painter::new() {
             Ok(painter) => painter,
-            Err(PngError::NoFonts) => return kendall_testbed::missing("a font"),
+            Err(PaintError::NoFonts) => return kendall_testbed::missing("a font"),
             Err(error) => panic!("{error}"),
         };
         let png = painter.png(&svg).expect("it is drawn");
         let image = resvg::tiny_skia::Pixmap::decode_png(&png).expect("a PNG");
         let (width, height) = size(&svg);
-        let of = |pixels: f64| (pixels * png::SCALE).ceil() as u32;
+        let of = |pixels: f64| (pixels * painter::SCALE).ceil() as u32;
         assert_eq!((image.width(), image.height()), (of(width), of(height)));
         let dark = image.pixels().iter().filter(|pixel| pixel.red() < 100 && pixel.alpha() == 255).count();
         let white = image.pixels().iter().filter(|pixel| pixel.red() == 255).count();

@@ -1,19 +1,34 @@
-//! A figure that stands alone: an SVG file with its own colours, light and dark, made of plots side by side.
+//! A figure that stands alone, made of plots side by side, in the style of what it is for.
 //!
 //! For whoever asks the command line for a picture. The figures of a report are in [`crate::figure`]; marks mean the same
 //! there and here: lines are formulas, hollow markers are simulations, discs are measurements.
 
+mod compared;
 mod fitted;
 mod planned;
 mod station;
 
+pub use compared::{Compared, compared};
 pub use fitted::fitted;
 pub use planned::planned;
 pub use station::{network, station};
 
 use crate::chart::{Frame, Quantity, Scale, ScaleLaw, clipped};
 use crate::figure::STYLE;
+use crate::paper;
 use crate::svg::{Anchor, Marker, Svg};
+
+/// What a picture is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Style {
+    /// A screen, light or dark as its owner likes it.
+    #[default]
+    Screen,
+    /// Print: on white, with serifs.
+    Paper,
+    /// A lecture: on white, its letters and lines larger.
+    Slides,
+}
 
 /// A picture: a title over plots side by side.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,7 +102,9 @@ pub enum Mark {
     Upright,
 }
 
+/// The size of a plot, which is smaller where letters and lines are to be larger beside it.
 const SIZE: (f64, f64) = (560.0, 400.0);
+const SLIDES_SIZE: (f64, f64) = (400.0, 290.0);
 /// Room for the title.
 const HEAD: f64 = 34.0;
 /// Room for one line of the legend.
@@ -95,14 +112,30 @@ const LEGEND: f64 = 20.0;
 
 impl Picture {
     /// The picture as an SVG file.
-    pub fn svg(&self) -> String {
+    pub fn svg(&self, style: Style) -> String {
+        match style {
+            Style::Screen => self.drawn(SIZE, |size| Svg::standalone(size.0, size.1, &self.title, STYLE)),
+            Style::Paper | Style::Slides => self.in_print(style),
+        }
+    }
+
+    /// The same on white with all colours written out, for what knows neither light and dark nor variables.
+    pub fn in_print(&self, style: Style) -> String {
+        let (plot, letters) = match style {
+            Style::Screen => (SIZE, paper::SANS),
+            Style::Paper => (SIZE, paper::SERIF),
+            Style::Slides => (SLIDES_SIZE, paper::SANS),
+        };
+        self.drawn(plot, |size| Svg::for_paper(size, &self.title, &paper::style(letters)))
+    }
+
+    fn drawn(&self, plot_size: (f64, f64), begin: impl FnOnce((f64, f64)) -> Svg) -> String {
         let lines = self.plots.iter().map(|plot| plot.legend().count()).max().unwrap_or(0);
         let head = HEAD + LEGEND * lines as f64;
-        let (width, height) = (SIZE.0 * self.plots.len() as f64, SIZE.1 + head);
-        let mut svg = Svg::standalone(width, height, &self.title, STYLE);
+        let mut svg = begin((plot_size.0 * self.plots.len() as f64, plot_size.1 + head));
         svg.text("title", (14.0, 22.0), Anchor::Start, &self.title);
         for (number, plot) in self.plots.iter().enumerate() {
-            plot.draw(&mut svg, SIZE.0 * number as f64, head);
+            plot.draw(&mut svg, (plot_size.0 * number as f64, head), plot_size);
         }
         svg.finish()
     }
@@ -167,13 +200,13 @@ impl Plot {
         self.series.iter().filter(|series| !series.label.is_empty())
     }
 
-    fn draw(&self, svg: &mut Svg, left: f64, head: f64) {
+    fn draw(&self, svg: &mut Svg, (left, head): (f64, f64), size: (f64, f64)) {
         for (line, series) in self.legend().enumerate() {
             let y = HEAD + LEGEND * (line as f64 + 0.5);
             series.mark.draw_key(svg, (left + 64.0, y));
             svg.text("tick", (left + 104.0, y + 4.0), Anchor::Start, &series.label);
         }
-        let frame = self.frame(left, head);
+        let frame = self.frame((left, head), size);
         let titles = (self.across.words(&frame.x), self.upwards.words(&frame.y));
         let across = frame.x.ticks(self.across.quantity());
         let upwards = frame.y.ticks(self.upwards.quantity());
@@ -183,7 +216,7 @@ impl Plot {
         }
     }
 
-    fn frame(&self, left: f64, head: f64) -> Frame {
+    fn frame(&self, (left, head): (f64, f64), (width, height): (f64, f64)) -> Frame {
         let points = || self.series.iter().flat_map(|series| &series.points);
         let upright = |series: &&Series| series.mark != Mark::Upright;
         let heights = self.series.iter().filter(upright).flat_map(|series| {
@@ -191,8 +224,8 @@ impl Plot {
             series.points.iter().map(|point| point.1).chain(ends)
         });
         Frame {
-            x: self.across.scale(points().map(|point| point.0), (left + 64.0, left + SIZE.0 - 16.0)),
-            y: self.upwards.scale(heights, (head + SIZE.1 - 52.0, head + 36.0)),
+            x: self.across.scale(points().map(|point| point.0), (left + 64.0, left + width - 16.0)),
+            y: self.upwards.scale(heights, (head + height - 52.0, head + 36.0)),
         }
     }
 }
@@ -238,8 +271,8 @@ impl Series {
 impl Mark {
     fn class(self) -> String {
         match self {
-            Self::Line(style) => format!("formula model{}", style % 4),
-            Self::Hollow(style) => format!("simulation model{}", style % 4),
+            Self::Line(style) => format!("formula model{}{}", style % 4, again(style)),
+            Self::Hollow(style) => format!("simulation model{}{}", style % 4, again(style)),
             Self::Disc => "measured".to_owned(),
             Self::Seen => "ecdf".to_owned(),
             Self::Upright => "capacity".to_owned(),
@@ -249,7 +282,8 @@ impl Mark {
     fn shape(self) -> Marker {
         match self {
             Self::Hollow(style) => {
-                [Marker::Square, Marker::Triangle, Marker::Diamond, Marker::Cross][style % 4]
+                let shapes = [Marker::Square, Marker::Triangle, Marker::Diamond, Marker::Cross];
+                shapes[(style + style / 4) % 4]
             }
             _ => Marker::Disc,
         }
@@ -261,6 +295,11 @@ impl Mark {
             Self::Line(_) | Self::Seen | Self::Upright => svg.line(&self.class(), (x, y), (x + 32.0, y)),
         }
     }
+}
+
+/// The class that tells the second four styles from the first, which have the same colours.
+fn again(style: usize) -> &'static str {
+    if style / 4 % 2 == 1 { " again" } else { "" }
 }
 
 #[cfg(test)]
@@ -280,7 +319,7 @@ mod tests {
             ..Series::new("simulation", Mark::Hollow(1), vec![(0.5, 1.5)])
         };
         for kind in [AxisKind::Numbers, AxisKind::NumbersByRatio, AxisKind::Times, AxisKind::TimesByRatio] {
-            let svg = plot(kind, vec![line.clone(), dots.clone()]).svg();
+            let svg = plot(kind, vec![line.clone(), dots.clone()]).svg(Style::Screen);
             let tree = roxmltree::Document::parse(&svg).expect("well-formed");
             assert!(tree.descendants().any(|node| node.has_tag_name("style")) && svg.contains("simulation"));
         }
@@ -290,7 +329,7 @@ mod tests {
     fn what_has_no_place_is_not_drawn() {
         let odd = vec![(f64::NAN, 1.0), (1.0, f64::INFINITY), (-1.0, 1.0)];
         let series = vec![Series::new("", Mark::Disc, odd), Series::new("", Mark::Line(9), vec![])];
-        let svg = plot(AxisKind::TimesByRatio, series).svg();
+        let svg = plot(AxisKind::TimesByRatio, series).svg(Style::Screen);
         assert!(!svg.contains("<circle") && !svg.contains("NaN") && !svg.contains("inf"));
     }
 }

@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn the_shift_of_a_faster_side_lies_below_none() {
-        let svg = shift(&compared()).expect("there are quantiles").svg();
+        let svg = shift(&compared()).expect("there are quantiles").svg(crate::picture::Style::Screen);
         let tree = roxmltree::Document::parse(&svg).expect("well-formed");
         let ticks: Vec<&str> = tree.descendants().filter_map(|node| node.text()).collect();
         assert!(ticks.iter().any(|text| text.starts_with("shift [ms]")), "{ticks:?}");

@@ -40,6 +40,36 @@ pub fn rate_per_s(text: &str) -> Option<f64> {
     (rate.is_finite() && rate >= 0.0).then_some(rate)
 }
 
+/// A time of a model in seconds, which may be 0 and is as fine as a number can be.
+///
+/// # Errors
+/// Says what a time looks like.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    let within = |seconds: &f64| *seconds <= 1e12;
+    time_s(text).filter(within).ok_or_else(|| "must be a time such as 3, 3s or 100ms".into())
+}
+
+/// A time of a model in seconds, above 0.
+///
+/// # Errors
+/// As [`seconds`], and where it is 0.
+pub fn positive_seconds(text: &str) -> Result<f64, String> {
+    seconds(text).and_then(|seconds| {
+        if seconds >= 1e-12 { Ok(seconds) } else { Err("must be greater than 0, for example 100ms".into()) }
+    })
+}
+
+/// A rate per second, above 0: 100, 100/s, 2k or 600/min.
+///
+/// # Errors
+/// Says what a rate looks like.
+pub fn rate(text: &str) -> Result<f64, String> {
+    let within = |rate: &f64| (1e-12..=1e12).contains(rate);
+    rate_per_s(text)
+        .filter(within)
+        .ok_or_else(|| "must be a positive rate, such as 100, 100/s, 2k or 600/min".into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,6 +6,7 @@ use askama::Template;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use kendall_analysis::versus::{self, Tabled};
+use kendall_report::picture::Style;
 use kendall_report::versus::shift;
 use kendall_stats::number::{NONE, significant, time};
 
@@ -133,7 +134,7 @@ impl<'a> ComparePage<'a> {
         self.method = versus::method(comparison);
         self.left_out.clone_from(left_out);
         let image = |svg: String| format!("data:image/svg+xml;base64,{}", STANDARD.encode(svg));
-        self.shift = shift(comparison).map(|picture| image(picture.svg()));
+        self.shift = shift(comparison).map(|picture| image(picture.svg(Style::Screen)));
         self
     }
 

@@ -13,6 +13,7 @@ mod first_hour;
 mod fit;
 mod hostile;
 mod http;
+mod lecture;
 mod link;
 mod link_relay;
 mod load;

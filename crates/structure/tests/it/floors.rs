@@ -56,7 +56,7 @@ fn only_who_shows_depends_on_what_draws() {
     let packages = packages();
     let who: BTreeSet<&str> =
         packages.iter().filter(uses_report).map(|package| package["name"].as_str().unwrap()).collect();
-    assert_eq!(who, BTreeSet::from(["kendall", "kendall-bench", "kendall-web"]));
+    assert_eq!(who, BTreeSet::from(["kendall", "kendall-bench", "kendall-solvecli", "kendall-web"]));
 }
 
 /// The most lines of a file, and of a crate with its tests, benchmarks and examples.

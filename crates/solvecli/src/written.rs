@@ -6,7 +6,7 @@ use kendall_station::{Kind, Law};
 use kendall_stats::quantity;
 
 /// The pairs of `key=value,key=value`.
-pub(super) fn pairs(text: &str) -> impl Iterator<Item = Result<(&str, &str), String>> {
+pub(crate) fn pairs(text: &str) -> impl Iterator<Item = Result<(&str, &str), String>> {
     text.split(',').map(|pair| match pair.split_once('=') {
         Some((key, value)) => Ok((key.trim(), value.trim())),
         None => Err(format!("{pair:?} is not key=value")),
@@ -14,7 +14,7 @@ pub(super) fn pairs(text: &str) -> impl Iterator<Item = Result<(&str, &str), Str
 }
 
 /// A finite number that is not negative.
-pub(super) fn number(key: &str, text: &str) -> Result<f64, String> {
+pub(crate) fn number(key: &str, text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
         _ => Err(format!("{key} is {text:?}; it must be a number, and not negative")),
@@ -22,30 +22,30 @@ pub(super) fn number(key: &str, text: &str) -> Result<f64, String> {
 }
 
 /// A finite number above zero.
-pub(super) fn positive(key: &str, text: &str) -> Result<f64, String> {
+pub(crate) fn positive(key: &str, text: &str) -> Result<f64, String> {
     above_zero(key, text, number(key, text)?)
 }
 
 /// A time in seconds that is not negative: 3, 3s or 100ms.
-pub(super) fn time_s(key: &str, text: &str) -> Result<f64, String> {
+pub(crate) fn time_s(key: &str, text: &str) -> Result<f64, String> {
     let must = || format!("{key} is {text:?}; it must be a number of seconds or a time such as 100ms");
     quantity::time_s(text).ok_or_else(must)
 }
 
 /// The same above zero.
-pub(super) fn positive_time_s(key: &str, text: &str) -> Result<f64, String> {
+pub(crate) fn positive_time_s(key: &str, text: &str) -> Result<f64, String> {
     above_zero(key, text, time_s(key, text)?)
 }
 
 /// A rate per second that is not negative: 100, 100/s, 2k or 600/min.
-pub(super) fn rate(key: &str, text: &str) -> Result<f64, String> {
+pub(crate) fn rate(key: &str, text: &str) -> Result<f64, String> {
     let must =
         || format!("{key} is {text:?}; it must be a number per second or a rate such as 2k or 600/min");
     quantity::rate_per_s(text).ok_or_else(must)
 }
 
 /// The same above zero.
-pub(super) fn positive_rate(key: &str, text: &str) -> Result<f64, String> {
+pub(crate) fn positive_rate(key: &str, text: &str) -> Result<f64, String> {
     above_zero(key, text, rate(key, text)?)
 }
 
@@ -56,7 +56,7 @@ fn above_zero(key: &str, text: &str, value: f64) -> Result<f64, String> {
 /// A law as `[KIND:]MEAN[:SCV]`: 2 and M:2 are exponential with a mean of 2 s, D:2 is constant, LN:2:4 log-normal with a
 /// squared coefficient of variation of 4.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct WrittenLaw(pub(super) Law);
+pub(crate) struct WrittenLaw(pub(crate) Law);
 
 impl FromStr for WrittenLaw {
     type Err = String;
@@ -83,7 +83,7 @@ impl FromStr for WrittenLaw {
 }
 
 /// Reads a law where it stands as a value.
-pub(super) fn law(text: &str) -> Result<Law, String> {
+pub(crate) fn law(text: &str) -> Result<Law, String> {
     text.parse().map(|WrittenLaw(law)| law)
 }
 

@@ -4,13 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
-use kendall_station::{Arrivals, Discipline, Kind, Law, Notation, Station};
+use kendall_station::{Arrivals, Discipline, Kind, Law, Notation, Servers, Station};
 
-use super::class::ClassOption;
-use super::condition::{ConditionOptions, ProfileOption};
-
-use crate::input;
-use crate::options::{positive_seconds, rate};
+use crate::class::ClassOption;
+use crate::condition::{ConditionOptions, ProfileOption};
+use crate::values::{Quantities, QuantityOptions};
 
 /// More servers or users than this do not fit into memory and patience.
 const MOST: u32 = 1_000_000;
@@ -18,30 +16,9 @@ const MOST: u32 = 1_000_000;
 /// What Kendall's notation leaves open. A command takes the notation itself as its own argument.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = "The station")]
-pub(crate) struct StationOptions {
-    /// Requests per second, such as 100, 2k or 600/min
-    #[arg(long, value_name = "RATE", allow_negative_numbers = true, value_parser = rate)]
-    arrival_rate: Option<f64>,
-
-    /// Mean think time of each user, such as 3, 3s or 100ms, where the notation names a population
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = positive_seconds, conflicts_with = "arrival_rate")]
-    think_time: Option<f64>,
-
-    /// Requests per second that one busy server completes
-    #[arg(long, value_name = "RATE", allow_negative_numbers = true, value_parser = rate)]
-    service_rate: Option<f64>,
-
-    /// Mean service time, such as 0.1 or 100ms, in place of a rate
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = positive_seconds, conflicts_with = "service_rate")]
-    service_time: Option<f64>,
-
-    /// Squared coefficient of variation of the service time, for G, LN, H2, Pa and U
-    #[arg(long, value_name = "SCV", allow_negative_numbers = true, value_parser = not_negative)]
-    service_scv: Option<f64>,
-
-    /// Squared coefficient of variation of the gaps between arrivals, for the same
-    #[arg(long, value_name = "SCV", allow_negative_numbers = true, value_parser = not_negative)]
-    arrival_scv: Option<f64>,
+pub struct StationOptions {
+    #[command(flatten)]
+    pub(crate) quantities: QuantityOptions,
 
     /// Order of service, in place of the one in the notation: fifo, lifo, priority, preemptive-priority,
     /// processor-sharing, shortest-remaining, cmu, gittins
@@ -58,23 +35,16 @@ pub(crate) struct StationOptions {
     services: Option<PathBuf>,
 
     /// Instants of arrival that were recorded, in seconds from the start, one a line; the notation's letter for them is G
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["arrival_rate", "think_time", "arrival_scv"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["arrival_rate", "rho", "think_time", "arrival_scv"])]
     arrivals: Option<PathBuf>,
 
     /// A rate that changes over time: the rate from each instant on, in seconds from the start, as 0=20,60=80,120=20; with
     /// period=180 it begins anew, with between=lines it changes gradually
-    #[arg(long, value_name = "S=PER_S,…", conflicts_with_all = ["arrival_rate", "arrivals", "think_time", "arrival_scv"])]
+    #[arg(long, value_name = "S=PER_S,…", conflicts_with_all = ["arrival_rate", "rho", "arrivals", "think_time", "arrival_scv"])]
     rate_profile: Option<ProfileOption>,
 
     #[command(flatten)]
     conditions: ConditionOptions,
-}
-
-fn not_negative(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if (0.0..=1e6).contains(&value) => Ok(value),
-        _ => Err("must be a number from 0 to 1e6".into()),
-    }
 }
 
 impl StationOptions {
@@ -82,38 +52,58 @@ impl StationOptions {
     ///
     /// # Errors
     /// Says which option is missing, or what is impossible about the station.
-    pub(crate) fn station(&self, notation: &Notation) -> anyhow::Result<Station> {
-        let mut notation = notation.clone();
-        notation.discipline = self.discipline.or(notation.discipline);
+    pub fn station(&self, notation: &Notation) -> anyhow::Result<Station> {
+        self.station_at(notation, &self.quantities.at(0, 1, None)?)
+    }
+
+    /// The station with these quantities.
+    ///
+    /// # Errors
+    /// As [`station`](Self::station).
+    pub(crate) fn station_at(&self, notation: &Notation, own: &Quantities) -> anyhow::Result<Station> {
+        let notation = self.completed(notation, own);
         if notation.servers.get() > MOST || notation.population.is_some_and(|population| population > MOST) {
             bail!("{notation} is too large to simulate; at most {MOST} servers or users can be");
         }
-        let classes = self.classes.iter().map(|class| class.class(notation.service, self.service_scv));
+        let classes = self.classes.iter().map(|class| class.class(notation.service, own.service_scv));
         let classes = classes.collect::<anyhow::Result<Vec<_>>>()?;
         let service = match (&self.services, classes.first()) {
             (Some(path), _) => recorded_services(path, notation.service)?,
             // Nobody is served by a law of the station, so that it may as well be that of a class.
-            (None, Some(class)) if self.tells_no_service() && self.every_class_has_service() => {
+            (None, Some(class)) if self.quantities.lacks_service() && self.every_class_has_service() => {
                 class.service.clone().expect("every class has a service time")
             }
             _ if self.needs_no_law(&notation) => {
-                Kind::LogNormal.law(self.service_s(&notation)?, Some(1.0)).context("see --service-time")?
+                Kind::LogNormal.law(service_s(&notation, own)?, Some(1.0)).context("see --service-time")?
             }
-            _ => law(notation.service, self.service_s(&notation)?, self.service_scv, "--service-scv")?,
+            _ => law(notation.service, service_s(&notation, own)?, own.service_scv, "--service-scv")?,
         };
         let Notation { servers, capacity, .. } = notation;
-        let station = Station {
+        let mut station = Station {
             capacity,
             discipline: notation.order(),
             classes,
             conditions: self.conditions.conditions(),
-            ..Station::new(self.arrivals(&notation)?, service, servers)
+            ..Station::new(self.arrivals(&notation, own)?, service, servers)
         };
+        if let Some(utilisation) = own.rho {
+            station.arrivals = at_utilisation(&station, utilisation)?;
+        }
         station.validate()?;
         Ok(station)
     }
 
-    fn arrivals(&self, notation: &Notation) -> anyhow::Result<Arrivals> {
+    /// The notation with what options say in its place.
+    fn completed(&self, notation: &Notation, own: &Quantities) -> Notation {
+        Notation {
+            discipline: self.discipline.or(notation.discipline),
+            servers: own.servers.and_then(Servers::new).unwrap_or(notation.servers),
+            population: own.users.or(notation.population),
+            ..notation.clone()
+        }
+    }
+
+    fn arrivals(&self, notation: &Notation, own: &Quantities) -> anyhow::Result<Arrivals> {
         if let Some(path) = &self.arrivals {
             return recorded_arrivals(path, notation);
         }
@@ -125,7 +115,7 @@ impl StationOptions {
             );
             return Ok(Arrivals::Varying(profile.clone()));
         }
-        let gap = law(notation.arrivals, self.gap_s(notation)?, self.arrival_scv, "--arrival-scv")?;
+        let gap = law(notation.arrivals, gap_s(notation, own)?, own.arrival_scv, "--arrival-scv")?;
         Ok(match notation.population {
             Some(population) => Arrivals::Closed { population, think: gap },
             None => Arrivals::Open { gap },
@@ -136,45 +126,66 @@ impl StationOptions {
     pub(crate) fn needs_no_law(&self, notation: &Notation) -> bool {
         let shares = self.discipline.or(notation.discipline).is_some_and(Discipline::shares);
         let poisson = notation.arrivals == Kind::Exponential && notation.population.is_none();
-        let open = self.service_scv.is_none() && self.services.is_none() && self.classes.is_empty();
+        let open =
+            !self.quantities.states_service_scv() && self.services.is_none() && self.classes.is_empty();
         shares && poisson && open && notation.service == Kind::General
-    }
-
-    fn tells_no_service(&self) -> bool {
-        self.service_time.is_none() && self.service_rate.is_none()
     }
 
     fn every_class_has_service(&self) -> bool {
         self.classes.iter().all(ClassOption::has_service)
     }
 
-    /// The mean gap between arrivals, or the mean think time of a population.
-    fn gap_s(&self, notation: &Notation) -> anyhow::Result<f64> {
-        match (notation.population, self.think_time, self.arrival_rate) {
-            (Some(_), Some(think_s), _) => Ok(think_s),
-            (None, _, Some(rate_per_s)) => Ok(1.0 / rate_per_s),
-            (Some(_), None, Some(_)) => {
-                bail!("{notation} has a population of its own: give --think-time, not --arrival-rate")
-            }
-            (Some(_), None, None) => bail!("{notation} has a population: give its --think-time"),
-            (None, Some(_), None) => {
-                bail!("{notation} is an open station: give --arrival-rate, not --think-time")
-            }
-            (None, None, None) => {
-                bail!("{notation} is an open station: give its --arrival-rate, or --arrivals from a file")
-            }
-        }
+    /// Whether a utilisation is all that is known of the rates, so that the service time is the unit of time.
+    pub(crate) fn times_are_relative(&self) -> bool {
+        self.quantities.states_utilisation()
+            && self.quantities.lacks_service()
+            && self.services.is_none()
+            && !(self.every_class_has_service() && !self.classes.is_empty())
+    }
+
+    /// Whether something is stated that only a single station can have.
+    pub(crate) fn is_of_one_station(&self) -> bool {
+        let of_several = Self { quantities: self.quantities.clone(), ..Self::default() };
+        *self != of_several
     }
 
     /// The mean service time, where it is given.
-    pub(crate) fn service_mean_s(&self) -> Option<f64> {
-        self.service_time.or_else(|| Some(1.0 / self.service_rate?))
+    pub fn service_mean_s(&self) -> Option<f64> {
+        self.quantities.at(0, 1, None).ok()?.service_s()
     }
+}
 
-    fn service_s(&self, notation: &Notation) -> anyhow::Result<f64> {
-        self.service_mean_s()
-            .with_context(|| format!("how fast does {notation} serve? Give --service-rate or --service-time"))
+/// The mean gap between arrivals, or the mean think time of a population.
+fn gap_s(notation: &Notation, own: &Quantities) -> anyhow::Result<f64> {
+    match (notation.population, own.think_time, own.arrival_rate.or(own.rho)) {
+        (Some(_), Some(think_s), _) => Ok(think_s),
+        (None, _, Some(rate_per_s)) => Ok(1.0 / rate_per_s),
+        (Some(_), None, Some(_)) => {
+            bail!("{notation} has a population of its own: give --think-time, not --arrival-rate or --rho")
+        }
+        (Some(_), None, None) => bail!("{notation} has a population: give its --think-time"),
+        (None, Some(_), None) => {
+            bail!("{notation} is an open station: give --arrival-rate, not --think-time")
+        }
+        (None, None, None) => {
+            bail!("{notation} is an open station: give its --arrival-rate, --rho, or --arrivals from a file")
+        }
     }
+}
+
+fn service_s(notation: &Notation, own: &Quantities) -> anyhow::Result<f64> {
+    own.service_s()
+        .with_context(|| format!("how fast does {notation} serve? Give --service-rate or --service-time"))
+}
+
+/// The station's arrivals at the rate that makes its servers so busy.
+fn at_utilisation(station: &Station, utilisation: f64) -> anyhow::Result<Arrivals> {
+    let scaled = station
+        .arrivals
+        .rate_per_s()
+        .zip(station.offered_utilisation())
+        .and_then(|(rate_per_s, now)| station.arrivals.at_rate(rate_per_s * utilisation / now));
+    scaled.context("--rho needs arrivals of a law; give no --arrivals or --rate-profile beside it")
 }
 
 fn law(kind: Kind, mean_s: f64, scv: Option<f64>, option: &str) -> anyhow::Result<Law> {
@@ -188,7 +199,7 @@ fn recorded_services(path: &Path, kind: Kind) -> anyhow::Result<Law> {
         "service times from a file follow no named law: write G for them, not {kind}"
     );
     let mut samples_s = Vec::new();
-    for (number, line) in input::read(path)?.lines().map(str::trim).enumerate() {
+    for (number, line) in kendall_stdio::read(path)?.lines().map(str::trim).enumerate() {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
@@ -212,5 +223,5 @@ fn recorded_arrivals(path: &Path, notation: &Notation) -> anyhow::Result<Arrival
         notation.population.is_none(),
         "{notation} has a population: its requests come when its users send them"
     );
-    Arrivals::trace(&input::read(path)?).with_context(|| path.display().to_string())
+    Arrivals::trace(&kendall_stdio::read(path)?).with_context(|| path.display().to_string())
 }

@@ -14,8 +14,6 @@ use anyhow::{Context, bail};
 use csv::{ByteRecord, QuoteStyle, ReaderBuilder, Writer, WriterBuilder};
 use kendall_theory::batch::{self, Inputs};
 
-use crate::print;
-
 /// Answers the rows of a file, or of standard input where its name is `-`.
 ///
 /// # Errors
@@ -29,13 +27,13 @@ pub(crate) fn answer(path: &Path) -> anyhow::Result<ExitCode> {
     match answer_rows(input, io::stdout().lock()) {
         Ok(Count { without: 0, .. }) => Ok(ExitCode::SUCCESS),
         Ok(Count { rows, without }) => {
-            print::note(&format!(
+            kendall_stdio::note(&format!(
                 "kendall: {without} of {rows} rows of {} have no value; the column reason says why",
                 path.display()
             ));
             Ok(ExitCode::FAILURE)
         }
-        Err(error) if print::is_closed_pipe(&error) => Ok(ExitCode::SUCCESS),
+        Err(error) if kendall_stdio::is_closed_pipe(&error) => Ok(ExitCode::SUCCESS),
         Err(error) => Err(error.context(path.display().to_string())),
     }
 }

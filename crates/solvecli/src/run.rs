@@ -3,13 +3,13 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::{Args, value_parser};
 use kendall_simulation::{
     NetworkAnswer, SimulationError, StopRule, Traced, simulate, simulate_network, simulate_network_traced,
     simulate_traced,
 };
-use kendall_station::{Answer, Network, Station};
+use kendall_station::{Answer, Arrivals, Network, Station};
 
 /// The most customers of a simulation: hours of work.
 const MOST_CUSTOMERS: u64 = 1_000_000_000_000;
@@ -19,7 +19,7 @@ const MOST_REPLICATIONS: u64 = 1_000_000;
 /// How a simulation is run.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = "The simulation")]
-pub(super) struct RunOptions {
+pub(crate) struct RunOptions {
     /// Seed of the simulation [default: 1]
     #[arg(long)]
     seed: Option<u64>,
@@ -92,11 +92,11 @@ fn precision(text: &str) -> Result<Precision, String> {
 impl RunOptions {
     const PRECISION: Precision = Precision { p: None, relative_half_width: 0.01 };
 
-    pub(super) fn seed(&self) -> u64 {
+    pub(crate) fn seed(&self) -> u64 {
         self.seed.unwrap_or(1)
     }
 
-    pub(super) fn stop(&self) -> StopRule {
+    pub(crate) fn stop(&self) -> StopRule {
         // Whoever asks for a precision wants to wait for it.
         let patience = if self.precision.is_some() { 100 } else { 1 };
         let max_customers = self.customers.unwrap_or(patience * StopRule::MOST_CUSTOMERS);
@@ -114,7 +114,7 @@ impl RunOptions {
     ///
     /// # Errors
     /// Fails where the trace cannot be written. That a station has no answer is no error of the command.
-    pub(super) fn simulate(&self, station: &Station) -> anyhow::Result<Result<Answer, SimulationError>> {
+    pub(crate) fn simulate(&self, station: &Station) -> anyhow::Result<Result<Answer, SimulationError>> {
         let classes = station.classes.iter().map(|class| class.name.clone()).collect();
         self.traced(classes, |sink| match sink {
             None => simulate(station, self.stop(), self.seed()),
@@ -122,11 +122,31 @@ impl RunOptions {
         })
     }
 
+    /// Simulates a station, with conditions or a rate that changes if it has them.
+    ///
+    /// # Errors
+    /// As [`simulate`](Self::simulate).
+    pub(crate) fn simulate_any(&self, station: &Station) -> anyhow::Result<Result<Answer, SimulationError>> {
+        if is_plain(station) {
+            return self.simulate(station);
+        }
+        Ok(self.simulate_network(&Network::from(station))?.map(|answer| answer.overall))
+    }
+
+    /// A trace is of one simulation.
+    ///
+    /// # Errors
+    /// Fails where one is asked for.
+    pub(crate) fn refuse_trace(&self) -> anyhow::Result<()> {
+        ensure!(self.trace.is_none(), "--trace is of one station without a range");
+        Ok(())
+    }
+
     /// Simulates a network likewise.
     ///
     /// # Errors
     /// As [`simulate`](Self::simulate).
-    pub(super) fn simulate_network(
+    pub(crate) fn simulate_network(
         &self,
         network: &Network,
     ) -> anyhow::Result<Result<NetworkAnswer, SimulationError>> {
@@ -152,7 +172,7 @@ impl RunOptions {
     }
 
     /// What is wanting where an answer is not as precise as was asked for.
-    pub(super) fn shortfall(&self, answer: &Answer) -> Option<String> {
+    pub(crate) fn shortfall(&self, answer: &Answer) -> Option<String> {
         let Precision { p, relative_half_width: wanted } = self.precision?;
         let (name, estimate) = match p {
             None => ("mean response time".to_owned(), answer.response.mean_s),
@@ -167,6 +187,11 @@ impl RunOptions {
             )
         })
     }
+}
+
+/// Whether the simulation of a single station knows all that befalls it.
+pub(crate) fn is_plain(station: &Station) -> bool {
+    station.conditions.are_none() && !matches!(station.arrivals, Arrivals::Varying(_))
 }
 
 /// A CSV file of customers.

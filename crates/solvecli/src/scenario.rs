@@ -15,31 +15,38 @@ use kendall_theory::{
 };
 use serde_json::{Value, json};
 
-use super::{Asked, Options, table};
-use crate::input;
-use crate::print::{self, by};
+use crate::ask::{Asked, Solve};
+use crate::shown::by;
+use crate::{UNSTABLE, station_keys, table};
 
 /// Reads a network, and answers it.
 ///
 /// # Errors
 /// Fails where the file cannot be read, with the line and what is wrong there, or where no such network can be.
-pub(super) fn solve(path: &Path, options: &Options) -> anyhow::Result<ExitCode> {
-    let network = read(path)?;
-    let formula = options.asks(Asked::Formula).then(|| network_formula(&network));
+pub(crate) fn solve(path: &Path, options: &Solve) -> anyhow::Result<ExitCode> {
+    answer(&path.display().to_string(), &read(path)?, options)
+}
+
+/// Answers a network that is called so.
+///
+/// # Errors
+/// Fails where a figure cannot be drawn.
+pub(crate) fn answer(title: &str, network: &Network, options: &Solve) -> anyhow::Result<ExitCode> {
+    let formula = options.asks(Asked::Formula).then(|| network_formula(network));
     let simulation =
-        options.asks(Asked::Simulation).then(|| options.run.simulate_network(&network)).transpose()?;
-    let users = closed_network(&network);
+        options.asks(Asked::Simulation).then(|| options.run.simulate_network(network)).transpose()?;
+    let users = closed_network(network);
     let bounds = users.as_ref().and_then(|users| users.bounds().ok());
     let unstable = matches!(&formula, Some(Err(why)) if is_unstable(why))
         || matches!(simulation, Some(Err(SimulationError::Unstable { .. })));
     if options.figure.is_asked() {
-        let line = sweep_network(&network).filter(|line| !line.points.is_empty());
+        let line = sweep_network(network).filter(|line| !line.points.is_empty());
         let line = line.context("there is no formula to draw this network by; leave out --figure")?;
         let simulation = simulation.iter().flatten().next().map(|answer| &answer.overall);
-        options.figure.draw(|| picture::network(path.display().to_string(), &line, simulation))?;
+        options.figure.draw(|| picture::network(title.to_owned(), &line, simulation))?;
     }
     if options.json {
-        print::json(&json!({
+        kendall_stdio::json(&json!({
             "network": network,
             "formula": formula.as_ref().map(said),
             "simulation": simulation.as_ref().map(said),
@@ -47,16 +54,23 @@ pub(super) fn solve(path: &Path, options: &Options) -> anyhow::Result<ExitCode> 
         }))?;
     } else {
         let lines =
-            text(path, &network, formula.as_ref(), simulation.as_ref(), bounds.as_ref(), users.as_ref());
-        print::out(&(lines.join("\n") + "\n"))?;
+            text(title, network, formula.as_ref(), simulation.as_ref(), bounds.as_ref(), users.as_ref());
+        kendall_stdio::out(&(lines.join("\n") + "\n"))?;
     }
-    Ok(if unstable { crate::UNSTABLE.into() } else { ExitCode::SUCCESS })
+    Ok(if unstable { UNSTABLE.into() } else { ExitCode::SUCCESS })
 }
 
 fn read(path: &Path) -> anyhow::Result<Network> {
-    let text = input::read(path)?;
-    // The error of the parser shows the line itself, and where in it.
-    let network: Network = toml::from_str(&text).map_err(|error| anyhow!("{}: {error}", path.display()))?;
+    let text = kendall_stdio::read(path)?;
+    let wrong = |error: toml::de::Error| anyhow!("{}: {error}", path.display());
+    let mut table: toml::Table = toml::from_str(&text).map_err(wrong)?;
+    let network: Network =
+        if station_keys::write_out(&mut table).with_context(|| path.display().to_string())? {
+            table.try_into().map_err(wrong)?
+        } else {
+            // The error of the parser shows the line itself, and where in it.
+            toml::from_str(&text).map_err(wrong)?
+        };
     network.validate().with_context(|| path.display().to_string())?;
     Ok(network)
 }
@@ -80,7 +94,7 @@ fn said<T: serde::Serialize, E: fmt::Display>(way: &Result<T, E>) -> Value {
     }
 }
 
-pub(super) fn bounds_json(bounds: &Bounds) -> Value {
+pub(crate) fn bounds_json(bounds: &Bounds) -> Value {
     json!({
         "throughput_per_s": bounds.throughput_per_s,
         "response_s": bounds.response_s,
@@ -91,7 +105,7 @@ pub(super) fn bounds_json(bounds: &Bounds) -> Value {
 }
 
 fn text(
-    path: &Path,
+    title: &str,
     network: &Network,
     formula: Option<&Result<NetworkFormula, NoNetworkFormula>>,
     simulation: Option<&Result<NetworkAnswer, SimulationError>>,
@@ -111,7 +125,7 @@ fn text(
             format!("{}/s from outside", number::significant(rate, 4))
         }
     };
-    let mut lines = vec![format!("{}: {stations}, {who}\n", path.display())];
+    let mut lines = vec![format!("{title}: {stations}, {who}\n")];
     let found = formula.and_then(|formula| formula.as_ref().ok());
     lines.extend(table::network(network, found, simulation.and_then(|simulation| simulation.as_ref().ok())));
     lines.push(String::new());

@@ -5,11 +5,11 @@ use std::str::FromStr;
 use anyhow::{Context, bail};
 use kendall_station::{Class, Kind, Law};
 
-use super::written::{self, number, positive, positive_rate, positive_time_s};
+use crate::written::{self, number, positive, positive_rate, positive_time_s};
 
 /// A class as it was written; what it does not say is as the station has it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct ClassOption {
+pub(crate) struct ClassOption {
     name: String,
     share: f64,
     weight: f64,
@@ -57,12 +57,12 @@ impl FromStr for ClassOption {
 
 impl ClassOption {
     /// Whether it says how long its requests are served.
-    pub(super) fn has_service(&self) -> bool {
+    pub(crate) fn has_service(&self) -> bool {
         self.service_s.is_some()
     }
 
     /// The class at a station whose notation has this kind of service, and whose options this variation.
-    pub(super) fn class(&self, kind: Kind, scv: Option<f64>) -> anyhow::Result<Class> {
+    pub(crate) fn class(&self, kind: Kind, scv: Option<f64>) -> anyhow::Result<Class> {
         if self.service_s.is_none() && (self.service.is_some() || self.service_scv.is_some()) {
             bail!("class {:?} has a law of service but no service-time", self.name);
         }

@@ -7,7 +7,8 @@ use kendall_stats::number;
 use kendall_theory::closed::Bounds;
 use kendall_theory::{NetworkFormula, NodeFormula};
 
-use crate::print::{by, interval, percent, share, shown};
+use crate::shown::{by, interval, share, shown};
+use kendall_report::terminal::percent;
 
 /// The width of the formula's column.
 const WIDTH: usize = 16;
@@ -15,7 +16,7 @@ const WIDTH: usize = 16;
 const NONE: &str = "–";
 
 /// Rows of a table with their columns in line: the first to the left, the others to the right.
-pub(super) fn aligned(rows: &[Vec<String>]) -> Vec<String> {
+pub(crate) fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
@@ -39,7 +40,7 @@ fn cell<T>(answer: Option<&T>, value: impl Fn(&T) -> Option<String>) -> String {
 }
 
 /// What formula and simulation say of a station, as far as each was asked.
-pub(super) fn station(
+pub(crate) fn station(
     station: &Station,
     formula: Option<&Modelling>,
     simulation: Option<&Modelling>,
@@ -125,7 +126,7 @@ fn classes(station: &Station, [formula, simulation]: [Option<&Answer>; 2]) -> Ve
 }
 
 /// Who said so, or why not.
-pub(super) fn sources(formula: Option<&Modelling>, simulation: Option<&Modelling>) -> Vec<String> {
+pub(crate) fn sources(formula: Option<&Modelling>, simulation: Option<&Modelling>) -> Vec<String> {
     let ways = [("formula", formula), ("simulation", simulation)];
     let said = ways.into_iter().filter_map(|(name, way)| Some((name, way?)));
     said.map(|(name, way)| match way {
@@ -136,7 +137,7 @@ pub(super) fn sources(formula: Option<&Modelling>, simulation: Option<&Modelling
 }
 
 /// What became of the customers that were not simply served, and of the servers that were not simply there.
-pub(super) fn befallen(answer: &NetworkAnswer) -> Vec<String> {
+pub(crate) fn befallen(answer: &NetworkAnswer) -> Vec<String> {
     let mut rows: Vec<(String, String)> = Vec::new();
     let mut add = |name: String, estimate: Estimate, text: String| {
         if estimate.value > 0.0 {
@@ -168,7 +169,7 @@ pub(super) fn befallen(answer: &NetworkAnswer) -> Vec<String> {
 }
 
 /// What formula and simulation say of a network as a whole, and of each of its stations.
-pub(super) fn network(
+pub(crate) fn network(
     network: &Network,
     formula: Option<&NetworkFormula>,
     simulation: Option<&NetworkAnswer>,
@@ -252,7 +253,7 @@ fn by_simulation(node: &NodeAnswer) -> [String; 5] {
 }
 
 /// What a closed population can at most and must at least do.
-pub(super) fn bounds(bounds: &Bounds) -> Vec<String> {
+pub(crate) fn bounds(bounds: &Bounds) -> Vec<String> {
     let rate = |(low, high): (f64, f64)| {
         format!("{} to {}", number::significant(low, 4), number::significant(high, 4))
     };

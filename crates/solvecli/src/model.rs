@@ -6,8 +6,6 @@ use anyhow::bail;
 use kendall_theory::batch::{self, BatchError, Inputs, Model};
 use serde_json::{Map, Value, json};
 
-use crate::print;
-
 /// The quantiles that a model reports, if it has any.
 const PER_CENTS: [&str; 4] = ["50", "90", "95", "99"];
 /// No more values than this of a quantity that has one for every whole number.
@@ -21,13 +19,13 @@ pub(crate) fn list(as_json: bool) -> anyhow::Result<ExitCode> {
                 "model": model.name, "about": model.about, "inputs": model.inputs, "quantities": model.quantities,
             })
         };
-        print::json(&batch::models().map(model).collect::<Vec<_>>())?;
+        kendall_stdio::json(&batch::models().map(model).collect::<Vec<_>>())?;
     } else {
         let model = |model: &Model| {
             let Model { name, about, inputs, quantities, .. } = model;
             format!("{name}\n    {about}\n    takes {inputs}\n    tells {quantities}\n")
         };
-        print::out(&batch::models().map(model).collect::<Vec<_>>().join("\n"))?;
+        kendall_stdio::out(&batch::models().map(model).collect::<Vec<_>>().join("\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -39,7 +37,7 @@ pub(crate) fn list(as_json: bool) -> anyhow::Result<ExitCode> {
 pub(crate) fn tell(model: &Model, words: &[String], as_json: bool) -> anyhow::Result<ExitCode> {
     let inputs = read(words)?;
     for key in inputs.keys().filter(|key| !model.takes(key)) {
-        print::note(&format!(
+        kendall_stdio::note(&format!(
             "kendall: the model {} has no input {key:?}; it takes {}",
             model.name, model.inputs
         ));
@@ -51,7 +49,7 @@ pub(crate) fn tell(model: &Model, words: &[String], as_json: bool) -> anyhow::Re
         bail!("{}: {why}", model.name);
     }
     if as_json {
-        print::json(&json!({
+        kendall_stdio::json(&json!({
             "model": model.name,
             "about": model.about,
             "inputs": inputs.as_json(),
@@ -59,7 +57,7 @@ pub(crate) fn tell(model: &Model, words: &[String], as_json: bool) -> anyhow::Re
             "without": quantities.without.iter().map(|(name, why)| (name.clone(), json!(why.to_string()))).collect::<Map<_, _>>(),
         }))?;
     } else {
-        print::out(&text(model, &inputs, &quantities))?;
+        kendall_stdio::out(&text(model, &inputs, &quantities))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,10 +4,10 @@ use kendall_station::Estimate;
 use kendall_stats::number;
 use kendall_theory::Approximation;
 
-use super::table::aligned;
+use crate::table::aligned;
 
 /// A row for each, with what the simulation makes of it.
-pub(super) fn rows(all: &[Approximation], simulated: Option<Estimate>) -> Vec<String> {
+pub(crate) fn rows(all: &[Approximation], simulated: Option<Estimate>) -> Vec<String> {
     let mut rows = vec![["approximation", "waiting, mean", "of simulated"].map(str::to_owned).to_vec()];
     rows.extend(all.iter().map(|one| {
         let off = simulated.filter(|simulated| simulated.value > 0.0).map(|simulated| {

@@ -7,14 +7,14 @@ use kendall_station::{
     Batch, Between, Breakdown, Clock, Conditions, Delays, Interrupted, Profile, Retry, Setup,
 };
 
-use super::written::{self, WrittenLaw};
+use crate::written::{self, WrittenLaw};
 
 /// Conditions of a station. Times are laws as `[KIND:]MEAN[:SCV]` in seconds, exponential where no kind is given.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(
     next_help_heading = "What can befall customers and servers, by simulation (a LAW is 2, D:2 or LN:2:4)"
 )]
-pub(super) struct ConditionOptions {
+pub(crate) struct ConditionOptions {
     /// A customer that has waited so long leaves
     #[arg(long, value_name = "LAW")]
     patience: Option<WrittenLaw>,
@@ -37,7 +37,7 @@ pub(super) struct ConditionOptions {
 }
 
 impl ConditionOptions {
-    pub(super) fn conditions(&self) -> Conditions {
+    pub(crate) fn conditions(&self) -> Conditions {
         Conditions {
             patience: self.patience.clone().map(|WrittenLaw(law)| law),
             retry: self.retry.clone().map(|RetryOption(retry)| retry),
@@ -167,7 +167,7 @@ impl FromStr for BatchOption {
 
 /// A rate that changes over time: `0=20,60=80,period=120,between=lines`.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct ProfileOption(pub(super) Profile);
+pub(crate) struct ProfileOption(pub(crate) Profile);
 
 impl FromStr for ProfileOption {
     type Err = String;

@@ -1,0 +1,111 @@
+//! One station by formula and by simulation, side by side.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use kendall_analysis::Modelling;
+use kendall_report::picture;
+use kendall_simulation::{NetworkAnswer, SimulationError};
+use kendall_station::{Answer, Arrivals, Network, Station};
+use kendall_stats::number::significant;
+use kendall_theory::closed::Bounds;
+use kendall_theory::{NoFormula, closed_network, formula, sweep};
+
+use crate::ask::{Asked, Solve};
+use crate::run::{RunOptions, is_plain};
+use crate::shown::{status, told};
+use crate::{approximation, scenario, table};
+
+/// Answers a station.
+///
+/// # Errors
+/// Fails where a figure or a trace cannot be written, and on bounds of an open station.
+pub(crate) fn solve(station: &Station, options: &Solve) -> anyhow::Result<ExitCode> {
+    let by_formula = options.asks(Asked::Formula).then(|| formula(station));
+    let simulated =
+        options.asks(Asked::Simulation).then(|| Simulated::of(station, &options.run)).transpose()?;
+    let unstable =
+        matches!(by_formula, Some(Err(NoFormula::Unstable { .. } | NoFormula::UnstableClasses { .. })))
+            || matches!(simulated, Some(Simulated { overall: Err(SimulationError::Unstable { .. }), .. }));
+    let (by_simulation, befallen) = simulated.map_or((None, None), |it| (Some(it.overall), it.befallen));
+    let shortfall = by_simulation.iter().flatten().find_map(|answer| options.run.shortfall(answer));
+    let approximations =
+        options.approximations.then(|| kendall_theory::approximations(station)).transpose()?;
+    let bounds = options.bounds.then(|| bounds(station)).transpose()?;
+    let (by_formula, by_simulation) = (by_formula.map(Modelling::from), by_simulation.map(Modelling::from));
+    options.figure.draw(|| {
+        let [formula, simulation] = [&by_formula, &by_simulation].map(|way| way.as_ref()?.answer());
+        picture::station(station.to_string(), sweep(station).as_ref(), formula, simulation)
+    })?;
+    if options.json {
+        kendall_stdio::json(&serde_json::json!({
+            "station": station,
+            "notation": station.to_string(),
+            "offered_utilisation": station.offered_utilisation(),
+            "stable_below_per_s": stable_below_per_s(station),
+            "formula": by_formula.as_ref().map(|way| told(station, way)),
+            "simulation": by_simulation.as_ref().map(|way| told(station, way)),
+            "conditions": befallen,
+            "approximations": approximations,
+            "bounds": bounds.as_ref().map(scenario::bounds_json),
+        }))?;
+    } else {
+        let mut lines = table::station(station, by_formula.as_ref(), by_simulation.as_ref());
+        lines.extend(befallen.iter().flat_map(table::befallen));
+        lines.extend(stable_below(station).filter(|_| unstable));
+        lines.push(String::new());
+        if let Some(all) = &approximations {
+            let simulated =
+                by_simulation.as_ref().and_then(Modelling::answer).map(|answer| answer.waiting.mean_s);
+            lines.extend(approximation::rows(all, simulated));
+            lines.push(String::new());
+        }
+        if let Some(bounds) = &bounds {
+            lines.extend(table::bounds(bounds));
+            lines.push(String::new());
+        }
+        lines.extend(table::sources(by_formula.as_ref(), by_simulation.as_ref()));
+        kendall_stdio::out(&(lines.join("\n") + "\n"))?;
+    }
+    if let Some(shortfall) = shortfall {
+        kendall_stdio::note(&format!("kendall: {shortfall}"));
+    }
+    Ok(status(unstable))
+}
+
+/// The arrival rate at which utilisation reaches 100 %, for an open station that takes in all that come.
+fn stable_below_per_s(station: &Station) -> Option<f64> {
+    let open = station.capacity.is_none() && !matches!(station.arrivals, Arrivals::Closed { .. });
+    let (rate_per_s, utilisation) = (station.arrivals.rate_per_s()?, station.offered_utilisation()?);
+    Some(rate_per_s / utilisation).filter(|rate| open && rate.is_finite())
+}
+
+fn stable_below(station: &Station) -> Option<String> {
+    let most = significant(stable_below_per_s(station)?, 4);
+    Some(format!("unstable at this rate; stable below {most}/s, where utilisation reaches 100 %"))
+}
+
+/// What the simulation says of a station, and what befell its customers and servers where there are conditions.
+struct Simulated {
+    overall: Result<Answer, SimulationError>,
+    befallen: Option<NetworkAnswer>,
+}
+
+impl Simulated {
+    fn of(station: &Station, run: &RunOptions) -> anyhow::Result<Self> {
+        if is_plain(station) {
+            return Ok(Self { overall: run.simulate(station)?, befallen: None });
+        }
+        Ok(match run.simulate_network(&Network::from(station))? {
+            Ok(answer) => Self { overall: Ok(answer.overall.clone()), befallen: Some(answer) },
+            Err(why) => Self { overall: Err(why), befallen: None },
+        })
+    }
+}
+
+/// What holds of a closed population without solving it.
+fn bounds(station: &Station) -> anyhow::Result<Bounds> {
+    let users = closed_network(&Network::from(station))
+        .context("--bounds are of a closed population, as in M/M/4/∞/20")?;
+    Ok(users.bounds()?)
+}

@@ -1,0 +1,106 @@
+//! What `kendall solve` can be asked.
+
+use std::path::PathBuf;
+
+use anyhow::ensure;
+use clap::{Args, ValueEnum};
+
+use crate::figure::Figure;
+use crate::run::RunOptions;
+use crate::station::StationOptions;
+
+/// What to type.
+const EXAMPLES: &str = "\
+Examples:
+  kendall solve M/M/6 --arrival-rate 20 --service-rate 4.2
+  kendall solve M/G/2/50 --arrival-rate 20 --service-time 0.08 --service-scv 3
+  kendall solve M/M/4/∞/200 --think-time 5 --service-time 0.2
+  kendall solve M/M/2/PRP --arrival-rate 12 --service-time 0.1 \\
+      --class name=urgent,share=0.2,weight=10 --class name=other,share=0.8
+  kendall solve M/M/1 M/D/1 M/M/1/PS --rho 0.1..0.95 --figure lecture.pdf --style slides
+  kendall solve M/M/1 M/M/2 --lambda 8 --mu 10,5
+  kendall solve 'M/M/1 -> M/M/2' --arrival-rate 8 --service-rate 10,5
+  kendall solve G/G/3 --arrivals instants.txt --services seconds.txt
+  kendall solve M/M/3/10 --arrival-rate 30 --service-time 0.1 --patience 0.5 --retry after=1/2/4
+  kendall solve examples/networks/web-and-database.toml
+  kendall solve closed_mva D=0.05,0.03,0.08 Z=1 N=20
+  kendall solve --models
+  kendall solve --batch questions.csv > answers.csv
+
+The exit status is 3 where a station is unstable, so that it has no steady state; with --batch it is 1 where a row has no
+value.";
+
+/// What `kendall solve` is asked.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Solve {
+    /// A station in Kendall's notation, arrivals/service/servers/room/population/discipline (M/M/6, M/G/2/50,
+    /// M/M/4/∞/20/PS), several of them, or several one after the other ('M/M/1 -> M/M/2'); a network of stations described
+    /// in a file; or the name of a model (see --models)
+    #[arg(value_name = "STATION…|FILE.toml|MODEL", required_unless_present_any = ["batch", "models"])]
+    pub(crate) question: Option<String>,
+
+    /// Further stations; or the inputs of a model, as key=value words or as one JSON object: lam=20 mu=4.2 m=6
+    #[arg(value_name = "STATION…|INPUT")]
+    pub(crate) inputs: Vec<String>,
+
+    /// Answer the rows model,inputs,quantity of a CSV file, or of standard input where FILE is -, and write them back
+    /// with the columns value and reason
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["question", "models", "json"])]
+    pub(crate) batch: Option<PathBuf>,
+
+    /// List the models, what they take and what they tell
+    #[arg(long, conflicts_with = "question")]
+    pub(crate) models: bool,
+
+    #[command(flatten)]
+    pub(crate) station: StationOptions,
+
+    #[command(flatten)]
+    pub(crate) run: RunOptions,
+
+    /// Ask one way only
+    #[arg(long, value_name = "WAY", help_heading = "Output")]
+    pub(crate) only: Option<Asked>,
+
+    /// Show what each of the textbooks' approximations says of the wait, beside the simulation
+    #[arg(long, help_heading = "Output")]
+    pub(crate) approximations: bool,
+
+    /// Show the bounds of a closed population
+    #[arg(long, help_heading = "Output")]
+    pub(crate) bounds: bool,
+
+    #[command(flatten)]
+    pub(crate) figure: Figure,
+
+    /// Print JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// A way of answering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Asked {
+    /// Queueing theory
+    Formula,
+    /// The simulation
+    Simulation,
+}
+
+impl Solve {
+    pub(crate) fn asks(&self, way: Asked) -> bool {
+        self.only.is_none_or(|only| only == way)
+    }
+
+    /// A model and a batch take all that they need as inputs, and tell numbers.
+    pub(crate) fn refuse_station_options(&self, question: &str) -> anyhow::Result<()> {
+        ensure!(!self.figure.is_asked(), "--figure draws stations and networks, and not {question}");
+        let unused = self.station == StationOptions::default() && self.run == RunOptions::default();
+        ensure!(
+            unused,
+            "{question} takes its inputs as key=value words or JSON, and no options of a station"
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,35 @@
+//! What is found of a station, at one place or along a range.
+
+use std::fmt;
+
+use kendall_station::{Answer, Station};
+
+/// One of the stations, and what is found of it at each value of the range; at one place where there is none.
+pub(crate) struct Column {
+    /// What it is called: its notation, and what distinguishes it from others.
+    pub(crate) name: String,
+    pub(crate) stations: Vec<Station>,
+    pub(crate) found: Vec<Found>,
+}
+
+/// What is found of a station.
+#[derive(Clone, Debug)]
+pub(crate) enum Found {
+    Answer(Box<Answer>),
+    Unstable(String),
+    NoAnswer(String),
+}
+
+impl Found {
+    pub(crate) fn answer(&self) -> Option<&Answer> {
+        match self {
+            Self::Answer(answer) => Some(answer),
+            Self::Unstable(_) | Self::NoAnswer(_) => None,
+        }
+    }
+
+    /// Why there is none.
+    pub(crate) fn without(why: &impl fmt::Display, unstable: bool) -> Self {
+        if unstable { Self::Unstable(why.to_string()) } else { Self::NoAnswer(why.to_string()) }
+    }
+}

@@ -1,0 +1,62 @@
+//! How estimates and their sources read.
+
+use std::process::ExitCode;
+
+use kendall_report::terminal::percent;
+pub(crate) use kendall_report::terminal::with_interval as shown;
+use kendall_station::{By, Estimate, Station};
+use kendall_stats::number;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::UNSTABLE;
+
+/// A share with its interval.
+pub(crate) fn share(estimate: Estimate) -> String {
+    shown(estimate, percent)
+}
+
+/// A time with its interval.
+pub(crate) fn interval(time_s: Estimate) -> String {
+    number::time_with_interval(time_s.value, time_s.interval)
+}
+
+/// Who answers.
+pub(crate) fn by(by: &By) -> String {
+    match by {
+        By::Formula { source, approximate: None } => source.clone(),
+        By::Formula { source, approximate: Some(how) } => format!("{source} (approximation: {how})"),
+        By::Simulation { customers, seed, needed, .. } => {
+            let customers = number::count(*customers);
+            let run = format!("{customers} customers after the warm-up, seed {seed}; 95 % intervals");
+            let doubt = needed.map(|needed| {
+                format!(
+                    ".\nDoubt: so near its limit the station needs some {} customers to settle, so these numbers are of one \
+                     that is still filling; give --customers",
+                    number::significant(needed as f64, 2)
+                )
+            });
+            run + &doubt.unwrap_or_default()
+        }
+        By::Measurement { requests, trials } => {
+            let (requests, trials) = (*requests, *trials);
+            format!("{} in {}", number::counted(requests, "request"), number::counted(trials, "trial"))
+        }
+    }
+}
+
+/// An answer as JSON. Where requests share the servers none waits, so there is no chance of waiting.
+pub(crate) fn told(station: &Station, way: &impl Serialize) -> Value {
+    let mut told = serde_json::json!(way);
+    if station.discipline.shares()
+        && let Some(p_wait) = told.pointer_mut("/answer/p_wait")
+    {
+        *p_wait = Value::Null;
+    }
+    told
+}
+
+/// The exit status where stations are stable or not.
+pub(crate) fn status(unstable: bool) -> ExitCode {
+    ExitCode::from(if unstable { UNSTABLE } else { 0 })
+}

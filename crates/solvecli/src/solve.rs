@@ -1,0 +1,76 @@
+//! `kendall solve`: a station, a network, a named model, or a table of rows, asked on the command line.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{bail, ensure};
+
+use crate::ask::Solve;
+use crate::station::StationOptions;
+use crate::{alone, batch, model, scenario, several, tandem};
+
+/// Answers a question; the exit status is [`UNSTABLE`](crate::UNSTABLE) where there is no steady state.
+///
+/// # Errors
+/// Says what is missing or impossible about the question.
+pub fn solve(options: &Solve) -> anyhow::Result<ExitCode> {
+    if let Some(path) = &options.batch {
+        options.refuse_station_options("--batch")?;
+        return batch::answer(path);
+    }
+    let Some(question) = &options.question else {
+        return model::list(options.json);
+    };
+    if let Ok(model) = kendall_theory::batch::model(question) {
+        options.refuse_station_options(question)?;
+        return model::tell(model, &options.inputs, options.json);
+    }
+    if Path::new(question).extension().is_some_and(|extension| extension == "toml") {
+        ensure!(
+            self_contained(options),
+            "{question} describes its stations itself: the options of a station are for those in Kendall's notation"
+        );
+        return scenario::solve(Path::new(question), options);
+    }
+    if let Some(parts) = tandem::split(question) {
+        ensure!(options.inputs.is_empty(), "stations one after the other stand alone, in one pair of quotes");
+        return tandem::solve(question, &parts, options);
+    }
+    if !question.contains('/') {
+        bail!(
+            "{question:?} is neither a station such as M/M/6, nor a file of a network (.toml), nor a model; kendall solve \
+             --models lists the models"
+        );
+    }
+    if let Some(input) = options.inputs.iter().find(|input| input.contains('=')) {
+        bail!(
+            "{input:?} is an input of a model, and {question} is a station: it has options, such as --arrival-rate"
+        );
+    }
+    if options.station.times_are_relative() {
+        kendall_stdio::note(
+            "No service time is given, so it is 1 s: read the times as multiples of the mean service time",
+        );
+    }
+    let sweep = options.station.quantities.sweep()?;
+    if sweep.is_some() || !options.inputs.is_empty() {
+        let words: Vec<&str> =
+            std::iter::once(question.as_str()).chain(options.inputs.iter().map(String::as_str)).collect();
+        return several::solve(&words, sweep.as_ref(), options);
+    }
+    let notation = several::read(question)?;
+    let station = options.station.station(&notation)?;
+    if options.station.needs_no_law(&notation) {
+        kendall_stdio::note(
+            "No law of service is given. Under processor sharing no mean depends on it (insensitivity); the simulation uses log-normal \
+             service times with a coefficient of variation of 1, and its quantiles hold for these only",
+        );
+    }
+    alone::solve(&station, options)
+}
+
+/// Whether nothing was said of a station or a model beside a file.
+fn self_contained(options: &Solve) -> bool {
+    let none = options.station == StationOptions::default() && options.inputs.is_empty();
+    none && !options.approximations
+}
