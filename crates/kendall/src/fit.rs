@@ -34,6 +34,10 @@ pub(crate) struct Measured {
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     delay: Option<f64>,
 
+    /// How many servers the measured station had; as measured, or fitted, where it is not given
+    #[arg(long, alias = "measured-servers", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    servers: Option<u32>,
+
     /// The most requests that were let into the station
     #[arg(long, value_name = "N")]
     capacity: Option<u64>,
@@ -43,10 +47,6 @@ pub(crate) struct Measured {
 pub(crate) struct Options {
     #[command(flatten)]
     measured: Measured,
-
-    /// How many servers the station had; as measured, or fitted, where it is not given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    servers: Option<u32>,
 
     #[command(flatten)]
     figure: Figure,
@@ -74,15 +74,15 @@ struct Points {
 
 impl Measured {
     /// Reads the points and fits them.
-    pub(crate) fn fit(&self, servers: Option<u32>) -> anyhow::Result<Read> {
-        let Points { points, warnings, findings } = self.points(servers)?;
-        let given = Given { servers, delay_s: self.delay, capacity: self.capacity };
+    pub(crate) fn fit(&self) -> anyhow::Result<Read> {
+        let Points { points, warnings, findings } = self.points()?;
+        let given = Given { servers: self.servers, delay_s: self.delay, capacity: self.capacity };
         let fit =
             fit_points(&points, given).with_context(|| format!("cannot fit {}", self.measured.display()));
         Ok(Read { fit, warnings, findings })
     }
 
-    fn points(&self, servers: Option<u32>) -> anyhow::Result<Points> {
+    fn points(&self) -> anyhow::Result<Points> {
         let name = self.measured.display();
         if !self.measured.is_dir() {
             let text = input::read(&self.measured)?;
@@ -90,7 +90,7 @@ impl Measured {
             return Ok(Points {
                 points: Observation::of_table(&table),
                 warnings: table.warnings(),
-                findings: check_table(&table, servers.and_then(Servers::new)),
+                findings: check_table(&table, self.servers.and_then(Servers::new)),
             });
         }
         let mut groups = kendall_analysis::observe(&self.measured, SYSTEMS)?;
@@ -116,7 +116,7 @@ impl Measured {
 }
 
 pub(crate) fn fit(options: &Options) -> anyhow::Result<ExitCode> {
-    let Read { fit, warnings, findings } = options.measured.fit(options.servers)?;
+    let Read { fit, warnings, findings } = options.measured.fit()?;
     if let Ok(fit) = &fit {
         options.figure.draw(|| picture::fitted(options.measured.measured.display().to_string(), fit))?;
     }

@@ -22,6 +22,7 @@ mod print;
 mod probe;
 mod push;
 mod quiet;
+mod record;
 mod report;
 mod run;
 mod selfcheck;
@@ -184,5 +185,40 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    fn every(command: &clap::Command, check: &mut impl FnMut(&str, &clap::Arg)) {
+        command.get_arguments().for_each(|option| check(command.get_name(), option));
+        command.get_subcommands().for_each(|below| every(below, check));
+    }
+
+    /// A word means the same in every command, and a length of measuring has one word.
+    #[test]
+    fn options_have_one_vocabulary() {
+        let mut durations = Vec::new();
+        every(&Arguments::command(), &mut |command, option| {
+            let Some(long) = option.get_long() else { return };
+            let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+            assert!(!["for", "time", "seconds"].contains(&long), "{command} --{long}");
+            match long {
+                "duration" => {
+                    assert_eq!(option.get_short(), Some('d'), "{command}");
+                    durations.push(command.to_owned());
+                }
+                "record" => assert!(help.to_lowercase().contains("new folder"), "{command}: {help}"),
+                "servers" => assert!(help.starts_with("How many"), "{command}: {help}"),
+                "probe" => assert!(help.starts_with("Watch the server"), "{command}: {help}"),
+                _ => {}
+            }
+        });
+        for command in ["load", "peak", "probe", "selfcheck", "flows", "compete"] {
+            assert!(durations.iter().any(|known| known == command), "{command} of {durations:?}");
+        }
+        // What scripts have still works.
+        for former in ["peak x --slo mean<1s --probe 1s", "probe 1 --for 1s", "transport flows tcp --time 1s"]
+        {
+            let words = std::iter::once("kendall").chain(former.split(' '));
+            assert!(Arguments::try_parse_from(words).is_ok(), "{former}");
+        }
     }
 }
