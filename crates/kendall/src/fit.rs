@@ -9,10 +9,9 @@ use kendall_evidence::check::{Finding, Verdict, check_table};
 use kendall_evidence::fit::{
     Candidate, Fit, Given, Observation, Origin, Parameter, ServiceTime, Source, fit as fit_points,
 };
-use kendall_evidence::table::Table;
 use kendall_report::picture;
 use kendall_station::Servers;
-use kendall_stats::number;
+use kendall_stats::number::{self, list};
 
 use crate::figure::Figure;
 use crate::options::seconds;
@@ -22,9 +21,10 @@ use crate::{input, print};
 /// Where measured points come from, and what is known beside them.
 #[derive(Args)]
 pub(crate) struct Measured {
-    /// The folder of a run, results/EXPERIMENT/INSTANT, or a CSV table with headers such as
-    /// rate_per_s,response_mean_ms
-    measured: PathBuf,
+    /// The folder of a run, results/EXPERIMENT/INSTANT; or tables as CSV or JSON with headers such as rate,mean_ms, or what wrk, wrk2, oha,
+    /// k6, vegeta, fortio, hey or Locust wrote, a file a load
+    #[arg(required = true, value_name = "MEASURED")]
+    measured: Vec<PathBuf>,
 
     /// Of a run that varied more than the load, the points to take, such as "workers 2"
     #[arg(long, value_name = "FACTOR VALUE")]
@@ -70,30 +70,43 @@ struct Points {
     points: Vec<Observation>,
     warnings: Vec<String>,
     findings: Vec<Finding>,
+    /// The columns of a table and what they were taken for.
+    understood: Option<String>,
 }
 
 impl Measured {
     /// Reads the points and fits them.
     pub(crate) fn fit(&self) -> anyhow::Result<Read> {
-        let Points { points, warnings, findings } = self.points()?;
+        let Points { points, warnings, findings, understood } = self.points()?;
         let given = Given { servers: self.servers, delay_s: self.delay, capacity: self.capacity };
-        let fit =
-            fit_points(&points, given).with_context(|| format!("cannot fit {}", self.measured.display()));
+        let has_time =
+            points.iter().any(|point| point.response_s.is_some() || point.throughput_per_s.is_some());
+        let columns =
+            understood.filter(|_| !has_time).map_or_else(String::new, |columns| format!(", for {columns}"));
+        let fit = fit_points(&points, given).with_context(|| format!("cannot fit {}{columns}", self.name()));
         Ok(Read { fit, warnings, findings })
     }
 
+    /// The names of what was given.
+    fn name(&self) -> String {
+        let names: Vec<String> = self.measured.iter().map(|path| path.display().to_string()).collect();
+        if names.len() > 3 { format!("{} files", names.len()) } else { list(&names) }
+    }
+
     fn points(&self) -> anyhow::Result<Points> {
-        let name = self.measured.display();
-        if !self.measured.is_dir() {
-            let text = input::read(&self.measured)?;
-            let table = Table::read(&text).with_context(|| name.to_string())?;
-            return Ok(Points {
-                points: Observation::of_table(&table),
-                warnings: table.warnings(),
-                findings: check_table(&table, self.servers.and_then(Servers::new)),
-            });
-        }
-        let mut groups = kendall_analysis::observe(&self.measured, SYSTEMS)?;
+        let name = self.name();
+        let folder = match input::measured(&self.measured)? {
+            input::Measured::Run(folder) => folder,
+            input::Measured::Table(table) => {
+                return Ok(Points {
+                    points: Observation::of_table(&table),
+                    warnings: table.warnings(),
+                    findings: check_table(&table, self.servers.and_then(Servers::new)),
+                    understood: Some(table.understood()),
+                });
+            }
+        };
+        let mut groups = kendall_analysis::observe(folder, SYSTEMS)?;
         if let Some(wanted) = &self.group {
             groups.retain(|points| points.group == *wanted);
         }
@@ -106,6 +119,7 @@ impl Measured {
                 points: only.points.clone(),
                 warnings: only.doubts.clone(),
                 findings: Vec::new(),
+                understood: None,
             }),
             several => {
                 let names: Vec<String> = several.iter().map(|points| format!("{:?}", points.group)).collect();
@@ -118,7 +132,7 @@ impl Measured {
 pub(crate) fn fit(options: &Options) -> anyhow::Result<ExitCode> {
     let Read { fit, warnings, findings } = options.measured.fit()?;
     if let Ok(fit) = &fit {
-        options.figure.draw(|| picture::fitted(options.measured.measured.display().to_string(), fit))?;
+        options.figure.draw(|| picture::fitted(options.measured.name(), fit))?;
     }
     if options.json {
         let found = fit.as_ref().ok();

@@ -80,11 +80,11 @@ enum Command {
     Report(report::Options),
     /// Write a run in the formats of other tools: CSV, JSON, Parquet, HdrHistogram, OpenMetrics
     Export(export::Options),
-    /// Find the station behind measured points: kendall fit results/EXPERIMENT/INSTANT, or a CSV table of any tool
+    /// Find the station behind measured points: kendall fit results/EXPERIMENT/INSTANT, a table, or kendall fit wrk-*.txt
     Fit(fit::Options),
     /// Predict from measured points: kendall predict table.csv --rate 500 --slo 'p99<50ms'
     Predict(predict::Options),
-    /// Say which assumptions hold in a run, or what contradicts itself in a CSV table: kendall check table.csv
+    /// Say which assumptions hold in a run, or what contradicts itself in a table: kendall check table.csv
     Check(check::Options),
     /// Say which of several runs is faster, and how sure that is: kendall compare main=results/A branch=results/B
     Compare(compare::Options),
