@@ -99,7 +99,7 @@ fn shared(page: &mut String) {
 fn share(flows: &str, mbit: f64, time: &str) -> Option<f64> {
     let link = format!("delay=10ms rate={mbit}mbit");
     let mut command = Command::new(crate::common::kendall());
-    command.args(["transport", "flows", flows, "--link", &link, "--time", time, "--json"]);
+    command.args(["transport", "flows", flows, "--link", &link, "--duration", time, "--json"]);
     let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     let seen: Value = serde_json::from_slice(&output.stdout).ok()?;
     seen.pointer("/flows/0/share")?.as_f64()

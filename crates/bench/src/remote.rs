@@ -53,7 +53,7 @@ fn through(tunnel: &str) -> Option<f64> {
         tunnel,
         "--link",
         "delay=0",
-        "--time",
+        "--duration",
         "4s",
         "--warmup",
         "2s",

@@ -1,18 +1,22 @@
-//! Tables of measured points, as any tool can write them: CSV with a unit in each header.
+//! Tables of measured points, as any tool can write them: CSV or JSON with a unit in each header, or the outputs of load generators.
 //!
-//! A header is a quantity and its unit, such as `rate_per_s`, `response_mean_ms` or `response_p99_us`; the order is
-//! free, and a cell may be empty. Everything is converted to seconds here, so that no other module knows of units.
+//! A header is a quantity and its unit, such as `rate_per_s`, `response_mean_ms` or `response_p99_us`, or what people call it, such as `rps`
+//! or `p99_us`; the order is free, and a cell may be empty. Everything is converted to seconds here, so that no other module knows of units.
 //! Columns that are no known quantity are kept as labels of their rows. Lines that begin with `#` are comments.
 
+mod cells;
 mod column;
+mod name;
+mod output;
 
-use csv::{ReaderBuilder, StringRecord};
 use serde::Serialize;
 
 use column::{Column, Target};
 
+pub(crate) use cells::{Cells, NoCells};
 pub use column::quantities;
-pub(crate) use column::share;
+pub(crate) use column::{RATE, SHARE, TIME, share, split};
+pub(crate) use name::{ALSO, canonical};
 
 /// Measured points.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -21,12 +25,21 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// The headers that are no known quantity; each row keeps their cells as labels.
     pub unknown: Vec<String>,
+    /// The other headers, and each time the quantity as which it is understood.
+    #[serde(skip)]
+    pub known: Vec<(String, String)>,
+    /// What had to be assumed of the outputs of load generators, as sentences.
+    #[serde(skip)]
+    pub assumed: Vec<String>,
 }
 
 /// One measured point. What the table does not tell is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Row {
-    /// The line of the file, counted from 1.
+    /// The file, where there are several or it is no table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line of the file, counted from 1; 0 of the output of a load generator, which is no row.
     pub line: u64,
     /// Header and cell of the columns that are no known quantity.
     pub labels: Vec<(String, String)>,
@@ -82,14 +95,16 @@ pub struct Row {
 pub enum TableError {
     #[error("the table has no line of headers, such as rate_per_s,response_mean_s")]
     Empty,
-    #[error("no column is a known quantity; known are {}", quantities())]
-    NothingKnown,
     #[error(
-        "line {line}: the column {column:?} has no unit that is known; write {quantity}{units}, such as \
-         {quantity}{first}",
-        first = units.split(", ").next().unwrap_or_default()
+        "no column is a known quantity: there {} {found}; known are {}, and besides these names {ALSO} are understood, and the outputs of {}",
+        if found.contains(", ") { "are" } else { "is" }, quantities(), kendall_outputs::tools()
     )]
-    Unit { line: u64, column: String, quantity: &'static str, units: String },
+    NothingKnown { found: String },
+    #[error(
+        "line {line}: the column {column:?} has no unit that is known; write {}",
+        units.split(", ").map(|unit| format!("{quantity}{unit}")).collect::<Vec<_>>().join(", ")
+    )]
+    Unit { line: u64, column: String, quantity: String, units: String },
     #[error(
         "line {line}: the column {column:?} is no quantile; the percentage must be above 0 and below 100, as in response_p99.9_ms"
     )]
@@ -110,47 +125,93 @@ pub enum TableError {
     NoRows,
     #[error("the table is not CSV: {0}")]
     NotCsv(String),
+    #[error(
+        "it is JSON, but neither a list of objects with a number for each name, such as [{{\"rate\": 100, \"mean_ms\": 5}}], nor an output \
+         of {}: {why}",
+        kendall_outputs::tools()
+    )]
+    NotJson { why: String },
+    #[error(transparent)]
+    Output(#[from] kendall_outputs::OutputError),
 }
 
 impl Table {
-    /// Reads a table. Cells are parted by commas, or by semicolons or tabs where the headers have more of those.
+    /// Reads a table, or the output of a load generator. Cells are parted by commas, or by semicolons or tabs where the headers have more
+    /// of those.
     ///
     /// # Errors
     /// Fails on headers without a known quantity or unit, and on cells that are no possible number; each by line and
     /// column.
     pub fn read(text: &str) -> Result<Self, TableError> {
-        let lines = text.trim_start_matches('\u{feff}').lines().zip(1u64..);
-        let mut lines = lines.filter(|(line, _)| !line.trim().is_empty() && !line.starts_with('#'));
-        let (headers, at) = lines.next().ok_or(TableError::Empty)?;
-        let delimiter = delimiter(headers);
-        let headers: Vec<String> =
-            cells(headers, delimiter)?.iter().map(|cell| cell.trim().to_owned()).collect();
+        if let Some(outputs) = kendall_outputs::read(text)? {
+            return Ok(output::table(&outputs));
+        }
+        let Cells { headers, at, rows } = Cells::read(text).map_err(|why| match why {
+            NoCells::Empty => TableError::Empty,
+            NoCells::NotCsv(why) => TableError::NotCsv(why),
+            NoCells::NotJson(why) => TableError::NotJson { why },
+        })?;
         let columns = columns(&headers, at)?;
         let mut table = Self::default();
         for (header, column) in headers.iter().zip(&columns) {
-            if matches!(column, Column::Label(_)) {
-                table.unknown.push(header.clone());
+            match column {
+                Column::Label(_) => table.unknown.push(header.clone()),
+                Column::Quantity { name, .. } => table.known.push((header.clone(), name.clone())),
             }
         }
-        for (line, number) in lines {
-            table.rows.push(row(&headers, &columns, &cells(line, delimiter)?, number)?);
+        for (line, cells) in &rows {
+            table.rows.push(row(&headers, &columns, cells, *line)?);
         }
         if table.rows.is_empty() { Err(TableError::NoRows) } else { Ok(table) }
     }
 
+    /// Adds the rows of another file. Rows of both name their files from then on.
+    pub fn add(&mut self, mut other: Self) {
+        let new = |name: &String| !self.unknown.contains(name);
+        let unknown: Vec<String> = other.unknown.into_iter().filter(new).collect();
+        self.unknown.extend(unknown);
+        self.known.append(&mut other.known);
+        self.assumed.append(&mut other.assumed);
+        self.rows.append(&mut other.rows);
+    }
+
+    /// The same table, whose rows name the file that they are from.
+    pub fn of_file(mut self, name: &str) -> Self {
+        self.rows.iter_mut().for_each(|row| row.file = Some(name.to_owned()));
+        self
+    }
+
     /// What the reader should know of how the table was understood.
     pub fn warnings(&self) -> Vec<String> {
-        let named = || self.unknown.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
-        match self.unknown.len() {
-            0 => Vec::new(),
-            1 => vec![format!("the column {} is no known quantity; it only names its rows", named())],
-            _ => vec![format!("the columns {} are no known quantities; they only name their rows", named())],
-        }
+        let named = quoted(&self.unknown);
+        let unknown = match self.unknown.len() {
+            0 => None,
+            1 => Some(format!("the column {named} is no known quantity; it only names its rows")),
+            _ => Some(format!("the columns {named} are no known quantities; they only name their rows")),
+        };
+        let mut assumed = self.assumed.clone();
+        assumed.dedup();
+        unknown.into_iter().chain(assumed).collect()
+    }
+
+    /// The columns and what they were taken for, as a sentence for a table that says too little.
+    pub fn understood(&self) -> String {
+        let known = self.known.iter().map(|(header, quantity)| format!("{header:?} ({quantity})"));
+        let unknown = self.unknown.iter().map(|header| format!("{header:?} (no known quantity)"));
+        let columns = known.chain(unknown).collect::<Vec<_>>().join(", ");
+        format!(
+            "its columns are {columns}; a load is rate, throughput or users, and what is fitted mean_ms or throughput, and besides these names \
+             {ALSO} are understood"
+        )
     }
 }
 
+fn quoted(names: &[String]) -> String {
+    names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
+}
+
 impl Row {
-    /// Where the row is, in words: "line 4", or "line 4 (length 5)" with labels.
+    /// Where the row is, in words: "line 4", or "line 4 (length 5)" with labels; "b.csv, line 4" of one of several files.
     pub fn place(&self) -> String {
         let labels: Vec<String> = self
             .labels
@@ -158,9 +219,13 @@ impl Row {
             .filter(|(_, cell)| !cell.is_empty())
             .map(|(name, cell)| format!("{name} {cell}"))
             .collect();
+        let line = (self.line > 0).then(|| format!("line {}", self.line));
+        let place: Vec<String> = self.file.iter().cloned().chain(line).collect();
+        let place = place.join(", ");
         match labels.as_slice() {
-            [] => format!("line {}", self.line),
-            labels => format!("line {} ({})", self.line, labels.join(", ")),
+            [] => place,
+            labels if place.is_empty() => labels.join(", "),
+            labels => format!("{place} ({})", labels.join(", ")),
         }
     }
 
@@ -181,28 +246,6 @@ impl Row {
     }
 }
 
-/// The character that parts the headers most often.
-fn delimiter(headers: &str) -> u8 {
-    let count = |delimiter: &u8| headers.bytes().filter(|byte| byte == delimiter).count();
-    // The last of equals wins, so the comma stands last.
-    [b'\t', b';', b','].into_iter().max_by_key(count).expect("there are three")
-}
-
-/// The cells of one line. Lines are read one by one, so that faults are named by the line of the file whatever
-/// comments stand before it.
-fn cells(line: &str, delimiter: u8) -> Result<StringRecord, TableError> {
-    let mut reader = ReaderBuilder::new()
-        .has_headers(false)
-        .delimiter(delimiter)
-        .flexible(true)
-        .from_reader(line.as_bytes());
-    let mut record = StringRecord::new();
-    match reader.read_record(&mut record) {
-        Ok(_) => Ok(record),
-        Err(error) => Err(TableError::NotCsv(error.to_string())),
-    }
-}
-
 fn columns(headers: &[String], line: u64) -> Result<Vec<Column>, TableError> {
     let mut columns: Vec<Column> = Vec::new();
     for header in headers {
@@ -215,10 +258,10 @@ fn columns(headers: &[String], line: u64) -> Result<Vec<Column>, TableError> {
         columns.push(column);
     }
     let known = columns.iter().any(|column| matches!(column, Column::Quantity { .. }));
-    if known { Ok(columns) } else { Err(TableError::NothingKnown) }
+    if known { Ok(columns) } else { Err(TableError::NothingKnown { found: quoted(headers) }) }
 }
 
-fn row(headers: &[String], columns: &[Column], cells: &StringRecord, line: u64) -> Result<Row, TableError> {
+fn row(headers: &[String], columns: &[Column], cells: &[String], line: u64) -> Result<Row, TableError> {
     if cells.len() != columns.len() {
         return Err(TableError::Cells { line, cells: cells.len(), headers: columns.len() });
     }
@@ -228,7 +271,7 @@ fn row(headers: &[String], columns: &[Column], cells: &StringRecord, line: u64) 
         match column {
             Column::Label(name) => row.labels.push((name.clone(), cell.to_owned())),
             Column::Quantity { .. } if matches!(cell, "" | "-" | "–" | "NA") => (),
-            Column::Quantity { target, unit, must } => {
+            Column::Quantity { target, unit, must, .. } => {
                 let place = |text: &str| (line, header.clone(), text.to_owned());
                 let Some(value) = cell.parse().ok().filter(|value: &f64| value.is_finite()) else {
                     let (line, column, text) = place(cell);
@@ -293,6 +336,35 @@ mod tests {
     }
 
     #[test]
+    fn common_names_json_and_outputs_are_the_same_table() {
+        let table = Table::read("rps,avg (ms),99th percentile (us),errors %\n100,5,9000,1\n").unwrap();
+        let json = "[{\"rate\": 100, \"mean_s\": 0.005, \"p99_ms\": 9, \"error_rate\": 0.01}]";
+        let lines = "{\"qps\": 100, \"latency_ms\": 5, \"p99_ms\": 9, \"lost\": 0.01}\n";
+        for text in [json, lines] {
+            let same = Table::read(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!((same.rows[0].rate_per_s, same.rows[0].lost), (Some(100.0), Some(0.01)));
+            assert!(
+                (same.rows[0].response_mean_s.unwrap() - table.rows[0].response_mean_s.unwrap()).abs()
+                    < 1e-12
+            );
+            assert_eq!(same.rows[0].response_quantiles_s[0].0, table.rows[0].response_quantiles_s[0].0);
+        }
+        assert!(
+            table
+                .understood()
+                .starts_with("its columns are \"rps\" (rate_per_s), \"avg (ms)\" (response_mean_ms)")
+        );
+        let wrk = "Running 10s test @ http://localhost/\n  2 threads and 8 connections\n  Thread Stats   Avg\n    Latency     4.00ms\n  \
+                   20000 requests in 10.00s, 16.00MB read\nRequests/sec:   2000.00\n";
+        let mut all = Table::default();
+        all.add(table.of_file("a.csv"));
+        all.add(Table::read(wrk).unwrap().of_file("wrk.txt"));
+        let row = &all.rows[1];
+        assert_eq!((row.users, row.think_s, row.response_mean_s), (Some(8.0), Some(0.0), Some(0.004)));
+        assert_eq!([all.rows[0].place(), row.place()], ["a.csv, line 2", "wrk.txt (from wrk)"]);
+    }
+
+    #[test]
     fn faults_are_named_by_line_and_column() {
         let fault = |text: &str| Table::read(text).unwrap_err().to_string();
         let cases = [
@@ -300,7 +372,18 @@ mod tests {
             ("# only a comment\n", "no line of headers"),
             ("colour,size\n1,2\n", "known are rate_per_s, users"),
             ("rate_per_s\n", "no row of numbers"),
+            ("colour,size\n1,2\n", "there are \"colour\", \"size\"; known are"),
+            ("colour,size\n1,2\n", "rate, rps, qps, throughput, mean_ms"),
             ("rate_per_s,response_mean\n1,2\n", "line 1: the column \"response_mean\" has no unit"),
+            (
+                "rate,p99\n1,2\n",
+                "the column \"p99\" has no unit that is known; write p99_s, p99_ms, p99_us, p99_ns",
+            ),
+            ("rate,avg\n1,2\n", "write mean_s, mean_ms, mean_us"),
+            ("rate,errors\n1,7\n", "a number of requests is no share"),
+            ("{\"rate\": {}}", "the value of \"rate\" is a list or an object"),
+            ("[{\"rate\": 1}", "neither a list of objects"),
+            ("{\"metrics\": {\"http_reqs\": {\"count\": 5}}}", "of k6, but it has no number"),
             ("rate_per_s,response_p200_ms\n1,2\n", "line 1: the column \"response_p200_ms\" is no quantile"),
             ("rate_per_s,response_p101_s\n1,2\n", "is no quantile"),
             ("rate_per_s,response_p100_s\n1,2\n", "is no quantile"),

@@ -3,22 +3,22 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::Args;
 use kendall_evidence::check::{Finding, check_table};
-use kendall_evidence::table::Table;
 use kendall_station::Servers;
 
+use crate::input::{self, Measured};
 use crate::print;
 use crate::systems::SYSTEMS;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The folder of a run, results/EXPERIMENT/INSTANT, or a CSV table with headers such as
-    /// rate_per_s,service_mean_ms,response_mean_ms
-    measured: PathBuf,
+    /// The folder of a run, results/EXPERIMENT/INSTANT; or tables as CSV or JSON with headers such as rate,service_mean_ms,mean_ms, or what
+    /// wrk, wrk2, oha, k6, vegeta, fortio, hey or Locust wrote, a file a load
+    #[arg(required = true, value_name = "MEASURED")]
+    measured: Vec<PathBuf>,
 
-    /// How many servers the station of a table has, where the table does not tell
+    /// How many servers the station of a table had, where the table does not tell
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     servers: Option<u32>,
 
@@ -40,12 +40,11 @@ pub(crate) fn check(options: &Options) -> anyhow::Result<ExitCode> {
 
 impl Options {
     fn findings(&self) -> anyhow::Result<(Vec<Finding>, Vec<String>)> {
-        if self.measured.is_dir() {
-            return Ok((kendall_analysis::analyse(&self.measured, SYSTEMS)?.checks, Vec::new()));
-        }
-        let name = self.measured.display();
-        let text = kendall_stdio::read(&self.measured)?;
-        let table = Table::read(&text).with_context(|| name.to_string())?;
-        Ok((check_table(&table, self.servers.and_then(Servers::new)), table.warnings()))
+        Ok(match input::measured(&self.measured)? {
+            Measured::Run(folder) => (kendall_analysis::analyse(folder, SYSTEMS)?.checks, Vec::new()),
+            Measured::Table(table) => {
+                (check_table(&table, self.servers.and_then(Servers::new)), table.warnings())
+            }
+        })
     }
 }

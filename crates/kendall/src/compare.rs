@@ -16,8 +16,8 @@ use crate::systems::SYSTEMS;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The sides, the first of which the others are compared with: folders of runs or of recorded loads, or files with a
-    /// number, or a CSV row, for each run; several of one side as NAME=PATH,PATH. With --by, the folder of one run
+    /// The sides, the first of which the others are compared with: folders of runs or of recorded loads, files with a number or a row for
+    /// each run, or what wrk, oha, k6 and the like wrote; several of one side as NAME=PATH,PATH. With --by, the folder of one run
     #[arg(required = true, value_name = "[NAME=]PATH[,PATH…]")]
     sides: Vec<Side>,
 

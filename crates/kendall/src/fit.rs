@@ -9,22 +9,22 @@ use kendall_evidence::check::{Finding, Verdict, check_table};
 use kendall_evidence::fit::{
     Candidate, Fit, Given, Observation, Origin, Parameter, ServiceTime, Source, fit as fit_points,
 };
-use kendall_evidence::table::Table;
 use kendall_report::picture;
+use kendall_solvecli::Figure;
 use kendall_station::Servers;
-use kendall_stats::number;
+use kendall_stats::number::{self, list};
 
 use crate::options::seconds;
-use crate::print;
 use crate::systems::SYSTEMS;
-use kendall_solvecli::Figure;
+use crate::{input, print};
 
 /// Where measured points come from, and what is known beside them.
 #[derive(Args)]
 pub(crate) struct Measured {
-    /// The folder of a run, results/EXPERIMENT/INSTANT, or a CSV table with headers such as
-    /// rate_per_s,response_mean_ms
-    measured: PathBuf,
+    /// The folder of a run, results/EXPERIMENT/INSTANT; or tables as CSV or JSON with headers such as rate,mean_ms, or what wrk, wrk2, oha,
+    /// k6, vegeta, fortio, hey or Locust wrote, a file a load
+    #[arg(required = true, value_name = "MEASURED")]
+    measured: Vec<PathBuf>,
 
     /// Of a run that varied more than the load, the points to take, such as "workers 2"
     #[arg(long, value_name = "FACTOR VALUE")]
@@ -33,6 +33,10 @@ pub(crate) struct Measured {
     /// Time that passes outside the station, such as 0.02 or 20ms; from stamps, or fitted, where it is not given
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     delay: Option<f64>,
+
+    /// How many servers the measured station had; as measured, or fitted, where it is not given
+    #[arg(long, alias = "measured-servers", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    servers: Option<u32>,
 
     /// The most requests that were let into the station
     #[arg(long, value_name = "N")]
@@ -43,10 +47,6 @@ pub(crate) struct Measured {
 pub(crate) struct Options {
     #[command(flatten)]
     measured: Measured,
-
-    /// How many servers the station had; as measured, or fitted, where it is not given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    servers: Option<u32>,
 
     #[command(flatten)]
     figure: Figure,
@@ -70,30 +70,43 @@ struct Points {
     points: Vec<Observation>,
     warnings: Vec<String>,
     findings: Vec<Finding>,
+    /// The columns of a table and what they were taken for.
+    understood: Option<String>,
 }
 
 impl Measured {
     /// Reads the points and fits them.
-    pub(crate) fn fit(&self, servers: Option<u32>) -> anyhow::Result<Read> {
-        let Points { points, warnings, findings } = self.points(servers)?;
-        let given = Given { servers, delay_s: self.delay, capacity: self.capacity };
-        let fit =
-            fit_points(&points, given).with_context(|| format!("cannot fit {}", self.measured.display()));
+    pub(crate) fn fit(&self) -> anyhow::Result<Read> {
+        let Points { points, warnings, findings, understood } = self.points()?;
+        let given = Given { servers: self.servers, delay_s: self.delay, capacity: self.capacity };
+        let has_time =
+            points.iter().any(|point| point.response_s.is_some() || point.throughput_per_s.is_some());
+        let columns =
+            understood.filter(|_| !has_time).map_or_else(String::new, |columns| format!(", for {columns}"));
+        let fit = fit_points(&points, given).with_context(|| format!("cannot fit {}{columns}", self.name()));
         Ok(Read { fit, warnings, findings })
     }
 
-    fn points(&self, servers: Option<u32>) -> anyhow::Result<Points> {
-        let name = self.measured.display();
-        if !self.measured.is_dir() {
-            let text = kendall_stdio::read(&self.measured)?;
-            let table = Table::read(&text).with_context(|| name.to_string())?;
-            return Ok(Points {
-                points: Observation::of_table(&table),
-                warnings: table.warnings(),
-                findings: check_table(&table, servers.and_then(Servers::new)),
-            });
-        }
-        let mut groups = kendall_analysis::observe(&self.measured, SYSTEMS)?;
+    /// The names of what was given.
+    fn name(&self) -> String {
+        let names: Vec<String> = self.measured.iter().map(|path| path.display().to_string()).collect();
+        if names.len() > 3 { format!("{} files", names.len()) } else { list(&names) }
+    }
+
+    fn points(&self) -> anyhow::Result<Points> {
+        let name = self.name();
+        let folder = match input::measured(&self.measured)? {
+            input::Measured::Run(folder) => folder,
+            input::Measured::Table(table) => {
+                return Ok(Points {
+                    points: Observation::of_table(&table),
+                    warnings: table.warnings(),
+                    findings: check_table(&table, self.servers.and_then(Servers::new)),
+                    understood: Some(table.understood()),
+                });
+            }
+        };
+        let mut groups = kendall_analysis::observe(folder, SYSTEMS)?;
         if let Some(wanted) = &self.group {
             groups.retain(|points| points.group == *wanted);
         }
@@ -106,6 +119,7 @@ impl Measured {
                 points: only.points.clone(),
                 warnings: only.doubts.clone(),
                 findings: Vec::new(),
+                understood: None,
             }),
             several => {
                 let names: Vec<String> = several.iter().map(|points| format!("{:?}", points.group)).collect();
@@ -116,9 +130,9 @@ impl Measured {
 }
 
 pub(crate) fn fit(options: &Options) -> anyhow::Result<ExitCode> {
-    let Read { fit, warnings, findings } = options.measured.fit(options.servers)?;
+    let Read { fit, warnings, findings } = options.measured.fit()?;
     if let Ok(fit) = &fit {
-        options.figure.draw(|| picture::fitted(options.measured.measured.display().to_string(), fit))?;
+        options.figure.draw(|| picture::fitted(options.measured.name(), fit))?;
     }
     if options.json {
         let found = fit.as_ref().ok();

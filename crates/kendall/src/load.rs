@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::bail;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use kendall_analysis::TrialResult;
 use kendall_evidence::expect::{Expectation, Measure};
@@ -29,6 +28,7 @@ use crate::interrupt::ctrl_c;
 use crate::options::{given, options};
 use crate::print::Form;
 use crate::push::PushOptions;
+use crate::record::ensure_new;
 use crate::target::{Asked, Target};
 use crate::{INTERRUPTED, print, quiet};
 use pushed::PushedLoad;
@@ -120,8 +120,7 @@ fn response_measure(text: &str) -> Result<Measure, String> {
 struct LoadOptions(Settings);
 
 /// The short forms that users of other load generators expect.
-const SHORT: [(&str, char); 5] =
-    [("connections", 'c'), ("duration", 'd'), ("rate", 'r'), ("timeout", 't'), ("requests", 'n')];
+const SHORT: [(&str, char); 4] = [("connections", 'c'), ("rate", 'r'), ("timeout", 't'), ("requests", 'n')];
 /// The rate of a load that names none: few servers notice it.
 const MODERATE_PER_S: f64 = 50.0;
 /// The duration of a load that does not say when it ends.
@@ -195,9 +194,7 @@ pub(crate) fn load(options: &Options) -> anyhow::Result<ExitCode> {
     let seed = options.seed.unwrap_or_else(kendall_lab::drawn_seed);
     let workload =
         (target.system.load)(target.address, &target.workload, seed).map_err(anyhow::Error::msg)?;
-    if let Some(folder) = options.record.as_deref().filter(|folder| folder.exists()) {
-        bail!("{} is there already; name a new folder for the record", folder.display());
-    }
+    options.record.as_deref().map_or(Ok(()), ensure_new)?;
     let cancel = ctrl_c()?;
     let servers = quiet::servers(target.address);
     if !(options.quiet || options.json) {

@@ -8,6 +8,7 @@ mod export;
 mod figures;
 mod fit;
 mod gate;
+mod input;
 mod interrupt;
 mod link;
 mod load;
@@ -20,6 +21,7 @@ mod print;
 mod probe;
 mod push;
 mod quiet;
+mod record;
 mod report;
 mod run;
 mod selfcheck;
@@ -75,11 +77,11 @@ enum Command {
     Report(report::Options),
     /// Write a run in the formats of other tools: CSV, JSON, Parquet, HdrHistogram, OpenMetrics
     Export(export::Options),
-    /// Find the station behind measured points: kendall fit results/EXPERIMENT/INSTANT, or a CSV table of any tool
+    /// Find the station behind measured points: kendall fit results/EXPERIMENT/INSTANT, a table, or kendall fit wrk-*.txt
     Fit(fit::Options),
     /// Predict from measured points: kendall predict table.csv --rate 500 --slo 'p99<50ms'
     Predict(predict::Options),
-    /// Say which assumptions hold in a run, or what contradicts itself in a CSV table: kendall check table.csv
+    /// Say which assumptions hold in a run, or what contradicts itself in a table: kendall check table.csv
     Check(check::Options),
     /// Say which of several runs is faster, and how sure that is: kendall compare main=results/A branch=results/B
     Compare(compare::Options),
@@ -180,5 +182,40 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    fn every(command: &clap::Command, check: &mut impl FnMut(&str, &clap::Arg)) {
+        command.get_arguments().for_each(|option| check(command.get_name(), option));
+        command.get_subcommands().for_each(|below| every(below, check));
+    }
+
+    /// A word means the same in every command, and a length of measuring has one word.
+    #[test]
+    fn options_have_one_vocabulary() {
+        let mut durations = Vec::new();
+        every(&Arguments::command(), &mut |command, option| {
+            let Some(long) = option.get_long() else { return };
+            let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+            assert!(!["for", "time", "seconds"].contains(&long), "{command} --{long}");
+            match long {
+                "duration" => {
+                    assert_eq!(option.get_short(), Some('d'), "{command}");
+                    durations.push(command.to_owned());
+                }
+                "record" => assert!(help.to_lowercase().contains("new folder"), "{command}: {help}"),
+                "servers" => assert!(help.starts_with("How many"), "{command}: {help}"),
+                "probe" => assert!(help.starts_with("Watch the server"), "{command}: {help}"),
+                _ => {}
+            }
+        });
+        for command in ["load", "peak", "probe", "selfcheck", "flows", "compete"] {
+            assert!(durations.iter().any(|known| known == command), "{command} of {durations:?}");
+        }
+        // What scripts have still works.
+        for former in ["peak x --slo mean<1s --probe 1s", "probe 1 --for 1s", "transport flows tcp --time 1s"]
+        {
+            let words = std::iter::once("kendall").chain(former.split(' '));
+            assert!(Arguments::try_parse_from(words).is_ok(), "{former}");
+        }
     }
 }

@@ -24,6 +24,7 @@ pub(crate) fn arguments(parameters: &'static [Parameter]) -> impl Iterator<Item 
 pub(crate) fn options(parameters: impl IntoIterator<Item = &'static Parameter>) -> impl Iterator<Item = Arg> {
     parameters.into_iter().map(|parameter| {
         let arg = taken(parameter).long(parameter.name).value_name("VALUE");
+        let arg = if parameter.name == "duration" { arg.short('d').alias("time") } else { arg };
         match parameter.kind {
             Kind::Lines(_) | Kind::Headers => arg.action(ArgAction::Append),
             Kind::Switch => arg.num_args(0..=1).require_equals(true).default_missing_value("on"),

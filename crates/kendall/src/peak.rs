@@ -35,8 +35,8 @@ pub(crate) struct Options {
 
     /// How long a probe takes; those that cannot tell are repeated four times as long, and rates at which too few requests
     /// come in this time are probed longer
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = positive_time)]
-    probe: Duration,
+    #[arg(short, long, alias = "probe", value_name = "TIME", default_value = "5s", value_parser = positive_time)]
+    duration: Duration,
 
     /// At most this many connections
     #[arg(short, long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
@@ -70,7 +70,7 @@ pub(crate) fn peak(options: &Options) -> anyhow::Result<ExitCode> {
     let target = Target::read(&options.target, &options.asked)?;
     let plan = PeakPlan {
         aim: Aim { slo: options.slo, errors_at_most: options.errors },
-        probe: options.probe,
+        probe: options.duration,
         setting: PeakSetting {
             connections: options.connections,
             timeout: options.timeout,
@@ -186,7 +186,7 @@ fn answer(peak: &Peak) -> Vec<String> {
                 ),
                 None => (
                     String::new(),
-                    "undecided: some probes decided nothing, so there is no range; use a longer --probe",
+                    "undecided: some probes decided nothing, so there is no range; use a longer --duration",
                 ),
             };
             lines.push(format!("{slo} up to {}{shown}", rate(found.value)));
@@ -242,7 +242,7 @@ fn no_rate(peak: &Peak) -> String {
         ),
         (true, false) => format!("{slo}: no rate was found that does not meet it"),
         (false, _) if any(Outcome::Grey) => format!(
-            "{slo}: undecided, because no probe passed and some decided nothing, down to {}/s; use a longer --probe",
+            "{slo}: undecided, because no probe passed and some decided nothing, down to {}/s; use a longer --duration",
             significant(slowest, 3)
         ),
         (false, _) => {

@@ -16,10 +16,6 @@ pub(crate) struct Options {
     #[command(flatten)]
     measured: Measured,
 
-    /// How many servers the measured station had; as measured, or fitted, where it is not given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    measured_servers: Option<u32>,
-
     /// Predict for this rate: 100, 100/s, 2k or 600/min
     #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with = "users")]
     rate: Option<f64>,
@@ -34,7 +30,7 @@ pub(crate) struct Options {
 
     /// Predict for another number of servers than was measured
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    servers: Option<u32>,
+    with_servers: Option<u32>,
 
     /// Find the highest load that meets an objective, such as 'p99<50ms' or 'mean<0.2s'; with --rate, also how many
     /// servers that rate needs
@@ -56,10 +52,10 @@ impl Options {
 }
 
 pub(crate) fn predict(options: &Options) -> anyhow::Result<ExitCode> {
-    let Read { fit, warnings, .. } = options.measured.fit(options.measured_servers)?;
+    let Read { fit, warnings, .. } = options.measured.fit()?;
     let fit = fit?;
     let prediction =
-        fit.predict(&Question { load: options.load(&fit), servers: options.servers, slo: options.slo });
+        fit.predict(&Question { load: options.load(&fit), servers: options.with_servers, slo: options.slo });
     if options.json {
         print::json(
             &serde_json::json!({ "warnings": warnings, "best": fit.best(), "prediction": prediction }),

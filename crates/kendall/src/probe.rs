@@ -1,12 +1,11 @@
 //! `kendall probe`.
 
-use std::fs;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::{Args, value_parser};
 use kendall_analysis::bottleneck;
 use kendall_probe::{Children, Config, DEFAULT_HZ, Profile, Role, Target, Watch, wait_for_end};
@@ -14,8 +13,9 @@ use kendall_record::clock::now_ns;
 use kendall_report::{flame, resources};
 
 use crate::interrupt::CtrlC;
-use crate::options::time;
+use crate::options::{positive_time, time};
 use crate::print;
+use crate::record::new_folder;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -28,8 +28,8 @@ pub(crate) struct Options {
     every: Duration,
 
     /// How long to watch; until the process ends or Ctrl-C if left out
-    #[arg(long = "for", value_name = "TIME", value_parser = time)]
-    length: Option<Duration>,
+    #[arg(short, long, alias = "for", value_name = "TIME", value_parser = positive_time)]
+    duration: Option<Duration>,
 
     /// Sample its stacks, so often a second of CPU time, and say in which functions its time goes
     #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true, default_missing_value = "99",
@@ -54,10 +54,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 
 pub(crate) fn probe(options: &Options) -> anyhow::Result<ExitCode> {
     if let Some(folder) = &options.record {
-        if folder.exists() {
-            bail!("{} is there already; name a new folder for the record", folder.display());
-        }
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        new_folder(folder)?;
     }
     let table = options.record.as_ref().map(|folder| folder.join("resources.parquet"));
     let config = Config { every: options.every, record: table.as_deref(), profile_hz: options.profile };
@@ -65,7 +62,8 @@ pub(crate) fn probe(options: &Options) -> anyhow::Result<ExitCode> {
     let ctrl_c = CtrlC::listen()?;
     let origin_ns = now_ns();
     let watch = Watch::start(&config, &[target])?;
-    wait_for_end(options.pid, Some(ctrl_c.as_fd()), options.length).context("cannot wait for the process")?;
+    wait_for_end(options.pid, Some(ctrl_c.as_fd()), options.duration)
+        .context("cannot wait for the process")?;
     let watched = watch.end(origin_ns)?;
     let (summary, profile) = (&watched.summary, watched.profile.as_ref());
     if let Some(folder) = &options.record {

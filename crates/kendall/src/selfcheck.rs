@@ -35,7 +35,7 @@ pub(crate) struct Options {
     seed: u64,
 
     /// How long each run takes
-    #[arg(long, default_value = "5s", value_parser = duration)]
+    #[arg(short, long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     duration: String,
 
     /// The warm-up of each

@@ -1,12 +1,13 @@
 //! What a header says: a quantity, its unit, and what its values can be.
 
+use super::name::canonical;
 use super::{Row, TableError};
 
 /// A column of a table.
 #[derive(Clone, Debug)]
 pub(super) enum Column {
     /// A known quantity.
-    Quantity { target: Target, unit: Unit, must: Must },
+    Quantity { name: String, target: Target, unit: Unit, must: Must },
     /// Anything else; it names its rows.
     Label(String),
 }
@@ -23,11 +24,11 @@ type Field = fn(&mut Row) -> &mut Option<f64>;
 
 /// How a value becomes one in seconds, per second, or a share.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Unit(f64);
+pub(crate) struct Unit(f64);
 
 impl Unit {
     /// Divides by whole numbers, which is exact where multiplying by 0.001 is not.
-    pub(super) fn convert(self, value: f64) -> f64 {
+    pub(crate) fn convert(self, value: f64) -> f64 {
         if self.0 >= 1.0 { value / self.0 } else { value * (1.0 / self.0) }
     }
 }
@@ -56,15 +57,19 @@ impl Must {
             Self::Positive => "above zero",
             Self::NotNegative => "zero or above",
             Self::Whole => "a whole number, at least 1",
-            Self::Share => "from 0 to 1 (or from 0 to 100 in a column of per cent)",
+            Self::Share => {
+                "from 0 to 1 (or from 0 to 100 in a column of per cent; a number of requests is no share)"
+            }
         }
     }
 }
 
 /// Suffixes, and how many of the unit make a second, one per second, or the whole.
-const TIME: &[(&str, f64)] = &[("_s", 1.0), ("_ms", 1e3), ("_us", 1e6), ("_ns", 1e9), ("_min", 1.0 / 60.0)];
-const RATE: &[(&str, f64)] = &[("_per_s", 1.0), ("_per_min", 60.0), ("_per_h", 3600.0), ("_per_ms", 1e-3)];
-const SHARE: &[(&str, f64)] = &[("", 1.0), ("_percent", 100.0), ("_pct", 100.0)];
+pub(crate) const TIME: &[(&str, f64)] =
+    &[("_s", 1.0), ("_ms", 1e3), ("_us", 1e6), ("_ns", 1e9), ("_min", 1.0 / 60.0)];
+pub(crate) const RATE: &[(&str, f64)] =
+    &[("_per_s", 1.0), ("_per_min", 60.0), ("_per_h", 3600.0), ("_per_ms", 1e-3)];
+pub(crate) const SHARE: &[(&str, f64)] = &[("", 1.0), ("_percent", 100.0), ("_pct", 100.0)];
 const PLAIN: &[(&str, f64)] = &[("", 1.0)];
 
 /// A quantity: its name, the units it may have, what its values must be, and where they go.
@@ -103,30 +108,32 @@ pub fn quantities() -> String {
 }
 
 impl Column {
-    /// Reads a header. Case, spaces and brackets do not matter: "Response mean (ms)" is `response_mean_ms`.
+    /// Reads a header. Case, spaces and brackets do not matter: "Response mean (ms)" is `response_mean_ms`, as `mean_ms` is.
     pub(super) fn of(header: &str, line: u64) -> Result<Self, TableError> {
-        let name = plain(header);
+        let name = canonical(header);
+        let no_unit = |quantity: &str, units: &[(&str, f64)]| {
+            let units: Vec<&str> = units.iter().map(|(suffix, _)| *suffix).collect();
+            let quantity = quantity.trim_start_matches("response_").to_owned();
+            TableError::Unit { line, column: header.into(), quantity, units: units.join(", ") }
+        };
         if let Some((quantity, unit)) = split(&name, TIME)
             && let Some(quantile) = quantity.strip_prefix("response_p")
             && quantile.starts_with(|c: char| c.is_ascii_digit())
         {
             let wrong = || TableError::Quantile { line, column: header.into() };
             let target = Target::Quantile(share(quantile).ok_or_else(wrong)?);
-            return Ok(Self::Quantity { target, unit, must: Must::Positive });
+            return Ok(Self::Quantity { name, target, unit, must: Must::Positive });
+        }
+        if name.strip_prefix("response_p").and_then(share).is_some() {
+            return Err(no_unit(&name, &TIME[..4]));
         }
         for &(quantity, units, must, field) in KNOWN {
             if split(&name, units).is_some_and(|(stem, _)| stem == quantity) {
                 let (_, unit) = split(&name, units).expect("it was just found");
-                return Ok(Self::Quantity { target: Target::Field(field), unit, must });
+                return Ok(Self::Quantity { name, target: Target::Field(field), unit, must });
             }
             if name == quantity {
-                let units: Vec<&str> = units.iter().map(|(suffix, _)| *suffix).collect();
-                return Err(TableError::Unit {
-                    line,
-                    column: header.into(),
-                    quantity,
-                    units: units.join(", "),
-                });
+                return Err(no_unit(quantity, units));
             }
         }
         Ok(Self::Label(header.to_owned()))
@@ -146,21 +153,8 @@ impl Column {
     }
 }
 
-/// Lower case, with one underscore for anything between words, and the names that other tools use made ours.
-fn plain(header: &str) -> String {
-    let lower = header.to_lowercase();
-    let words = lower.split(|c: char| !(c.is_alphanumeric() || c == '.')).filter(|word| !word.is_empty());
-    let name = words.collect::<Vec<_>>().join("_").replace("latency_", "response_").replace(['µ', 'μ'], "u");
-    match name.as_str() {
-        "rps" | "arrival_rate_per_s" | "offered_per_s" => "rate_per_s".into(),
-        "threads" | "clients" | "concurrency" => "users".into(),
-        "response_s" | "response_ms" | "response_us" | "response_ns" => name.replace('_', "_mean_"),
-        _ => name,
-    }
-}
-
 /// A name without its unit, and the unit. The longest suffix wins.
-fn split<'n>(name: &'n str, units: &[(&str, f64)]) -> Option<(&'n str, Unit)> {
+pub(crate) fn split<'n>(name: &'n str, units: &[(&str, f64)]) -> Option<(&'n str, Unit)> {
     let fits = |(suffix, per): &(&str, f64)| Some((name.strip_suffix(suffix)?, Unit(*per)));
     units.iter().filter_map(fits).min_by_key(|(stem, _)| stem.len())
 }

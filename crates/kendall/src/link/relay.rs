@@ -14,6 +14,7 @@ use kendall_linkmodel::Transport;
 use super::settings::LinkOptions;
 use super::summary::summary;
 use crate::print;
+use crate::record::new_folder;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -36,8 +37,8 @@ pub(crate) struct Options {
     #[arg(long)]
     seed: Option<u64>,
 
-    /// Write what the relay did to this file, as JSON
-    #[arg(long, value_name = "FILE")]
+    /// Keep what the relay did in this new folder: link.json
+    #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
 
     /// Stop when standard input ends, so as not to outlive whoever started this relay
@@ -52,6 +53,9 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 pub(crate) fn relay(options: &Options) -> anyhow::Result<ExitCode> {
     let transport = if options.udp { Transport::UDP } else { Transport::TCP };
+    if let Some(folder) = &options.record {
+        new_folder(folder)?;
+    }
     let LinkOptions { up, down } = options.link.clone();
     let asked = Asked { up: vec![up], down: vec![down] };
     let seed = options.seed.unwrap_or_else(kendall_lab::drawn_seed);
@@ -63,9 +67,12 @@ pub(crate) fn relay(options: &Options) -> anyhow::Result<ExitCode> {
     print::out(&format!("{LISTENING}{}\n", relay.address()))?;
     let relayed = relay.run(&stop)?;
     let link = format!("{} ({})", transport.relay(), transport.differs);
-    if let Some(file) = &options.record {
+    if let Some(folder) = &options.record {
         let [up, down] = [&asked.up, &asked.down].map(|hops| hops[0].to_string());
-        write_json(file, &RelayRecord { link: &link, seed, up, down, relayed: &relayed })?;
+        write_json(
+            &folder.join("link.json"),
+            &RelayRecord { link: &link, seed, up, down, relayed: &relayed },
+        )?;
     }
     let did = LinkRun { link, seed, asked: (&asked).into(), measured: None, outcome: relayed.link };
     print::note(&summary(&did));

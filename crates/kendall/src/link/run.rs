@@ -1,7 +1,6 @@
 //! `kendall link run`: a command at one end of an emulated link, and what it talks to at the other.
 
 use std::env;
-use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -23,6 +22,7 @@ use super::summary::summary;
 use crate::interrupt::CtrlC;
 use crate::options::{loopback, positive_time};
 use crate::quiet::LINK_PROCESS;
+use crate::record::new_folder;
 use crate::{INTERRUPTED, print};
 
 #[derive(Args)]
@@ -111,8 +111,7 @@ fn forward(text: &str) -> Result<(u16, SocketAddr), String> {
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let asked = asked(options)?;
     if let Some(folder) = &options.record {
-        let new = || format!("cannot make {}; name a new folder for the record", folder.display());
-        fs::create_dir(folder).with_context(new)?;
+        new_folder(folder)?;
     }
     let seed = options.seed.unwrap_or_else(kendall_lab::drawn_seed);
     let mut link = lay(options)?;

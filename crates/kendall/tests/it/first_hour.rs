@@ -121,7 +121,7 @@ fn units_are_the_same_in_every_command() {
             "--users",
             "leave it out",
         ),
-        (&["peak", "localhost:1", "--slo", "p99<5ms", "--probe", "0s"], "--probe", "for example 10s"),
+        (&["peak", "localhost:1", "--slo", "p99<5ms", "-d", "0s"], "--duration", "for example 10s"),
         (&["doctor", "--wait-quiet", "soon"], "--wait-quiet", "250ms"),
         (&["predict", "x.csv", "--rate", "80%"], "--rate", "600/min"),
         (&["link", "run", "--wait", "soon", "true"], "--wait", "250ms"),

@@ -72,7 +72,7 @@ fn a_prediction_has_its_interval_and_an_overload_its_status() {
     let output = kendall(&["predict", &table, "--delay", "0.005", "--rate", "300"]);
     assert_eq!(output.status.code(), Some(3));
     assert!(stdout(&output).contains("No answer: overload: at 300/s"), "{output:?}");
-    let more = kendall(&["predict", &table, "--delay", "0.005", "--rate", "300", "--servers", "8"]);
+    let more = kendall(&["predict", &table, "--delay", "0.005", "--rate", "300", "--with-servers", "8"]);
     assert!(more.status.success() && stdout(&more).contains("At 300/s"), "{more:?}");
 }
 

@@ -31,7 +31,7 @@ fn a_relay_delays_until_it_is_stopped_and_says_what_it_did() {
         }
     });
     let folder = tempfile::tempdir().unwrap();
-    let record = folder.path().join("relay.json");
+    let record = folder.path().join("record");
     let mut relay =
         kendall(&["--to", &to, "--delay", "15ms", "--down", "delay=25ms", "--seed", "7", "--record"])
             .arg(&record)
@@ -57,7 +57,8 @@ fn a_relay_delays_until_it_is_stopped_and_says_what_it_did() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("handshakes are not delayed") && said.contains("seed 7"), "{said}");
     assert!(said.contains("up: delay=15ms") && said.contains("down: delay=25ms"), "{said}");
-    let kept: serde_json::Value = serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap();
+    let kept: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(record.join("link.json")).unwrap()).unwrap();
     assert_eq!((&kept["down"], &kept["relayed"]["clients"]), (&"delay=25ms".into(), &1.into()));
     assert!(kept["relayed"]["link"]["up"]["late"]["p99_ns"].is_u64());
 }

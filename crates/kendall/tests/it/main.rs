@@ -19,6 +19,7 @@ mod link_relay;
 mod load;
 mod load_probe;
 mod networks;
+mod outputs;
 mod peak;
 mod plan;
 mod push;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 fn peak(server: &Served) -> Output {
     kendall()
-        .args(["peak", &format!("hold://{}", server.address), "--slo", "mean<50ms", "--probe", "500ms"])
+        .args(["peak", &format!("hold://{}", server.address), "--slo", "mean<50ms", "--duration", "500ms"])
         // Probes of half a second decide little near the limit, and a busy machine makes it less.
         .args(["--seed", "7", "--json", "--allow", "undecided"])
         .output()

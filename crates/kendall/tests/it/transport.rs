@@ -52,8 +52,17 @@ fn flows_share_the_link_and_fill_its_queue() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("record");
     let link = "delay=5ms rate=20mbit queue=64k";
-    let options =
-        ["--time", "3s", "--warmup", "2s", "--json", "--link", link, "--record", record.to_str().unwrap()];
+    let options = [
+        "--duration",
+        "3s",
+        "--warmup",
+        "2s",
+        "--json",
+        "--link",
+        link,
+        "--record",
+        record.to_str().unwrap(),
+    ];
     let seen = json(&[&["transport", "flows", "2xtcp,quic"], &options[..]].concat());
     let all = number(&seen, "/goodput_bytes_per_s") * 8.0 / 20e6;
     assert!((0.6..0.97).contains(&all), "of the link: {all}");
@@ -90,7 +99,7 @@ fn a_link_in_a_row_has_its_queue_at_its_bottleneck() {
     // From server to client the hop beside the client comes last.
     let link = "delay=2ms rate=10mbit queue=64k > delay=2ms rate=100mbit queue=64k";
     let seen =
-        json(&["transport", "flows", "tcp", "--time", "2s", "--warmup", "2s", "--json", "--link", link]);
+        json(&["transport", "flows", "tcp", "--duration", "2s", "--warmup", "2s", "--json", "--link", link]);
     let delay = |hop: usize| number(&seen, &format!("/hops/{hop}/queue_delay_mean_s"));
     assert!(delay(1) > 5.0 * delay(0), "{seen:#}");
 }
@@ -101,7 +110,7 @@ fn a_flow_that_never_begins_has_failed() {
     if !has_links() {
         return;
     }
-    let times = ["--time", "1s", "--warmup", "0s", "--json"];
+    let times = ["--duration", "1s", "--warmup", "0s", "--json"];
     // Connecting takes two seconds.
     let options = [&["transport", "flows", "tcp", "--link", "delay=1s"][..], &times].concat();
     let output = kendall(&options);
@@ -135,8 +144,17 @@ fn a_client_that_moves_keeps_its_flow_of_curvecp_and_loses_that_of_tcp() {
     if !has_links() {
         return;
     }
-    let options =
-        ["--time", "8s", "--warmup", "1s", "--move-after", "4s", "--json", "--link", "delay=2ms rate=10mbit"];
+    let options = [
+        "--duration",
+        "8s",
+        "--warmup",
+        "1s",
+        "--move-after",
+        "4s",
+        "--json",
+        "--link",
+        "delay=2ms rate=10mbit",
+    ];
     let seen = json(&[&["transport", "flows", "curve,quic,tcp"], &options[..]].concat());
     let pause = |flow: usize| number(&seen, &format!("/flows/{flow}/longest_pause_s"));
     assert!(pause(2) > 3.0, "TCP belongs to an address: {seen:#}");
@@ -151,7 +169,8 @@ fn programs_that_others_wrote_send_as_flows() {
     if !has_peer("/usr/sbin/sshd", "-V") || !has_peer("curvecpserver", "-h") || !has_links() {
         return;
     }
-    let options = ["--time", "3s", "--warmup", "3s", "--json", "--link", "delay=2ms rate=50mbit queue=64k"];
+    let options =
+        ["--duration", "3s", "--warmup", "3s", "--json", "--link", "delay=2ms rate=50mbit queue=64k"];
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("record");
     let kept = ["--record", record.to_str().unwrap()];
@@ -174,7 +193,7 @@ fn tcp_goes_through_tunnels_as_flows_and_no_key_stays() {
         return;
     }
     let link = ["--link", "delay=2ms rate=20mbit queue=64k", "--json"];
-    let times = ["--time", "3s", "--warmup", "2s"];
+    let times = ["--duration", "3s", "--warmup", "2s"];
     let flows = json(&[&["transport", "flows", "tunnel,up:wireguard"][..], &link, &times].concat());
     for flow in 0..2 {
         let mbit = number(&flows, &format!("/flows/{flow}/goodput_bytes_per_s")) * 8.0 / 1e6;
@@ -193,7 +212,7 @@ fn tcp_within_a_tunnel_has_the_congestion_control_that_was_asked_for() {
     if !peers.into_iter().all(|(program, with)| has_peer(program, with)) || !has_links() {
         return;
     }
-    let link = ["--link", "delay=10ms rate=100mbit loss=5%", "--json", "--time", "3s", "--warmup", "2s"];
+    let link = ["--link", "delay=10ms rate=100mbit loss=5%", "--json", "--duration", "3s", "--warmup", "2s"];
     let flows = json(&[&["transport", "flows", "wireguard", "--congestion", "cubic"][..], &link].concat());
     assert!(number(&flows, "/flows/0/goodput_bytes_per_s") * 8.0 < 20e6, "{flows:#}");
 }
@@ -224,7 +243,8 @@ fn a_kind_is_sent_through_every_condition_of_a_link() {
     if !has_links() {
         return;
     }
-    let options = ["--time", "2s", "--warmup", "1s", "--json", "--link", "delay=2ms rate=10mbit queue=64k"];
+    let options =
+        ["--duration", "2s", "--warmup", "1s", "--json", "--link", "delay=2ms rate=10mbit queue=64k"];
     let seen = json(&[&["transport", "impaired", "tcp"][..], &options].concat());
     let condition = |name: &str| {
         let all = seen.as_array().unwrap();
@@ -250,7 +270,7 @@ fn programs_that_others_wrote_and_tunnels_answer_echoes() {
     if !peers.into_iter().all(|(program, with)| has_peer(program, with)) || !has_links() {
         return;
     }
-    let link = ["--link", "delay=2ms rate=20mbit queue=64k", "--time", "1s", "--warmup", "1s", "--json"];
+    let link = ["--link", "delay=2ms rate=20mbit queue=64k", "--duration", "1s", "--warmup", "1s", "--json"];
     for echo in ["ssh", "nacl", "tunnel", "wireguard"] {
         let seen = json(&[&["transport", "flows", "tcp", "--echo", echo][..], &link].concat());
         assert!(number(&seen, "/loaded/echoes") > 0.0, "{echo}: {seen:#}");
@@ -267,7 +287,7 @@ fn kinds_compete_whichever_way_they_go() {
     if !has_links() {
         return;
     }
-    let link = ["--link", "delay=2ms rate=20mbit queue=64k", "--time", "1s", "--warmup", "1s", "--json"];
+    let link = ["--link", "delay=2ms rate=20mbit queue=64k", "--duration", "1s", "--warmup", "1s", "--json"];
     let pairs = json(&[&["transport", "compete", "up:curve,tcp"][..], &link].concat());
     let names: Vec<_> = pairs
         .as_array()

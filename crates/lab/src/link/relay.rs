@@ -16,7 +16,7 @@ use crate::server::{Server, ServerError};
 use crate::trial_error::TrialError;
 
 /// What the relay did and what it printed, in a trial's folder.
-const RECORD: &str = "relay.json";
+const RECORD: &str = "link";
 const LOG: &str = "relay.log";
 /// The loopback, at any port.
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -91,7 +91,7 @@ impl TrialRelay<'_> {
     pub(super) fn finish(self, folder: &Path) -> Result<Outcome, TrialError> {
         let Some(relay) = self.running else { return Ok(Outcome::default()) };
         relay.stop().map_err(failed)?;
-        let told: Told = read_json(&folder.join(RECORD))?;
+        let told: Told = read_json(&folder.join(RECORD).join("link.json"))?;
         Ok(told.relayed.link)
     }
 }

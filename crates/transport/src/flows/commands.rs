@@ -32,7 +32,7 @@ const LINK: Parameter = Parameter {
     default: Some("delay=10ms rate=10mbit queue=64k"),
 };
 const LASTING: Parameter = Parameter {
-    name: "time",
+    name: "duration",
     help: "how long flows are measured, after the warm-up",
     kind: Values::Time,
     default: Some("15s"),
@@ -223,7 +223,7 @@ impl<'a> Run<'a> {
         let Self { flows, link, echo, idle, moving_after } = self;
         let latest = flows.iter().map(|flow| flow.after).max().unwrap_or_default();
         let warm_up = time(settings, "warmup");
-        let lasting = latest + warm_up + time(settings, "time");
+        let lasting = latest + warm_up + time(settings, "duration");
         let setting = setting(settings, link);
         let about = about::flows(&flows, &setting, echo, warm_up, settings);
         write_json(&folder.join(ABOUT), &about).map_err(|error| error.to_string())?;
@@ -363,7 +363,7 @@ fn published(settings: &Settings, console: &mut dyn Console) -> Result<Ended, St
 
 fn impaired(settings: &Settings, console: &mut dyn Console) -> Result<Ended, String> {
     let kinds = settings.word("kinds").expect("it is required");
-    let (warm_up, lasting) = (time(settings, "warmup"), time(settings, "time"));
+    let (warm_up, lasting) = (time(settings, "warmup"), time(settings, "duration"));
     let mut results = Vec::new();
     for (kind, flow) in kinds.split(',').zip(read_contenders(kinds)?) {
         for condition in &CONDITIONS {

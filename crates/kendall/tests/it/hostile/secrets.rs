@@ -124,7 +124,8 @@ fn no_secret_is_printed_or_kept() {
         let words = |line: &str| -> Vec<String> { line.split(' ').map(&fill).collect() };
         let arguments: Vec<String> = match draw.below(10) {
             0..5 => {
-                let mut arguments = words(["load", "load", "peak --slo=p99<1s --probe=100ms"][draw.below(3)]);
+                let mut arguments =
+                    words(["load", "load", "peak --slo=p99<1s --duration=100ms"][draw.below(3)]);
                 if arguments[0] == "load" {
                     arguments.extend(words("--rate=40 --requests=4 --quiet"));
                 }

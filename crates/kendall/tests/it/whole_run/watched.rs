@@ -42,7 +42,7 @@ fn a_running_process_can_be_watched_by_its_number() {
     let mut child = Command::new("sleep").arg("20").spawn().unwrap();
     let pid = child.id().to_string();
     let watched = kendall()
-        .args(["probe", &pid, "--for", "300ms", "--profile", "--record"])
+        .args(["probe", &pid, "--duration", "300ms", "--profile", "--record"])
         .arg(&record)
         .output()
         .unwrap();
@@ -58,6 +58,6 @@ fn a_running_process_can_be_watched_by_its_number() {
         assert!(record.join(file).exists(), "{file}");
     }
     assert!(!taken.status.success() && stderr(&taken).contains("is there already"), "{}", stderr(&taken));
-    let gone = kendall().args(["probe", &pid, "--for", "1s"]).output().unwrap();
+    let gone = kendall().args(["probe", &pid, "--duration", "1s"]).output().unwrap();
     assert!(!gone.status.success() && stderr(&gone).contains(&pid), "{}", stderr(&gone));
 }

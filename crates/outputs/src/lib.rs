@@ -1,0 +1,199 @@
+//! What other load generators print, as plain data.
+//!
+//! [`read`] recognises a format by its content, never by the name of a file: the text of wrk, wrk2, oha, hey and vegeta, the JSON of oha,
+//! k6, vegeta, fortio and hyperfine, the CSV of hey and Locust. Each tool is one file with one or more rows of the table [`FORMATS`].
+//! Numbers are converted to seconds and to requests per second here, so that no caller knows the units of a tool.
+//!
+//! This crate does no I/O, and does not judge what it reads.
+//!
+//! ```
+//! let text = "Running 10s test @ http://localhost/\n  2 threads and 8 connections\n  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    \
+//!             Latency     4.00ms    1.00ms  20.00ms   75.00%\n  20000 requests in 10.00s, 16.00MB read\nRequests/sec:   2000.00\n";
+//! let outputs = kendall_outputs::read(text).unwrap().unwrap();
+//! assert_eq!((outputs[0].tool, outputs[0].rate_per_s, outputs[0].mean_s), ("wrk", 2000.0, Some(0.004)));
+//! assert!(kendall_outputs::read("rate,mean_ms\n100,5\n").unwrap().is_none());
+//! ```
+
+mod fortio;
+mod hey;
+mod hyperfine;
+mod k6;
+mod locust;
+mod oha;
+mod source;
+mod summary;
+mod vegeta;
+mod wrk;
+
+use source::{Missing, Source};
+
+/// What one run of a tool says. Times are in seconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Output {
+    /// The tool: "wrk".
+    pub tool: &'static str,
+    /// What was measured, where one file may hold several: the command of hyperfine.
+    pub name: Option<String>,
+    /// How requests were sent; `None` where the output does not say.
+    pub load: Option<Load>,
+    /// How many connections, workers or users sent them.
+    pub connections: Option<u64>,
+    /// Completed requests per second.
+    pub rate_per_s: f64,
+    /// How many requests were made, those that failed included.
+    pub requests: Option<u64>,
+    /// The requests that failed, by kind: "status 503", "timeout".
+    pub errors: Vec<(String, u64)>,
+    /// How long was measured.
+    pub duration_s: Option<f64>,
+    /// Mean response time.
+    pub mean_s: Option<f64>,
+    /// Quantiles of the response time as (level, seconds), ascending; 0.99 is the level of p99.
+    pub quantiles_s: Vec<(f64, f64)>,
+    /// Each single time, where the output lists few of them as runs: those of hyperfine.
+    pub times_s: Vec<f64>,
+}
+
+/// How requests were sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Load {
+    /// On a schedule, whatever the server does.
+    Open {
+        /// The rate of the schedule, where the output says it.
+        rate_per_s: Option<f64>,
+    },
+    /// Each connection sends its next request after an answer.
+    Closed {
+        /// Mean time between an answer and the next request of that connection.
+        think_s: f64,
+    },
+}
+
+/// Why the output of a tool cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OutputError {
+    /// It is of a known tool, and a part is missing or wrong.
+    #[error(
+        "it is {form} of {tool}, but {missing}; was it cut short? Give all of what {tool} wrote: {command}"
+    )]
+    Incomplete {
+        /// The tool.
+        tool: &'static str,
+        /// The form of its output.
+        form: &'static str,
+        /// What is missing.
+        missing: String,
+        /// How the output is made.
+        command: &'static str,
+    },
+    /// JSON that ends too early.
+    #[error("it is JSON that ends in the middle, at line {line}: it was cut short")]
+    CutShort {
+        /// The line of its end.
+        line: usize,
+    },
+    /// The output of a known tool in a form that says too little.
+    #[error("it is {what}, which does not hold what is needed; give {instead}")]
+    Other {
+        /// What it is.
+        what: &'static str,
+        /// What to give instead.
+        instead: &'static str,
+    },
+}
+
+/// One form of one tool's output.
+struct Format {
+    tool: &'static str,
+    form: &'static str,
+    /// The command that makes it.
+    command: &'static str,
+    /// Whether a text is of this form, even if parts are missing.
+    is: fn(&Source<'_>) -> bool,
+    read: fn(&Source<'_>) -> Result<Vec<Output>, Missing>,
+}
+
+/// All forms. The first that recognises a text reads it.
+const FORMATS: [&Format; 13] = [
+    &wrk::WRK2,
+    &wrk::WRK,
+    &oha::JSON,
+    &oha::TEXT,
+    &hey::TEXT,
+    &hey::CSV,
+    &k6::LEGACY,
+    &k6::SUMMARY,
+    &vegeta::JSON,
+    &vegeta::TEXT,
+    &fortio::JSON,
+    &hyperfine::JSON,
+    &locust::STATS,
+];
+
+/// Forms of known tools that say too little, by a piece of their text, and what to give instead.
+const TOO_LITTLE: [(&str, &str, &str); 3] = [
+    (
+        "Timestamp,User Count,Type,Name,",
+        "Locust's history",
+        "the file that ends in _stats.csv, of the same --csv",
+    ),
+    (
+        "Method,Name,Error,Occurrences",
+        "Locust's list of failures",
+        "the file that ends in _stats.csv, of the same --csv",
+    ),
+    ("{\"type\":\"Metric\",", "k6's stream of samples", "the file that --summary-export writes"),
+];
+
+/// The tools whose outputs are known, and how each output is made.
+pub fn known() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FORMATS.iter().map(|format| (format.tool, format.command))
+}
+
+/// The names of the tools in words: "wrk2, wrk, oha, …".
+pub fn tools() -> String {
+    let mut names: Vec<&str> = FORMATS.iter().map(|format| format.tool).collect();
+    names.dedup();
+    names.join(", ")
+}
+
+/// Reads the output of a load generator; `None` where the text is none of a known tool.
+///
+/// # Errors
+/// Fails where it is of a known tool and a part is missing or no number.
+pub fn read(text: &str) -> Result<Option<Vec<Output>>, OutputError> {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    if let Some((_, what, instead)) = TOO_LITTLE.iter().find(|(piece, ..)| text.starts_with(piece)) {
+        return Err(OutputError::Other { what, instead });
+    }
+    let source = Source::of(text).map_err(|line| OutputError::CutShort { line })?;
+    let Some(format) = FORMATS.iter().find(|format| (format.is)(&source)) else { return Ok(None) };
+    let incomplete = |missing: Missing| OutputError::Incomplete {
+        tool: format.tool,
+        form: format.form,
+        missing: missing.0,
+        command: format.command,
+    };
+    let mut outputs = (format.read)(&source).map_err(incomplete)?;
+    for output in &mut outputs {
+        output.tool = format.tool;
+        output.quantiles_s.sort_by(|a, b| a.0.total_cmp(&b.0));
+        output.quantiles_s.dedup_by(|a, b| a.0 == b.0);
+        output.errors.retain(|(_, count)| *count > 0);
+    }
+    Ok(Some(outputs))
+}
+
+impl Output {
+    /// The share of the requests that failed.
+    pub fn lost(&self) -> Option<f64> {
+        let failed: u64 = self.errors.iter().map(|(_, count)| count).sum();
+        let requests = self.requests.filter(|requests| *requests > 0)?;
+        Some((failed as f64 / requests as f64).min(1.0))
+    }
+
+    /// A quantile, if the output has it.
+    pub fn quantile_s(&self, level: f64) -> Option<f64> {
+        self.quantiles_s.iter().find(|(known, _)| (known - level).abs() < 1e-9).map(|(_, time_s)| *time_s)
+    }
+}
