@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{bail, ensure};
 
-use crate::ask::Solve;
+use crate::ask::{Asked, Solve};
 use crate::station::StationOptions;
 use crate::{alone, batch, model, scenario, several, tandem};
 
@@ -60,7 +60,7 @@ pub fn solve(options: &Solve) -> anyhow::Result<ExitCode> {
     }
     let notation = several::read(question)?;
     let station = options.station.station(&notation)?;
-    if options.station.needs_no_law(&notation) {
+    if options.station.needs_no_law(&notation) && options.asks(Asked::Simulation) {
         kendall_stdio::note(
             "No law of service is given. Under processor sharing no mean depends on it (insensitivity); the simulation uses log-normal \
              service times with a coefficient of variation of 1, and its quantiles hold for these only",

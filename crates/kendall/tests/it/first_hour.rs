@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::served::kendall;
 
 /// A server of HTTP that answers every request with a status, after a time, for as long as the test runs.
-fn server(status: &'static str, after: Duration) -> SocketAddr {
+pub(crate) fn server(status: &'static str, after: Duration) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {

@@ -10,6 +10,7 @@ mod curve_shell;
 mod docs;
 mod export;
 mod first_hour;
+mod first_hour_scripts;
 mod fit;
 mod hostile;
 mod http;
