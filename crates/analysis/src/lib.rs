@@ -28,6 +28,7 @@ pub mod relative;
 pub mod replay;
 pub mod report;
 mod resource_record;
+mod rounds;
 pub mod scaling;
 mod sides;
 pub mod spread;
@@ -68,6 +69,7 @@ pub use report::trial_view::{
     AgainstLaw, Dispersion, Ended, Heat, Interval, Spread, Stages, TrialView, Window, WindowOf,
 };
 pub use resource_record::{ResourceRecord, STACKS};
+pub use rounds::{Rounds, rounds};
 pub use sides::{CompareError, Sides, levels, sides};
 pub use table::Table;
 pub use trial_answer::{TrialAnswer, TrialSetting};

@@ -1,7 +1,8 @@
 //! From folders and files to the runs that are compared.
 //!
-//! A side is one or more of: the folder of a run, whose trials are its runs, combination by combination; the folder of a
-//! recorded load, which is one run; a file of numbers or a CSV table of any tool, whose rows are runs.
+//! A side is one or more of: the folder of a run, whose trials are its runs, combination by combination, or of an experiment, with all its
+//! runs; the folder of a recorded load, which is one run; a file of numbers or a table of any tool, whose rows are runs, or the output of a
+//! load generator, which is one run.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +32,10 @@ pub enum CompareError {
     NoRuns { path: PathBuf, source: NoRuns },
     #[error("{} is {bytes} bytes long; a file for compare has a row for each run, not for each request", path.display())]
     TooLarge { path: PathBuf, bytes: u64 },
-    #[error("{} is neither the folder of a run nor that of a recorded load", .0.display())]
+    #[error(
+        "{} is neither the folder of a run, results/EXPERIMENT/INSTANT, nor that of several, results/EXPERIMENT, nor that of a recorded load",
+        .0.display()
+    )]
     NoRecord(PathBuf),
     #[error("the run has no factor {factor:?}{hint}")]
     NoFactor { factor: String, hint: String },
@@ -224,7 +228,23 @@ fn read(path: &Path, systems: &'static [System]) -> Result<Found, CompareError> 
         }
         return Ok(Found { metrics: Metric::all(), runs, doubts });
     }
+    if let Some(runs) = runs_within(path).map_err(read_error)? {
+        let mut found = Found::default();
+        for run in runs {
+            found.add(read(&run, systems)?);
+        }
+        return Ok(found);
+    }
     loaded(path)
+}
+
+/// The runs in the folder of an experiment, results/EXPERIMENT, in the order of time; `None` where it holds none.
+fn runs_within(folder: &Path) -> std::io::Result<Option<Vec<PathBuf>>> {
+    let entries = folder.read_dir()?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    let mut runs: Vec<PathBuf> =
+        entries.into_iter().filter(|path| path.join("experiment.toml").exists()).collect();
+    runs.sort();
+    Ok((!runs.is_empty()).then_some(runs))
 }
 
 /// The one run of a recorded load.

@@ -6,9 +6,11 @@
 //! - [`read`] and [`open`] are for files of those folders: they never wait for the other end of a pipe. [`read_any`]
 //!   and [`read_text`] are for what a user names. None takes more than its caller is ready to hold.
 //! - [`Folder`] is for folders in which others may rename: what it opens lies in the folder that was opened.
+//! - [`expand`] finds the paths that a pattern such as `new-*` stands for.
 //! - [`write()`], [`Output`] and [`stream`] are for files that a user names, which may be pipes or devices.
 
 mod folder;
+mod glob;
 mod output;
 mod replacement;
 
@@ -21,6 +23,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 pub use folder::Folder;
+pub use glob::{expand, is_pattern};
 pub use output::{Output, stream, write};
 pub use replacement::{Replacement, replace};
 

@@ -1,24 +1,27 @@
 //! `kendall compare`.
 
+mod servers;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use kendall_analysis::Sides;
-use kendall_evidence::compare::{Comparison, Terms, Verdict, compare as compared};
-use kendall_evidence::expect;
+use kendall_analysis::{Rounds, Sides};
+use kendall_evidence::compare::{Compared, Comparison, Terms, Verdict, compare as compared};
+use kendall_evidence::expect::{self, Judged};
 use kendall_report::versus;
 
 use crate::gate::Gate;
-use crate::print;
 use crate::systems::SYSTEMS;
+use crate::{INTERRUPTED, print};
+use servers::{Measuring, is_url};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The sides, the first of which the others are compared with: folders of runs or of recorded loads, files with a number or a row for
-    /// each run, or what wrk, oha, k6 and the like wrote; several of one side as NAME=PATH,PATH. With --by, the folder of one run
-    #[arg(required = true, value_name = "[NAME=]PATH[,PATH…]")]
+    /// The sides, the first of which the others are compared with: URLs of servers, which are measured at --rate; or folders of runs or of recorded loads, files with a number or a row for
+    /// each run, or what wrk, oha, k6 and the like wrote; several of one side as NAME=PATH,PATH or NAME='new-*'. With --by, the folder of one run
+    #[arg(required = true, value_name = "[NAME=]URL|PATH[,PATH…]")]
     sides: Vec<Side>,
 
     /// Compare the levels of this factor within one run, such as discipline; trials of one block are compared with each other
@@ -38,9 +41,12 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SHARE", default_value = "0.1%", value_parser = share)]
     error_margin: f64,
 
-    /// Seed of the bootstrap
+    /// Seed of the bootstrap, and of requests, arrivals and the order of servers that are measured
     #[arg(long, default_value_t = 1)]
     seed: u64,
+
+    #[command(flatten)]
+    measuring: Measuring,
 
     #[command(flatten)]
     gate: Gate,
@@ -63,12 +69,23 @@ pub(crate) struct Options {
 struct Side {
     name: String,
     paths: Vec<PathBuf>,
+    /// The server, where it is one, which has no paths then.
+    url: Option<String>,
 }
 
 impl std::str::FromStr for Side {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        let server =
+            |name: &str, url: &str| Self { name: name.into(), paths: Vec::new(), url: Some(url.into()) };
+        if is_url(text) {
+            return Ok(server(text, text));
+        }
+        if let Some((name, url)) = text.split_once('=').filter(|(name, url)| !name.is_empty() && is_url(url))
+        {
+            return Ok(server(name, url));
+        }
         // A path may hold the sign, but then it is there.
         let (name, paths) = match text.split_once('=') {
             Some((name, paths)) if !name.contains('/') && !PathBuf::from(text).exists() => {
@@ -76,13 +93,33 @@ impl std::str::FromStr for Side {
             }
             _ => (None, text),
         };
-        let paths: Vec<PathBuf> = paths.split(',').map(PathBuf::from).collect();
-        if paths.iter().any(|path| path.as_os_str().is_empty()) || name == Some("") {
+        let written: Vec<PathBuf> = paths.split(',').map(PathBuf::from).collect();
+        if written.iter().any(|path| path.as_os_str().is_empty()) || name == Some("") {
             return Err(format!("{text:?} is no side; write PATH, or NAME=PATH,PATH"));
         }
-        let name = name.map_or_else(|| paths[0].display().to_string(), str::to_owned);
-        Ok(Self { name, paths })
+        let name = name.map_or_else(|| written[0].display().to_string(), str::to_owned);
+        let mut paths = Vec::new();
+        for path in written {
+            paths.extend(expanded(path)?);
+        }
+        Ok(Self { name, paths, url: None })
     }
+}
+
+/// The paths that a pattern such as results/new-* stands for, where the shell has left it as it is.
+fn expanded(path: PathBuf) -> Result<Vec<PathBuf>, String> {
+    if path.exists() || !kendall_files::is_pattern(&path) {
+        return Ok(vec![path]);
+    }
+    let found =
+        kendall_files::expand(&path).map_err(|why| format!("cannot look for {}: {why}", path.display()))?;
+    if found.is_empty() {
+        return Err(format!(
+            "no file or folder is called {}; * stands for any characters of a name",
+            path.display()
+        ));
+    }
+    Ok(found)
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -94,17 +131,34 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn compare(options: &Options) -> anyhow::Result<ExitCode> {
-    let mut sides = read(options)?;
+    let Some(Measured { mut sides, expected, kept_up }) = read(options)? else {
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
     choose(&mut sides, &options.metric)?;
     let terms = Terms { margin: options.margin, share_margin: options.error_margin, seed: options.seed };
     let comparison = compared(&sides.metrics, &sides.places, &terms);
-    sides.doubts.iter().for_each(|doubt| print::note(&format!("Left out: {doubt}.")));
+    // Of files something is left out; of servers that were measured everything counts, and something may be doubted.
+    let doubts = if options.are_servers() { "doubts" } else { "left_out" };
+    let heading = if options.are_servers() { "Doubt" } else { "Left out" };
+    sides
+        .doubts
+        .iter()
+        .for_each(|doubt| print::note(&format!("{heading}: {}.", doubt.trim_end_matches('.'))));
     if options.json {
-        print::json(&serde_json::json!({ "comparison": comparison, "left_out": sides.doubts }))?;
+        let of_side =
+            |(side, judged): &(String, Vec<Judged>)| serde_json::json!({ "side": side, "judged": judged });
+        let expectations: Vec<_> = expected.iter().map(of_side).collect();
+        print::json(
+            &serde_json::json!({ "comparison": comparison, doubts: sides.doubts, "expectations": expectations }),
+        )?;
     } else if options.markdown {
         print::out(&versus::markdown(&comparison, &terms))?;
     } else {
         print::out(&versus::text(&comparison, &terms))?;
+        for (side, judged) in &expected {
+            let lines: String = judged.iter().map(|judged| format!("{side}: {judged}\n")).collect();
+            print::out(&lines)?;
+        }
     }
     if let Some(file) = &options.figure {
         let Some(picture) = versus::shift(&comparison) else {
@@ -115,19 +169,50 @@ pub(crate) fn compare(options: &Options) -> anyhow::Result<ExitCode> {
         kendall_files::write(file, picture.svg(kendall_report::picture::Style::Screen))
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
-    Ok(ExitCode::from(options.gate.status(Some(worst(&comparison)), true)))
+    let all = expected.iter().flat_map(|(_, judged)| judged).map(|judged| judged.verdict);
+    let verdict = all.fold(worst(&comparison, &options.metric), worse);
+    Ok(ExitCode::from(options.gate.status(Some(verdict), kept_up)))
 }
 
-fn read(options: &Options) -> anyhow::Result<Sides> {
-    let Some(factor) = &options.by else {
-        let named: Vec<(String, Vec<PathBuf>)> =
-            options.sides.iter().map(|side| (side.name.clone(), side.paths.clone())).collect();
-        return Ok(kendall_analysis::sides(&named, SYSTEMS)?);
-    };
-    match options.sides.as_slice() {
-        [Side { paths, .. }] if paths.len() == 1 => Ok(kendall_analysis::levels(&paths[0], factor, SYSTEMS)?),
-        _ => bail!("--by compares within one run: name its folder, and no other"),
+/// What is compared, and what was expected of servers that were measured.
+struct Measured {
+    sides: Sides,
+    expected: Vec<(String, Vec<Judged>)>,
+    kept_up: bool,
+}
+
+impl Options {
+    fn are_servers(&self) -> bool {
+        self.sides.iter().any(|side| side.url.is_some())
     }
+}
+
+/// The sides, from their files or by measuring them; `None` after Ctrl-C.
+fn read(options: &Options) -> anyhow::Result<Option<Measured>> {
+    if options.are_servers() {
+        if options.by.is_some() {
+            bail!("--by compares within one run: name its folder, and no server");
+        }
+        let Some(mut found) = servers::measure(options)? else { return Ok(None) };
+        if options.metric.is_empty() {
+            found.only_measured();
+        }
+        let Rounds { sides, expected, kept_up, .. } = found;
+        return Ok(Some(Measured { sides, expected, kept_up }));
+    }
+    options.measuring.refuse_for_files()?;
+    let sides = match (&options.by, options.sides.as_slice()) {
+        (None, sides) => {
+            let named: Vec<(String, Vec<PathBuf>)> =
+                sides.iter().map(|side| (side.name.clone(), side.paths.clone())).collect();
+            kendall_analysis::sides(&named, SYSTEMS)?
+        }
+        (Some(factor), [Side { paths, .. }]) if paths.len() == 1 => {
+            kendall_analysis::levels(&paths[0], factor, SYSTEMS)?
+        }
+        (Some(_), _) => bail!("--by compares within one run: name its folder, and no other"),
+    };
+    Ok(Some(Measured { sides, expected: Vec::new(), kept_up: true }))
 }
 
 /// Leaves only the metrics that were asked for.
@@ -149,16 +234,34 @@ fn choose(sides: &mut Sides, wanted: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The comparison as an expectation that no metric of any side is worse.
-fn worst(comparison: &Comparison) -> expect::Verdict {
-    let verdicts = || comparison.against.iter().flat_map(|against| &against.metrics).map(|one| one.verdict);
-    let is_open = |verdict| matches!(verdict, Verdict::Undecided { .. } | Verdict::TooFewRuns { .. });
-    if verdicts().any(|verdict| verdict == Verdict::Worse) {
+/// The comparison as an expectation that no metric of any side is worse. What only one side tells, or none though it was asked for, is not
+/// decided.
+fn worst(comparison: &Comparison, wanted: &[String]) -> expect::Verdict {
+    let compared = || comparison.against.iter().flat_map(|against| &against.metrics);
+    let is_open = |compared: &Compared| match compared.verdict {
+        Verdict::Undecided { .. } | Verdict::TooFewRuns { .. } => true,
+        Verdict::NotMeasured => {
+            !wanted.is_empty() || compared.medians.0.is_some() != compared.medians.1.is_some()
+        }
+        Verdict::Better | Verdict::Worse | Verdict::Equivalent => false,
+    };
+    let is_told = |compared: &Compared| compared.verdict != Verdict::NotMeasured;
+    if compared().any(|compared| compared.verdict == Verdict::Worse) {
         expect::Verdict::Failed
-    } else if verdicts().any(is_open) {
+    } else if compared().any(is_open) || !compared().any(is_told) {
         expect::Verdict::Undecided
     } else {
         expect::Verdict::Met
+    }
+}
+
+/// The worse of two verdicts.
+fn worse(one: expect::Verdict, other: expect::Verdict) -> expect::Verdict {
+    use expect::Verdict::{Failed, Met, Undecided};
+    match (one, other) {
+        (Failed, _) | (_, Failed) => Failed,
+        (Undecided, _) | (_, Undecided) => Undecided,
+        (Met, Met) => Met,
     }
 }
 

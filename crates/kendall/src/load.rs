@@ -320,7 +320,7 @@ pub(crate) fn write_page(result: &TrialResult, folder: &Path) -> anyhow::Result<
 }
 
 /// The command without what is no parameter of a load.
-fn again(target: &str, asked: &Asked, settings: &Settings) -> String {
+pub(crate) fn again(target: &str, asked: &Asked, settings: &Settings) -> String {
     let defaults = Settings::defaults(LOAD);
     let given = settings.iter().filter(|(name, value)| defaults.get(name) != Some(*value));
     let options: String =

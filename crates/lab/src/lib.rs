@@ -7,6 +7,7 @@
 
 mod collect;
 mod conduct;
+mod contest;
 mod cost;
 mod crossing;
 mod disturbance;
@@ -33,6 +34,7 @@ mod unstamped;
 mod view;
 mod watching;
 
+pub use contest::{Contender, Contest};
 pub use cost::{COSTS_ASSUME, Cost, Needs, costs};
 pub use lab::{Ended, Lab, LabError, drawn_seed};
 pub use link_run::{LinkHops, LinkRun, LinkRunRecord, RelayRecord};

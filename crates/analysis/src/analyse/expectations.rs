@@ -1,14 +1,12 @@
 //! What was expected of each combination beside what was seen, and where intervals stayed wider than was asked.
 
-use kendall_evidence::expect::{Judged, Measure, Seen, Verdict};
-use kendall_record::Outcome;
-use kendall_station::Estimate;
-use kendall_stats::share_interval;
+use kendall_evidence::expect::{Expectation, Judged, Measure, Verdict};
 
 use super::Sample;
 use crate::axis::Axis;
 use crate::precision::{Reached, reached};
 use crate::report::expected::ExpectedAt;
+use crate::rounds::by_trials;
 use crate::warmup::TooShort;
 use kendall_experiment::RunFolder;
 
@@ -16,41 +14,13 @@ use kendall_experiment::RunFolder;
 pub(super) fn judged(run: &RunFolder, index: usize, axis: &Axis, sample: &Sample) -> Vec<ExpectedAt> {
     let combination = &run.combinations()[index];
     let wanted = run.experiment().expected.iter().filter(|expected| expected.holds_for(combination));
-    let clients = kendall_evidence::client_side(&sample.views()).map_err(|why| why.to_string());
-    let (mut due, mut failed, mut refused) = (0, 0, 0);
-    for row in sample.rows() {
-        due += 1;
-        failed += u64::from(row.outcome != Outcome::Answered);
-        refused += u64::from(row.outcome == Outcome::Refused);
-    }
-    let judge = |expected: &kendall_experiment::ExpectedAt| {
-        let expectation = expected.expectation;
-        let mut judged = match &clients {
-            Ok(clients) => {
-                let errors = Estimate {
-                    value: failed as f64 / due as f64,
-                    interval: Some(share_interval(failed, due)),
-                };
-                let seen = Seen {
-                    response: &clients.response,
-                    throughput_per_s: clients.throughput_per_s,
-                    errors,
-                    requests: due - refused,
-                };
-                expectation.judge(seen.figure(expectation.measure))
-            }
-            Err(why) => Judged {
-                expected: expectation,
-                verdict: Verdict::Undecided,
-                seen: None,
-                at_least: false,
-                why: Some(why.clone()),
-            },
-        };
+    let (wanted, views): (Vec<Expectation>, _) =
+        (wanted.map(|expected| expected.expectation).collect(), sample.views());
+    let judged = by_trials(&wanted, &views).into_iter().map(|mut judged| {
         stopped(&mut judged, sample);
         ExpectedAt { settings: axis.settings(combination), judged }
-    };
-    wanted.map(judge).collect()
+    });
+    judged.collect()
 }
 
 /// A trial that was stopped for an expectation decides it where the interval over the few trials does not.

@@ -84,6 +84,31 @@ fn programs_and_pull_requests_have_their_forms() {
     assert_eq!(json.stdout, kendall(&folder, &["before.csv", "faster.csv", "--json"]).stdout);
 }
 
+/// `kendall compare new='results/new-*' old='results/old-*'`, which a shell hands over as it is.
+#[test]
+fn patterns_behind_a_name_are_expanded() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("results")).unwrap();
+    for run in 1..=8 {
+        let write = |side: &str, mean: f64| {
+            let file = folder.path().join(format!("results/{side}-{run}"));
+            fs::write(file, format!("mean_ms\n{}\n", mean + 0.01 * f64::from(run))).unwrap();
+        };
+        write("new", 8.0);
+        write("old", 10.0);
+    }
+    let output = kendall(&folder, &["new=results/new-*", "old=results/old-?"]);
+    let shown = text(&output);
+    assert!(
+        shown.contains("old (8 runs) against new (8 runs)") && shown.contains("slower by 25 %"),
+        "{shown}"
+    );
+    assert_eq!(output.status.code(), Some(4));
+    let none = kendall(&folder, &["new=results/new-*", "old=results/none-*"]);
+    let said = String::from_utf8(none.stderr).unwrap();
+    assert!(!none.status.success() && said.contains("no file or folder is called results/none-*"), "{said}");
+}
+
 #[test]
 fn faults_say_what_to_write() {
     let folder = builds();

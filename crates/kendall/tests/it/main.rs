@@ -4,6 +4,7 @@
 mod chat;
 mod check;
 mod compare;
+mod contest;
 mod curve;
 mod curve_copy;
 mod curve_shell;

@@ -141,6 +141,7 @@ const GOING_ON: &[&str] = &[
     "web",
     "load",
     "peak",
+    "compare",
     "run",
     "probe",
     "link ",

@@ -1,0 +1,152 @@
+//! Servers that were loaded in rounds, one after the other in each: the runs that are compared, what was expected of them, and every
+//! reason to doubt it.
+
+use std::path::PathBuf;
+
+use kendall_archive::read_trial;
+use kendall_evidence::Trial;
+use kendall_evidence::compare::{Metric, Place, Run, Side};
+use kendall_evidence::expect::{Expectation, Judged, Seen, Verdict};
+use kendall_experiment::RunError;
+use kendall_record::{Outcome, RequestRow};
+use kendall_station::Estimate;
+use kendall_stats::share_interval;
+
+use crate::generator::Trust;
+use crate::sides::{CompareError, Sides};
+use crate::trial_result::TrialResult;
+
+/// What rounds of loads say.
+#[derive(Clone, Debug)]
+pub struct Rounds {
+    /// The runs of each server, those of one round in one block, and in `doubts` every reason to doubt them.
+    pub sides: Sides,
+    /// For each server what was expected of it, judged by all its rounds.
+    pub expected: Vec<(String, Vec<Judged>)>,
+    /// Whether every server kept up with the rate and the generator with its schedule, in most rounds.
+    pub kept_up: bool,
+    /// The servers that answered nothing.
+    pub silent: Vec<String>,
+}
+
+/// One load of one server, as it was recorded.
+struct Round {
+    result: TrialResult,
+    rows: Vec<RequestRow>,
+    warmup_ns: i64,
+}
+
+impl Round {
+    fn trial(&self) -> Trial<'_> {
+        Trial { rows: &self.rows, warmup_ns: self.warmup_ns }
+    }
+}
+
+/// Reads the records of each server, the i-th of which is of the i-th round.
+///
+/// # Errors
+/// Fails where a record cannot be read.
+pub fn rounds(named: &[(String, Vec<PathBuf>)], expected: &[Expectation]) -> Result<Rounds, CompareError> {
+    let mut found = Rounds {
+        sides: Sides { metrics: Metric::all(), places: Vec::new(), doubts: Vec::new() },
+        expected: Vec::new(),
+        kept_up: true,
+        silent: Vec::new(),
+    };
+    let mut place = Place::default();
+    for (name, folders) in named {
+        let rounds = folders.iter().map(read).collect::<Result<Vec<Round>, CompareError>>()?;
+        let run = |(round, block): (&Round, u64)| Run { block: Some(block), ..Run::of(&round.trial(), None) };
+        place.sides.push(Side { name: name.clone(), runs: rounds.iter().zip(0..).map(run).collect() });
+        let trials: Vec<Trial<'_>> = rounds.iter().map(Round::trial).collect();
+        if !rounds.iter().any(|round| round.result.run.count(Outcome::Answered) > 0) {
+            found.silent.push(name.clone());
+        }
+        found.expected.push((name.clone(), by_trials(expected, &trials)));
+        found.doubt(name, &rounds);
+    }
+    found.sides.places.push(place);
+    Ok(found)
+}
+
+fn read(folder: &PathBuf) -> Result<Round, CompareError> {
+    let result = TrialResult::read(folder).map_err(RunError::from)?;
+    let result = result.ok_or_else(|| CompareError::NoRecord(folder.clone()))?;
+    let rows = read_trial(folder).map_err(RunError::from)?;
+    Ok(Round { warmup_ns: result.left_out_ns().unwrap_or_default(), result, rows })
+}
+
+impl Rounds {
+    /// Why the rounds of a server are to be doubted.
+    fn doubt(&mut self, name: &str, rounds: &[Round]) {
+        let all = rounds.len();
+        let told = |what: &str, count: usize| format!("{name}: in {count} of {all} rounds {what}");
+        let overloaded = rounds.iter().filter(|round| round.result.grows).count();
+        if 2 * overloaded > all {
+            self.kept_up = false;
+            self.sides
+                .doubts
+                .push(told("the number of requests in the system grew: it could not keep up", overloaded));
+        }
+        let verdicts = || rounds.iter().map(|round| &round.result.verdict);
+        let limited = verdicts().filter(|verdict| verdict.trust == Trust::GeneratorLimited).count();
+        if let Some(limit) = verdicts().find_map(|verdict| verdict.limits.first()) {
+            self.kept_up &= 2 * limited <= all;
+            self.sides.doubts.push(told(&format!("the generator limited it: {limit}"), limited));
+        }
+        let doubted = verdicts().filter(|verdict| !verdict.doubts.is_empty()).count();
+        if let Some(doubt) = verdicts().find_map(|verdict| verdict.doubts.first()) {
+            self.sides.doubts.push(told(&doubt.to_string(), doubted));
+        }
+    }
+
+    /// Leaves only the metrics of which some run tells.
+    pub fn only_measured(&mut self) {
+        let runs = || self.sides.places.iter().flat_map(|place| &place.sides).flat_map(|side| &side.runs);
+        let told: Vec<bool> = (0..self.sides.metrics.len())
+            .map(|index| runs().any(|run| run.values.get(index).copied().flatten().is_some()))
+            .collect();
+        let mut keep = told.iter();
+        self.sides.metrics.retain(|_| keep.next().copied().unwrap_or_default());
+        for run in
+            self.sides.places.iter_mut().flat_map(|place| &mut place.sides).flat_map(|side| &mut side.runs)
+        {
+            let mut keep = told.iter();
+            run.values.retain(|_| keep.next().copied().unwrap_or_default());
+        }
+    }
+}
+
+/// Judges what is expected by what clients saw in several trials.
+pub(crate) fn by_trials(expected: &[Expectation], trials: &[Trial<'_>]) -> Vec<Judged> {
+    let clients = kendall_evidence::client_side(trials).map_err(|why| why.to_string());
+    let (mut due, mut failed, mut refused) = (0, 0, 0);
+    for trial in trials {
+        for row in trial.rows.iter().filter(|row| row.scheduled >= trial.warmup_ns) {
+            due += 1;
+            failed += u64::from(row.outcome != Outcome::Answered);
+            refused += u64::from(row.outcome == Outcome::Refused);
+        }
+    }
+    let judge = |expectation: &Expectation| match &clients {
+        Ok(clients) => {
+            let errors =
+                Estimate { value: failed as f64 / due as f64, interval: Some(share_interval(failed, due)) };
+            let seen = Seen {
+                response: &clients.response,
+                throughput_per_s: clients.throughput_per_s,
+                errors,
+                requests: due - refused,
+            };
+            expectation.judge(seen.figure(expectation.measure))
+        }
+        Err(why) => Judged {
+            expected: *expectation,
+            verdict: Verdict::Undecided,
+            seen: None,
+            at_least: false,
+            why: Some(why.clone()),
+        },
+    };
+    expected.iter().map(judge).collect()
+}

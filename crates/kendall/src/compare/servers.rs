@@ -1,0 +1,238 @@
+//! Sides of a comparison that are servers: they are measured first.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use clap::Args;
+use kendall_analysis::{Rounds, rounds};
+use kendall_evidence::expect::Expectation;
+use kendall_experiment::{LOAD, Load};
+use kendall_lab::{Contender, Contest, LoadedServers};
+use kendall_stats::number::{counted, significant};
+use kendall_system::{Settings, Value};
+
+use super::Options;
+use crate::interrupt::ctrl_c;
+use crate::options::{positive_time, rate};
+use crate::record::new_folder;
+use crate::target::{Asked, Target};
+use crate::{load, print, quiet};
+
+/// What each server gets, where the sides are URLs.
+#[derive(Args)]
+#[command(next_help_heading = "Servers that are measured, where the sides are URLs")]
+pub(super) struct Measuring {
+    /// The rate of each server's open load, the same requests at the same instants: 100, 100/s, 2k or 600/min
+    #[arg(short, long, value_name = "RATE", value_parser = rate)]
+    rate: Option<f64>,
+
+    /// How long each server is measured in all its rounds together [default: 10s, or as long as a p99 in each round needs, up to 60s]
+    #[arg(short, long, value_name = "TIME", value_parser = positive_time)]
+    duration: Option<Duration>,
+
+    /// How often each server has its turn, in an order that is drawn for each round
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    rounds: u32,
+
+    /// At most this many connections
+    #[arg(short, long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    connections: u32,
+
+    /// Give a request up after this time
+    #[arg(short, long, value_name = "TIME", default_value = "30s", value_parser = positive_time)]
+    timeout: Duration,
+
+    /// What is expected of each server, judged by all its rounds: 'p99<50ms', 'errors<1%'; may be given several times
+    #[arg(long, value_name = "EXPECTATION")]
+    expect: Vec<Expectation>,
+
+    /// Keep each load in a folder of its own in this new folder, which kendall compare A='FOLDER/A-*' B='FOLDER/B-*' compares again
+    #[arg(long, value_name = "FOLDER")]
+    record: Option<PathBuf>,
+
+    #[command(flatten)]
+    asked: Asked,
+}
+
+/// How long each server is measured if nothing else is said: at least, and at most.
+const LENGTH_S: (f64, f64) = (10.0, 60.0);
+/// So many requests a round have a p99, and some more come by chance.
+const FOR_P99: f64 = 350.0;
+/// The share of a round that warms its connections up, and is left out.
+const WARM_UP: f64 = 0.2;
+
+/// Whether a side is written as a URL, `http://HOST/PATH` or `HOST:PORT`.
+pub(super) fn is_url(text: &str) -> bool {
+    let is_scheme =
+        |scheme: &str| scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '+');
+    if let Some((scheme, _)) = text.split_once("://") {
+        return is_scheme(scheme);
+    }
+    let place = text.split(['/', '?']).next().unwrap_or_default();
+    let Some((host, port)) = place.rsplit_once(':') else { return false };
+    let is_host =
+        |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '[' | ']' | ':');
+    !host.is_empty() && host.chars().all(is_host) && port.parse::<u16>().is_ok() && !Path::new(text).exists()
+}
+
+impl Measuring {
+    /// Fails where an option is given that means nothing to files.
+    pub(super) fn refuse_for_files(&self) -> anyhow::Result<()> {
+        let given = [
+            ("rate", self.rate.is_some()),
+            ("duration", self.duration.is_some()),
+            ("expect", !self.expect.is_empty()),
+            ("record", self.record.is_some()),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            Some((name, _)) => bail!(
+                "--{name} is for servers that are measured: name each side as a URL, such as http://localhost:8080/"
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// The load of one round.
+    fn load(&self) -> anyhow::Result<(Load, Settings)> {
+        let Some(rate) = self.rate else {
+            bail!(
+                "servers are compared at one rate: add --rate, such as --rate 100; kendall peak URL finds how much a server sustains"
+            );
+        };
+        let for_p99_s = FOR_P99 * f64::from(self.rounds) / rate;
+        let usual = Duration::from_secs_f64(for_p99_s.clamp(LENGTH_S.0, LENGTH_S.1));
+        let length = self.duration.unwrap_or(usual) / self.rounds;
+        let warm_up = length.mul_f64(WARM_UP).max(Duration::from_millis(1));
+        let mut settings = Settings::defaults(LOAD);
+        settings.set("rate", Value::Number(rate));
+        settings.set("duration", Value::Time(length + warm_up));
+        settings.set("warmup", Value::Time(warm_up));
+        settings.set("connections", Value::Whole(self.connections.into()));
+        settings.set("timeout", Value::Time(self.timeout));
+        let load = Load::new(&settings, &env::current_dir()?)
+            .map_err(|(name, why)| anyhow::anyhow!("--{name}: {why}"))?;
+        ensure!(
+            rate * length.as_secs_f64() >= 1.0,
+            "a round of {} at {}/s holds no request: give a longer --duration or fewer --rounds",
+            Value::Time(length),
+            significant(rate, 3)
+        );
+        Ok((load, settings))
+    }
+}
+
+/// Measures the servers that are the sides; `None` after Ctrl-C.
+pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Rounds>> {
+    let own = &options.measuring;
+    let (load, settings) = own.load()?;
+    let mut targets: Vec<(String, Target, LoadedServers)> = Vec::new();
+    for side in &options.sides {
+        let url = side.url.as_deref().with_context(|| {
+            format!("{:?} is no URL, and servers are compared with servers; record a load of each with kendall load --record", side.name)
+        })?;
+        let target = Target::read(url, &own.asked)?;
+        let name = if side.name == url { target.shown.clone() } else { side.name.clone() };
+        let servers = quiet::servers(target.address);
+        targets.push((name, target, servers));
+    }
+    ensure!(
+        targets.len() > 1,
+        "two sides are needed at least; name another server, or kendall load measures one"
+    );
+    name_apart(&mut targets);
+    let makers: Vec<_> = targets
+        .iter()
+        .map(|(_, target, _)| |seed: u64| (target.system.load)(target.address, &target.workload, seed))
+        .collect();
+    let contenders: Vec<Contender<'_>> = targets
+        .iter()
+        .zip(&makers)
+        .map(|((name, target, servers), workload)| Contender {
+            name,
+            target: &target.shown,
+            again: load::again(&target.shown, &own.asked, &settings),
+            workload,
+            servers,
+        })
+        .collect();
+    let kept = match &own.record {
+        Some(folder) => new_folder(folder).map(|()| None)?,
+        None => Some(tempfile::tempdir().context("cannot make a folder for the loads")?),
+    };
+    let folder =
+        kept.as_ref().map_or_else(|| own.record.clone().unwrap_or_default(), |kept| kept.path().into());
+    let contest = Contest {
+        contenders: &contenders,
+        load: &load,
+        rounds: own.rounds,
+        seed: options.seed,
+        folder: &folder,
+    };
+    let cancel = ctrl_c()?;
+    let length_s = load.duration.unwrap_or_default().as_secs_f64();
+    print::note(&format!(
+        "Measuring {} at {}/s in {} of {} each, in drawn order: about {:.0} s",
+        counted(targets.len() as u64, "server"),
+        significant(own.rate.unwrap_or_default(), 4),
+        counted(own.rounds.into(), "round"),
+        kendall_stats::number::time(length_s),
+        (f64::from(own.rounds) + 1.0) * length_s * targets.len() as f64
+    ));
+    let mut tell = |round: u32| {
+        if !options.json && own.rounds > 1 && (round == 1 || round % own.rounds.div_ceil(10) == 0) {
+            print::note(&format!("  round {round} of {}", own.rounds));
+        }
+    };
+    let Some(folders) = contest.run(&mut tell, &cancel)? else { return Ok(None) };
+    let named: Vec<(String, Vec<PathBuf>)> =
+        targets.iter().map(|(name, ..)| name.clone()).zip(folders).collect();
+    let found = rounds(&named, &own.expect)?;
+    if let Some(silent) = found.silent.first() {
+        bail!(
+            "{silent} answered no request, so there is nothing to compare: is it the right URL? kendall load {silent} says more"
+        );
+    }
+    Ok(Some(found))
+}
+
+/// Gives servers of one name letters.
+fn name_apart(targets: &mut [(String, Target, LoadedServers)]) {
+    let names: Vec<String> = targets.iter().map(|(name, ..)| name.clone()).collect();
+    for (index, (name, ..)) in targets.iter_mut().enumerate() {
+        if names.iter().filter(|other| *other == name).count() > 1 {
+            *name = format!("{} ({name})", char::from(b'A' + index.min(25) as u8));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_url;
+
+    #[test]
+    fn urls_are_told_from_paths_and_names() {
+        for url in [
+            "http://localhost:8080/",
+            "reverse://127.0.0.1:5003?a=b",
+            "localhost:8080",
+            "[::1]:80/x",
+            "10.0.0.1:80?a=b",
+        ] {
+            assert!(is_url(url), "{url}");
+        }
+        for other in [
+            "results/x",
+            "a.csv",
+            "new=http://localhost/",
+            "new=localhost:80",
+            "C:x",
+            "a:b:c",
+            "localhost",
+            "x=1:2",
+        ] {
+            assert!(!is_url(other), "{other}");
+        }
+    }
+}

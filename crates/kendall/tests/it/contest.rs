@@ -1,0 +1,110 @@
+//! `kendall compare URL-A URL-B --rate R`: servers that are measured and compared in one command.
+
+use std::net::TcpListener;
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::served::{Served, kendall};
+
+/// A server that holds each request for a constant time.
+fn hold(time: &str) -> Served {
+    Served::new(&["hold", "--workers", "8", "--service", "constant", "--mean", time])
+}
+
+fn compare(words: &[&str]) -> Output {
+    kendall().arg("compare").args(words).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|why| panic!("{why}: {}", said(output)))
+}
+
+#[test]
+fn servers_are_measured_in_turns_and_the_slower_one_is_named() {
+    let (fast, slow) = (hold("4ms"), hold("20ms"));
+    let [fast, slow] = [&fast, &slow].map(|server| format!("hold://{}", server.address));
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("record");
+    let words = [
+        &format!("old={fast}"),
+        &format!("new={slow}"),
+        "--rate",
+        "40",
+        "--duration",
+        "2s",
+        "--rounds",
+        "8",
+        "--metric",
+        "p50",
+        "--expect",
+        "p50<10ms",
+        "--record",
+        record.to_str().unwrap(),
+    ];
+    let output = compare(&words);
+    let shown = String::from_utf8(output.stdout.clone()).unwrap();
+    assert!(shown.contains("new (8 runs) against old (8 runs)") && shown.contains("slower 4."), "{shown}");
+    assert!(shown.contains("8 pairs") && shown.contains("new: p50 < 10 ms: failed"), "{shown}");
+    assert_eq!(output.status.code(), Some(4), "{shown}");
+    assert!(said(&output).contains("Measuring 2 servers at 40.00/s in 8 rounds"), "{}", said(&output));
+    // What was kept is compared again as any loads are.
+    let kept = |side: &str| format!("{side}={}/{side}-*", record.display());
+    let again = compare(&[&kept("old"), &kept("new"), "--metric", "p50"]);
+    assert_eq!(again.status.code(), Some(4), "{}", said(&again));
+    let fewer = [&slow, &fast, "-r", "40", "-d", "1s", "--rounds", "8", "--metric", "p50", "--json"];
+    let better = compare(&fewer);
+    let found = json(&better);
+    let metric = &found["comparison"]["against"][0]["metrics"][0];
+    assert_eq!(
+        (&metric["verdict"], &metric["paired"]),
+        (&Value::from("better"), &Value::from(true)),
+        "{found}"
+    );
+    assert_eq!(better.status.code(), Some(0), "{}", said(&better));
+}
+
+/// A server is as fast as itself; so few rounds that nothing follows are no pass.
+#[test]
+fn what_is_alike_passes_and_what_is_not_known_does_not() {
+    let server = hold("10ms");
+    let url = format!("hold://{}", server.address);
+    let one = |rounds: &str, more: &[&str]| {
+        let words = ["--rate", "40", "--rounds", rounds, "--metric", "p50", "--margin", "60%"];
+        compare(&[&[&*url, &*url, "-d", "2s"], &words[..], more].concat())
+    };
+    let alike = one("8", &[]);
+    let shown = String::from_utf8(alike.stdout.clone()).unwrap();
+    assert!(shown.contains("equivalent within 60 %"), "{shown}");
+    assert_eq!(alike.status.code(), Some(0), "{shown}");
+    assert_eq!(one("2", &[]).status.code(), Some(3));
+    assert_eq!(one("2", &["--allow", "undecided"]).status.code(), Some(0));
+    // A metric that no round tells is not a pass either.
+    let too_few = compare(&[&url, &url, "-r", "20", "-d", "1s", "--rounds", "6", "--metric", "p99.9"]);
+    assert_eq!(too_few.status.code(), Some(3));
+}
+
+#[test]
+fn faults_say_what_to_write() {
+    let server = hold("1ms");
+    let url = format!("hold://{}", server.address);
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = format!("http://{free}/");
+    let fault = |words: &[&str]| {
+        let output = compare(words);
+        assert!(!output.status.success(), "{words:?}");
+        said(&output)
+    };
+    assert!(fault(&[&url, &url]).contains("add --rate, such as --rate 100"));
+    assert!(fault(&[&url, "--rate", "10"]).contains("two sides are needed"));
+    assert!(fault(&[&url, "results/x", "--rate", "10"]).contains("servers are compared with servers"));
+    assert!(fault(&["a.csv", "b.csv", "--rate", "10"]).contains("name each side as a URL"));
+    assert!(fault(&[&url, &url, "--rate", "fast"]).contains("such as 100, 100/s, 2k or 600/min"));
+    assert!(fault(&[&url, &url, "--rate", "1", "-d", "1s"]).contains("holds no request"));
+    let silent = fault(&[&url, &nobody, "--rate", "20", "-d", "500ms", "--rounds", "2"]);
+    assert!(silent.contains("answered no request"), "{silent}");
+}
