@@ -27,6 +27,7 @@ pub mod ratio;
 pub mod relative;
 pub mod replay;
 pub mod report;
+mod request_split;
 mod resource_record;
 pub mod scaling;
 mod sides;
@@ -42,7 +43,7 @@ pub mod versus;
 pub mod warmup;
 
 pub use analyse::{Points, analyse, observe};
-pub use bottleneck::{Bottleneck, GeneratorLimit, LoadSeen, bottleneck};
+pub use bottleneck::{AnswersSeen, Bottleneck, GeneratorLimit, LoadSeen, NO_DELAY, bottleneck, paused};
 pub use disturbance::{Disturbance, ForeignProgram, Stalls, Surroundings, Usual};
 pub use finding::contrast::Contrast;
 pub use finding::judge::findings;
@@ -67,6 +68,7 @@ pub use report::trial::{Counts, LeftOut, TrialLine, WarmupBy};
 pub use report::trial_view::{
     AgainstLaw, Dispersion, Ended, Heat, Interval, Spread, Stages, TrialView, Window, WindowOf,
 };
+pub use request_split::{RequestSplit, SplitPart, SplitPlace};
 pub use resource_record::{ResourceRecord, STACKS};
 pub use sides::{CompareError, Sides, levels, sides};
 pub use table::Table;

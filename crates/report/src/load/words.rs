@@ -1,7 +1,7 @@
 //! What a load found, in words and tables of text, for the terminal and for its page.
 
 use kendall_analysis::generator::{Check, statuses};
-use kendall_analysis::{PrecisionReached, Table, TrialResult};
+use kendall_analysis::{Bottleneck, NO_DELAY, PrecisionReached, Table, TrialResult, paused};
 use kendall_evidence::Score;
 use kendall_evidence::streamed::{QuantileSeen, Streamed, TimesSeen};
 use kendall_record::Outcome;
@@ -34,6 +34,7 @@ pub(super) fn sentences(found: &TrialResult) -> Vec<String> {
     lines.extend(statuses(run));
     lines.extend(run.refused_because.iter().map(|why| format!("The first that was refused: {why}")));
     lines.extend(found.seen.iter().flat_map(unstable));
+    lines.extend(found.seen.as_ref().and_then(|seen| held_back(found, seen)));
     lines.extend(found.hopeless.iter().map(|why| format!("Stopped early: {why}.")));
     lines.extend(found.nothing_seen.iter().map(|why| format!("No response time: {why}.")));
     lines
@@ -52,6 +53,19 @@ fn unstable(seen: &Streamed) -> Option<String> {
         "UNSTABLE at this rate: the number in flight grows by {} each second, so the times depend on how long the run is.",
         significant(growth.per_s, 2)
     ))
+}
+
+/// That answers pause as Nagle's algorithm makes them, where the server's own sockets do not say so already.
+fn held_back(found: &TrialResult, seen: &Streamed) -> Option<String> {
+    let pauses = seen.pauses.filter(|pauses| pauses.are_of_delayed_acknowledgements())?;
+    let limit = found.resources.as_ref().and_then(|seen| seen.limit.as_ref());
+    (!matches!(limit, Some(Bottleneck::HeldBack { .. }))).then(|| {
+        format!(
+            "{}, as where Nagle's algorithm of the server waits for a delayed acknowledgement of the client. {NO_DELAY}; \
+             --probe shows whether it is that.",
+            paused(&pauses)
+        )
+    })
 }
 
 /// The three times side by side.
