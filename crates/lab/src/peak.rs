@@ -2,7 +2,8 @@
 //!
 //! First a few closed populations, of one user, two, four and so on, say what a request takes when nobody else is there and how much
 //! the system can do at all; from these the model begins with which [`search`] looks. Then each probe is an open load at
-//! a fixed rate. Between probes the server is left alone until one user finds it as fast as at first.
+//! a fixed rate. Between probes the server is left alone until one user finds it as fast as at first. A probe during which other
+//! programs or the host took the machine, or it stalled, is disturbed, and repeated unless it passes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -175,7 +176,9 @@ pub fn peak(
             probed => probed?,
         };
         let outcome = sighting.outcome(&plan.aim);
+        let stalled = surroundings.as_ref().is_some_and(|seen| seen.noticeable_stalls().is_some());
         let surroundings = surroundings.filter(Surroundings::is_noticeable);
+        let sighting = Sighting { disturbed: stalled || surroundings.is_some(), ..sighting };
         tell(&Event::Probed(
             &Probe { ask: *ask, sighting: sighting.clone(), outcome },
             surroundings.as_ref(),
