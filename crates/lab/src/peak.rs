@@ -47,6 +47,8 @@ const SETTLE_AT_MOST: Duration = Duration::from_secs(20);
 const SETTLED: f64 = 2.0;
 /// A probe is no longer than this, however few requests a second are asked for.
 const LONGEST_PROBE: Duration = Duration::from_secs(600);
+/// A probe that the generator decided is made so often before that ends the search.
+const GENERATOR_TRIES: u32 = 3;
 /// The share of one server's rate that is a light load.
 const LIGHT_SHARE: f64 = 0.05;
 
@@ -168,12 +170,13 @@ pub fn peak(
         let length = length(plan, ask);
         tell(&Event::Asking(ask, length));
         // A disturbance may pass; a generator that is too slow does not.
-        let (sighting, surroundings) = match driver.probe(&plan.aim, ask, length) {
-            Err(PeakError::Generator { .. }) => {
-                driver.settle(light.response_s)?;
-                driver.probe(&plan.aim, ask, length)?
+        let mut tries = GENERATOR_TRIES;
+        let (sighting, surroundings) = loop {
+            tries -= 1;
+            match driver.probe(&plan.aim, ask, length) {
+                Err(PeakError::Generator { .. }) if tries > 0 => driver.settle(light.response_s)?,
+                probed => break probed?,
             }
-            probed => probed?,
         };
         let outcome = sighting.outcome(&plan.aim);
         let stalled = surroundings.as_ref().is_some_and(|seen| seen.noticeable_stalls().is_some());

@@ -113,3 +113,6 @@ struct View<'a> {
     quantiles: Option<Figure>,
     server: Option<OneServer>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -56,7 +56,7 @@ fn unstable(seen: &Streamed) -> Option<String> {
 }
 
 /// That answers pause as Nagle's algorithm makes them, where the server's own sockets do not say so already.
-fn held_back(found: &TrialResult, seen: &Streamed) -> Option<String> {
+pub(super) fn held_back(found: &TrialResult, seen: &Streamed) -> Option<String> {
     let pauses = seen.pauses.filter(|pauses| pauses.are_of_delayed_acknowledgements())?;
     let limit = found.resources.as_ref().and_then(|seen| seen.limit.as_ref());
     (!matches!(limit, Some(Bottleneck::HeldBack { .. }))).then(|| {
@@ -88,7 +88,11 @@ pub(super) fn times(seen: &Streamed) -> Table {
         if seen.response.quantile(p).is_some_and(far) && p > 0.99 {
             continue;
         }
-        rows.push(row(&name, &|times| times.quantile(p).map_or_else(|| NONE.to_owned(), quantile)));
+        let unstable = seen.growth.is_some_and(|growth| growth.unstable);
+        rows.push(row(&name, &|times| {
+            let given_up = times.censored > 0 && !unstable;
+            times.quantile(p).map_or_else(|| NONE.to_owned(), |found| quantile(found, given_up))
+        }));
     }
     rows.push(row("longest", &|times| time(times.longest_s)));
     let head = ["", "response time (from due)", "service time (from sent)", "send lag"];
@@ -124,9 +128,14 @@ pub(super) fn without_intervals(seen: &Streamed) -> Option<String> {
     ))
 }
 
-/// A quantile, its interval, or what it needs.
-fn quantile(quantile: &QuantileSeen) -> String {
+/// A quantile, its interval, or what it needs. Where requests were given up, an interval that is missing would end among them.
+fn quantile(quantile: &QuantileSeen, given_up: bool) -> String {
     match *quantile {
+        QuantileSeen { value_s: Some(value_s), interval_s: None, needs: None, at_least: false, .. }
+            if given_up =>
+        {
+            format!("{} [?, given up]", time(value_s))
+        }
         QuantileSeen { value_s: None, needs, .. } => {
             format!("needs {} requests", count(needs.unwrap_or_default()))
         }
