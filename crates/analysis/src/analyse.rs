@@ -14,6 +14,7 @@ use std::path::Path;
 use std::thread;
 
 use kendall_archive::{Manifest, read_trial};
+use kendall_evidence::AnswerPauses;
 use kendall_experiment::{Capacity, Combination, RunError, RunFolder};
 use kendall_record::RequestRow;
 use kendall_station::{Answer, Arrivals, Class, Estimate};
@@ -22,6 +23,7 @@ use kendall_system::System;
 
 use crate::attempts::{counted, done, usual};
 use crate::axis::Axis;
+use crate::bottleneck::AnswersSeen;
 use crate::disturbance::Usual;
 use crate::machine_limits::SettingsLimits;
 use crate::models::{Observed, Precision};
@@ -200,13 +202,17 @@ impl Tried {
 impl Tried {
     /// What was used in it, if it was watched.
     fn resources(&self, run: &RunFolder, point: Option<usize>) -> Option<Resources> {
-        let response_s = match &self.result.measured {
-            Measured::Answer(answer) => Some(answer.response.mean_s.value),
-            Measured::NoAnswer(_) => None,
+        let answers = match &self.result.measured {
+            Measured::Answer(answer) => AnswersSeen {
+                response_s: Some(answer.response.mean_s.value),
+                request_s: None,
+                throughput_per_s: Some(answer.throughput_per_s.value),
+                pauses: Some(AnswerPauses::of(&self.rows)),
+            },
+            Measured::NoAnswer(_) => AnswersSeen::default(),
         };
-        let seen = self.result.resources.as_ref()?;
-        let limit = seen.limit(&self.result.run, &self.result.verdict, response_s);
-        Some(seen.resources(&self.id, point, &run.folder().join("trials").join(&self.id), limit))
+        let seen = self.result.resources.clone()?.judged(&self.result.run, &self.result.verdict, answers);
+        Some(seen.resources(&self.id, point, &run.folder().join("trials").join(&self.id)))
     }
 }
 

@@ -5,13 +5,16 @@
 //! is named, if it is busy enough; where nothing is, that is said. Whether it is the generator, its one judge says
 //! ([`crate::generator`]).
 
-use std::fmt;
+mod sentence;
 
+use kendall_evidence::AnswerPauses;
 use kendall_probe::{Place, Summary, THREAD, ThreadUse, Use};
 use serde::{Deserialize, Serialize};
 
+pub use sentence::{NO_DELAY, paused};
+
 use crate::generator::{Crowding, GeneratorVerdict, ProcessJudged, crowding};
-use crate::machine_use::{foreign_cores, is_full};
+use crate::machine_use::{foreign_cores, is_full, taken_cores};
 
 /// From this share of the time on, a thing limits.
 const LIMITS: f64 = 0.8;
@@ -20,12 +23,29 @@ const BLOCKED: f64 = 0.5;
 
 /// Half of the time some thread is ready and has no core, and others have as much of one.
 const HELD_UP: f64 = 0.5;
+/// From this share of a request's time on, bytes that Nagle's algorithm holds back limit.
+const HELD_BACK: f64 = 0.5;
+/// So many looks must have found a connection held back.
+const HELD_LOOKS: f64 = 3.0;
+
+/// What a load says of the answers, as far as it helps to judge the server. What there is no answer for is absent.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AnswersSeen {
+    /// Mean response time, from the instant that a request was due, in seconds.
+    pub response_s: Option<f64>,
+    /// The same from the instant that it was sent.
+    pub request_s: Option<f64>,
+    /// Answers per second.
+    pub throughput_per_s: Option<f64>,
+    /// Pauses within the answers, where they were counted.
+    pub pauses: Option<AnswerPauses>,
+}
 
 /// What a load found, as far as it helps to judge.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadSeen<'a> {
-    /// Mean response time, in seconds; `None` where there is no answer.
-    pub response_s: Option<f64>,
+    /// What the answers say.
+    pub answers: AnswersSeen,
     /// How late the latest hundredth of the requests was sent by the generator's own fault, in seconds.
     pub send_lag_p99_s: f64,
     /// The verdict on the generator. The readings of its process are not judged a second time: a thread that spins on purpose is
@@ -46,6 +66,23 @@ pub enum Bottleneck {
     Lock { share: f64, waiters: f64, used_cores: f64, cores: f64 },
     /// Its threads are ready and others have the cores.
     RunQueue { waiting_threads: f64, used_cores: f64, foreign_cores: f64, throttled: f64 },
+    /// Nagle's algorithm holds the last bytes of answers back until the client's delayed acknowledgement of the first ones.
+    HeldBack {
+        share: f64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        per_request_s: Option<f64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pauses: Option<AnswerPauses>,
+    },
+    /// The cores of the machine are all busy, with server, generator and other programs together.
+    Machine {
+        cores: f64,
+        busy_cores: f64,
+        server_cores: f64,
+        waiting_threads: f64,
+        generator_cores: f64,
+        foreign_cores: f64,
+    },
     /// What it sends does not go out as fast as it is made.
     Network { blocked: f64, unsent_bytes: f64 },
     /// It waits for a disk.
@@ -87,6 +124,7 @@ pub fn bottleneck(summary: &Summary, load: Option<&LoadSeen<'_>>) -> Option<Bott
             one_thread(summary, server),
             lock(summary, server),
             disk(server),
+            held_back(server, load),
             network(server),
             back_end(server),
             run_queue(summary, server),
@@ -97,6 +135,9 @@ pub fn bottleneck(summary: &Summary, load: Option<&LoadSeen<'_>>) -> Option<Bott
     let most = limits.swap_remove(0);
     if most.share >= LIMITS {
         return Some(most.limit);
+    }
+    if let Some(full) = full_machine(summary, server) {
+        return Some(full);
     }
     Some(Bottleneck::None { busiest: most.name.into(), share: most.share })
 }
@@ -119,7 +160,7 @@ fn generator(summary: &Summary, load: &LoadSeen<'_>) -> Candidate {
     };
     let (share, why) = match (load.verdict.process(), crowding(summary)) {
         (ProcessJudged::Late, _) => {
-            (1.0, GeneratorLimit::Late { lag_s: load.send_lag_p99_s, response_s: load.response_s })
+            (1.0, GeneratorLimit::Late { lag_s: load.send_lag_p99_s, response_s: load.answers.response_s })
         }
         (_, Some(Crowding { used_cores, server_cores })) => {
             (1.0, GeneratorLimit::Crowding { used_cores, server_cores })
@@ -179,6 +220,40 @@ fn disk(server: &Use) -> Candidate {
     Candidate { name: "the disk", share, limit: Bottleneck::Disk { share, threads, written_per_s } }
 }
 
+/// Bytes that the network could take, and that the server's own side holds back: however rarely that is, it limits where it is most of
+/// a request's time.
+fn held_back(server: &Use, load: Option<&LoadSeen<'_>>) -> Candidate {
+    let connections = server.connections.unwrap_or_default();
+    let (held, share) = connections.held_back.unwrap_or_default();
+    let AnswersSeen { response_s, throughput_per_s, pauses, .. } =
+        load.map(|load| load.answers).unwrap_or_default();
+    let per_request_s = throughput_per_s.map(|per_s| held / per_s);
+    let is_most = match per_request_s.zip(response_s) {
+        // By Little's law, the mean number of connections held back is that of requests.
+        Some((per_request_s, response_s)) => per_request_s >= HELD_BACK * response_s,
+        None => share >= BLOCKED,
+    };
+    let is_seen = share * connections.looks as f64 >= HELD_LOOKS;
+    let limits = is_seen && (is_most || pauses.is_some_and(|seen| seen.are_of_delayed_acknowledgements()));
+    Candidate {
+        name: "an acknowledgement that is waited for",
+        share: if limits { 1.0 } else { share.min(0.99 * LIMITS) },
+        limit: Bottleneck::HeldBack { share, per_request_s, pauses },
+    }
+}
+
+/// A machine of which all cores are busy, where no single limit is reached.
+fn full_machine(summary: &Summary, server: &Use) -> Option<Bottleneck> {
+    is_full(summary).then(|| Bottleneck::Machine {
+        cores: summary.machine.cores,
+        busy_cores: taken_cores(summary),
+        server_cores: server.cpu_cores,
+        waiting_threads: server.waiting_threads,
+        generator_cores: summary.generator.as_ref().map_or(0.0, |generator| generator.cpu_cores),
+        foreign_cores: foreign_cores(summary),
+    })
+}
+
 fn network(server: &Use) -> Candidate {
     let connections = server.connections.unwrap_or_default();
     let blocked = connections.send_blocked.unwrap_or(0.0);
@@ -222,104 +297,6 @@ fn busiest(role: &Use) -> Option<&ThreadUse> {
 /// The share of the time in which a thread was busy or would have been, had it had a core.
 fn occupied(thread: &ThreadUse) -> f64 {
     (thread.cpu_cores + thread.waiting).min(1.0)
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0} %", 100.0 * share)
-}
-
-impl fmt::Display for Bottleneck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cpu { used_cores, cores, busiest } => {
-                write!(f, "The CPU limits: the server uses {used_cores:.2} of {cores:.0} cores")?;
-                if busiest.is_empty() {
-                    f.write_str(".")
-                } else {
-                    write!(f, ", most of all its thread {busiest}.")
-                }
-            }
-            Self::OneThread { thread, used_cores, waiting, cores } => {
-                write!(f, "One thread limits: {thread} is busy {} of the time", percent(*used_cores))?;
-                if *waiting >= 0.05 {
-                    write!(f, " and ready to be for another {}", percent(*waiting))?;
-                }
-                write!(f, ", and can use only one of {cores:.0} cores.")
-            }
-            Self::Lock { share, waiters, used_cores, cores } => write!(
-                f,
-                "A lock limits: {} of the time some thread waits for the same mutex, {waiters:.1} in the mean, while only \
-                 {used_cores:.2} of {cores:.0} cores are used.",
-                percent(*share)
-            ),
-            Self::RunQueue { throttled, .. } if *throttled >= LIMITS => write!(
-                f,
-                "The quota of its control group limits: the server is kept from running {} of the time.",
-                percent(*throttled)
-            ),
-            Self::RunQueue { waiting_threads, used_cores, foreign_cores, .. } => write!(
-                f,
-                "The run queue limits: {waiting_threads:.1} of the server's threads are ready and have no core; it uses \
-                 {used_cores:.2} cores, and other programs {foreign_cores:.2}."
-            ),
-            Self::Network { blocked, unsent_bytes } => write!(
-                f,
-                "The network limits: {} of the time there are bytes that cannot be sent yet, {:.0} kB in the mean.",
-                percent(*blocked),
-                unsent_bytes / 1e3
-            ),
-            Self::Disk { share, threads, written_per_s } => {
-                write!(
-                    f,
-                    "The disk limits: {} of the time some thread waits for it, {threads:.1} in the mean",
-                    percent(*share)
-                )?;
-                match written_per_s.filter(|written| *written > 0.0) {
-                    Some(written) => write!(f, ", while {:.1} MB/s are written.", written / 1e6),
-                    None => f.write_str("."),
-                }
-            }
-            Self::BackEnd { share, waiting } => write!(
-                f,
-                "The back end limits: {} of the time an answer of another server is due, {waiting:.1} in the mean.",
-                percent(*share)
-            ),
-            Self::Generator { why } => write!(f, "{why}"),
-            Self::None { busiest, share } => write!(
-                f,
-                "Nothing is at its limit: what is most used is {busiest}, {} of the time.",
-                percent(*share)
-            ),
-        }
-    }
-}
-
-impl fmt::Display for GeneratorLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Late { lag_s, response_s } => {
-                write!(
-                    f,
-                    "The generator limits: the latest hundredth of the requests left {:.2} ms or more after it was due",
-                    lag_s * 1e3
-                )?;
-                match response_s {
-                    Some(response_s) => write!(f, ", where the mean response is {:.2} ms.", response_s * 1e3),
-                    None => f.write_str("."),
-                }
-            }
-            Self::Busy { thread, used_cores } => write!(
-                f,
-                "The generator limits: its thread {thread} is busy {} of the time.",
-                percent(*used_cores)
-            ),
-            Self::Crowding { used_cores, server_cores } => write!(
-                f,
-                "The generator limits: it uses {used_cores:.2} cores of a machine that is full, and the server \
-                 {server_cores:.2}."
-            ),
-        }
-    }
 }
 
 #[cfg(test)]

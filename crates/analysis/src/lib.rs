@@ -27,6 +27,7 @@ pub mod ratio;
 pub mod relative;
 pub mod replay;
 pub mod report;
+mod request_split;
 mod resource_record;
 mod rounds;
 pub mod scaling;
@@ -43,7 +44,7 @@ pub mod versus;
 pub mod warmup;
 
 pub use analyse::{Points, analyse, observe};
-pub use bottleneck::{Bottleneck, GeneratorLimit, LoadSeen, bottleneck};
+pub use bottleneck::{AnswersSeen, Bottleneck, GeneratorLimit, LoadSeen, NO_DELAY, bottleneck, paused};
 pub use disturbance::{Disturbance, ForeignProgram, Stalls, Surroundings, Usual};
 pub use finding::contrast::Contrast;
 pub use finding::judge::findings;
@@ -68,6 +69,7 @@ pub use report::trial::{Counts, LeftOut, TrialLine, WarmupBy};
 pub use report::trial_view::{
     AgainstLaw, Dispersion, Ended, Heat, Interval, Spread, Stages, TrialView, Window, WindowOf,
 };
+pub use request_split::{RequestSplit, SplitPart, SplitPlace};
 pub use resource_record::{ResourceRecord, STACKS};
 pub use rounds::{Rounds, rounds};
 pub use sides::{CompareError, Sides, levels, sides};

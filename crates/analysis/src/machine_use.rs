@@ -17,7 +17,7 @@ pub(crate) fn foreign_cores(summary: &Summary) -> f64 {
 }
 
 /// The cores that were busy, or that the host of a virtual machine took away.
-fn taken_cores(summary: &Summary) -> f64 {
+pub(crate) fn taken_cores(summary: &Summary) -> f64 {
     let machine = &summary.machine;
     machine.busy_cores.unwrap_or(0.0) + machine.stolen_cores.unwrap_or(0.0)
 }

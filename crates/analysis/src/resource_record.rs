@@ -6,9 +6,10 @@ use kendall_load::RunSummary;
 use kendall_probe::{Profile, Summary};
 use serde::{Deserialize, Serialize};
 
-use crate::bottleneck::{Bottleneck, LoadSeen, bottleneck};
+use crate::bottleneck::{AnswersSeen, Bottleneck, LoadSeen, bottleneck};
 use crate::generator::GeneratorVerdict;
 use crate::report::resources::Resources;
+use crate::request_split::RequestSplit;
 
 /// The sampled stacks of a trial, in its folder.
 pub const STACKS: &str = "profile.folded";
@@ -26,6 +27,9 @@ pub struct ResourceRecord {
     /// What limited the server, where that is judged with the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Bottleneck>,
+    /// Where the time of one request went in it, where that is judged with the trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<RequestSplit>,
     /// Stacks, if they were sampled; in a record they are beside it, and here is how they were.
     pub profile: Option<Profile>,
 }
@@ -42,27 +46,19 @@ impl ResourceRecord {
         self
     }
 
-    /// What limited the server in a run with this verdict on its generator and this mean response time, in s, if any request
-    /// was answered.
-    pub fn limit(
-        &self,
-        run: &RunSummary,
-        verdict: &GeneratorVerdict,
-        response_s: Option<f64>,
-    ) -> Option<Bottleneck> {
+    /// The same, judged: what limited the server in a run with this verdict on its generator and these answers, and where the time
+    /// of a request went.
+    #[must_use]
+    pub fn judged(self, run: &RunSummary, verdict: &GeneratorVerdict, answers: AnswersSeen) -> Self {
         let send_lag_p99_s = run.lag.p99_ns as f64 / 1e9;
-        bottleneck(&self.summary, Some(&LoadSeen { response_s, send_lag_p99_s, verdict }))
+        let limit = bottleneck(&self.summary, Some(&LoadSeen { answers, send_lag_p99_s, verdict }));
+        let split = RequestSplit::of(&self.summary, &answers);
+        Self { limit, split, ..self }
     }
 
     /// For a report: with the stacks that lie in the trial's folder.
-    pub(crate) fn resources(
-        &self,
-        trial: &str,
-        point: Option<usize>,
-        folder: &Path,
-        limit: Option<Bottleneck>,
-    ) -> Resources {
-        let Self { summary, profile, .. } = self.clone().with_stacks_of(folder);
-        Resources { trial: trial.into(), point, summary, limit, profile }
+    pub(crate) fn resources(self, trial: &str, point: Option<usize>, folder: &Path) -> Resources {
+        let Self { summary, limit, split, profile, .. } = self.with_stacks_of(folder);
+        Resources { trial: trial.into(), point, summary, limit, split, profile }
     }
 }

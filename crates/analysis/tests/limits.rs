@@ -8,10 +8,13 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Mutex;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use kendall_analysis::{Bottleneck, bottleneck};
+use kendall_analysis::generator::GeneratorVerdict;
+use kendall_analysis::{AnswersSeen, Bottleneck, LoadSeen, RequestSplit, SplitPlace, bottleneck};
+use kendall_evidence::AnswerPauses;
 use kendall_probe::{Children, Config, Place, Role, Summary, Target, Watch};
+use kendall_record::{Outcome, RequestRow};
 use kendall_testbed::Again;
 
 kendall_testbed::main!(
@@ -22,10 +25,14 @@ kendall_testbed::main!(
     writers_that_wait_for_each_write_are_limited_by_the_disk,
     a_server_that_asks_another_one_is_limited_by_it,
     a_server_whose_client_does_not_read_is_limited_by_the_network,
+    bytes_that_wait_for_a_delayed_acknowledgement_are_no_fault_of_the_network,
+    a_server_that_writes_its_answer_at_once_is_not_held_back,
     a_server_at_rest_has_no_bottleneck,
 );
 
 const WATCHED: Duration = Duration::from_millis(1200);
+/// Sockets are looked at less often than threads.
+const ASKED: Duration = Duration::from_millis(2500);
 
 /// Starts this program again as a server, which gets an address or a folder.
 fn start(what: &str, with: &str) -> (Again, String) {
@@ -34,9 +41,13 @@ fn start(what: &str, with: &str) -> (Again, String) {
 
 /// What the probe sees of a server.
 fn watched(server: &Again) -> Summary {
+    watched_for(server, WATCHED)
+}
+
+fn watched_for(server: &Again, length: Duration) -> Summary {
     let target = Target { role: Role::Server, pid: server.pid(), children: Children::Watched };
     let watch = Watch::start(&Config::default(), &[target]).unwrap();
-    thread::sleep(WATCHED);
+    thread::sleep(length);
     watch.end(0).unwrap().summary
 }
 
@@ -96,11 +107,80 @@ fn serve(role: &str) {
             while connection.write_all(&[7; 1 << 16]).is_ok() {}
             rest()
         }
+        "answers" => {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            ready(&listener.local_addr().unwrap().to_string());
+            for connection in listener.incoming() {
+                let (connection, apart) = (connection.unwrap(), with == "apart");
+                thread::spawn(move || answer(connection, apart));
+            }
+        }
         _ => {
             ready("");
             rest()
         }
     }
+}
+
+const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n";
+const BODY: &[u8] = b"hello";
+
+/// Answers each request of a connection, of one byte, with a head and a body: apart, or in one call on a socket without delay.
+fn answer(mut connection: TcpStream, apart: bool) {
+    connection.set_nodelay(!apart).unwrap();
+    while connection.read_exact(&mut [0]).is_ok() {
+        let sent = if apart {
+            connection.write_all(HEAD).and_then(|()| connection.write_all(BODY))
+        } else {
+            connection.write_all(&[HEAD, BODY].concat())
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+/// Asks one request after the other, some on each connection, and notes them.
+fn ask(address: &str, until: Instant) -> Vec<RequestRow> {
+    let began = Instant::now();
+    let now_ns = || began.elapsed().as_nanos() as i64;
+    let mut rows = Vec::new();
+    while Instant::now() < until {
+        let mut connection = TcpStream::connect(address).unwrap();
+        connection.set_nodelay(true).unwrap();
+        let port = connection.local_addr().unwrap().port();
+        for _ in 0..16 {
+            let sent = now_ns();
+            connection.write_all(b"?").unwrap();
+            connection.read_exact(&mut [0; HEAD.len()]).unwrap();
+            let first_byte = Some(now_ns());
+            connection.read_exact(&mut [0; BODY.len()]).unwrap();
+            let row = RequestRow::due(rows.len() as u64, sent).sent_at(sent, port);
+            rows.push(RequestRow { first_byte, ..row.ended(Outcome::Answered, now_ns()) });
+        }
+    }
+    rows
+}
+
+/// What is said of a server that answers, and of where the time of its requests went.
+fn asked(how: &str) -> (Bottleneck, AnswerPauses, RequestSplit) {
+    let (server, address) = start("answers", how);
+    let until = Instant::now() + ASKED;
+    let asking = thread::spawn(move || ask(&address, until));
+    let summary = watched_for(&server, ASKED);
+    let rows = asking.join().unwrap();
+    let responses_s = rows.iter().map(|row| row.response_ns().unwrap() as f64 / 1e9);
+    let (request_s, pauses) = (responses_s.sum::<f64>() / rows.len() as f64, AnswerPauses::of(&rows));
+    let answers = AnswersSeen {
+        response_s: Some(request_s),
+        request_s: Some(request_s),
+        throughput_per_s: Some(rows.len() as f64 / ASKED.as_secs_f64()),
+        pauses: Some(pauses),
+    };
+    let verdict = GeneratorVerdict::default();
+    let load = LoadSeen { answers, send_lag_p99_s: 0.0, verdict: &verdict };
+    let split = RequestSplit::of(&summary, &answers).expect("requests were answered");
+    (bottleneck(&summary, Some(&load)).unwrap(), pauses, split)
 }
 
 fn spin() -> ! {
@@ -204,8 +284,34 @@ fn a_server_whose_client_does_not_read_is_limited_by_the_network() {
     assert!(matches!(found, Bottleneck::Network { .. }), "{found} {summary:#?}");
 }
 
+fn bytes_that_wait_for_a_delayed_acknowledgement_are_no_fault_of_the_network() {
+    kendall_testbed::unless_disturbed(|| {
+        let (found, pauses, split) = asked("apart");
+        let said = format!("{found} {pauses:?} {split:?}");
+        let is_named =
+            matches!(found, Bottleneck::HeldBack { .. }) && found.to_string().contains("TCP_NODELAY");
+        let held = split.parts.iter().find(|part| part.at == SplitPlace::HeldBack);
+        let is_most = held.is_some_and(|part| part.share > 0.5);
+        let is_so = is_named && is_most && pauses.are_of_delayed_acknowledgements();
+        if is_so { Ok(()) } else { Err(said) }
+    });
+}
+
+fn a_server_that_writes_its_answer_at_once_is_not_held_back() {
+    let (found, pauses, split) = asked("at once");
+    assert!(!matches!(found, Bottleneck::HeldBack { .. } | Bottleneck::Network { .. }), "{found}");
+    assert!(!pauses.are_of_delayed_acknowledgements(), "{pauses:?}");
+    assert!(split.parts.iter().all(|part| part.at != SplitPlace::HeldBack), "{split:?}");
+}
+
 fn a_server_at_rest_has_no_bottleneck() {
     let (found, summary) = limit("rest", "");
-    assert!(matches!(found, Bottleneck::None { .. }), "{found}");
+    let is_idle = match &found {
+        Bottleneck::Machine { .. } => {
+            found.to_string().starts_with("The server is idle on a machine that is full")
+        }
+        found => matches!(found, Bottleneck::None { .. }),
+    };
+    assert!(is_idle, "{found}");
     assert!(summary.server.unwrap().cpu_cores < 0.2);
 }

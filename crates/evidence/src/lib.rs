@@ -12,6 +12,7 @@
 //! This crate reads no clock and does no I/O. What is random comes from a seed. Every interval is a 95 % confidence
 //! interval, and its documentation names the method.
 
+mod answer_pauses;
 pub mod check;
 pub mod compare;
 pub mod effects;
@@ -24,6 +25,7 @@ mod seconds;
 pub mod streamed;
 pub mod table;
 
+pub use answer_pauses::{AnswerPauses, PauseCount};
 pub use measured::{
     Calibrated, ClassScore, ClientSide, NotMeasured, RowClass, Score, Trend, Trial, calibrated, client_side,
     little, measured, trend,

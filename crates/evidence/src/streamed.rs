@@ -39,6 +39,7 @@ pub use seen::{QuantileSeen, TimesSeen};
 pub use series::{Series, SeriesBin};
 pub use warmup::{Warmup, WarmupSeen, cut_ns};
 
+use crate::answer_pauses::{AnswerPauses, CountingPauses};
 use crate::expect::{Figure, Measure};
 use crate::measured::{SLICES, Tally, trend_of};
 use crate::{ClientSide, NotMeasured, Score};
@@ -60,6 +61,7 @@ pub struct Stream {
     sections: Sections,
     bins: Bins,
     open: Vec<RequestRow>,
+    pauses: CountingPauses,
     first_due_ns: i64,
     last_due_ns: i64,
     /// The last instant of any row.
@@ -104,6 +106,9 @@ pub struct Streamed {
     /// too short to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth: Option<Growth>,
+    /// Pauses within answers, the warm-up included; `None` where none was as long as a delayed acknowledgement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pauses: Option<AnswerPauses>,
     /// What passed along time, the warm-up included.
     pub series: Series,
 }
@@ -126,6 +131,7 @@ impl Stream {
             sections: Sections::new(),
             bins: Bins::new(),
             open: Vec::new(),
+            pauses: CountingPauses::default(),
             first_due_ns: i64::MAX,
             last_due_ns: i64::MIN,
             latest_ns: 0,
@@ -139,6 +145,7 @@ impl Stream {
         self.first_due_ns = self.first_due_ns.min(row.scheduled);
         self.last_due_ns = self.last_due_ns.max(row.scheduled);
         self.bins.add(row);
+        self.pauses.add(row);
         if row.completed.is_none() && self.open.len() < OPEN_AT_MOST {
             self.open.push(row.clone());
         } else {
@@ -241,6 +248,7 @@ impl Stream {
             errors: share(&sections, |outcome| outcome != Outcome::Answered),
             warmup,
             growth,
+            pauses: Some(self.pauses.seen).filter(|pauses| pauses.paused_ns > 0),
             series: self.bins.series(),
         })
     }

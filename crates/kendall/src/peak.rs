@@ -138,6 +138,9 @@ fn line(event: &Event<'_>, slo: Slo) -> Option<String> {
                 length.as_secs_f64()
             )
         }
+        Event::Asking(ask, _) if ask.why == Why::Again => {
+            format!("  … once more at {}/s, because that was disturbed", significant(ask.rate_per_s, 4))
+        }
         Event::Asking(..) => return None,
         Event::Probed(probe, disturbed) => {
             let disturbed = disturbed.map_or_else(String::new, |seen| format!("; {seen}"));
@@ -182,7 +185,7 @@ fn answer(peak: &Peak) -> Vec<String> {
             let (shown, meaning) = match range(found) {
                 Some((low, high)) => (
                     format!(" [{}, {}]", significant(low, 3), significant(high, 3)),
-                    "up to the first rate in brackets every probe passed, from the second every probe failed",
+                    "in brackets: where another search ends, in 95 of 100 cases (docs/peak.md)",
                 ),
                 None => (
                     String::new(),
@@ -221,11 +224,14 @@ fn answer(peak: &Peak) -> Vec<String> {
     };
     lines.push(format!("{:<10} {}{plain}; seed {}", "probes", peak.found.probes.len(), peak.seed));
     if let Some(DisturbedProbes { probes, worst }) = &peak.disturbed {
-        lines.push(format!(
-            "Doubt: in {probes} of {} probes {worst}. Wait until it is quiet (kendall doctor --wait-quiet 1m), or measure on \
-             another machine.",
-            peak.found.probes.len()
-        ));
+        let all = peak.found.probes.len();
+        lines.push(match peak.found.doubtful() {
+            0 => format!("Remark: in {probes} of {all} probes {worst}; those that did not pass were repeated."),
+            counted => format!(
+                "Doubt: in {probes} of {all} probes {worst}, and {counted} count although they were repeated. Wait until it is quiet \
+                 (kendall doctor --wait-quiet 1m), or measure on another machine."
+            ),
+        });
     }
     lines
 }

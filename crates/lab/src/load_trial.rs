@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use kendall_analysis::trial_result::SCHEMA;
-use kendall_analysis::{Measured, PrecisionReached, ResourceRecord, TrialResult, warmup};
+use kendall_analysis::{AnswersSeen, Measured, PrecisionReached, TrialResult, warmup};
 use kendall_archive::{Manifest, TrialWriter, utc_now, write_json};
 use kendall_evidence::expect::{Expectation, Figure};
-use kendall_evidence::streamed::Stream;
+use kendall_evidence::streamed::{Stream, Streamed};
 use kendall_experiment::{ANSWER, Load, Probing};
 use kendall_load::{Progress, Workload};
 
@@ -118,8 +118,8 @@ impl LoadTrial<'_> {
         };
         let judge = |expected: &Expectation| expected.judge(figure(expected.measure));
         let expectations = self.expected.iter().map(judge).collect();
-        let response_s = seen.as_ref().map(|seen| seen.response.mean_s.value);
-        let limit = resources.as_ref().and_then(|seen| seen.limit(&run, &verdict, response_s));
+        let answers = seen.as_ref().map(answers).unwrap_or_default();
+        let resources = resources.map(|seen| seen.judged(&run, &verdict, answers));
         let mut result = TrialResult {
             schema: SCHEMA,
             target: Some(self.target.into()),
@@ -147,7 +147,7 @@ impl LoadTrial<'_> {
                 .filter(|_| *self.servers != LoadedServers::Unknown)
                 .map(|seen| seen.disturbance),
             hopeless,
-            resources: resources.map(|seen| ResourceRecord { limit, ..seen }),
+            resources,
             seen,
             nothing_seen,
             expectations,
@@ -162,6 +162,16 @@ impl LoadTrial<'_> {
             result.resources = result.resources.map(|seen| seen.with_stacks_of(folder));
         }
         Ok(result)
+    }
+}
+
+/// What the answers say, to judge the server by.
+fn answers(seen: &Streamed) -> AnswersSeen {
+    AnswersSeen {
+        response_s: Some(seen.response.mean_s.value),
+        request_s: seen.service.as_ref().map(|service| service.mean_s.value),
+        throughput_per_s: seen.throughput_per_s.map(|per_s| per_s.value),
+        pauses: seen.pauses,
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! First a few closed populations, of one user, two, four and so on, say what a request takes when nobody else is there and how much
 //! the system can do at all; from these the model begins with which [`search`] looks. Then each probe is an open load at
-//! a fixed rate. Between probes the server is left alone until one user finds it as fast as at first.
+//! a fixed rate. Between probes the server is left alone until one user finds it as fast as at first. A probe during which other
+//! programs or the host took the machine, or it stalled, is disturbed, and repeated unless it passes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -46,6 +47,8 @@ const SETTLE_AT_MOST: Duration = Duration::from_secs(20);
 const SETTLED: f64 = 2.0;
 /// A probe is no longer than this, however few requests a second are asked for.
 const LONGEST_PROBE: Duration = Duration::from_secs(600);
+/// A probe that the generator decided is made so often before that ends the search.
+const GENERATOR_TRIES: u32 = 3;
 /// The share of one server's rate that is a light load.
 const LIGHT_SHARE: f64 = 0.05;
 
@@ -167,15 +170,18 @@ pub fn peak(
         let length = length(plan, ask);
         tell(&Event::Asking(ask, length));
         // A disturbance may pass; a generator that is too slow does not.
-        let (sighting, surroundings) = match driver.probe(&plan.aim, ask, length) {
-            Err(PeakError::Generator { .. }) => {
-                driver.settle(light.response_s)?;
-                driver.probe(&plan.aim, ask, length)?
+        let mut tries = GENERATOR_TRIES;
+        let (sighting, surroundings) = loop {
+            tries -= 1;
+            match driver.probe(&plan.aim, ask, length) {
+                Err(PeakError::Generator { .. }) if tries > 0 => driver.settle(light.response_s)?,
+                probed => break probed?,
             }
-            probed => probed?,
         };
         let outcome = sighting.outcome(&plan.aim);
+        let stalled = surroundings.as_ref().is_some_and(|seen| seen.noticeable_stalls().is_some());
         let surroundings = surroundings.filter(Surroundings::is_noticeable);
+        let sighting = Sighting { disturbed: stalled || surroundings.is_some(), ..sighting };
         tell(&Event::Probed(
             &Probe { ask: *ask, sighting: sighting.clone(), outcome },
             surroundings.as_ref(),

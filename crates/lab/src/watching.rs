@@ -47,7 +47,13 @@ impl Watching {
     pub(crate) fn end(self, origin_ns: i64) -> Result<Option<ResourceRecord>, ProbeError> {
         let Some((watch, process)) = self.0 else { return Ok(None) };
         let watched = watch.end(origin_ns)?;
-        Ok(Some(ResourceRecord { process, summary: watched.summary, limit: None, profile: watched.profile }))
+        Ok(Some(ResourceRecord {
+            process,
+            summary: watched.summary,
+            limit: None,
+            split: None,
+            profile: watched.profile,
+        }))
     }
 }
 

@@ -4,6 +4,8 @@
 //! registers and a piece of the stack; frames are found by the unwind tables that every program has
 //! ([`stack`]), so programs without frame pointers are no exception. Functions are named when all is over ([`symbol`]).
 
+mod interpreter;
+mod perf_map;
 mod program;
 mod stack;
 mod symbol;
@@ -215,13 +217,17 @@ impl Rings {
         }
         drop(self.rings);
         let Found { stacks, spaces, threads, samples, lost, more, .. } = found;
-        let mut folded = symbol::folded(stacks, &spaces, &threads);
+        let symbol::Folded { mut folded, own_names } = symbol::folded(stacks, &spaces, &threads);
+        let note = |pid: &u32| interpreter::Interpreter::of(*pid)?.note(own_names.iter().map(String::as_str));
+        let mut notes = self.notes;
+        // Its processes run the same language; one note is enough.
+        notes.extend(spaces.keys().find_map(note));
         if more > 0 {
             folded.push(("(more)".into(), more));
         }
         let cost = clock_gettime(ClockId::ThreadCPUTime);
         let cost_s = cost.tv_sec as f64 + cost.tv_nsec as f64 / 1e9;
-        Profile { hz: self.hz, samples, lost, cost_s, notes: self.notes, folded }
+        Profile { hz: self.hz, samples, lost, cost_s, notes, folded }
     }
 }
 

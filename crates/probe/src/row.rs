@@ -35,10 +35,14 @@ pub enum Place {
     Running,
     /// Waiting for a mutex that another thread holds.
     Lock,
-    /// Waiting to be given work: on a condition variable, a timer, or many descriptors at once.
+    /// Waiting to be given work: on a condition variable, or many descriptors at once.
     Idle,
-    /// Waiting for a connection of a client.
+    /// Waiting until the time has passed for which it sleeps.
+    Asleep,
+    /// Waiting for bytes of a client: the rest of a request, or the next one.
     Client,
+    /// Waiting until a client takes bytes of an answer.
+    Sending,
     /// Waiting for an answer of another server.
     BackEnd,
     /// Waiting for a file or a disk.
@@ -49,8 +53,17 @@ pub enum Place {
 
 impl Place {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Running, Self::Lock, Self::Idle, Self::Client, Self::BackEnd, Self::Disk, Self::Other];
+    pub const ALL: [Self; 9] = [
+        Self::Running,
+        Self::Lock,
+        Self::Idle,
+        Self::Asleep,
+        Self::Client,
+        Self::Sending,
+        Self::BackEnd,
+        Self::Disk,
+        Self::Other,
+    ];
 
     /// Its name in the table.
     pub fn name(self) -> &'static str {
@@ -58,7 +71,9 @@ impl Place {
             Self::Running => "running",
             Self::Lock => "lock",
             Self::Idle => "idle",
+            Self::Asleep => "asleep",
             Self::Client => "client",
+            Self::Sending => "sending",
             Self::BackEnd => "back end",
             Self::Disk => "disk",
             Self::Other => "other",
@@ -97,8 +112,10 @@ pub enum Column {
     Connections,
     RoundTrip,
     Unread,
+    UnreadConnections,
     Unsent,
     SendBlocked,
+    HeldBack,
     ConnectionRetransmits,
     BackEndConnections,
     BackEndBusy,
@@ -114,7 +131,7 @@ pub enum Column {
 
 impl Column {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 41] = [
         Self::Cpu,
         Self::RunQueueWait,
         Self::Turns,
@@ -141,8 +158,10 @@ impl Column {
         Self::Connections,
         Self::RoundTrip,
         Self::Unread,
+        Self::UnreadConnections,
         Self::Unsent,
         Self::SendBlocked,
+        Self::HeldBack,
         Self::ConnectionRetransmits,
         Self::BackEndConnections,
         Self::BackEndBusy,
@@ -202,10 +221,17 @@ impl Column {
                 "smoothed TCP round-trip time, the median over its connections with clients, in seconds",
             ),
             Self::Unread => ("unread_bytes", "bytes of clients that it has not read yet"),
+            Self::UnreadConnections => {
+                ("unread_connections", "connections with clients that have bytes which it has not read yet")
+            }
             Self::Unsent => ("unsent_bytes", "bytes for clients that they have not acknowledged yet"),
             Self::SendBlocked => {
                 ("send_blocked", "connections with clients that have bytes which cannot be sent yet")
             }
+            Self::HeldBack => (
+                "held_back",
+                "connections with clients on which Nagle's algorithm holds bytes back until earlier ones are acknowledged",
+            ),
             Self::ConnectionRetransmits => {
                 ("connection_retransmits", "segments that its open connections with clients sent again")
             }

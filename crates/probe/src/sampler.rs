@@ -382,7 +382,14 @@ impl Sampler {
             self.missing.push("threads: there came so many that the later ones are not told apart".into());
         }
         if !self.tally.has_places() {
-            self.missing.push("where threads wait: /proc/PID/task/TID/syscall may not be read".into());
+            self.missing
+                .push("where threads wait: neither /proc/PID/task/TID/syscall nor wchan may be read".into());
+        } else if let Some(process) = self.processes.iter().find(|process| process.hides_calls()) {
+            self.missing.push(format!(
+                "waits for locks and back ends of {}, which count as idle and client: /proc/{}/syscall may not be read (its \
+                 user and root may, where kernel.yama.ptrace_scope is 0)",
+                process.label, process.pid
+            ));
         }
         let slow = SHARES.iter().zip(&self.paces).find(|((source, _), _)| matches!(source, Source::Times));
         if let Some((_, pace)) = slow.filter(|(_, pace)| pace.every() > 1) {

@@ -51,6 +51,11 @@ struct Info {
     received_ago_ms: u32,
     /// Bytes that are not even sent for the first time.
     not_sent: u32,
+    /// The most bytes of a segment.
+    segment_bytes: u32,
+    /// Segments that are sent and not acknowledged, and how many may be.
+    unacknowledged: u32,
+    congestion_window: u32,
 }
 
 /// Who has heard nothing for so long after it asked has asked nothing.
@@ -60,6 +65,13 @@ impl Info {
     /// Whether the other side owes an answer: this one sent last, and not long ago.
     fn owes_an_answer(&self) -> bool {
         self.sent_ago_ms < self.received_ago_ms && self.sent_ago_ms < MOST_MS
+    }
+
+    /// Whether Nagle's algorithm holds bytes back (RFC 896): less than a segment is unsent although the congestion window has
+    /// capacity, because an earlier segment is not acknowledged.
+    fn is_held_back(&self) -> bool {
+        (1..self.segment_bytes).contains(&self.not_sent)
+            && (1..self.congestion_window).contains(&self.unacknowledged)
     }
 }
 
@@ -129,9 +141,12 @@ fn socket(message: &[u8]) -> Option<Socket> {
 
 fn info(bytes: &[u8]) -> Option<Info> {
     Some(Info {
+        segment_bytes: u32_at(bytes, 16)?,
+        unacknowledged: u32_at(bytes, 24)?,
         sent_ago_ms: u32_at(bytes, 44)?,
         received_ago_ms: u32_at(bytes, 52)?,
         round_trip_us: u32_at(bytes, 68)?,
+        congestion_window: u32_at(bytes, 80)?,
         retransmits: u32_at(bytes, 100)?,
         // Kernels before 4.6 end before that.
         not_sent: u32_at(bytes, 144).unwrap_or(0),
@@ -251,24 +266,30 @@ fn connections<'s>(
     reading: &mut Reading,
 ) {
     round_trips_us.clear();
-    let (mut count, mut unread, mut unsent, mut blocked, mut retransmits) = (0u32, 0.0, 0.0, 0u32, 0.0);
+    let (mut count, mut unread, mut unsent, mut retransmits) = (0u32, 0.0, 0.0, 0.0);
+    let (mut with_unread, mut held_back, mut blocked) = (0u32, 0u32, 0u32);
     for socket in sockets {
         count += 1;
         unread += f64::from(socket.unread);
+        with_unread += u32::from(socket.unread > 0);
         unsent += f64::from(socket.unsent);
         if let Some(info) = socket.info {
             round_trips_us.push(info.round_trip_us);
-            blocked += u32::from(info.not_sent > 0);
+            let is_held_back = info.is_held_back();
+            held_back += u32::from(is_held_back);
+            blocked += u32::from(info.not_sent > 0 && !is_held_back);
             retransmits += f64::from(info.retransmits);
         }
     }
     reading.set(Column::Connections, f64::from(count));
     reading.set(Column::Unread, unread);
+    reading.set(Column::UnreadConnections, f64::from(with_unread));
     reading.set(Column::Unsent, unsent);
     if round_trips_us.is_empty() {
         return;
     }
     reading.set(Column::SendBlocked, f64::from(blocked));
+    reading.set(Column::HeldBack, f64::from(held_back));
     reading.set(Column::ConnectionRetransmits, retransmits);
     let middle = round_trips_us.len() / 2;
     let (_, median_us, _) = round_trips_us.select_nth_unstable(middle);
@@ -305,6 +326,8 @@ mod tests {
         assert_eq!(server.get(Column::Connections), Some(3.0));
         assert_eq!(generator.get(Column::Connections), Some(3.0));
         assert_eq!(server.get(Column::Unread), Some(100.0));
+        assert_eq!(server.get(Column::UnreadConnections), Some(1.0));
+        assert_eq!(server.get(Column::HeldBack), Some(0.0));
         assert_eq!(server.get(Column::BackEndConnections), Some(0.0));
         assert!(server.get(Column::RoundTrip).unwrap() < 1.0);
         // Seen as the sockets of a server, the clients are connections to another one, of which one waits for an answer.
@@ -312,6 +335,24 @@ mod tests {
         diagnosis.read(&mut server, &mut generator).unwrap();
         assert_eq!(server.get(Column::BackEndConnections), Some(3.0));
         assert_eq!(diagnosis.back_ends().len(), 3);
+    }
+
+    #[test]
+    fn a_small_rest_behind_an_unacknowledged_segment_is_held_back() {
+        let info = |not_sent, unacknowledged| Info {
+            round_trip_us: 40_000,
+            retransmits: 0,
+            sent_ago_ms: 1,
+            received_ago_ms: 1,
+            not_sent,
+            segment_bytes: 65_483,
+            unacknowledged,
+            congestion_window: 10,
+        };
+        assert!(info(300, 1).is_held_back());
+        assert!(!info(0, 1).is_held_back() && !info(300, 0).is_held_back());
+        // A whole segment may always be sent, and a full window stops small ones, too: that is the network.
+        assert!(!info(65_483, 1).is_held_back() && !info(300, 10).is_held_back());
     }
 
     fn inode_of(socket: &impl std::os::fd::AsRawFd) -> u64 {

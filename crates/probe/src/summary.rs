@@ -134,8 +134,22 @@ pub struct Connections {
     pub unread_bytes: f64,
     /// Bytes that were not acknowledged, in the mean.
     pub unsent_bytes: f64,
-    /// The share of the looks at which some connection had bytes that could not be sent.
+    /// The share of the looks at which some connection had bytes that could not be sent, those left out that Nagle's algorithm
+    /// held back.
     pub send_blocked: Option<f64>,
+    /// Connections on which Nagle's algorithm held bytes back until earlier ones were acknowledged: how many in the mean, and the
+    /// share of the looks at which there was one.
+    #[serde(default)]
+    pub held_back: Option<(f64, f64)>,
+    /// Connections with bytes that could not be sent for another reason, in the mean.
+    #[serde(default)]
+    pub blocked_connections: Option<f64>,
+    /// Connections with bytes that had come and were not read, in the mean.
+    #[serde(default)]
+    pub unread_connections: Option<f64>,
+    /// How often they were looked at.
+    #[serde(default)]
+    pub looks: u64,
     /// Connections to other servers: how many in the mean, how many of them with an answer due, and the share of the
     /// looks at which there was such a one.
     pub back_end: Option<(f64, f64, f64)>,
@@ -150,6 +164,9 @@ pub struct Places {
     pub found: Vec<(Place, f64, f64)>,
     /// The mutex that was waited for most.
     pub lock: Option<Lock>,
+    /// Threads that sleep all the time and wake too rarely to serve requests.
+    #[serde(default)]
+    pub resting: f64,
 }
 
 impl Places {
@@ -257,7 +274,7 @@ impl Use {
             listen_drops: sum(&processes, Column::ListenDrops),
             throttled: per_s(&processes, Column::Throttled),
             connections: Connections::of(&processes),
-            places: (role == Role::Server).then(|| Places::of(&tally.looks)).flatten(),
+            places: (role == Role::Server).then(|| Places::of(&tally.looks, &threads, length_s)).flatten(),
         }
     }
 }
@@ -317,13 +334,20 @@ impl Connections {
             unread_bytes: mean(Column::Unread)?,
             unsent_bytes: mean(Column::Unsent)?,
             send_blocked: seen.share_above_zero(Column::SendBlocked),
+            held_back: mean(Column::HeldBack).zip(seen.share_above_zero(Column::HeldBack)),
+            blocked_connections: mean(Column::SendBlocked),
+            unread_connections: mean(Column::UnreadConnections),
+            looks: seen.readings(Column::Connections),
             back_end: back_ends.zip(busy).map(|(count, (busy, share))| (count, busy, share)),
         })
     }
 }
 
 impl Places {
-    fn of(looks: &Looks) -> Option<Self> {
+    /// A thread that is asleep at so many of the looks, and is given a core so rarely in a second, serves no requests.
+    const RESTING: (f64, f64) = (0.98, 2.0);
+
+    fn of(looks: &Looks, threads: &[&Entry], length_s: f64) -> Option<Self> {
         if looks.count == 0 {
             return None;
         }
@@ -338,8 +362,14 @@ impl Places {
             share: share(*some),
             waiters: share(*all),
         });
+        let is_resting = |entry: &&&Entry| {
+            let found: u64 = entry.places.iter().sum();
+            entry.places[Place::Asleep as usize] as f64 > Self::RESTING.0 * found as f64
+                && entry.grown(Column::Turns).is_none_or(|turns| turns / length_s < Self::RESTING.1)
+        };
         Some(Self {
             looks: looks.count,
+            resting: threads.iter().filter(is_resting).count() as f64,
             found: Place::ALL.into_iter().map(place).filter(|(_, share, _)| *share > 0.0).collect(),
             lock,
         })

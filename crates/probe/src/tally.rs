@@ -57,6 +57,11 @@ impl Entry {
         (sum.readings > 0).then(|| sum.sum / sum.readings as f64)
     }
 
+    /// How often a quantity was read.
+    pub(crate) fn readings(&self, column: Column) -> u64 {
+        self.sums[column as usize].readings
+    }
+
     /// The largest reading of a quantity.
     pub(crate) fn most(&self, column: Column) -> Option<f64> {
         let sum = self.sums[column as usize];

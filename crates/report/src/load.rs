@@ -76,8 +76,8 @@ impl<'a> LoadPage<'a> {
 
 /// What was seen of a server that was watched.
 fn watched(seen: &ResourceRecord) -> Watched<'_> {
-    let ResourceRecord { summary, limit, profile, .. } = seen;
-    Watched { summary, limit: limit.as_ref(), profile: profile.as_ref() }
+    let ResourceRecord { summary, limit, split, profile, .. } = seen;
+    Watched { summary, limit: limit.as_ref(), split: split.as_ref(), profile: profile.as_ref() }
 }
 
 /// The page of a load, as HTML: self-contained, and it reads without script.
@@ -113,3 +113,6 @@ struct View<'a> {
     quantiles: Option<Figure>,
     server: Option<OneServer>,
 }
+
+#[cfg(test)]
+mod tests;

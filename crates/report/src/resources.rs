@@ -3,10 +3,9 @@
 mod text;
 
 use text::bytes;
-pub use text::{profile_text, text};
+pub use text::{profile_text, split_text, text};
 
-use kendall_analysis::Bottleneck;
-use kendall_analysis::Table;
+use kendall_analysis::{Bottleneck, RequestSplit, Table};
 use kendall_probe::{Profile, Summary, Use};
 
 use crate::figure::{self, Figure};
@@ -20,8 +19,22 @@ pub(crate) struct Section {
     pub(crate) over_time: Option<Figure>,
     pub(crate) table: Table,
     pub(crate) threads: Table,
+    pub(crate) split: Option<Split>,
     pub(crate) flames: Vec<Flame>,
     pub(crate) note: String,
+}
+
+/// Where the time of one request went in the server.
+pub(crate) struct Split {
+    pub(crate) title: String,
+    pub(crate) table: Table,
+    pub(crate) note: String,
+}
+
+impl Split {
+    fn of(split: &RequestSplit) -> Self {
+        Self { title: split.title(), table: split.table(), note: split.note() }
+    }
 }
 
 /// The stacks of a server.
@@ -53,6 +66,7 @@ impl Section {
             over_time: figure::cores(summary, title),
             table: table(report),
             threads: threads(summary),
+            split: busiest.split.as_ref().map(Split::of),
             flames: flames
                 .map(|(one, profile)| Flame::of(&format!(" in trial {}", one.trial), profile))
                 .collect(),
@@ -68,6 +82,8 @@ pub struct Watched<'a> {
     pub summary: &'a Summary,
     /// What limited the server.
     pub limit: Option<&'a Bottleneck>,
+    /// Where the time of one request went in it.
+    pub split: Option<&'a RequestSplit>,
     /// The stacks of the server, where they were sampled.
     pub profile: Option<&'a Profile>,
 }
@@ -79,18 +95,20 @@ pub(crate) struct OneServer {
     /// What it used: of what, and how much.
     pub(crate) used: Vec<(&'static str, String)>,
     pub(crate) threads: Table,
+    pub(crate) split: Option<Split>,
     pub(crate) flame: Option<Flame>,
     pub(crate) note: String,
 }
 
 impl OneServer {
     pub(crate) fn of(watched: &Watched<'_>) -> Self {
-        let Watched { summary, limit, profile } = *watched;
+        let Watched { summary, limit, split, profile } = *watched;
         Self {
             sentence: limit.map(ToString::to_string),
             over_time: figure::cores(summary, "Cores used over time".to_owned()),
             used: text::used(summary),
             threads: threads(summary),
+            split: split.map(Split::of),
             flame: profile.map(|profile| Flame::of("", profile)),
             note: note(std::iter::once(summary)),
         }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::generator::Limit;
+use kendall_evidence::PauseCount;
 use kendall_probe::{Connections, Cost, Lock, MachineUse, Places, Timeline};
 
 fn thread(name: &str, cpu_cores: f64) -> ThreadUse {
@@ -32,7 +33,8 @@ fn verdict(limits: impl IntoIterator<Item = Limit>) -> GeneratorVerdict {
 
 /// What limits under a load with this verdict on its generator.
 fn under(summary: &Summary, verdict: &GeneratorVerdict) -> Bottleneck {
-    let load = LoadSeen { response_s: Some(0.01), send_lag_p99_s: 0.0001, verdict };
+    let answers = AnswersSeen { response_s: Some(0.01), ..AnswersSeen::default() };
+    let load = LoadSeen { answers, send_lag_p99_s: 0.0001, verdict };
     bottleneck(summary, Some(&load)).unwrap()
 }
 
@@ -45,7 +47,7 @@ fn with(change: impl FnOnce(&mut Summary, &mut Use)) -> Bottleneck {
 }
 
 fn at(place: Place, share: f64, threads: f64) -> Option<Places> {
-    Some(Places { looks: 100, found: vec![(place, share, threads)], lock: None })
+    Some(Places { looks: 100, found: vec![(place, share, threads)], ..Places::default() })
 }
 
 #[test]
@@ -148,6 +150,81 @@ fn a_queue_for_a_lock_on_full_cores_is_the_cores() {
         server.places = Some(Places { lock, ..at(Place::Lock, 1.0, 5.2).unwrap() });
     });
     assert!(matches!(found, Bottleneck::Cpu { .. }), "{found}");
+}
+
+/// Connections of which so many were held back in the mean, at a share of the looks.
+fn held_back(mean: f64, share: f64) -> Option<Connections> {
+    let held_back = Some((mean, share));
+    Some(Connections { held_back, send_blocked: Some(0.0), looks: 100, ..Connections::default() })
+}
+
+/// Pauses of 40 ms in so many of a thousand answers, of which ten were the first of their connections.
+fn pauses(paused: u64) -> AnswerPauses {
+    AnswerPauses {
+        first: PauseCount { answers: 10, paused: 0 },
+        later: PauseCount { answers: 990, paused },
+        paused_ns: 41_000_000 * paused,
+        requests_ns: 42_000_000 * 1000,
+        paused_otherwise: 0,
+    }
+}
+
+#[test]
+fn bytes_that_nagles_algorithm_holds_back_are_no_fault_of_the_network() {
+    let mut summary = idle();
+    // At 10 requests a second of 40 ms each, some bytes are held back at two fifths of the looks: that is all of the response.
+    summary.server.as_mut().unwrap().connections = held_back(0.4, 0.4);
+    let verdict = verdict([]);
+    let under = |response_s, pauses| {
+        let answers = AnswersSeen {
+            response_s: Some(response_s),
+            throughput_per_s: Some(10.0),
+            pauses,
+            ..AnswersSeen::default()
+        };
+        bottleneck(&summary, Some(&LoadSeen { answers, send_lag_p99_s: 0.0001, verdict: &verdict })).unwrap()
+    };
+    let found = under(0.041, Some(pauses(970)));
+    assert!(matches!(found, Bottleneck::HeldBack { .. }), "{found}");
+    let said = found.to_string();
+    for part in [
+        "Nagle",
+        "TCP_NODELAY",
+        "40.0 ms for each request",
+        "98 % of the answers paused for 41.0 ms",
+        "none of the first",
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    assert!(!said.contains("The network limits"), "{said}");
+    // Where a request takes a second for other reasons, 40 ms of it limit nothing.
+    let found = under(1.0, None);
+    assert!(matches!(found, Bottleneck::None { .. }), "{found}");
+    // Without a load it limits where it is so most of the time.
+    assert!(matches!(bottleneck(&summary, None), Some(Bottleneck::None { .. })));
+    summary.server.as_mut().unwrap().connections = held_back(0.9, 0.9);
+    assert!(matches!(bottleneck(&summary, None), Some(Bottleneck::HeldBack { .. })));
+}
+
+/// "2.0 of 2 cores busy" and "nothing is at its limit" are one statement too many.
+#[test]
+fn on_a_full_machine_something_is_at_its_limit() {
+    for (server_cores, generator_cores, busy_cores) in
+        [(0.7, 0.6, 2.0), (0.05, 0.02, 1.85), (1.0, 0.95, 2.0), (0.4, 0.1, 1.9)]
+    {
+        let found = with(|summary, server| {
+            summary.cores = 2.0;
+            (summary.machine.cores, summary.machine.busy_cores) = (2.0, Some(busy_cores));
+            summary.generator.as_mut().unwrap().cpu_cores = generator_cores;
+            server.cpu_cores = server_cores;
+            server.threads.iter_mut().for_each(|thread| thread.cpu_cores = server_cores / 2.0);
+        });
+        assert!(
+            !matches!(found, Bottleneck::None { .. }),
+            "{server_cores} {generator_cores} {busy_cores}: {found}"
+        );
+        assert!(!found.to_string().contains("Nothing"), "{found}");
+    }
 }
 
 #[test]

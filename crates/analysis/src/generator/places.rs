@@ -10,7 +10,7 @@ use kendall_station::{Servers, Station};
 
 use super::tests::{clean, exponential, poisson, sighting};
 use super::*;
-use crate::bottleneck::{Bottleneck, LoadSeen, bottleneck};
+use crate::bottleneck::{AnswersSeen, Bottleneck, LoadSeen, bottleneck};
 
 /// How late the requests of a late load left, and how long the server took for one.
 const LATE_NS: i64 = 2_000_000;
@@ -153,7 +153,8 @@ fn all_who_ask_get_the_same_verdict() {
         assert!(verdict.headline().starts_with(expected), "{fault:?}: {}", verdict.headline());
         assert_eq!(limited, expected == "GENERATOR-LIMITED", "{fault:?}");
 
-        let load = LoadSeen { response_s: Some(0.005), send_lag_p99_s: 0.002, verdict: &verdict };
+        let answers = AnswersSeen { response_s: Some(0.005), ..AnswersSeen::default() };
+        let load = LoadSeen { answers, send_lag_p99_s: 0.002, verdict: &verdict };
         let blamed = matches!(bottleneck(&watched, Some(&load)), Some(Bottleneck::Generator { .. }));
         assert_eq!(blamed, matches!(fault, Fault::Late | Fault::Busy | Fault::Crowded), "{fault:?}");
         assert_eq!(blamed, verdict.process() != ProcessJudged::Sound || crowds, "{fault:?}");

@@ -288,6 +288,7 @@ pub(super) fn sighting(value_s: f64, spread: f64) -> Sighting {
         value_s: Some(Estimate { value: value_s, interval }),
         errors: Estimate { value: 0.0, interval: Some((0.0, 0.001)) },
         grows: false,
+        disturbed: false,
     }
 }
 

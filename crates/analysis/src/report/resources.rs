@@ -4,6 +4,7 @@ use kendall_probe::{Profile, Summary};
 use serde::{Deserialize, Serialize};
 
 use crate::bottleneck::Bottleneck;
+use crate::request_split::RequestSplit;
 
 /// What was seen while a trial ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,6 +17,9 @@ pub struct Resources {
     pub summary: Summary,
     /// What limited the server.
     pub limit: Option<Bottleneck>,
+    /// Where the time of one request went in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<RequestSplit>,
     /// The stacks of the server, where they were sampled.
     pub profile: Option<Profile>,
 }

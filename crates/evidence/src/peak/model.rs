@@ -54,7 +54,7 @@ impl Curve {
     /// of these the geometric mean, in which long probes near the limit weigh most.
     pub(super) fn correct(&mut self, probes: &[Probe], slo: Slo) {
         let (mut sum, mut weights) = (0.0, 0.0);
-        for Probe { ask, sighting, .. } in probes {
+        for Probe { ask, sighting, .. } in probes.iter().filter(|probe| probe.is_believed()) {
             let Some((service_s, distance)) = self.implied(ask.rate_per_s, sighting, slo) else { continue };
             let weight = f64::from(ask.length) * libm::exp(-NEARNESS * distance);
             sum += weight * libm::log(service_s);
@@ -63,6 +63,14 @@ impl Curve {
         if weights > 0.0 {
             self.served.service_s = libm::exp(sum / weights);
         }
+    }
+
+    /// The highest rate by a probe alone, by the model that says what it saw, and how far that is from the limit, as the logarithm of
+    /// their ratio.
+    pub(super) fn highest_by(&self, probe: &Probe, slo: Slo) -> Option<(f64, f64)> {
+        let (service_s, distance) = self.implied(probe.ask.rate_per_s, &probe.sighting, slo)?;
+        let alone = Self { served: Served { service_s, ..self.served } };
+        Some((alone.highest_per_s(slo)?, distance))
     }
 
     /// The service time with which the model says at a rate what was seen there, and how far that is from the limit, as the

@@ -26,6 +26,8 @@ pub struct Sighting {
     pub errors: Estimate,
     /// Whether the number of requests in the system grew.
     pub grows: bool,
+    /// Whether something else had the machine meanwhile, by whoever probes: only that it passes all the same is believed.
+    pub disturbed: bool,
 }
 
 /// What a probe comes to.
@@ -75,6 +77,7 @@ impl Sighting {
                 interval: Some(share_interval(failed, due)),
             },
             grows: trend(trial.rows, trial.warmup_ns).is_some_and(|trend| trend.grows),
+            disturbed: false,
         }
     }
 

@@ -30,14 +30,14 @@ fn rows(law: &Law, servers: usize, rate_per_s: f64, n: u64, seed: u64) -> Vec<Re
 }
 
 /// Probes of 8,000 requests of which the first tenth is warm-up.
-fn probed(law: &Law, servers: usize, slo: Slo, ask: &Ask, seed: u64) -> Sighting {
+pub(super) fn probed(law: &Law, servers: usize, slo: Slo, ask: &Ask, seed: u64) -> Sighting {
     let rows = rows(law, servers, ask.rate_per_s, 8_000 * u64::from(ask.length), seed);
     let warmup_ns = rows.last().unwrap().scheduled / 10;
     Sighting::of(&Trial { rows: &rows, warmup_ns }, slo)
 }
 
 /// What theory says is the highest rate.
-fn truth(law: &Law, servers: u32, slo: Slo) -> f64 {
+pub(super) fn truth(law: &Law, servers: u32, slo: Slo) -> f64 {
     let meets = |rate_per_s: f64| {
         let servers = Servers::new(servers).unwrap();
         let station = Station::new(Arrivals::poisson(rate_per_s), law.clone(), servers);
@@ -128,6 +128,7 @@ fn grey_probes_alone_make_no_rate() {
             value_s: Some(Estimate { value: 1.0, interval: Some((low, high)) }),
             errors: Estimate { value: 0.0, interval: Some((0.0, 0.001)) },
             grows: false,
+            disturbed: false,
         })
     };
     let found = search(&aim, Curve::new(2, 0.010, 0.0), 5.0, 1, &mut probe).unwrap();
@@ -154,6 +155,7 @@ fn errors_end_what_the_response_time_does_not() {
             value_s: Some(Estimate { value: 0.010, interval: Some((0.009, 0.011)) }),
             errors: Estimate { value: failing, interval: Some((0.9 * failing, 1.1 * failing)) },
             grows: false,
+            disturbed: false,
         })
     };
     let found = search(&aim, Curve::new(8, 0.010, 0.0), 5.0, 1, &mut probe).unwrap();

@@ -8,3 +8,4 @@ mod replay;
 mod replay_room;
 mod run;
 mod streamed;
+mod streamed_intervals;

@@ -15,7 +15,16 @@ pub(crate) enum Found {
     /// A mutex at this address.
     Lock(u64),
     /// A transfer on this descriptor: what it is for depends on what is behind it.
-    Transfer(u64),
+    Transfer(Direction, u64),
+}
+
+/// Which way a transfer goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// The thread reads.
+    Read,
+    /// The thread writes.
+    Write,
 }
 
 /// What a waiting thread was found at.
@@ -32,10 +41,15 @@ pub(crate) fn found(call: Call) -> Found {
     if number == calls::FLOCK || (number == calls::FCNTL && second == 7) {
         return Found::Lock(0);
     }
-    if calls::TRANSFER.contains(&number) {
-        return Found::Transfer(first);
+    if calls::READ.contains(&number) {
+        return Found::Transfer(Direction::Read, first);
     }
-    let place = if calls::IDLE.contains(&number) {
+    if calls::WRITE.contains(&number) {
+        return Found::Transfer(Direction::Write, first);
+    }
+    let place = if is_sleep(number, first, second) {
+        Place::Asleep
+    } else if calls::IDLE.contains(&number) {
         Place::Idle
     } else if calls::DISK.contains(&number) {
         Place::Disk
@@ -45,6 +59,53 @@ pub(crate) fn found(call: Call) -> Found {
         Place::Other
     };
     Found::At(place)
+}
+
+/// Whether a call only lets time pass: as poll and select do without a descriptor.
+fn is_sleep(number: u64, first: u64, second: u64) -> bool {
+    calls::SLEEP.contains(&number)
+        || (calls::SELECT.contains(&number) && first == 0)
+        || (calls::POLL.contains(&number) && second == 0)
+}
+
+/// Where a thread is by its state and by the function of the kernel that it waits in (`wchan`), where its system call may not be
+/// read. A wait for a lock looks like one for work there, and a back end like a client. `None` where the kernel shows no function.
+pub(crate) fn by_kernel_function(state: u8, function: &str) -> Option<Place> {
+    match state {
+        b'R' => return Some(Place::Running),
+        b'D' => return Some(Place::Disk),
+        _ if function.is_empty() || function == "0" => return None,
+        _ => {}
+    }
+    let begins = |names: &[&str]| names.iter().any(|name| function.starts_with(name));
+    Some(if begins(&["hrtimer_nanosleep", "do_nanosleep", "common_nsleep"]) {
+        Place::Asleep
+    } else if begins(&["sk_wait_data", "wait_woken", "tcp_recvmsg", "unix_stream"]) {
+        Place::Client
+    } else if begins(&["sk_stream_wait_memory", "sock_alloc_send", "sock_wait_for_wmem"]) {
+        Place::Sending
+    } else if begins(&[
+        "ep_poll",
+        "do_epoll_wait",
+        "poll_schedule_timeout",
+        "do_poll",
+        "do_select",
+        "futex",
+        "inet_csk_accept",
+        "pipe",
+        "anon_pipe",
+        "do_wait",
+        "kernel_wait",
+        "sigsuspend",
+        "do_sigtimedwait",
+        "io_cqring_wait",
+    ]) {
+        Place::Idle
+    } else if begins(&["io_schedule", "folio_wait", "wait_on_page", "jbd2", "rq_qos_wait"]) {
+        Place::Disk
+    } else {
+        Place::Other
+    })
 }
 
 /// Operations and values are 32 bits wide; the command is the low seven of the operation (futex(2)).
@@ -67,12 +128,20 @@ mod calls {
     pub(super) const FLOCK: u64 = 73;
     pub(super) const FCNTL: u64 = 72;
     pub(super) const CONNECT: u64 = 42;
-    /// read, write, readv, writev, sendfile, sendto, recvfrom, sendmsg, recvmsg
-    pub(super) const TRANSFER: [u64; 9] = [0, 1, 19, 20, 40, 44, 45, 46, 47];
-    /// poll, select, pause, nanosleep, accept, wait4, rt_sigtimedwait, rt_sigsuspend, restart_syscall, clock_nanosleep,
-    /// epoll_wait, waitid, pselect6, ppoll, epoll_pwait, accept4, io_uring_enter, epoll_pwait2, futex_waitv
-    pub(super) const IDLE: [u64; 19] =
-        [7, 23, 34, 35, 43, 61, 128, 130, 219, 230, 232, 247, 270, 271, 281, 288, 426, 441, 449];
+    /// read, readv, recvfrom, recvmsg, recvmmsg
+    pub(super) const READ: [u64; 5] = [0, 19, 45, 47, 299];
+    /// write, writev, sendfile, sendto, sendmsg, sendmmsg
+    pub(super) const WRITE: [u64; 6] = [1, 20, 40, 44, 46, 307];
+    /// nanosleep, clock_nanosleep
+    pub(super) const SLEEP: [u64; 2] = [35, 230];
+    /// select, pselect6
+    pub(super) const SELECT: [u64; 2] = [23, 270];
+    /// poll, ppoll
+    pub(super) const POLL: [u64; 2] = [7, 271];
+    /// poll, select, pause, accept, wait4, rt_sigtimedwait, rt_sigsuspend, restart_syscall, epoll_wait, waitid, pselect6, ppoll,
+    /// epoll_pwait, accept4, io_uring_enter, epoll_pwait2, futex_waitv
+    pub(super) const IDLE: [u64; 17] =
+        [7, 23, 34, 43, 61, 128, 130, 219, 232, 247, 270, 271, 281, 288, 426, 441, 449];
     /// pread64, pwrite64, msync, fsync, fdatasync, truncate, ftruncate, sync, sync_file_range, fallocate, preadv, pwritev,
     /// syncfs
     pub(super) const DISK: [u64; 13] = [17, 18, 26, 74, 75, 76, 77, 162, 277, 285, 295, 296, 306];
@@ -85,9 +154,12 @@ mod calls {
     pub(super) const FLOCK: u64 = 32;
     pub(super) const FCNTL: u64 = 25;
     pub(super) const CONNECT: u64 = 203;
-    pub(super) const TRANSFER: [u64; 9] = [63, 64, 65, 66, 71, 206, 207, 211, 212];
-    pub(super) const IDLE: [u64; 15] =
-        [72, 73, 101, 202, 260, 137, 133, 128, 115, 22, 95, 242, 426, 441, 449];
+    pub(super) const READ: [u64; 5] = [63, 65, 207, 212, 243];
+    pub(super) const WRITE: [u64; 6] = [64, 66, 71, 206, 211, 269];
+    pub(super) const SLEEP: [u64; 2] = [101, 115];
+    pub(super) const SELECT: [u64; 1] = [72];
+    pub(super) const POLL: [u64; 1] = [73];
+    pub(super) const IDLE: [u64; 13] = [72, 73, 202, 260, 137, 133, 128, 22, 95, 242, 426, 441, 449];
     pub(super) const DISK: [u64; 13] = [67, 68, 227, 82, 83, 45, 46, 81, 84, 47, 69, 70, 267];
 }
 
@@ -104,6 +176,33 @@ mod tests {
         // A parked thread of Rust waits on -1; a condition variable on its sequence.
         assert_eq!(futex(0x89, 0xffff_ffff), Found::At(Place::Idle));
         assert_eq!(futex(0x189, 0), Found::At(Place::Idle));
+    }
+
+    #[test]
+    fn sleeps_and_the_ways_of_a_transfer_are_told_apart() {
+        let call = |number, first, second| found(Call::Number(number, [first, second, 0]));
+        assert_eq!(call(calls::SLEEP[0], 0x7ffc, 0), Found::At(Place::Asleep));
+        // select(0, …) and poll(…, 0, …) wait for time alone.
+        assert_eq!(call(calls::SELECT[0], 0, 0), Found::At(Place::Asleep));
+        assert_eq!(call(calls::SELECT[0], 8, 0), Found::At(Place::Idle));
+        assert_eq!(call(calls::POLL[0], 0, 0), Found::At(Place::Asleep));
+        assert_eq!(call(calls::POLL[0], 0x7ffc, 2), Found::At(Place::Idle));
+        assert_eq!(call(calls::READ[0], 5, 0), Found::Transfer(Direction::Read, 5));
+        assert_eq!(call(calls::WRITE[0], 5, 0), Found::Transfer(Direction::Write, 5));
+    }
+
+    #[test]
+    fn without_system_calls_the_function_of_the_kernel_says_where_a_thread_waits() {
+        let place = |function| by_kernel_function(b'S', function);
+        assert_eq!(place("hrtimer_nanosleep"), Some(Place::Asleep));
+        assert_eq!(place("futex_wait_queue"), Some(Place::Idle));
+        assert_eq!(place("wait_woken"), Some(Place::Client));
+        assert_eq!(place("sk_stream_wait_memory"), Some(Place::Sending));
+        assert_eq!(place("folio_wait_bit_common"), Some(Place::Disk));
+        assert_eq!(place("do_something"), Some(Place::Other));
+        assert_eq!((place("0"), place("")), (None, None));
+        assert_eq!(by_kernel_function(b'D', "0"), Some(Place::Disk));
+        assert_eq!(by_kernel_function(b'R', "0"), Some(Place::Running));
     }
 
     #[test]

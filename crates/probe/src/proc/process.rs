@@ -132,6 +132,12 @@ impl Process {
         }
     }
 
+    /// Whether the kernel refuses to show in which system calls its threads are.
+    pub(crate) fn hides_calls(&self) -> bool {
+        fs::read(self.folder.join("syscall"))
+            .is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+    }
+
     /// Whether the files are there that only its owner may read.
     pub(crate) fn tells_io(&self) -> bool {
         self.io.is_some()

@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::parse;
-use super::place::{Found, found};
+use super::place::{Direction, Found, by_kernel_function, found};
 use super::{Buffer, Kept, ticks_s};
 use crate::row::{Column, Place, Reading};
 
@@ -61,8 +61,12 @@ impl Thread {
             reading.put(Column::Voluntary, switches(b"voluntary_ctxt_switches"));
             reading.put(Column::Involuntary, switches(b"nonvoluntary_ctxt_switches"));
         }
-        let call = self.read("syscall", buffer).and_then(parse::call);
-        reading.place = call.map(|call| match found(call) {
+        let Some(call) = self.read("syscall", buffer).and_then(parse::call) else {
+            let function = self.read("wchan", buffer).and_then(|text| std::str::from_utf8(text).ok());
+            reading.place = by_kernel_function(state, function.unwrap_or_default().trim());
+            return;
+        };
+        reading.place = Some(match found(call) {
             // An uninterruptible wait is one for a disk, with few exceptions.
             Found::At(Place::Idle | Place::Other) if state == b'D' => Place::Disk,
             Found::At(place) => place,
@@ -70,7 +74,7 @@ impl Thread {
                 reading.set(Column::LockAddress, address as f64);
                 Place::Lock
             }
-            Found::Transfer(descriptor) => sockets.place(descriptor),
+            Found::Transfer(direction, descriptor) => sockets.place(direction, descriptor),
         });
     }
 
@@ -100,13 +104,17 @@ pub(crate) struct Sockets<'a> {
 
 impl Sockets<'_> {
     /// Where a thread is that waits for a transfer on a descriptor.
-    fn place(&self, descriptor: u64) -> Place {
+    fn place(&self, direction: Direction, descriptor: u64) -> Place {
         let Ok(behind) = fs::read_link(format!("/proc/{}/fd/{descriptor}", self.pid)) else {
             return Place::Other;
         };
         let behind = behind.to_string_lossy();
         if let Some(inode) = inode(&behind) {
-            return if self.back_ends.contains(&inode) { Place::BackEnd } else { Place::Client };
+            return match direction {
+                _ if self.back_ends.contains(&inode) => Place::BackEnd,
+                Direction::Read => Place::Client,
+                Direction::Write => Place::Sending,
+            };
         }
         if behind.starts_with('/') && !behind.starts_with("/dev/") { Place::Disk } else { Place::Idle }
     }

@@ -1,21 +1,32 @@
 //! From addresses to the names of functions, inlined ones included.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use addr2line::Loader;
 
 use super::Stack;
+use super::perf_map::PerfMap;
 use super::stack::{Frame, Space};
 
-/// The stacks with names, equal ones added up, in the order of their texts.
+/// Stacks with names.
+pub(super) struct Folded {
+    /// Equal ones added up, in the order of their texts.
+    pub(super) folded: Vec<(String, u64)>,
+    /// The names among them that their processes wrote down for code that they made.
+    pub(super) own_names: BTreeSet<String>,
+}
+
+/// The stacks with names.
 pub(super) fn folded(
     stacks: HashMap<Stack, u64>,
     spaces: &HashMap<u32, Space>,
     threads: &HashMap<u32, String>,
-) -> Vec<(String, u64)> {
+) -> Folded {
     let mut names = Names::default();
+    let mut maps: HashMap<u32, PerfMap> = HashMap::new();
+    let mut own_names = BTreeSet::new();
     let mut folded: BTreeMap<String, u64> = BTreeMap::new();
     for (Stack { pid, tid, frames }, count) in stacks {
         let mut line = threads.get(&tid).map_or("thread", |name| kind(name)).replace([';', '\n'], ":");
@@ -24,16 +35,25 @@ pub(super) fn folded(
                 Frame::Kernel => None,
                 Frame::Address(address) => Some(spaces.get(&pid).and_then(|space| space.place(*address))),
             };
-            let named: &[String] = match place {
-                None => &[KERNEL.to_owned()],
-                Some(Some((path, at))) => names.of(path, at),
-                Some(None) => &[UNKNOWN.to_owned()],
+            let own = |maps: &mut HashMap<u32, PerfMap>, address: u64| {
+                maps.entry(pid).or_insert_with(|| PerfMap::of(pid)).name(address).map(str::to_owned)
+            };
+            let named: &[String] = match (place, frame) {
+                (None, _) | (_, Frame::Kernel) => &[KERNEL.to_owned()],
+                (Some(Some((path, at))), _) => names.of(path, at),
+                (Some(None), Frame::Address(address)) => match own(&mut maps, *address) {
+                    Some(name) => {
+                        own_names.insert(name.clone());
+                        &[name]
+                    }
+                    None => &[UNKNOWN.to_owned()],
+                },
             };
             named.iter().for_each(|name| line.extend([";", name]));
         }
         *folded.entry(line).or_default() += count;
     }
-    folded.into_iter().collect()
+    Folded { folded: folded.into_iter().collect(), own_names }
 }
 
 const KERNEL: &str = "[kernel]";

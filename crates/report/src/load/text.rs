@@ -46,7 +46,8 @@ fn watched_text(seen: &ResourceRecord) -> String {
     let profile = seen.profile.as_ref().map_or_else(String::new, resources::profile_text);
     let process =
         seen.process.map_or_else(String::new, |process| format!("Process {process} while it was loaded\n"));
-    format!("{process}{}{profile}", resources::text(&seen.summary, seen.limit.as_ref()))
+    let split = seen.split.as_ref().map_or_else(String::new, resources::split_text);
+    format!("{process}{}{split}{profile}", resources::text(&seen.summary, seen.limit.as_ref()))
 }
 
 /// A table as lines; the last column takes what room it needs.

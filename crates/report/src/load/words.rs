@@ -1,7 +1,7 @@
 //! What a load found, in words and tables of text, for the terminal and for its page.
 
 use kendall_analysis::generator::{Check, statuses};
-use kendall_analysis::{PrecisionReached, Table, TrialResult};
+use kendall_analysis::{Bottleneck, NO_DELAY, PrecisionReached, Table, TrialResult, paused};
 use kendall_evidence::Score;
 use kendall_evidence::streamed::{QuantileSeen, Streamed, TimesSeen};
 use kendall_record::Outcome;
@@ -34,6 +34,7 @@ pub(super) fn sentences(found: &TrialResult) -> Vec<String> {
     lines.extend(statuses(run));
     lines.extend(run.refused_because.iter().map(|why| format!("The first that was refused: {why}")));
     lines.extend(found.seen.iter().flat_map(unstable));
+    lines.extend(found.seen.as_ref().and_then(|seen| held_back(found, seen)));
     lines.extend(found.hopeless.iter().map(|why| format!("Stopped early: {why}.")));
     lines.extend(found.nothing_seen.iter().map(|why| format!("No response time: {why}.")));
     lines
@@ -52,6 +53,19 @@ fn unstable(seen: &Streamed) -> Option<String> {
         "UNSTABLE at this rate: the number in flight grows by {} each second, so the times depend on how long the run is.",
         significant(growth.per_s, 2)
     ))
+}
+
+/// That answers pause as Nagle's algorithm makes them, where the server's own sockets do not say so already.
+pub(super) fn held_back(found: &TrialResult, seen: &Streamed) -> Option<String> {
+    let pauses = seen.pauses.filter(|pauses| pauses.are_of_delayed_acknowledgements())?;
+    let limit = found.resources.as_ref().and_then(|seen| seen.limit.as_ref());
+    (!matches!(limit, Some(Bottleneck::HeldBack { .. }))).then(|| {
+        format!(
+            "{}, as where Nagle's algorithm of the server waits for a delayed acknowledgement of the client. {NO_DELAY}; \
+             --probe shows whether it is that.",
+            paused(&pauses)
+        )
+    })
 }
 
 /// The three times side by side.
@@ -74,7 +88,11 @@ pub(super) fn times(seen: &Streamed) -> Table {
         if seen.response.quantile(p).is_some_and(far) && p > 0.99 {
             continue;
         }
-        rows.push(row(&name, &|times| times.quantile(p).map_or_else(|| NONE.to_owned(), quantile)));
+        let unstable = seen.growth.is_some_and(|growth| growth.unstable);
+        rows.push(row(&name, &|times| {
+            let given_up = times.censored > 0 && !unstable;
+            times.quantile(p).map_or_else(|| NONE.to_owned(), |found| quantile(found, given_up))
+        }));
     }
     rows.push(row("longest", &|times| time(times.longest_s)));
     let head = ["", "response time (from due)", "service time (from sent)", "send lag"];
@@ -110,9 +128,14 @@ pub(super) fn without_intervals(seen: &Streamed) -> Option<String> {
     ))
 }
 
-/// A quantile, its interval, or what it needs.
-fn quantile(quantile: &QuantileSeen) -> String {
+/// A quantile, its interval, or what it needs. Where requests were given up, an interval that is missing would end among them.
+fn quantile(quantile: &QuantileSeen, given_up: bool) -> String {
     match *quantile {
+        QuantileSeen { value_s: Some(value_s), interval_s: None, needs: None, at_least: false, .. }
+            if given_up =>
+        {
+            format!("{} [?, given up]", time(value_s))
+        }
         QuantileSeen { value_s: None, needs, .. } => {
             format!("needs {} requests", count(needs.unwrap_or_default()))
         }

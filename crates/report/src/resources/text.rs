@@ -1,6 +1,6 @@
 //! What was seen of a process, for the terminal.
 
-use kendall_analysis::Bottleneck;
+use kendall_analysis::{Bottleneck, RequestSplit};
 use kendall_probe::{Connections, Place, Profile, Summary, Use};
 
 use crate::flame::functions;
@@ -67,6 +67,14 @@ pub(super) fn used(summary: &Summary) -> Vec<(&'static str, String)> {
     }
     line("machine", machine(summary));
     used
+}
+
+/// Where the time of one request went in the server.
+pub fn split_text(split: &RequestSplit) -> String {
+    let table = split.table();
+    let row = |cells: &Vec<String>| format!("  {:<24} {:>9} {:>8}\n", cells[0], cells[1], cells[2]);
+    let rows: String = table.rows.iter().map(row).collect();
+    format!("\n{}\n{rows}{}\n", split.title(), split.note())
 }
 
 /// The functions of a profile that used most by themselves.

@@ -1,7 +1,7 @@
 //! What server, generator and machine used, on a page and on a screen.
 
 use kendall_analysis::Bottleneck;
-use kendall_analysis::{Finding, Report, Resources, Severity, findings};
+use kendall_analysis::{Finding, Report, RequestSplit, Resources, Severity, SplitPart, SplitPlace, findings};
 use kendall_probe::{
     Cost, Line, Lock, MachineUse, Place, Places, Profile, Role, Summary, ThreadUse, Timeline, Use,
 };
@@ -34,7 +34,12 @@ fn summary() -> Summary {
             threads: vec![thread("worker <2>", 0.5), thread("accept 3", 0.21)],
             memory_peak_bytes: Some(34e6),
             run_queue_wait_s: Some((12e-6, 3e-3)),
-            places: Some(Places { looks: 40, found: vec![(Place::Lock, 0.4, 1.2)], lock }),
+            places: Some(Places {
+                looks: 40,
+                found: vec![(Place::Lock, 0.4, 1.2)],
+                lock,
+                ..Places::default()
+            }),
             ..Use::default()
         }),
         generator: Some(Use { cpu_cores: 0.3, ..Use::default() }),
@@ -51,6 +56,18 @@ fn summary() -> Summary {
     }
 }
 
+fn split() -> RequestSplit {
+    let part = |at, time_s, share| SplitPart { at, time_s, share };
+    RequestSplit {
+        request_s: 0.01,
+        throughput_per_s: 230.0,
+        parts: vec![part(SplitPlace::OnCpu, 0.003, 0.3), part(SplitPlace::Lock, 0.005, 0.5)],
+        unseen_s: 0.002,
+        looks: 40,
+        unknown: vec!["Queues within the server are not seen.".into()],
+    }
+}
+
 fn watched() -> Report {
     let mut report = sample::report();
     let folded = vec![("worker;main;hash".to_owned(), 90), ("worker;main".to_owned(), 10)];
@@ -61,6 +78,7 @@ fn watched() -> Report {
         point: Some(at),
         summary: summary(),
         limit: limit.clone(),
+        split: Some(split()),
         profile: Some(profile.clone()),
     };
     report.resources = vec![one(0, "001"), one(5, "002")];
@@ -77,6 +95,9 @@ fn a_page_shows_resources_over_time_by_trial_and_by_function() {
         "34 MB",
         "hash: 90 %, 90 samples",
         "0.40 % of a core at 100 a second",
+        "One request&#39;s time in the server: 10.0 ms",
+        "waiting for a lock",
+        "From 40 looks",
         "Not seen: pressure",
         "worker &#60;2&#62;",
     ] {
