@@ -112,6 +112,7 @@ pub fn analyse(folder: &Path, systems: &'static [System]) -> Result<Report, RunE
         command: format!("kendall run {}", folder.join("experiment.toml").display()),
         machine: notes::machine(&manifest),
         factors: axis.factors(&run),
+        letters: run.experiment().letters(),
         points,
         trials: trials.into_iter().map(|(_, line)| line).collect(),
         trial_views: trial_views.into_iter().map(|(_, view)| view).collect(),

@@ -16,6 +16,7 @@ pub mod trial_view;
 
 use kendall_evidence::expect::Expectation;
 use kendall_evidence::expect::Verdict;
+use kendall_experiment::Letter;
 use serde::{Deserialize, Serialize};
 
 use crate::report::effects::EffectsSeen;
@@ -49,6 +50,9 @@ pub struct Report {
     pub machine: Vec<(String, String)>,
     /// What was varied. The first factor is the horizontal axis; the others, if any, make groups.
     pub factors: Vec<Factor>,
+    /// The letters that stand for values of factors that are too long for a table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub letters: Vec<Letter>,
     /// One point a combination of factors, in the order of the tables.
     pub points: Vec<Point>,
     /// Each trial, in the order in which they were run.

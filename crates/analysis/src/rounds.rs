@@ -48,7 +48,7 @@ impl Round {
 /// Fails where a record cannot be read.
 pub fn rounds(named: &[(String, Vec<PathBuf>)], expected: &[Expectation]) -> Result<Rounds, CompareError> {
     let mut found = Rounds {
-        sides: Sides { metrics: Metric::all(), places: Vec::new(), doubts: Vec::new() },
+        sides: Sides { metrics: Metric::all(), places: Vec::new(), doubts: Vec::new(), letters: Vec::new() },
         expected: Vec::new(),
         kept_up: true,
         silent: Vec::new(),

@@ -11,7 +11,7 @@ use kendall_evidence::Trial;
 use kendall_evidence::compare::table::{self, NoRuns};
 use kendall_evidence::compare::{Metric, Place, Run, Side};
 
-use kendall_experiment::{RunError, RunFolder};
+use kendall_experiment::{Letter, RunError, RunFolder};
 use kendall_record::RecordError;
 use kendall_system::{System, nearest};
 
@@ -56,6 +56,8 @@ pub struct Sides {
     pub places: Vec<Place>,
     /// What could not be read or compared, as sentences.
     pub doubts: Vec<String>,
+    /// The letters that stand for long values in the names of sides and places.
+    pub letters: Vec<Letter>,
 }
 
 /// The runs of one side by their place, as one folder or file has them.
@@ -64,6 +66,7 @@ struct Found {
     metrics: Vec<Metric>,
     runs: Vec<(String, Vec<Run>)>,
     doubts: Vec<String>,
+    letters: Vec<Letter>,
 }
 
 /// Reads sides from their folders and files. Runs of different folders are independent of each other.
@@ -95,6 +98,7 @@ pub fn sides(named: &[(String, Vec<PathBuf>)], systems: &'static [System]) -> Re
         }
     }
     let mut doubts: Vec<String> = found.iter().flat_map(|side| side.doubts.clone()).collect();
+    let mut letters: Vec<Letter> = found.iter().flat_map(|side| side.letters.clone()).collect();
     let mut places = Vec::new();
     for (place, runs) in first {
         let mut sides = vec![Side { name: named[0].0.clone(), runs }];
@@ -108,7 +112,8 @@ pub fn sides(named: &[(String, Vec<PathBuf>)], systems: &'static [System]) -> Re
             doubts.push(format!("{place}: only {} has it, so it is not compared", named[0].0));
         }
     }
-    Ok(Sides { metrics, places, doubts })
+    letters.dedup();
+    Ok(Sides { metrics, places, doubts, letters })
 }
 
 /// The levels of one factor of a run as sides. What else varies makes places; trials of one block are of one block.
@@ -152,7 +157,7 @@ pub fn levels(folder: &Path, factor: &str, systems: &'static [System]) -> Result
     if places.is_empty() {
         Err(CompareError::OneSide)
     } else {
-        Ok(Sides { metrics: Metric::all(), places, doubts })
+        Ok(Sides { metrics: Metric::all(), places, doubts, letters: run.experiment().letters() })
     }
 }
 
@@ -170,6 +175,8 @@ impl Found {
             }
         }
         mine.doubts.extend(theirs.doubts);
+        mine.letters.extend(theirs.letters);
+        mine.letters.dedup();
         *self = Self { metrics, ..mine };
         // Blocks of different folders are different blocks, and which of them belong together nobody said.
         let single = self.runs.iter().all(|(_, runs)| {
@@ -212,11 +219,11 @@ fn read(path: &Path, systems: &'static [System]) -> Result<Found, CompareError> 
         let text = kendall_files::read_text(path, LARGEST_FILE_BYTES).map_err(read_error)?;
         let (metrics, runs) =
             table::read(&text).map_err(|source| CompareError::NoRuns { path: path.into(), source })?;
-        return Ok(Found { metrics, runs: vec![(String::new(), runs)], doubts: Vec::new() });
+        return Ok(Found { metrics, runs: vec![(String::new(), runs)], ..Found::default() });
     }
     if path.join("experiment.toml").exists() {
-        let run = RunFolder::open(path, systems)?;
-        let (tried, doubts) = tried(&run);
+        let run_folder = RunFolder::open(path, systems)?;
+        let (tried, doubts) = tried(&run_folder);
         let mut runs: Vec<(String, Vec<Run>)> = Vec::new();
         for (levels, run) in tried {
             // Trials of one run are paired with each other only, not with those of another run.
@@ -226,7 +233,12 @@ fn read(path: &Path, systems: &'static [System]) -> Result<Found, CompareError> 
                 None => runs.push((place, vec![run])),
             }
         }
-        return Ok(Found { metrics: Metric::all(), runs, doubts });
+        return Ok(Found {
+            metrics: Metric::all(),
+            runs,
+            doubts,
+            letters: run_folder.experiment().letters(),
+        });
     }
     if let Some(runs) = runs_within(path).map_err(read_error)? {
         let mut found = Found::default();
@@ -255,7 +267,7 @@ fn loaded(folder: &Path) -> Result<Found, CompareError> {
     let rows = read_trial(folder).map_err(RunError::from)?;
     let warmup_ns = result.left_out_ns().unwrap_or_default();
     let run = Run::of(&Trial { rows: &rows, warmup_ns }, None);
-    Ok(Found { metrics: Metric::all(), runs: vec![(String::new(), vec![run])], doubts: Vec::new() })
+    Ok(Found { metrics: Metric::all(), runs: vec![(String::new(), vec![run])], ..Found::default() })
 }
 
 /// The factors' values of a trial, and what was measured in it.
@@ -273,9 +285,11 @@ fn tried(run: &RunFolder) -> (Vec<Tried>, Vec<String>) {
             Ok(None) => {}
             Ok(Some((result, rows))) => {
                 let warmup_ns = result.warmup_ns(run.load(trial.combination));
-                let run =
+                let measured =
                     Run::of(&Trial { rows: &rows, warmup_ns }, result.server.map(|server| server.cpu_s));
-                tried.push((result.levels, Run { block: Some(u64::from(trial.repeat)), ..run }));
+                let levels = run.combinations()[trial.combination].levels.iter();
+                let levels = levels.map(|(name, level)| ((*name).to_owned(), level.to_string())).collect();
+                tried.push((levels, Run { block: Some(u64::from(trial.repeat)), ..measured }));
             }
             Err(error) => doubts.push(error.to_string()),
         }

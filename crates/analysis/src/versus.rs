@@ -1,7 +1,7 @@
 //! Runs compared with runs, in words: a table for each pair of sides, and how they were compared.
 
 use kendall_evidence::compare::{Against, Compared, Comparison, Scale, Terms, Unit, Verdict};
-use kendall_stats::number::{NONE, percent, significant, time};
+use kendall_stats::number::{NONE, counted, percent, significant, time};
 
 /// The heads of the columns of a table.
 fn head(against: &Against) -> [String; 6] {
@@ -53,8 +53,8 @@ fn chance(p: f64) -> String {
 /// How it was compared, as sentences.
 pub fn method(comparison: &Comparison) -> Vec<String> {
     let mut sentences = vec![
-        "Each value is the median over runs; in brackets its ratio's 95 % interval (bootstrap over runs, BCa).".to_owned(),
-        format!("p: rank permutation test, adjusted by Holm over {} tests.", comparison.tests),
+        "Values are medians over runs; in brackets the ratio's 95 % interval (bootstrap over runs, BCa).".to_owned(),
+        format!("p: rank permutation test, adjusted by Holm over {}.", counted(comparison.tests as u64, "test")),
     ];
     let compared = || comparison.against.iter().flat_map(|against| &against.metrics);
     if let Some(pairs) = compared().find(|compared| compared.paired) {

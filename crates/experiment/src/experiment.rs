@@ -1,5 +1,6 @@
 //! An experiment: what its file says, with every default filled in and every value checked.
 
+mod level;
 mod written;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use crate::precision::Precision;
 use crate::probing::Probing;
 use kendall_system::{Parameter, Value};
 use kendall_system::{Settings, System};
+pub use level::Letter;
 
 /// An experiment file, read and checked.
 #[derive(Clone, Debug)]
@@ -220,6 +222,13 @@ pub struct Combination {
 }
 
 impl Combination {
+    /// The value of a parameter, whatever letter its level has.
+    pub(crate) fn value(&self, name: &str) -> Option<&Value> {
+        [&self.server, &self.workload, &self.link, &self.load]
+            .into_iter()
+            .find_map(|settings| settings.get(name))
+    }
+
     fn set(&mut self, section: Section, name: &'static str, value: Value) {
         match section {
             Section::System => self.server.set(name, value),
@@ -235,10 +244,10 @@ impl Experiment {
     pub fn factors(&self) -> Vec<Factor> {
         let names = self.cases.iter().map(|case| Value::Word(case.name.clone())).collect();
         let cases = Factor { name: CASE, section: None, values: names };
-        let variables = self.variables.iter().map(|Variable { section, parameter, values }| Factor {
-            name: parameter.name,
-            section: Some(*section),
-            values: values.clone(),
+        let variables = self.variables.iter().map(|variable| Factor {
+            name: variable.parameter.name,
+            section: Some(variable.section),
+            values: variable.levels(),
         });
         std::iter::once(cases).chain(variables).filter(|factor| factor.values.len() > 1).collect()
     }
@@ -269,15 +278,17 @@ impl Experiment {
         let mut all = vec![start];
         for variable in &self.variables {
             let name = variable.parameter.name;
-            let with = |mut combination: Combination, value: &Value| {
+            let levels = variable.levels();
+            let with = |mut combination: Combination, value: &Value, level: &Value| {
                 combination.set(variable.section, name, value.clone());
                 if variable.values.len() > 1 {
-                    combination.levels.push((name, value.clone()));
+                    combination.levels.push((name, level.clone()));
                 }
                 combination
             };
+            let pairs = || variable.values.iter().zip(&levels);
             let extend = |combination: Combination| {
-                variable.values.iter().map(move |value| with(combination.clone(), value))
+                pairs().map(move |(value, level)| with(combination.clone(), value, level))
             };
             all = all.into_iter().flat_map(extend).collect();
         }

@@ -98,6 +98,8 @@ mod tests {
         let place = text.find("ratee").unwrap();
         let fault = Fault::at("x.toml", text, place..place + 5, "unknown key");
         assert_eq!(fault.to_string(), "x.toml, line 3: unknown key\n  3 | ratee = 20\n    | ^^^^^");
+        let environment = Fault::at("x", "A=1\0SECRET=s3cret\0", 4..5, "unexpected");
+        assert!(!environment.to_string().contains("s3cret"), "{environment}");
         // The end of the file, and a place that spans lines.
         assert_eq!(Fault::at("x", text, text.len()..text.len() + 9, "").width, 1);
         assert_eq!(Fault::at("x", text, 0..text.len(), "").width, "[load]".len());

@@ -18,7 +18,7 @@ mod run_folder;
 mod schedule;
 
 pub use experiment::{
-    CASE, Calibration, Case, Combination, ExpectedAt, Experiment, Factor, Level, Model, Published,
+    CASE, Calibration, Case, Combination, ExpectedAt, Experiment, Factor, Letter, Level, Model, Published,
     PublishedRow, Section, Variable,
 };
 pub use fault::Fault;

@@ -8,7 +8,7 @@ use kendall_record::RecordError;
 use kendall_system::System;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Calibration, Combination, Experiment};
+use crate::experiment::{Calibration, Combination, Experiment, Level};
 use crate::file::{ExperimentError, read_with_text};
 use crate::load::Load;
 use crate::schedule::{Trial, block, schedule};
@@ -164,14 +164,20 @@ impl RunFolder {
 
     /// The folder of one attempt at a trial.
     pub fn trial_folder(&self, trial: &Trial) -> PathBuf {
-        let levels = &self.combinations[trial.combination].levels;
-        let levels: Vec<(&str, String)> =
-            levels.iter().map(|(name, value)| (*name, value.to_string())).collect();
-        let mut name = trial_folder(trial.number, &levels);
-        if trial.attempt > 0 {
-            name += &format!("+again-{}", trial.attempt);
-        }
-        self.folder.join("trials").join(name)
+        let combination = &self.combinations[trial.combination];
+        let folder = |level: &dyn Fn(&Level) -> String| {
+            let levels: Vec<(&str, String)> =
+                combination.levels.iter().map(|own| (own.0, level(own))).collect();
+            let mut name = trial_folder(trial.number, &levels);
+            if trial.attempt > 0 {
+                name += &format!("+again-{}", trial.attempt);
+            }
+            self.folder.join("trials").join(name)
+        };
+        let named = folder(&|(_, level)| level.to_string());
+        // Before long values had letters, they stood in the name.
+        let former = folder(&|(name, level)| combination.value(name).unwrap_or(level).to_string());
+        if former.exists() { former } else { named }
     }
 
     /// Every attempt at every planned trial of which there is a record, if only of its beginning, with its folder.

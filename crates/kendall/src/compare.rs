@@ -155,7 +155,10 @@ pub(crate) fn compare(options: &Options) -> anyhow::Result<ExitCode> {
         print::out(&versus::markdown(&comparison, &terms))?;
     } else {
         print::out(&versus::text(&comparison, &terms))?;
+        print::out(&print::letters(&sides.letters))?;
+        let names = versus::names(&comparison);
         for (side, judged) in &expected {
+            let side = names.iter().find(|(_, full)| full == side).map_or(side, |(letter, _)| letter);
             let lines: String = judged.iter().map(|judged| format!("{side}: {judged}\n")).collect();
             print::out(&lines)?;
         }

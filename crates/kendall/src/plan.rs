@@ -181,7 +181,7 @@ fn experiment(file: &Path, options: &Options) -> anyhow::Result<ExitCode> {
     let mut lines = vec![
         experiment.question.clone(),
         format!(
-            "\n{:<44} {:>6} {:>12} {:>14} {:>22}",
+            "\n{:<40} {:>6} {:>12} {:>14} {:>22}",
             "",
             "ρ",
             "planned",
@@ -192,7 +192,7 @@ fn experiment(file: &Path, options: &Options) -> anyhow::Result<ExitCode> {
     for cost in &costs {
         lines.push(match &cost.needs {
             Ok(costs) => format!(
-                "{:<44} {:>6} {:>12} {:>14} {:>22}",
+                "{:<40} {:>6} {:>12} {:>14} {:>22}",
                 cost.place,
                 significant(costs.utilisation, 2),
                 costs.planned.map_or_else(|| "–".to_owned(), count),
@@ -201,7 +201,7 @@ fn experiment(file: &Path, options: &Options) -> anyhow::Result<ExitCode> {
                     .map_or_else(|| "–".to_owned(), |share| format!("± {}", percent(share))),
                 count(costs.needed)
             ),
-            Err(why) => format!("{:<44} {why}", cost.place),
+            Err(why) => format!("{:<40} {why}", cost.place),
         });
     }
     lines.push(String::new());

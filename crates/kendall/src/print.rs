@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal};
 
 use kendall_analysis::Report;
 use kendall_evidence::check::Finding;
+use kendall_experiment::Letter;
 use kendall_report::terminal::{self, Style};
 use kendall_station::Estimate;
 
@@ -25,7 +26,12 @@ pub(crate) fn checks(findings: &[Finding]) -> anyhow::Result<()> {
 /// How wide standard output is, and whether it takes escape codes.
 fn screen() -> (usize, Style) {
     let style = if io::stdout().is_terminal() { Style::Bold } else { Style::Plain };
-    (terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0)), style)
+    (terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)), style)
+}
+
+/// What the letters in place of long values stand for.
+pub(crate) fn letters(letters: &[Letter]) -> String {
+    terminal::letters(letters, screen().0)
 }
 
 /// A share with its interval.

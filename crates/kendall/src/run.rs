@@ -96,6 +96,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         (None, None) => unreachable!("the command line requires one of them"),
     };
     print::note(&format!("Results go to {}", lab.folder().display()));
+    let letters = print::letters(&lab.experiment().letters());
+    letters.lines().for_each(print::note);
     // Before the run moves to the end of a link.
     let beside = options.web.then(|| Beside::start(&program, lab.folder())).transpose()?;
     let ctrl_c = CtrlC::listen()?;

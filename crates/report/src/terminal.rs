@@ -15,6 +15,7 @@ use kendall_analysis::relative::relative;
 use kendall_analysis::replay;
 use kendall_analysis::{Modelled, Modelling, Point, Report};
 use kendall_analysis::{Severity, Table, findings};
+use kendall_experiment::Letter;
 use kendall_stats::number::{NONE, TimeUnit, significant};
 
 /// Whether the text may carry escape codes.
@@ -53,6 +54,7 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
         };
         line(&mut out, &format!("Response time in {}; ± is half the 95 % interval{theory}.", unit.symbol()));
         table.write(&mut out, style);
+        out.push_str(&letters(&report.letters, width));
         out.push('\n');
     }
     let mut severity = None;
@@ -85,6 +87,24 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
         write_comparison(&mut out, &comparison, width, style);
     }
     out
+}
+
+/// What each letter stands for, at most `width` columns wide.
+pub fn letters(letters: &[Letter], width: usize) -> String {
+    let line =
+        |Letter { factor, letter, value }: &Letter| wrapped(&format!("  {factor} {letter}: "), value, width);
+    letters.iter().map(line).collect()
+}
+
+/// A text behind a lead, broken anywhere at the width, for commands may have long words; the lead again as blanks before each further line.
+pub(crate) fn wrapped(lead: &str, text: &str, width: usize) -> String {
+    let text: Vec<char> = clean(text).chars().collect();
+    let indent = lead.chars().count().min(8);
+    let first = width.saturating_sub(lead.chars().count()).max(20);
+    let (head, rest) = text.split_at(first.min(text.len()));
+    let rows = rest.chunks(width.saturating_sub(indent).max(20));
+    let below = rows.map(|row| format!("{}{}\n", " ".repeat(indent), String::from_iter(row)));
+    format!("{lead}{}\n{}", String::from_iter(head), below.collect::<String>())
 }
 
 /// What the machine itself allows, and what requests use of it.

@@ -6,36 +6,102 @@ use kendall_evidence::compare::{Against, Comparison, Terms, Verdict};
 use kendall_stats::number::significant;
 
 use crate::picture::{Axis, AxisKind, Mark, Picture, Plot, Series};
+use crate::terminal::wrapped;
 
-/// The comparison as text.
+/// The widest table on a terminal.
+const WIDTH: usize = 100;
+/// Longer names of sides have letters in their place.
+const LONGEST_NAME: usize = 16;
+
+/// The letters that stand for the names of sides, where one of these is too long for a table; empty where none is.
+pub fn names(comparison: &Comparison) -> Vec<(String, String)> {
+    let mut names: Vec<&String> = Vec::new();
+    for name in comparison.against.iter().flat_map(|against| [&against.base, &against.side]) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if names.iter().all(|name| name.chars().count() <= LONGEST_NAME) {
+        return Vec::new();
+    }
+    let letter = |index: usize| match u8::try_from(index) {
+        Ok(index @ ..26) => char::from(b'A' + index).to_string(),
+        _ => format!("#{}", index + 1),
+    };
+    names.into_iter().enumerate().map(|(index, name)| (letter(index), name.clone())).collect()
+}
+
+/// The comparison with letters in place of the names.
+fn lettered(comparison: &Comparison, names: &[(String, String)]) -> Comparison {
+    let mut comparison = comparison.clone();
+    for name in comparison.against.iter_mut().flat_map(|against| [&mut against.base, &mut against.side]) {
+        if let Some((letter, _)) = names.iter().find(|(_, full)| full == name) {
+            name.clone_from(letter);
+        }
+    }
+    comparison
+}
+
+/// A text in lines of at most this many characters, broken between words.
+fn broken(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last_mut().expect("there is one");
+        if !last.is_empty() && last.chars().count() + 1 + word.chars().count() > width {
+            lines.push(word.to_owned());
+        } else {
+            if !last.is_empty() {
+                last.push(' ');
+            }
+            last.push_str(word);
+        }
+    }
+    lines
+}
+
+/// The comparison as text, at most 100 columns wide.
 pub fn text(comparison: &Comparison, terms: &Terms) -> String {
-    let mut out = String::new();
+    let names = names(comparison);
+    let comparison = &lettered(comparison, &names);
+    let mut out: String =
+        names.iter().map(|(letter, full)| wrapped(&format!("{letter}  "), full, WIDTH)).collect();
+    if !names.is_empty() {
+        out.push('\n');
+    }
     for (against, table) in comparison.against.iter().zip(tables(comparison, terms)) {
-        out += &format!("{}\n\n", table.title);
+        out += &format!("{}\n\n", broken(&table.title, WIDTH).join("\n"));
         let rows: Vec<[String; 6]> = std::iter::once(table.head).chain(table.rows).collect();
         let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..6).map(width).collect();
+        let before: usize = widths[..5].iter().map(|width| width + 2).sum::<usize>() + 2;
         for row in &rows {
-            let cells: Vec<String> = row
-                .iter()
-                .zip(&widths)
-                .enumerate()
-                .map(|(column, (cell, &width))| match column {
+            let cells =
+                row[..5].iter().zip(&widths).enumerate().map(|(column, (cell, &width))| match column {
                     // Words to the left, numbers to the right.
-                    0 | 5 => format!("{cell:<width$}"),
+                    0 => format!("{cell:<width$}"),
                     _ => format!("{cell:>width$}"),
-                })
-                .collect();
-            out += &format!("  {}\n", cells.join("  ").trim_end());
+                });
+            let cells = cells.collect::<Vec<_>>().join("  ");
+            let verdict = broken(&row[5], WIDTH.saturating_sub(before).max(24));
+            let verdict = verdict.join(&format!("\n{}", " ".repeat(before)));
+            out += &format!("  {}\n", format!("{cells}  {verdict}").trim_end());
         }
-        out += &format!("\n{}: {}.\n\n", against.side, table.summary);
+        let summary = format!("{}: {}.", against.side, table.summary);
+        out += &format!("\n{}\n\n", broken(&summary, WIDTH).join("\n"));
     }
-    out + &method(comparison).join("\n") + "\n"
+    let method = method(comparison).into_iter().map(|sentence| broken(&sentence, WIDTH).join("\n  ") + "\n");
+    out + &method.collect::<String>()
 }
 
 /// The comparison as Markdown.
 pub fn markdown(comparison: &Comparison, terms: &Terms) -> String {
-    let mut out = String::new();
+    let names = names(comparison);
+    let comparison = &lettered(comparison, &names);
+    let mut out: String =
+        names.iter().map(|(letter, full)| format!("- {letter}: {}\n", escaped(full))).collect();
+    if !names.is_empty() {
+        out.push('\n');
+    }
     for (against, table) in comparison.against.iter().zip(tables(comparison, terms)) {
         out += &format!("**{}**: {}.\n\n", escaped(&table.title), escaped(&table.summary));
         let line =
@@ -60,6 +126,7 @@ fn escaped(text: &str) -> String {
 
 /// By how much each quantile is shifted, a plot for each pair of sides; `None` where no runs have quantiles.
 pub fn shift(comparison: &Comparison) -> Option<Picture> {
+    let comparison = &lettered(comparison, &names(comparison));
     let plots: Vec<Plot> = comparison.against.iter().filter_map(shift_of).take(MOST_PLOTS).collect();
     (!plots.is_empty()).then(|| Picture {
         title: "Shift of each quantile of the response time, with 95 % intervals".into(),
@@ -138,6 +205,24 @@ mod tests {
         let cells = |line: &&str| line.replace("\\|", "").matches('|').count();
         let table: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
         assert!(table.len() == 6 && table.iter().all(|line| cells(line) == 7), "{markdown}");
+    }
+
+    #[test]
+    fn long_names_have_letters_and_no_line_is_wider_than_the_terminal() {
+        let mut comparison = compared();
+        let long = format!("results/{}/2026-11-25T15-48-07Z", "x".repeat(250));
+        comparison.against[0].side.clone_from(&long);
+        comparison.against[0].metrics[0].verdict = Verdict::Undecided { more_runs: Some(478) };
+        let text = text(&comparison, &Terms::default());
+        assert!(text.starts_with("A  main\nB  results/xxx"), "{text}");
+        assert!(text.contains("B (8 runs) against A (8 runs)") && text.contains("B ÷ A"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        let markdown = markdown(&comparison, &Terms::default());
+        assert!(
+            markdown.contains("- A: main\n- B: results/") && markdown.matches(&long).count() == 1,
+            "{markdown}"
+        );
+        assert_eq!(names(&compared()), []);
     }
 
     #[test]

@@ -130,7 +130,9 @@ impl Reader<'_> {
             let (name, known, level) = match variable {
                 Some(variable) => {
                     let level = self.value(key, &variable.parameter.kind, value)?;
-                    (variable.parameter.name, variable.values.clone(), level)
+                    // Of long values the level is their letter.
+                    let level = variable.level_of(&level).unwrap_or(level);
+                    (variable.parameter.name, variable.levels(), level)
                 }
                 None if key == CASE && !experiment.cases.is_empty() => {
                     let names = experiment.cases.iter().map(|case| Value::Word(case.name.clone()));

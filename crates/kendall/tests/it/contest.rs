@@ -56,7 +56,7 @@ fn servers_are_measured_in_turns_and_the_slower_one_is_named() {
     let kept = |side: &str| format!("{side}={}/{side}-*", record.display());
     let again = compare(&[&kept("old"), &kept("new"), "--metric", "p50"]);
     assert_eq!(again.status.code(), Some(4), "{}", said(&again));
-    let fewer = [&slow, &fast, "-r", "40", "-d", "1s", "--rounds", "8", "--metric", "p50", "--json"];
+    let fewer = [&slow, &fast, "-r", "100", "-d", "2s", "--rounds", "8", "--metric", "p50", "--json"];
     let better = compare(&fewer);
     let found = json(&better);
     let metric = &found["comparison"]["against"][0]["metrics"][0];

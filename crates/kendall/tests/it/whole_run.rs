@@ -1,5 +1,6 @@
 //! Whole runs: an experiment file in, records and a report out, with a real server under real load.
 
+mod long_values;
 mod machine_limits;
 mod stopped;
 mod watched;

@@ -75,6 +75,7 @@ fn calm() -> Report {
         started_utc: "2026-01-01 00:00:00".to_owned(),
         command: "kendall run calm.toml".to_owned(),
         machine: vec![],
+        letters: Vec::new(),
         factors: vec![Factor {
             name: "rate".to_owned(),
             unit: "/s".to_owned(),

@@ -39,6 +39,7 @@ pub(crate) fn report() -> Report {
         machine: [("processor", "2 cores"), ("kernel", "Linux 6.12"), ("kendall", "0.1.0"), ("seed", "7")]
             .map(|(what, value)| (what.to_owned(), value.to_owned()))
             .to_vec(),
+        letters: Vec::new(),
         factors: vec![Factor {
             name: "rate".to_owned(),
             unit: "/s".to_owned(),
