@@ -37,11 +37,11 @@ pub struct Solve {
     /// A station in Kendall's notation, arrivals/service/servers/room/population/discipline (M/M/6, M/G/2/50,
     /// M/M/4/∞/20/PS), several of them, or several one after the other ('M/M/1 -> M/M/2'); a network of stations described
     /// in a file; or the name of a model (see --models)
-    #[arg(value_name = "STATION…|FILE.toml|MODEL", required_unless_present_any = ["batch", "models"])]
+    #[arg(value_name = "STATION|FILE.toml|MODEL", required_unless_present_any = ["batch", "models"])]
     pub(crate) question: Option<String>,
 
     /// Further stations; or the inputs of a model, as key=value words or as one JSON object: lam=20 mu=4.2 m=6
-    #[arg(value_name = "STATION…|INPUT")]
+    #[arg(value_name = "STATION|INPUT")]
     pub(crate) inputs: Vec<String>,
 
     /// Answer the rows model,inputs,quantity of a CSV file, or of standard input where FILE is -, and write them back

@@ -58,6 +58,8 @@ fn file(text: &str) -> Result<File, String> {
         "svg" => Format::Svg,
         "png" => Format::Png,
         "pdf" => Format::Pdf,
+        // A device or a pipe has no ending.
+        "" if path.metadata().is_ok_and(|it| !it.is_file()) => Format::Svg,
         _ => return Err("a figure's name ends in .svg, .png or .pdf".into()),
     };
     Ok(File { path, format })
