@@ -23,9 +23,9 @@ struct Step {
     weight: f64,
 }
 
-/// The rate at which the chance to pass falls below one half, with the range in which another search ends in 95 of 100 cases; where too few
-/// probes were near the limit to say that, with the range in which the chance is neither one nor nought. `None` unless some probe passed and the chance falls: probes that could not decide do not show that any rate
-/// meets the objective.
+/// The rate at which the chance to pass falls below one half, with the range in which another search ends in 95 of 100 cases; where too
+/// few probes were near the limit to say that, with the range in which the chance is neither one nor nought. `None` unless some probe
+/// passed and the chance falls: probes that could not decide do not show that any rate meets the objective.
 pub(super) fn crossing(probes: &[Probe], curve: &Curve, slo: Slo) -> Option<Estimate> {
     let highest_per_s = highest_passed(probes)?;
     let believed = believed(probes);
