@@ -25,7 +25,7 @@ const BLOCKED: f64 = 0.5;
 const HELD_UP: f64 = 0.5;
 /// From this share of a request's time on, bytes that Nagle's algorithm holds back limit.
 const HELD_BACK: f64 = 0.5;
-/// So many looks must have found a connection held back.
+/// So many looks must have found a connection held back, where the pauses of the answers do not say so as well.
 const HELD_LOOKS: f64 = 3.0;
 
 /// What a load says of the answers, as far as it helps to judge the server. What there is no answer for is absent.
@@ -233,8 +233,9 @@ fn held_back(server: &Use, load: Option<&LoadSeen<'_>>) -> Candidate {
         Some((per_request_s, response_s)) => per_request_s >= HELD_BACK * response_s,
         None => share >= BLOCKED,
     };
-    let is_seen = share * connections.looks as f64 >= HELD_LOOKS;
-    let limits = is_seen && (is_most || pauses.is_some_and(|seen| seen.are_of_delayed_acknowledgements()));
+    let held_looks = share * connections.looks as f64;
+    let clients_say_so = pauses.is_some_and(|seen| seen.are_of_delayed_acknowledgements());
+    let limits = if clients_say_so { held_looks > 0.0 } else { is_most && held_looks >= HELD_LOOKS };
     Candidate {
         name: "an acknowledgement that is waited for",
         share: if limits { 1.0 } else { share.min(0.99 * LIMITS) },

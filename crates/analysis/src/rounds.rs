@@ -1,7 +1,7 @@
 //! Servers that were loaded in rounds, one after the other in each: the runs that are compared, what was expected of them, and every
 //! reason to doubt it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use kendall_archive::read_trial;
 use kendall_evidence::Trial;
@@ -55,7 +55,8 @@ pub fn rounds(named: &[(String, Vec<PathBuf>)], expected: &[Expectation]) -> Res
     };
     let mut place = Place::default();
     for (name, folders) in named {
-        let rounds = folders.iter().map(read).collect::<Result<Vec<Round>, CompareError>>()?;
+        let rounds =
+            folders.iter().map(|folder| read(folder)).collect::<Result<Vec<Round>, CompareError>>()?;
         let run = |(round, block): (&Round, u64)| Run { block: Some(block), ..Run::of(&round.trial(), None) };
         place.sides.push(Side { name: name.clone(), runs: rounds.iter().zip(0..).map(run).collect() });
         let trials: Vec<Trial<'_>> = rounds.iter().map(Round::trial).collect();
@@ -69,9 +70,9 @@ pub fn rounds(named: &[(String, Vec<PathBuf>)], expected: &[Expectation]) -> Res
     Ok(found)
 }
 
-fn read(folder: &PathBuf) -> Result<Round, CompareError> {
+fn read(folder: &Path) -> Result<Round, CompareError> {
     let result = TrialResult::read(folder).map_err(RunError::from)?;
-    let result = result.ok_or_else(|| CompareError::NoRecord(folder.clone()))?;
+    let result = result.ok_or_else(|| CompareError::NoRecord(folder.into()))?;
     let rows = read_trial(folder).map_err(RunError::from)?;
     Ok(Round { warmup_ns: result.left_out_ns().unwrap_or_default(), result, rows })
 }

@@ -216,7 +216,10 @@ fn read(path: &Path, systems: &'static [System]) -> Result<Found, CompareError> 
         if about.len() > LARGEST_FILE_BYTES {
             return Err(CompareError::TooLarge { path: path.into(), bytes: about.len() });
         }
-        let text = kendall_files::read_text(path, LARGEST_FILE_BYTES).map_err(read_error)?;
+        let text = match kendall_archive::points(path).map_err(RunError::from)? {
+            Some(text) => text,
+            None => kendall_files::read_text(path, LARGEST_FILE_BYTES).map_err(read_error)?,
+        };
         let (metrics, runs) =
             table::read(&text).map_err(|source| CompareError::NoRuns { path: path.into(), source })?;
         return Ok(Found { metrics, runs: vec![(String::new(), runs)], ..Found::default() });

@@ -53,8 +53,12 @@ fn chance(p: f64) -> String {
 /// How it was compared, as sentences.
 pub fn method(comparison: &Comparison) -> Vec<String> {
     let mut sentences = vec![
-        "Values are medians over runs; in brackets the ratio's 95 % interval (bootstrap over runs, BCa).".to_owned(),
-        format!("p: rank permutation test, adjusted by Holm over {}.", counted(comparison.tests as u64, "test")),
+        "Values are medians over runs; in brackets the ratio's 95 % interval (bootstrap over runs, BCa)."
+            .to_owned(),
+        format!(
+            "p: rank permutation test, adjusted by Holm over {}.",
+            counted(comparison.tests as u64, "test")
+        ),
     ];
     let compared = || comparison.against.iter().flat_map(|against| &against.metrics);
     if let Some(pairs) = compared().find(|compared| compared.paired) {

@@ -145,7 +145,7 @@ mod tests {
         // Pauses of any length, of which some are of 40 ms, are the server's.
         assert!(!is(|at| (at * 37 % 90) as i64, 4));
         // On a connection that rests, acknowledgements are quick again; the others make up the time all the same.
-        let rests = |at: u64| if at < 4 || at % 3 > 0 { 0 } else { 41 };
+        let rests = |at: u64| if at < 4 || !at.is_multiple_of(3) { 0 } else { 41 };
         assert!(is(rests, 4));
         // A connection for each request has first answers only.
         assert!(!is(|at| if at < 50 { 0 } else { 41 }, 100));

@@ -1,4 +1,4 @@
-//! Tables of measured points, as any tool can write them: CSV or JSON with a unit in each header, or the outputs of load generators.
+//! Tables of measured points, as any tool can write them: CSV or JSON (and Parquet, which `kendall_archive::points` makes JSON) with a unit in each header, or the outputs of load generators.
 //!
 //! A header is a quantity and its unit, such as `rate_per_s`, `response_mean_ms` or `response_p99_us`, or what people call it, such as `rps`
 //! or `p99_us`; the order is free, and a cell may be empty. Everything is converted to seconds here, so that no other module knows of units.

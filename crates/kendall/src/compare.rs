@@ -137,32 +137,7 @@ pub(crate) fn compare(options: &Options) -> anyhow::Result<ExitCode> {
     choose(&mut sides, &options.metric)?;
     let terms = Terms { margin: options.margin, share_margin: options.error_margin, seed: options.seed };
     let comparison = compared(&sides.metrics, &sides.places, &terms);
-    // Of files something is left out; of servers that were measured everything counts, and something may be doubted.
-    let doubts = if options.are_servers() { "doubts" } else { "left_out" };
-    let heading = if options.are_servers() { "Doubt" } else { "Left out" };
-    sides
-        .doubts
-        .iter()
-        .for_each(|doubt| print::note(&format!("{heading}: {}.", doubt.trim_end_matches('.'))));
-    if options.json {
-        let of_side =
-            |(side, judged): &(String, Vec<Judged>)| serde_json::json!({ "side": side, "judged": judged });
-        let expectations: Vec<_> = expected.iter().map(of_side).collect();
-        print::json(
-            &serde_json::json!({ "comparison": comparison, doubts: sides.doubts, "expectations": expectations }),
-        )?;
-    } else if options.markdown {
-        print::out(&versus::markdown(&comparison, &terms))?;
-    } else {
-        print::out(&versus::text(&comparison, &terms))?;
-        print::out(&print::letters(&sides.letters))?;
-        let names = versus::names(&comparison);
-        for (side, judged) in &expected {
-            let side = names.iter().find(|(_, full)| full == side).map_or(side, |(letter, _)| letter);
-            let lines: String = judged.iter().map(|judged| format!("{side}: {judged}\n")).collect();
-            print::out(&lines)?;
-        }
-    }
+    options.show(&comparison, &terms, &sides, &expected)?;
     if let Some(file) = &options.figure {
         let Some(picture) = versus::shift(&comparison) else {
             bail!(
@@ -177,17 +152,53 @@ pub(crate) fn compare(options: &Options) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(options.gate.status(Some(verdict), kept_up)))
 }
 
-/// What is compared, and what was expected of servers that were measured.
-struct Measured {
-    sides: Sides,
-    expected: Vec<(String, Vec<Judged>)>,
-    kept_up: bool,
-}
+/// A server, and what was expected of it.
+type Expected = (String, Vec<Judged>);
 
 impl Options {
     fn are_servers(&self) -> bool {
         self.sides.iter().any(|side| side.url.is_some())
     }
+
+    /// Prints what was found in the form that was asked for.
+    fn show(
+        &self,
+        comparison: &Comparison,
+        terms: &Terms,
+        sides: &Sides,
+        expected: &[Expected],
+    ) -> anyhow::Result<()> {
+        // Of files something is left out; of servers that were measured everything counts, and something may be doubted.
+        let (key, heading) = if self.are_servers() { ("doubts", "Doubt") } else { ("left_out", "Left out") };
+        let doubts = sides.doubts.iter().map(|doubt| doubt.trim_end_matches('.'));
+        doubts.for_each(|doubt| print::note(&format!("{heading}: {doubt}.")));
+        if self.json {
+            let of_side = |(side, judged): &Expected| serde_json::json!({ "side": side, "judged": judged });
+            let expectations: Vec<_> = expected.iter().map(of_side).collect();
+            return print::json(
+                &serde_json::json!({ "comparison": comparison, key: sides.doubts, "expectations": expectations }),
+            );
+        }
+        let (text, lead) = match self.markdown {
+            true => (versus::markdown(comparison, terms), "\n- "),
+            false => (versus::text(comparison, terms), ""),
+        };
+        print::out(&(text + &print::letters(&sides.letters)))?;
+        let names = versus::names(comparison);
+        for (side, judged) in expected {
+            let side = names.iter().find(|(_, full)| full == side).map_or(side, |(letter, _)| letter);
+            let lines: String = judged.iter().map(|judged| format!("{lead}{side}: {judged}\n")).collect();
+            print::out(&lines)?;
+        }
+        Ok(())
+    }
+}
+
+/// What is compared, and what was expected of servers that were measured.
+struct Measured {
+    sides: Sides,
+    expected: Vec<Expected>,
+    kept_up: bool,
 }
 
 /// The sides, from their files or by measuring them; `None` after Ctrl-C.

@@ -21,7 +21,7 @@ use crate::{input, print};
 /// Where measured points come from, and what is known beside them.
 #[derive(Args)]
 pub(crate) struct Measured {
-    /// The folder of a run, results/EXPERIMENT/INSTANT; or tables as CSV or JSON with headers such as rate,mean_ms, or what wrk, wrk2, oha,
+    /// The folder of a run, results/EXPERIMENT/INSTANT; or tables as CSV, JSON or Parquet with headers such as rate,mean_ms, or what wrk, wrk2, oha,
     /// k6, vegeta, fortio, hey or Locust wrote, a file a load
     #[arg(required = true, value_name = "MEASURED")]
     measured: Vec<PathBuf>,

@@ -28,7 +28,8 @@ pub(crate) fn measured(paths: &[PathBuf]) -> anyhow::Result<Measured<'_>> {
             path.display()
         );
         let name = path.display().to_string();
-        let table = Table::read(&kendall_stdio::read(path)?).with_context(|| name.clone())?;
+        let text = kendall_archive::points(path)?.map_or_else(|| kendall_stdio::read(path), Ok)?;
+        let table = Table::read(&text).with_context(|| name.clone())?;
         all.add(if paths.len() > 1 { table.of_file(&name) } else { table });
     }
     Ok(Measured::Table(all))

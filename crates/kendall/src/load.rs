@@ -121,8 +121,8 @@ struct LoadOptions(Settings);
 
 /// The short forms that users of other load generators expect.
 const SHORT: [(&str, char); 4] = [("connections", 'c'), ("rate", 'r'), ("timeout", 't'), ("requests", 'n')];
-/// The rate of a load that names none: few servers notice it.
-const MODERATE_PER_S: f64 = 50.0;
+/// The rate of a load that names none: few servers notice it, and in a few seconds it has enough requests for a 99th percentile.
+const MODERATE_PER_S: f64 = 100.0;
 /// The duration of a load that does not say when it ends.
 const FEW_SECONDS: Duration = Duration::from_secs(5);
 
@@ -340,8 +340,8 @@ mod tests {
             options.complete(FEW_SECONDS)
         };
         let (settings, chosen) = complete(&[]);
-        assert_eq!((settings.number("rate"), settings.word("arrivals")), (Some(50.0), Some("poisson")));
-        assert_eq!(chosen, ["--rate 50", "--duration 5s"]);
+        assert_eq!((settings.number("rate"), settings.word("arrivals")), (Some(100.0), Some("poisson")));
+        assert_eq!(chosen, ["--rate 100", "--duration 5s"]);
         let (settings, chosen) = complete(&["--users", "5"]);
         assert_eq!((settings.word("arrivals"), settings.number("rate")), (Some("closed"), None));
         assert_eq!(chosen, ["--duration 5s"]);

@@ -78,6 +78,13 @@ pub enum Children {
     Left,
 }
 
+/// Whether it counts where threads and sockets are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    At,
+    Away,
+}
+
 /// All sources, and where their readings go.
 pub(crate) struct Sampler {
     every: Duration,
@@ -169,7 +176,13 @@ impl Sampler {
         let mut spent_ns = cpu_before;
         loop {
             let last = stop.load(Ordering::Relaxed);
-            self.read(tick, last || tick == 0, &mut buffer)?;
+            // Before a load begins and after it has ended, threads and sockets are elsewhere than during it.
+            let looks = match (tick, last) {
+                (0, _) => Look::Away,
+                (_, true) if self.tally.has_looked() => Look::Away,
+                _ => Look::At,
+            };
+            self.read(tick, last || tick == 0, looks, &mut buffer)?;
             let cpu_ns = cpu_ns();
             if tick > 0 {
                 whole.took(tick, (cpu_ns - spent_ns) as f64, every_ns as f64);
@@ -206,7 +219,7 @@ impl Sampler {
     }
 
     /// Reads what is due.
-    fn read(&mut self, tick: u64, all: bool, buffer: &mut Buffer) -> Result<(), RecordError> {
+    fn read(&mut self, tick: u64, all: bool, look: Look, buffer: &mut Buffer) -> Result<(), RecordError> {
         let mut spent = cpu_ns();
         let now = now_ns();
         let tick_ns = self.every.as_nanos() as f64;
@@ -226,14 +239,14 @@ impl Sampler {
             took(&mut self.paces, Source::Owners);
         }
         if is_due(&self.paces, Source::More) {
-            self.read_more(now, buffer)?;
+            self.read_more(now, look, buffer)?;
             took(&mut self.paces, Source::More);
         } else if is_due(&self.paces, Source::Times) {
             self.read_times(now, buffer)?;
             took(&mut self.paces, Source::Times);
         }
         let [mut server, mut generator, mut machine] = [const { None }; 3];
-        if is_due(&self.paces, Source::Sockets) && self.diagnosis.is_some() {
+        if look == Look::At && is_due(&self.paces, Source::Sockets) && self.diagnosis.is_some() {
             self.read_sockets(&mut server, &mut generator);
             took(&mut self.paces, Source::Sockets);
         }
@@ -277,7 +290,7 @@ impl Sampler {
         Ok(())
     }
 
-    fn read_more(&mut self, now: i64, buffer: &mut Buffer) -> Result<(), RecordError> {
+    fn read_more(&mut self, now: i64, look: Look, buffer: &mut Buffer) -> Result<(), RecordError> {
         let none = HashSet::new();
         let back_ends = self.diagnosis.as_ref().map_or(&none, Diagnosis::back_ends);
         let Self { processes, tally, record, .. } = self;
@@ -286,8 +299,10 @@ impl Sampler {
             let (role, label) = (process.role, process.label.clone());
             process.more(buffer, back_ends, |thread, reading| {
                 let who = Who { role, process: &label, thread };
+                let mut reading = reading.clone();
+                reading.place = reading.place.filter(|_| look == Look::At);
                 if failed.is_ok() {
-                    failed = row(tally, record, now, who, reading);
+                    failed = row(tally, record, now, who, &reading);
                 }
             });
             failed?;

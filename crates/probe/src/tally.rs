@@ -157,6 +157,11 @@ impl Tally {
         self.is_full
     }
 
+    /// Whether threads have been looked at.
+    pub(crate) fn has_looked(&self) -> bool {
+        self.looks.count > 0
+    }
+
     /// Whether it could be read where threads are, or there was no time to.
     pub(crate) fn has_places(&self) -> bool {
         self.looks.count > 0 || self.length_s() < 1.0

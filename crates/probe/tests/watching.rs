@@ -2,6 +2,7 @@
 //!
 //! This program starts itself again as each of them, so that they are processes of their own.
 
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ kendall_testbed::main!(
     serve,
     readings_are_written_relative_to_the_trial_and_agree_with_the_summary,
     a_profile_tells_which_function_uses_the_cpu,
+    a_profile_of_an_interpreter_says_so_with_the_remedy,
     watching_costs_little_and_says_how_much,
     a_process_that_is_not_there_is_an_error_that_names_it,
 );
@@ -130,6 +132,26 @@ fn work_of_long_to_short() -> Option<f64> {
     let expected = 499.0 * summary.server.unwrap().cpu_cores * summary.length_s;
     assert!(profile.samples as f64 > 0.5 * expected, "{} of {expected}", profile.samples);
     Some(within("long") / within("short"))
+}
+
+fn a_profile_of_an_interpreter_says_so_with_the_remedy() {
+    if !kendall_testbed::has_peer("python3", "--version") {
+        return;
+    }
+    let mut program = Command::new("python3").args(["-c", "while True: pass"]).spawn().unwrap();
+    // It may be a shell at first, that becomes the interpreter.
+    thread::sleep(Duration::from_millis(500));
+    let target = Target { role: Role::Server, pid: program.id(), children: Children::Watched };
+    let watch = Watch::start(&Config { profile_hz: Some(499), ..Config::default() }, &[target]).unwrap();
+    thread::sleep(WATCHED);
+    let profile = watch.end(0).unwrap().profile.unwrap();
+    program.kill().unwrap();
+    program.wait().unwrap();
+    if profile.samples == 0 {
+        return kendall_testbed::left_out("this kernel allows no profile");
+    }
+    let notes = profile.notes.join(" ");
+    assert!(notes.contains("a program in Python") && notes.contains("python -X perf"), "{notes}");
 }
 
 fn watching_costs_little_and_says_how_much() {

@@ -27,7 +27,7 @@ fn disturbed_search(law: &Law, servers: u32, aim: &Aim, seed: u64) -> Found {
         let seen = probed(&slower, servers as usize, aim.slo, ask, seed);
         Ok::<_, Infallible>(Sighting { disturbed: is_disturbed, ..seen })
     };
-    let off = if seed % 2 == 0 { 1.33 } else { 0.75 };
+    let off = if seed.is_multiple_of(2) { 1.33 } else { 0.75 };
     let curve = Curve::new(servers, law.mean_s() * off, 0.0);
     search(aim, curve, 0.05 / law.mean_s(), seed, &mut probe).unwrap()
 }

@@ -23,9 +23,9 @@ struct Step {
     weight: f64,
 }
 
-/// The rate at which the chance to pass falls below one half, with the range in which another search ends in 95 of 100 cases; where too few
-/// probes were near the limit to say that, with the range in which the chance is neither one nor nought. `None` unless some probe passed and the chance falls: probes that could not decide do not show that any rate
-/// meets the objective.
+/// The rate at which the chance to pass falls below one half, with the range in which another search ends in 95 of 100 cases; where too
+/// few probes were near the limit to say that, with the range in which the chance is neither one nor nought. `None` unless some probe
+/// passed and the chance falls: probes that could not decide do not show that any rate meets the objective.
 pub(super) fn crossing(probes: &[Probe], curve: &Curve, slo: Slo) -> Option<Estimate> {
     let highest_per_s = highest_passed(probes)?;
     let believed = believed(probes);
@@ -126,7 +126,10 @@ fn isotonic(probes: &[&Probe]) -> Vec<Step> {
         let rate_per_s = probe.ask.rate_per_s;
         let mut step =
             Step { from_per_s: rate_per_s, to_per_s: rate_per_s, pass, weight: f64::from(probe.ask.length) };
-        while let Some(before) = steps.pop_if(|before| before.pass < step.pass) {
+        // Probes of one rate are one step, whichever way they went.
+        while let Some(before) =
+            steps.pop_if(|before| before.pass < step.pass || before.to_per_s == step.from_per_s)
+        {
             let weight = before.weight + step.weight;
             let pass = (before.pass * before.weight + step.pass * step.weight) / weight;
             step = Step { from_per_s: before.from_per_s, pass, weight, ..step };
@@ -134,4 +137,38 @@ fn isotonic(probes: &[&Probe]) -> Vec<Step> {
         steps.push(step);
     }
     steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Ask, Sighting, Why};
+    use super::*;
+
+    /// A rate that passed once and failed twice is no sure limit: the range goes on to what passed or failed alone.
+    #[test]
+    fn a_rate_that_passed_and_failed_has_a_range_around_it() {
+        let probe = |(rate_per_s, outcome)| Probe {
+            ask: Ask { rate_per_s, length: 1, why: Why::Search },
+            sighting: Sighting {
+                achieved_share: 1.0,
+                value_s: None,
+                errors: Estimate::exact(0.0),
+                grows: false,
+                disturbed: false,
+            },
+            outcome,
+        };
+        let seen = [
+            (22_554.0, Outcome::Pass),
+            (23_741.0, Outcome::Pass),
+            (24_928.0, Outcome::Fail),
+            (23_741.0, Outcome::Fail),
+            (23_741.0, Outcome::Fail),
+        ];
+        let probes: Vec<Probe> = seen.map(probe).to_vec();
+        let slo = "p99<50ms".parse().unwrap();
+        let found = crossing(&probes, &Curve::new(1, 1e-4, 0.0), slo).unwrap();
+        assert_eq!(found.interval, Some((22_554.0, 24_928.0)));
+        assert!(found.contains(found.value), "{found:?}");
+    }
 }

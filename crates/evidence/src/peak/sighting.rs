@@ -26,7 +26,7 @@ pub struct Sighting {
     pub errors: Estimate,
     /// Whether the number of requests in the system grew.
     pub grows: bool,
-    /// Whether something else had the machine meanwhile, by whoever probes: only that it passes all the same is believed.
+    /// Whether something else had the machine meanwhile, as the caller reports: of such a probe only a pass is believed.
     pub disturbed: bool,
 }
 

@@ -10,7 +10,7 @@ use kendall_analysis::{Rounds, rounds};
 use kendall_evidence::expect::Expectation;
 use kendall_experiment::{LOAD, Load};
 use kendall_lab::{Contender, Contest, LoadedServers};
-use kendall_stats::number::{counted, significant};
+use kendall_stats::number::{counted, significant, time};
 use kendall_system::{Settings, Value};
 
 use super::Options;
@@ -123,87 +123,107 @@ impl Measuring {
     }
 }
 
+/// A server with its name, and the processes that are its.
+struct Named {
+    name: String,
+    target: Target,
+    servers: LoadedServers,
+}
+
 /// Measures the servers that are the sides; `None` after Ctrl-C.
 pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Rounds>> {
     let own = &options.measuring;
     let (load, settings) = own.load()?;
-    let mut targets: Vec<(String, Target, LoadedServers)> = Vec::new();
-    for side in &options.sides {
-        let url = side.url.as_deref().with_context(|| {
-            format!("{:?} is no URL, and servers are compared with servers; record a load of each with kendall load --record", side.name)
-        })?;
-        let target = Target::read(url, &own.asked)?;
-        let name = if side.name == url { target.shown.clone() } else { side.name.clone() };
-        let servers = quiet::servers(target.address);
-        targets.push((name, target, servers));
-    }
-    ensure!(
-        targets.len() > 1,
-        "two sides are needed at least; name another server, or kendall load measures one"
-    );
-    name_apart(&mut targets);
-    let makers: Vec<_> = targets
+    let all = options.named()?;
+    let makers: Vec<_> = all
         .iter()
-        .map(|(_, target, _)| |seed: u64| (target.system.load)(target.address, &target.workload, seed))
+        .map(|Named { target, .. }| |seed: u64| (target.system.load)(target.address, &target.workload, seed))
         .collect();
-    let contenders: Vec<Contender<'_>> = targets
+    let contenders: Vec<Contender<'_>> = all
         .iter()
         .zip(&makers)
-        .map(|((name, target, servers), workload)| Contender {
-            name,
-            target: &target.shown,
-            again: load::again(&target.shown, &own.asked, &settings),
-            workload,
-            servers,
+        .map(|(Named { name, target, servers }, workload)| {
+            let again = load::again(&target.shown, &own.asked, &settings);
+            Contender { name, target: &target.shown, again, workload, servers }
         })
         .collect();
-    let kept = match &own.record {
+    let temporary = match &own.record {
         Some(folder) => new_folder(folder).map(|()| None)?,
         None => Some(tempfile::tempdir().context("cannot make a folder for the loads")?),
     };
-    let folder =
-        kept.as_ref().map_or_else(|| own.record.clone().unwrap_or_default(), |kept| kept.path().into());
+    let folder = temporary.as_ref().map(tempfile::TempDir::path).or(own.record.as_deref());
     let contest = Contest {
         contenders: &contenders,
         load: &load,
         rounds: own.rounds,
         seed: options.seed,
-        folder: &folder,
+        folder: folder.expect("it is one or the other"),
     };
     let cancel = ctrl_c()?;
-    let length_s = load.duration.unwrap_or_default().as_secs_f64();
-    print::note(&format!(
-        "Measuring {} at {}/s in {} of {} each, in drawn order: about {:.0} s",
-        counted(targets.len() as u64, "server"),
-        significant(own.rate.unwrap_or_default(), 4),
-        counted(own.rounds.into(), "round"),
-        kendall_stats::number::time(length_s),
-        (f64::from(own.rounds) + 1.0) * length_s * targets.len() as f64
-    ));
+    if !options.json {
+        all.iter().take(1).for_each(|named| quiet::warn(&named.servers));
+    }
+    own.announce(all.len(), &load);
     let mut tell = |round: u32| {
-        if !options.json && own.rounds > 1 && (round == 1 || round % own.rounds.div_ceil(10) == 0) {
+        let is_shown = round == 1 || round.is_multiple_of(own.rounds.div_ceil(10));
+        if !options.json && own.rounds > 1 && is_shown {
             print::note(&format!("  round {round} of {}", own.rounds));
         }
     };
     let Some(folders) = contest.run(&mut tell, &cancel)? else { return Ok(None) };
-    let named: Vec<(String, Vec<PathBuf>)> =
-        targets.iter().map(|(name, ..)| name.clone()).zip(folders).collect();
-    let found = rounds(&named, &own.expect)?;
+    let records: Vec<(String, Vec<PathBuf>)> =
+        all.iter().map(|named| named.name.clone()).zip(folders).collect();
+    let found = rounds(&records, &own.expect)?;
     if let Some(silent) = found.silent.first() {
         bail!(
-            "{silent} answered no request, so there is nothing to compare: is it the right URL? kendall load {silent} says more"
+            "{silent} answered no request, so there is nothing to compare: is it the right URL? kendall load says more of one server"
         );
     }
     Ok(Some(found))
 }
 
-/// Gives servers of one name letters.
-fn name_apart(targets: &mut [(String, Target, LoadedServers)]) {
-    let names: Vec<String> = targets.iter().map(|(name, ..)| name.clone()).collect();
-    for (index, (name, ..)) in targets.iter_mut().enumerate() {
-        if names.iter().filter(|other| *other == name).count() > 1 {
-            *name = format!("{} ({name})", char::from(b'A' + index.min(25) as u8));
+impl Measuring {
+    /// Says what is about to happen, and how long it takes.
+    fn announce(&self, servers: usize, load: &Load) {
+        let length_s = load.duration.unwrap_or_default().as_secs_f64();
+        print::note(&format!(
+            "Measuring {} at {}/s in {} of {} each, in drawn order: about {:.0} s",
+            counted(servers as u64, "server"),
+            significant(self.rate.unwrap_or_default(), 4),
+            counted(self.rounds.into(), "round"),
+            time(length_s),
+            (f64::from(self.rounds) + 1.0) * length_s * servers as f64
+        ));
+    }
+}
+
+impl Options {
+    /// The servers by their names, no two of which are the same.
+    fn named(&self) -> anyhow::Result<Vec<Named>> {
+        let mut all = Vec::new();
+        for side in &self.sides {
+            let url = side.url.as_deref().with_context(|| {
+                format!(
+                    "{:?} is no URL, and servers are compared with servers; record loads of each with kendall load --record",
+                    side.name
+                )
+            })?;
+            let target = Target::read(url, &self.measuring.asked)?;
+            let name = if side.name == url { target.shown.clone() } else { side.name.clone() };
+            let servers = quiet::servers(target.address);
+            all.push(Named { name, target, servers });
         }
+        ensure!(
+            all.len() > 1,
+            "two sides are needed at least; name another server, or kendall load measures one"
+        );
+        let names: Vec<String> = all.iter().map(|named| named.name.clone()).collect();
+        for (index, Named { name, .. }) in all.iter_mut().enumerate() {
+            if names.iter().filter(|other| *other == name).count() > 1 {
+                *name = format!("{} ({name})", index + 1);
+            }
+        }
+        Ok(all)
     }
 }
 

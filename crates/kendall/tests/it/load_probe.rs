@@ -1,8 +1,11 @@
 //! `kendall load --probe`: what a server of this machine used while it was loaded, beside what the kernel says it used.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
+use std::thread;
 
 use crate::served::{Served, kendall};
 use kendall_testbed::written_line;
@@ -125,4 +128,59 @@ fn who_cannot_be_watched_is_said_before_any_load() {
     assert!(nobody.contains(&format!("nothing listens at {free}")), "{nobody}");
     let word = refused(&[&format!("http://{free}/"), "--probe=nginx"]);
     assert!(word.contains("the number of a process, or auto"), "{word}");
+}
+
+/// A server of this process, that writes head and body of each answer apart on a socket as it comes, or in one call without delay.
+fn small_server(apart: bool) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let answer = move |mut connection: TcpStream| -> std::io::Result<()> {
+        let (head, body) = (b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n", b"hello");
+        connection.set_nodelay(!apart)?;
+        let mut read = Vec::new();
+        let mut byte = [0];
+        while connection.read_exact(&mut byte).is_ok() {
+            read.extend(byte);
+            if read.ends_with(b"\r\n\r\n") && apart {
+                connection.write_all(head)?;
+                connection.write_all(body)?;
+            } else if read.ends_with(b"\r\n\r\n") {
+                connection.write_all(&[&head[..], body].concat())?;
+            }
+        }
+        Ok(())
+    };
+    thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            thread::spawn(move || answer(connection));
+        }
+    });
+    address
+}
+
+/// On loopback, the network limits nothing.
+#[test]
+fn nagle_against_delayed_acknowledgements_is_named_and_a_server_that_does_it_right_is_not() {
+    let load = |address: SocketAddr, more: &[&str]| {
+        let fixed =
+            ["--users", "2", "--duration", "2500ms", "--quiet", "--seed", "3", "--allow", "undecided"];
+        let output = kendall().arg("load").arg(format!("http://{address}/")).args(fixed).args(more).output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    let (apart, right) = (small_server(true), small_server(false));
+    kendall_testbed::unless_disturbed(|| {
+        let said = load(apart, &[]);
+        let is_named = said.contains("of the answers paused for") && said.contains("TCP_NODELAY");
+        if is_named { Ok(()) } else { Err(said) }
+    });
+    kendall_testbed::unless_disturbed(|| {
+        let said = load(apart, &["--probe"]);
+        let limit = said.contains("Nagle's algorithm limits") && said.contains("TCP_NODELAY");
+        let split = said.contains("One request's time in the server") && said.contains("held back (Nagle)");
+        if limit && split && !said.contains("The network limits") { Ok(()) } else { Err(said) }
+    });
+    for more in [&[][..], &["--probe"]] {
+        let said = load(right, more);
+        assert!(!said.contains("Nagle") && !said.contains("The network limits"), "{said}");
+    }
 }

@@ -49,7 +49,7 @@ fn no_cell_of_the_tables_of_a_load_is_empty() {
     let runs = [
         seen(20, |_| (Outcome::Answered, 1, 1)),
         seen(400, |at| {
-            (if at % 3 == 0 { Outcome::TimedOut } else { Outcome::Answered }, 1, 2 + (at % 7) as i64)
+            (if at.is_multiple_of(3) { Outcome::TimedOut } else { Outcome::Answered }, 1, 2 + (at % 7) as i64)
         }),
         seen(400, |at| (Outcome::Answered, 1, 1 + 3 * at as i64)),
         seen(3000, |at| (Outcome::Answered, 1, if (1000..1100).contains(&at) { 900 } else { 2 })),

@@ -4,4 +4,5 @@ mod adding;
 mod doctests;
 mod floors;
 mod module_cycles;
+mod plain_words;
 mod versions;
