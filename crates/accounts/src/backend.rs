@@ -37,7 +37,7 @@ pub(crate) enum Access {
 pub(crate) enum Runs {
     /// In the caller's runtime: its calls wait for sockets.
     InRuntime,
-    /// Each on a thread of its own: its calls block.
+    /// Each on its own thread: its calls block.
     OnThreads,
 }
 

@@ -1,4 +1,4 @@
-//! A queue and the tasks that empty it, each with a connection of its own.
+//! A queue and the tasks that empty it, each with its own connection.
 //!
 //! A task takes whatever is queued, carries it out as one batch, and takes again: batches are as large as the load makes
 //! them, without a timer. A task that loses its connection opens another one, waiting longer after each failure. It never
@@ -87,7 +87,7 @@ impl<J: Job> Lane<J> {
     }
 }
 
-/// Runs a task on a thread of its own, where it may block.
+/// Runs a task on its own thread, where it may block.
 fn start_thread(store: &str, work: Work) -> Result<(), StoreError> {
     let failed =
         |error: std::io::Error| StoreError::Open { store: store.to_owned(), reason: error.to_string() };

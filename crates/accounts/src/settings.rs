@@ -25,7 +25,7 @@ pub struct Settings {
     pub queue: usize,
     /// The most accounts of one transaction, 1 to 1,024.
     pub most_in_batch: usize,
-    /// Whether one transaction takes all that is queued. If `false`, each insert is a transaction of its own, for experiments.
+    /// Whether one transaction takes all that is queued. If `false`, each insert is its own transaction, for experiments.
     pub group_commit: bool,
     /// How long a database may take to answer one batch, and to open a connection. SQLite has no such limit, because its
     /// calls cannot be cut short.

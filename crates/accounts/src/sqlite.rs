@@ -1,7 +1,7 @@
 //! SQLite: one file, one thread that writes, threads that read.
 //!
 //! The journal is a write-ahead log and every commit flushes it (`synchronous=FULL`), so an acknowledged account survives a
-//! loss of power. The log is moved into the file by a connection of its own (`checkpoint`), so that the writer does not
+//! loss of power. The log is moved into the file by its own connection (`checkpoint`), so that the writer does not
 //! pause for it.
 
 mod checkpoint;

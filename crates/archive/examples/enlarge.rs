@@ -1,7 +1,7 @@
 //! Makes a run of many more requests out of one that was measured, to see how a report of it fares:
 //! `cargo run --release -p kendall-record --example enlarge -- results/quickstart/INSTANT /tmp/large 20`.
 //!
-//! The rows of every trial follow upon themselves so many times, so arrivals, service times and waiting stay those of the
+//! The rows of every trial follow upon themselves this many times, so arrivals, service times and waiting stay those of the
 //! system. What summarises a trial (`answer.json`, `resources.parquet`) is that of the first time.
 
 use std::error::Error;
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The row behind so many others and so much later.
+/// The row behind this many others and so much later.
 fn later(row: &RequestRow, before: u64, by_ns: i64) -> RequestRow {
     let shifted = |instant: Option<i64>| instant.map(|instant| instant + by_ns);
     RequestRow {

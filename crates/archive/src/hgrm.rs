@@ -10,7 +10,7 @@ use crate::hlog::MOST_NS;
 const STEPS_PER_HALF: u32 = 5;
 /// Nanoseconds in the unit of the text.
 const PER_MS: f64 = 1e6;
-/// The first bucket of a histogram of three digits has so many places.
+/// The first bucket of a histogram of three digits has this many places.
 const SUB_BUCKETS: u64 = 2048;
 
 /// The distribution of times in nanoseconds, to three digits, in the form of HdrHistogram's `outputPercentileDistribution`: a

@@ -17,9 +17,9 @@ use kendall_record::RecordError;
 
 /// Its name, in a run's folder.
 pub const LIVE: &str = "live.json";
-/// So many samples are kept, the newest: five minutes where two are taken a second.
+/// This many samples are kept, the newest: five minutes where two are taken a second.
 pub const MOST_SAMPLES: usize = 600;
-/// So many trials that are done are kept, the newest.
+/// This many trials that are done are kept, the newest.
 pub const MOST_TRIALS: usize = 200;
 /// How a request can fail to be answered rightly: [`Outcome::ALL`] but its first, in its order.
 pub const FAILURES: usize = Outcome::ALL.len() - 1;
@@ -279,7 +279,7 @@ impl Head {
     }
 }
 
-/// One process, told apart from those that had its number before it, or on another machine.
+/// One process, distinguished from those that had its number before it, or on another machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// Its number.

@@ -29,7 +29,7 @@ use kendall_record::RecordError;
 const TIME: &str = "time_ns";
 /// Under this key the file says what its rows are and what its quantities mean.
 const ABOUT: &str = "about";
-/// Rows are held in memory until there are so many.
+/// Rows are held in memory until there are this many.
 const GROUP_ROWS: usize = 1 << 16;
 
 /// What the rows of a table are.

@@ -92,7 +92,7 @@ impl TrialWriter {
 const HELD_AT_MOST: usize = 1 << 18;
 
 /// Writes the rows of a journal as a table and as histograms, holding no more than [`HELD_AT_MOST`] of them: they are put in the
-/// order of their numbers as far as that suffices, which is up to where a request ended after so many that came later.
+/// order of their numbers as far as that suffices, which is up to a request that ended after this many later ones.
 fn write_in_bounded_memory(
     journal: &Path,
     file: fs::File,

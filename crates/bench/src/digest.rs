@@ -98,7 +98,7 @@ fn crate_sha2() -> Side {
     Side { name: "crate sha2".into(), least_cycles: None, grain: 1, work: Box::new(work) }
 }
 
-/// Million candidates a second by so many threads together, and the share of the processors that they got.
+/// Million candidates a second by this many threads together, and the share of the processors that they got.
 pub(crate) fn together(engine: Engine, threads: usize) -> (f64, f64) {
     let targets = absent(1);
     let scan = |range| {

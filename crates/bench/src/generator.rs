@@ -74,7 +74,7 @@ pub(crate) fn section(page: &mut String) {
 /// One run, and the lags of what it sent.
 fn send(server: SocketAddr, rate_per_s: f64, timing: Timing, seed: u64) -> (RunSummary, Lags) {
     let plan = Plan { connections: 50, timing, ..Plan::lasting(Arrivals::constant(rate_per_s), ROUND, seed) };
-    // The generator gets a thread of its own, as it has in an experiment.
+    // The generator gets its own thread, as it has in an experiment.
     let ping = Ping(server);
     let generator = thread::spawn(move || {
         let lag_ns = |row: RequestRow| row.send_lag_ns().map(|ns| ns as f64);
@@ -117,7 +117,7 @@ fn tokio_lags_ns(rate_per_s: f64) -> Lags {
     })
 }
 
-/// A server that answers 8 bytes to 49, on a thread of its own.
+/// A server that answers 8 bytes to 49, on its own thread.
 fn serve() -> SocketAddr {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || {

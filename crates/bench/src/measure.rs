@@ -24,7 +24,7 @@ pub(crate) fn fastest_engine() -> Engine {
     Engine::choose(None, || start.elapsed()).expect("an engine is not forced")
 }
 
-/// Million candidates a second by so many threads together, each from its own `first` on, and the share of the
+/// Million candidates a second by this many threads together, each from its own `first` on, and the share of the
 /// processors that they got.
 pub(crate) fn together(
     threads: usize,

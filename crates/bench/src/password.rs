@@ -103,7 +103,7 @@ fn side(engine: Engine, algorithm: Algorithm, mask_name: &str, mask: &Mask) -> S
     }
 }
 
-/// Million passwords a second by so many threads together.
+/// Million passwords a second by this many threads together.
 fn together(engine: Engine, algorithm: Algorithm, mask: &Mask, threads: usize) -> f64 {
     let search = Search::new(engine, &absent(algorithm), mask);
     let chunk = search.grain() * 64;

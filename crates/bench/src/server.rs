@@ -48,7 +48,7 @@ pub(crate) fn section(page: &mut String) {
     milestone(page);
 }
 
-/// A server in a process of its own.
+/// A server in its own process.
 struct Server {
     child: Child,
     address: SocketAddr,
@@ -124,7 +124,7 @@ fn threads() -> usize {
     available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// A search through a range of its own, for the number at `offset` in it.
+/// A search through its own range, for the number at `offset` in it.
 fn request(range: u64, width: u64, offset: u64, priority: u8) -> Request {
     let start = range << 34;
     Request { digest: digest(start + offset), start, end: start + width, priority }

@@ -88,7 +88,7 @@ fn station(discipline: Discipline, capacity: Option<u64>, classes: usize) -> Sta
     }
 }
 
-/// Customers a second of one simulation on so many threads.
+/// Customers a second of one simulation on this many threads.
 fn rate_per_s(threads: NonZeroUsize, station: &Station, customers: u64, seed: u64) -> f64 {
     let start = Instant::now();
     simulate_on(threads, station, StopRule::customers(customers), seed).expect("the station is stable");

@@ -20,7 +20,7 @@ pub(crate) use nginx::Nginx;
 pub(crate) use program::{quantile_s, words};
 
 const CONNECTIONS: u32 = 50;
-/// On schedule, so many that none has to be waited for while the server pauses for some milliseconds.
+/// On schedule, enough of them that none has to be waited for while the server pauses for some milliseconds.
 const OPEN_CONNECTIONS: u32 = 200;
 const CLOSED: Duration = Duration::from_secs(4);
 const OPEN: Duration = Duration::from_secs(5);

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::tools::{quantile_s, words};
 
-/// Of a thousand requests in a row so many take this long, in milliseconds: no quantile that is asked for lies near a step.
+/// Of a thousand requests in a row this many take this long, in milliseconds: no quantile that is asked for lies near a step.
 const DELAYS: [(u64, u64); 4] = [(940, 10), (45, 50), (13, 200), (2, 800)];
 /// What follows from them, in milliseconds.
 const MEANT_MS: [(f64, f64); 6] =

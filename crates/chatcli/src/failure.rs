@@ -1,4 +1,4 @@
-//! Failures that have an exit status of their own.
+//! Failures with their own exit status.
 
 use std::process::ExitCode;
 

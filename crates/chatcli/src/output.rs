@@ -10,7 +10,7 @@ pub fn line(text: &str) -> anyhow::Result<()> {
     kendall_stdio::out(&format!("{text}\n"))
 }
 
-/// Writes an object on a line of its own.
+/// Writes an object on its own line.
 ///
 /// # Errors
 /// As [`line()`].

@@ -53,7 +53,7 @@ pub(crate) struct Receive {
     #[arg(long, value_name = "FOLDER")]
     files: Option<PathBuf>,
 
-    /// Refuse files beyond so many bytes in all
+    /// Refuse files beyond this many bytes in all
     #[arg(long, value_name = "SIZE", value_parser = kendall_linkmodel::bytes, default_value = "1GB", requires = "files")]
     files_limit: u64,
 

@@ -41,11 +41,11 @@ pub(crate) struct Send {
     #[arg(long = "file", value_name = "PATH")]
     files: Vec<PathBuf>,
 
-    /// Send each line of standard input as a message of its own
+    /// Send each line of standard input as its own message
     #[arg(long, conflicts_with = "text")]
     lines: bool,
 
-    /// Give up where the user has not taken the call within this time, or nothing more has arrived for so long
+    /// Give up where the user has not taken the call within this time, or nothing more has arrived for this long
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s")]
     timeout: Duration,
 

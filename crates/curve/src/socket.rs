@@ -62,7 +62,7 @@ impl Inbox {
 }
 
 impl Socket {
-    /// A socket of its own; within a tokio runtime.
+    /// Its own socket; within a tokio runtime.
     pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
         Self::new(bind_alone(address)?)
     }

@@ -143,7 +143,7 @@ struct Serve {
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..))]
     programs: u16,
 
-    /// Threads that handle packets, each with a socket of its own at the address: one per processor for many busy clients
+    /// Threads that handle packets, each with its own socket at the address: one per processor for many busy clients
     #[arg(long, value_name = "N", default_value = "1")]
     threads: NonZero<usize>,
 

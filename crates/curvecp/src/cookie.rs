@@ -21,7 +21,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// C' remembered per minute, at most. When a minute is full, the next begins early: cookies of the minute before last
 /// then expire before their time and their clients must ask again, but memory stays bounded and no replay gets through.
 const USED: usize = 1 << 16;
-/// How long Hellos share a short-term key of the server. Each connection still has a key of its own, because C' is its own and
+/// How long Hellos share a short-term key of the server. Each connection still has its own key, because C' is its own and
 /// opens one connection; and a cookie would give the secret key away to one who has the minute key for longer than this.
 const SHARED: Duration = Duration::from_secs(1);
 
@@ -46,7 +46,7 @@ struct ShortTerm {
 }
 
 struct Minute {
-    /// In a place of its own, because the owner of the endpoint may move it and each move would leave a copy.
+    /// In its own place, because the owner of the endpoint may move it and each move would leave a copy.
     key: Box<Zeroizing<[u8; 32]>>,
     used: Set<PublicKey>,
 }

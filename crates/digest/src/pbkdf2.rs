@@ -40,7 +40,7 @@ pub fn lanes(engine: Engine) -> usize {
     Kernel::of(engine).lanes
 }
 
-/// The engine that derives so many keys in the shortest time on this processor, by measurements: the SHA extensions
+/// The engine that derives this many keys in the shortest time on this processor, by measurements: the SHA extensions
 /// are the fastest for few; more than these interleave fill the long vectors.
 pub fn engine_for(keys: usize) -> Engine {
     let order = if keys > lanes(Engine::ShaNi) {

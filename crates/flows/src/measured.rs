@@ -71,7 +71,7 @@ pub struct Latency {
     /// The longest.
     pub max_s: Option<f64>,
     /// Round trips per minute, one after the other, at the mean of the fastest 95 %: the trimmed mean and the unit of "Responsiveness
-    /// under Working Conditions" (draft-ietf-ippm-responsiveness), of which the echoes are the probes on a connection of their own.
+    /// under Working Conditions" (draft-ietf-ippm-responsiveness), of which the echoes are the probes on their own connection.
     #[serde(default)]
     pub round_trips_per_min: Option<f64>,
     /// Sent and not answered.

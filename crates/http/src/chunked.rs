@@ -45,7 +45,7 @@ enum At {
 pub(crate) enum Taken {
     /// All are taken, and more must come.
     All,
-    /// The body ended after so many of them.
+    /// The body ended after this many of them.
     Ended(usize),
     /// This is no chunked body.
     Malformed,

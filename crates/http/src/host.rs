@@ -102,7 +102,7 @@ fn start(command: &str, address: SocketAddr, folder: &Path) -> Result<Child, Hos
     // Standard output is for saying where the server listens.
     let log = || io::stderr().as_fd().try_clone_to_owned().map(Stdio::from).map_err(failed);
     let mut shell = Command::new("/bin/sh");
-    // In a group of its own: Ctrl-C at a terminal is for us, who then stop it in good order.
+    // In its own group: Ctrl-C at a terminal is for us, who then stop it in good order.
     shell.arg("-c").arg(text).stdin(Stdio::null()).stdout(log()?).stderr(log()?).process_group(0);
     shell.kill_on_drop(true).spawn().map_err(failed)
 }

@@ -37,9 +37,9 @@ pub(crate) struct Http1 {
 enum State {
     /// Nothing was asked.
     Idle,
-    /// In the head, of which so many bytes hold no end.
+    /// In the head, of which this many bytes hold no end.
     Head { searched: usize },
-    /// In a body with so many bytes to come.
+    /// In a body with this many bytes to come.
     Sized { left: u64 },
     /// In a chunked body.
     Chunked(Chunks),
@@ -49,11 +49,11 @@ enum State {
 
 /// What one step took.
 enum Step {
-    /// So many bytes, and there may be another step.
+    /// This many bytes, and there may be another step.
     On(usize),
-    /// So many bytes, and more must come.
+    /// This many bytes, and more must come.
     More(usize),
-    /// So many bytes, with which the answer is complete.
+    /// This many bytes, with which the answer is complete.
     Done(usize),
     /// This is no answer.
     Broken,

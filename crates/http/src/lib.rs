@@ -1,6 +1,6 @@
 //! Any HTTP server as a system to load: `http://127.0.0.1:8080/path`.
 //!
-//! One request or several with weights, each a class of its own; every answer checked by its status and, if asked, its body.
+//! One request or several with weights, each its own class; every answer checked by its status and, if asked, its body.
 //! HTTP/1.1 is a pure state machine that the generator drives over its own sockets; HTTP/2 and HTTP/3 bring their own
 //! futures. Servers of HTTP are nobody's here: they stamp nothing, so all times are the client's.
 

@@ -1,4 +1,4 @@
-//! What HTTP/2 and HTTP/3 have in common: a connection carries many requests at a time, each on a stream of its own.
+//! What HTTP/2 and HTTP/3 have in common: a connection carries many requests at a time, each on its own stream.
 //!
 //! To the generator a stream is a connection that carries one request at a time. A new one goes onto a line that has a place
 //! left, and only if there is none is a new line laid.
@@ -34,7 +34,7 @@ pub(crate) trait Line: Clone + Send + Sync + Sized + 'static {
     /// The most streams at a time that the server allows, as far as it has said.
     fn most_streams(&self) -> usize;
 
-    /// Sends a request on a stream of its own and reads the answer.
+    /// Sends a request on its own stream and reads the answer.
     fn exchange(
         &mut self,
         head: Head<()>,
@@ -104,7 +104,7 @@ impl<L: Line> Laid<L> {
 }
 
 impl<L: Line> Streams<L> {
-    /// Streams for these requests, at most so many on one line, or one for each request where lines are not to be kept.
+    /// Streams for these requests, at most this many on one line, or one for each request where lines are not to be kept.
     pub(crate) fn new(
         requests: Arc<Requests>,
         to: SocketAddr,

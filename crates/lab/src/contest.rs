@@ -37,7 +37,7 @@ pub struct Contest<'a> {
     pub rounds: u32,
     /// The seed of requests, arrivals and orders.
     pub seed: u64,
-    /// The folder in which each load has a folder of its own.
+    /// The folder in which each load has its own folder.
     pub folder: &'a Path,
 }
 

@@ -3,7 +3,7 @@
 //!
 //! It is read from `/proc` before and after, so it costs the trial nothing. A machine that is shared is never quite quiet;
 //! therefore a trial of a run is called disturbed by how much it was disturbed beyond what was usual in the same run, and not by a fixed
-//! bound that a noisy machine would always break. A load of its own has nothing to be compared with, so it has a bound.
+//! bound that a noisy machine would always break. Its own load has nothing to be compared with, so it has a bound.
 
 use std::collections::HashMap;
 use std::fs;

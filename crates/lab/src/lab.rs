@@ -50,7 +50,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Begins a new run, in a folder of its own under `results`. A seed is drawn if the experiment names none,
+    /// Begins a new run, in its own folder under `results`. A seed is drawn if the experiment names none,
     /// and the files that it reads are copied in, so that the folder is enough to run it again.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl Lab {
     }
 }
 
-/// A folder of its own for a run that begins now, even if another begins in the same second.
+/// Its own folder for a run that begins now, even if another begins in the same second.
 fn new_folder(parent: &Path) -> Result<PathBuf, RecordError> {
     let failed = |path: &Path, source| RecordError::Write { path: path.into(), source };
     fs::create_dir_all(parent).map_err(|source| failed(parent, source))?;

@@ -1,6 +1,6 @@
 //! What a run says of itself while it goes on, written to its folder for whoever watches: `kendall web`, from another process.
 //!
-//! A thread of its own, which gives way to all others, reads twice a second what the generator counts anyway and replaces one
+//! Its own thread, which gives way to all others, reads twice a second what the generator counts anyway and replaces one
 //! small file. Neither the generator nor the order of trials ever waits for it; where the file cannot be written, the run goes on.
 
 use std::mem;
@@ -58,7 +58,7 @@ struct Watched {
 }
 
 impl Live {
-    /// Begins, in a run's folder, where so many trials are done already.
+    /// Begins, in a run's folder, where this many trials are done already.
     pub fn start(folder: PathBuf, trials_done: usize) -> Self {
         let told = Told {
             process: Process::here(),
@@ -94,7 +94,7 @@ impl Live {
         self.shared.now()
     }
 
-    /// So many trials are to be run now, which take so long.
+    /// This many trials are to be run now, which take this long.
     pub(crate) fn plan(&self, left: usize, expected: Duration) {
         let mut now = self.now();
         now.told.trials_planned = now.told.trials_done + left as u64;

@@ -1,4 +1,4 @@
-//! A load of its own: a trial of a server that is there already, outside of any experiment. `kendall load` is one of these.
+//! Its own load: a trial of a server that is there already, outside of any experiment. `kendall load` is one of these.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -2,7 +2,7 @@
 //! every five seconds.
 //!
 //! It draws below what is there and clears that at the end: it never takes the screen, so that there is nothing to give back
-//! on Ctrl-C or a panic. It has a thread of its own that gives way to all others, and reads only what the generator lays out;
+//! on Ctrl-C or a panic. It has its own thread that gives way to all others, and reads only what the generator lays out;
 //! the generator never waits for it.
 
 use std::collections::VecDeque;
@@ -298,7 +298,7 @@ mod tests {
         Counts { sent, ended, in_flight: sent - answered - refused - waiting, waiting }
     }
 
-    /// So many spans of half a second at 1,000/s, with a response time that grows.
+    /// This many spans of half a second at 1,000/s, with a response time that grows.
     fn history(spans: u64, goal: Goal) -> (History, Instant) {
         let start = Instant::now();
         let mut history = History::new(goal, start);

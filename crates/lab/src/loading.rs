@@ -1,7 +1,7 @@
-//! The one way in which a server is loaded and measured: a trial of an experiment, a load of its own and a probe of a search
+//! The one way in which a server is loaded and measured: a trial of an experiment, its own load and a probe of a search
 //! for a peak are each one of these.
 //!
-//! The calling thread sends. A thread of its own takes the rows in batches, and others watch the resources. Starting a server,
+//! The calling thread sends. Its own thread takes the rows in batches, and others watch the resources. Starting a server,
 //! laying a link and reading stamps are not done here, but around it.
 
 use std::path::Path;

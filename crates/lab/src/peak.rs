@@ -33,7 +33,7 @@ use crate::trial_error::TrialError;
 const LIGHT: Duration = Duration::from_secs(1);
 /// And at most, where requests are few.
 const LIGHT_AT_MOST: Duration = Duration::from_secs(16);
-/// So many answers tell how long a request takes.
+/// This many answers tell how long a request takes.
 const LIGHT_ANSWERS: usize = 40;
 /// The largest closed population.
 const MOST_USERS: u32 = 64;
@@ -43,7 +43,7 @@ const GROWS: f64 = 1.05;
 const WARMUP: f64 = 0.15;
 /// A server that is not itself again this long after a probe is not going to be.
 const SETTLE_AT_MOST: Duration = Duration::from_secs(20);
-/// It is when a request takes no more than so many times what it took at first.
+/// It is when a request takes no more than this many times what it took at first.
 const SETTLED: f64 = 2.0;
 /// A probe is no longer than this, however few requests a second are asked for.
 const LONGEST_PROBE: Duration = Duration::from_secs(600);
@@ -115,7 +115,7 @@ pub enum Event<'a> {
     Users(u32, f64),
     /// The light load is known, and the model to begin with.
     Light(&'a LightLoad, &'a Curve),
-    /// This is asked now, for so long.
+    /// This is asked now, for this long.
     Asking(&'a Ask, Duration),
     /// A probe is done, with what else the machine did, where that may have changed it.
     Probed(&'a Probe, Option<&'a Surroundings>),
@@ -294,7 +294,7 @@ impl Driver<'_> {
         Ok(ProbeLoad { rows: sinks.kept.unwrap_or_default(), run, verdict, surroundings })
     }
 
-    /// So many users without think time: the response times in seconds, and the requests per second after the first fifth.
+    /// This many users without think time: the response times in seconds, and the requests per second after the first fifth.
     fn users(&mut self, users: u32, duration: Duration) -> Result<(Vec<f64>, f64), PeakError> {
         let arrivals = Arrivals::Closed { population: users, think: Law::Constant { mean_s: 0.0 } };
         let ProbeLoad { rows, .. } = self.run(arrivals, duration, Duration::ZERO, &[])?;

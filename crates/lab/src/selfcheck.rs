@@ -38,7 +38,7 @@ use crate::trial_error::TrialError;
 use kendall_analysis::generator::Trust;
 use kendall_system::{Settings, System};
 
-/// What the replay is told of the servers. No case has so many.
+/// What the replay is told of the servers. No case has this many.
 const TOLD: Servers = Servers::new(3).expect("not zero");
 /// Service times that the law of a case keeps; more are thinned evenly.
 const KEPT_SERVICES: usize = 200_000;

@@ -14,7 +14,7 @@ const AGAIN_AT_MOST: f64 = 0.5;
 /// What is to be tried next.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Next {
-    /// Another block, because so many points are not as precise as asked.
+    /// Another block, because this many points are not as precise as asked.
     Block {
         /// How many.
         wide: usize,
@@ -25,7 +25,7 @@ pub(crate) enum Next {
     Nothing,
 }
 
-/// What is to be tried once all planned trials are done, so long after the run was begun.
+/// What is to be tried once all planned trials are done, this long after the run was begun.
 ///
 /// # Errors
 /// Fails where an answer cannot be read.

@@ -1,4 +1,4 @@
-//! The system under test as a child process of its own, so that its CPU time and memory are its own.
+//! The system under test as its own child process, so that its CPU time and memory are its own.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,9 +15,9 @@ use kendall_analysis::ServerUsage;
 use kendall_files::create;
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
-/// A server that for so long neither says where it listens nor computes anything has failed.
+/// A server that for this long neither says where it listens nor computes anything has failed.
 const START_WITHIN: Duration = Duration::from_secs(20);
-/// One that computes may prepare its data for so long.
+/// One that computes may prepare its data for this long.
 const START_AT_MOST: Duration = Duration::from_secs(600);
 /// A server that has not ended by then is killed.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
@@ -236,7 +236,7 @@ fn cpu_s(stat: &str) -> f64 {
     times_s(stat, 4)
 }
 
-/// The first so many of these four times.
+/// The first this many of these four times.
 fn times_s(stat: &str, count: usize) -> f64 {
     // The command's name, field 2, may hold blanks; it ends at the last bracket.
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);

@@ -34,7 +34,7 @@ use kendall_system::{Home, Settings, System};
 /// How long the search for the capacity loads the server: at first, and at most where requests are few.
 const CALIBRATE: Duration = Duration::from_secs(2);
 const CALIBRATE_AT_MOST: Duration = Duration::from_secs(32);
-/// So many answers tell the capacity to about 2 %, for service times that vary like exponential ones or less. At 95 %
+/// This many answers tell the capacity to about 2 %, for service times that vary like exponential ones or less. At 95 %
 /// of it, an error of 2 % moves the mean waiting time by 40 %.
 const ENOUGH: u64 = 2000;
 

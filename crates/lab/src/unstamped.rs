@@ -9,7 +9,7 @@ use kendall_station::{Arrivals, Law};
 
 use crate::trial_error::TrialError;
 
-/// Lone requests end after so many or so long.
+/// Lone requests end after this many or this long.
 const LONE: u64 = 2_000;
 const LONE_FOR: Duration = Duration::from_secs(2);
 /// The first requests open the connection and wake the server.

@@ -36,7 +36,7 @@ impl View {
         Self { live, bar, planned: Cell::new(0), done_ms: Cell::new(0) }
     }
 
-    /// So many trials are planned in all, and those that are left take so long.
+    /// This many trials are planned in all, and those that are left take this long.
     pub(crate) fn plan(&self, planned: usize, left: usize, expected: Duration) {
         self.live.plan(left, expected);
         self.planned.set(planned);
@@ -62,7 +62,7 @@ impl View {
         }
     }
 
-    /// Shows a trial, which is expected to take so long, while `work` runs.
+    /// Shows a trial, which is expected to take this long, while `work` runs.
     pub(crate) fn watch<T>(
         &self,
         trial: &Trial,

@@ -1,4 +1,4 @@
-//! A link between two namespaces of this machine, emulated by a process of its own.
+//! A link between two namespaces of this machine, emulated by its own process.
 
 use std::fs::File;
 use std::io::BufReader;

@@ -1,5 +1,5 @@
 //! One direction of the emulated link: takes packets in at one port, lets the model say which leave and when, and hands
-//! them out at the other. A thread of its own, so that a burst one way does not delay the other way.
+//! them out at the other. Its own thread, so that a burst one way does not delay the other way.
 
 use std::collections::HashMap;
 use std::io;
@@ -25,11 +25,11 @@ use crate::lateness::Lateness;
 use crate::port::Port;
 use crate::spool::Spool;
 
-/// So many packets are taken in before those that are due are handed out.
+/// This many packets are taken in before those that are due are handed out.
 const BATCH: usize = 64;
 /// The last part of a wait is spent looking at the clock, because sleep ends about this much later than asked …
 const SPIN_NS: i64 = 60_000;
-/// … but at most one part in so many of all time.
+/// … but at most one part in this many of all time.
 const SPIN_SHARE: i64 = 4;
 /// What may be saved up of that.
 const SPIN_SAVED_NS: i64 = 100 * SPIN_NS;

@@ -25,7 +25,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// An empty one, whose IP packet will begin after so many bytes.
+    /// An empty one, whose IP packet will begin after this many bytes.
     pub(crate) fn empty(ip_at: usize) -> Self {
         Self { bytes: Box::new([0; ETHERNET_BYTES + MTU_BYTES]), length: 0, ip_at }
     }
@@ -120,7 +120,7 @@ pub(crate) enum Flow {
 }
 
 impl Flow {
-    /// A number that stands for it. 0 stands for all that have no number of their own.
+    /// A number that stands for it. 0 stands for all that have no number.
     pub(crate) fn number(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.hash(&mut hasher);

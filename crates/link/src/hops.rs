@@ -19,7 +19,7 @@ impl FromStr for Hop {
     type Err = Fault;
 
     fn from_str(text: &str) -> Result<Self, Fault> {
-        // Rates may have a slash of their own, as in 2MB/s: the one between the ways stands free.
+        // Rates may have their own slash, as in 2MB/s: the one between the ways stands free.
         let (there, back) = text.split_once(" / ").unwrap_or((text, ""));
         let up: Settings = there.parse()?;
         let mut down = up.clone();

@@ -32,7 +32,7 @@ pub struct LatenessSummary {
 }
 
 impl Lateness {
-    /// Books so many packets that were due at one instant and left at another. Early counts as on time.
+    /// Books this many packets that were due at one instant and left at another. Early counts as on time.
     pub fn record(&mut self, due_ns: i64, left_ns: i64, packets: u64) {
         let late_ns = u64::try_from(left_ns.saturating_sub(due_ns)).unwrap_or(0);
         self.0.saturating_record_n(late_ns, packets);

@@ -55,7 +55,7 @@ struct Side {
     other: (Ipv4Addr, Mac),
 }
 
-/// Lays a link. This process must have one thread only; it is in a namespace of its own afterwards.
+/// Lays a link. This process must have one thread only; it is in its own namespace afterwards.
 pub(crate) fn lay(back_end: BackEnd, congestion: Option<&str>) -> Result<Laid, LinkError> {
     let own = || current().map_err(LinkError::step("find the namespace that was just made"));
     let privilege = leave().map_err(LinkError::step("make a network namespace"))?;
@@ -128,7 +128,7 @@ fn configure(
     congestion: Option<&str>,
     notes: &mut Vec<String>,
 ) -> Result<(), LinkError> {
-    // For everyone who runs here: `ping`, and servers on ports below 1024, as on a machine of their own.
+    // For everyone who runs here: `ping`, and servers on ports below 1024, as on a machine of theirs.
     let group = getegid();
     for (name, value) in [
         ("net/ipv4/ping_group_range", format!("{group} {group}")),

@@ -7,7 +7,7 @@ use std::time::Instant;
 use kendall_linkmodel::{Ecn, Link, Packet, Settings};
 
 const PACKETS: u64 = 400_000;
-/// Of so many runs the fastest counts: whatever else the machine does only slows it down.
+/// Of this many runs the fastest counts: whatever else the machine does only slows it down.
 const RUNS: u32 = 15;
 
 fn main() {

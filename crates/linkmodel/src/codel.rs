@@ -34,7 +34,7 @@ impl Default for CoDel {
     }
 }
 
-/// After so many intervals without a drop it no longer starts at the rate it had reached (RFC 8289, section 5.5).
+/// After this many intervals without a drop it no longer starts at the rate it had reached (RFC 8289, section 5.5).
 const FORGETS_AFTER: i64 = 16;
 
 /// The controller of one queue. The names in parentheses are those of RFC 8289, section 5.

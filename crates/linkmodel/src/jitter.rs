@@ -28,7 +28,7 @@ pub enum Law {
     ParetoNormal,
 }
 
-/// No law goes further than so many spreads from the mean. One draw in a million million would.
+/// No law goes further than this many spreads from the mean. One draw in a million million would.
 const FURTHEST: f64 = 16.0;
 
 /// The Pareto law of index 3 on 1 to 10 has the density 3/(0.999 x⁴), so this mean and this standard deviation …

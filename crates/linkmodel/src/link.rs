@@ -46,7 +46,7 @@ impl<T> Link<T> {
         })
     }
 
-    /// Keeps a log from now on with a row for each flow and span of so many ns; see [`drain_log`](Self::drain_log).
+    /// Keeps a log from now on with a row for each flow and span of this many ns; see [`drain_log`](Self::drain_log).
     #[must_use]
     pub fn logged(mut self, every_ns: i64) -> Self {
         self.ledger.log = Some(FlowLog::new(every_ns));

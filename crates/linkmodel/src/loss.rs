@@ -28,7 +28,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// Losses that come in bursts: so many packets are lost on average, in runs of this mean length (at least 1).
+    /// Losses that come in bursts: this many packets are lost on average, in runs of this mean length (at least 1).
     /// This is Gilbert's channel that loses everything while it is bad. `None` where no channel does that: where the
     /// share is not below 1, or so high that runs this short cannot make it up.
     pub fn bursts(share: f64, mean_length: f64) -> Option<Self> {

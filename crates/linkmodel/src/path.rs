@@ -24,7 +24,7 @@ pub struct Path<T> {
 }
 
 impl<T: Clone> Path<T> {
-    /// A path over one link after the other. Each draws from a seed of its own.
+    /// A path over one link after the other. Each draws from its own seed.
     ///
     /// # Errors
     ///

@@ -19,7 +19,7 @@ pub enum Aqm {
     FqCoDel(FqCoDel),
 }
 
-/// The queue of a link, of at most so many bytes. The packet that is being sent no longer counts.
+/// The queue of a link, of at most this many bytes. The packet that is being sent no longer counts.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     limit_bytes: u64,

@@ -126,7 +126,7 @@ impl<T> Wire<T> {
         }
     }
 
-    /// Whether so many bytes more have room.
+    /// Whether this many bytes more have room.
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
         self.bytes + bytes <= self.limit_bytes
     }

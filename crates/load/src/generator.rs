@@ -33,7 +33,7 @@ pub enum LoadError {
 /// Runs a plan against a workload on the calling thread, which should have a core to itself.
 ///
 /// Each request that was due becomes one row, with instants relative to the start. `collect` gets the rows in batches, on
-/// a thread of its own: writing a record or computing an answer there delays no request. Its result is returned beside the
+/// its own thread: writing a record or computing an answer there delays no request. Its result is returned beside the
 /// run's summary. Setting `cancel` stops at once: what is still out is then unanswered.
 ///
 /// # Errors

@@ -47,7 +47,7 @@ pub(crate) use crate::poll::slots::Key;
 const DEAF: i64 = 150_000;
 /// How long before a send it looks at no socket any more: longer than reading one answer takes.
 const HANDS_OFF: i64 = 20_000;
-/// After so many sends it looks at its sockets, however soon the next is due: else a rate that leaves no time between two
+/// After this many sends it looks at its sockets, however soon the next is due: else a rate that leaves no time between two
 /// sends would leave all answers unread.
 const UNHEARD_AT_MOST: u32 = 4;
 /// What an event of a timer says in place of a connection's key.

@@ -26,7 +26,7 @@ impl Request {
     }
 }
 
-/// A body too long to be held by every request that sends it: one piece over and over, and an end of its own. A gigabyte
+/// A body too long to be held by every request that sends it: one piece over and over, and an end. A gigabyte
 /// takes the memory of the piece, which is shared by all requests that are alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
@@ -62,7 +62,7 @@ pub struct RequestClass {
     pub name: String,
     /// Its priority: what a second of its delay costs, beside that of the other classes.
     pub weight: f64,
-    /// The chance that a request is of this class, where the workload draws it, from 0 to 1: whether so many came is checked.
+    /// The chance that a request is of this class, where the workload draws it, from 0 to 1: whether this many came is checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
 }

@@ -144,7 +144,7 @@ impl<'a> Schedule<'a> {
     }
 }
 
-/// The random numbers of so many users.
+/// The random numbers of this many users.
 fn users(count: u32, seed: u64) -> Vec<Rng> {
     (0..count).map(|user| stream(seed, Purpose::Think, u64::from(user))).collect()
 }

@@ -3,7 +3,7 @@
 use kendall_stats::random::{Purpose, Rng, stream, unit};
 use serde::{Deserialize, Serialize};
 
-/// So many gaps are kept: enough for a test of their law, and more would make it reject trifles.
+/// This many gaps are kept: enough for a test of their law, and more would make it reject trifles.
 const SAMPLE: usize = 4096;
 
 /// The widths of the windows in which sends are counted, in nanoseconds.

@@ -26,7 +26,7 @@ pub(crate) struct Tally {
     send_lag: Histogram<u64>,
     wait: Histogram<u64>,
     response: Histogram<u64>,
-    /// Response times less the lag of their own requests.
+    /// Response times less the send lag of their requests.
     punctual: Histogram<u64>,
     in_system: InSystem,
     /// From due to end, of all requests.

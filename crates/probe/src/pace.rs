@@ -15,7 +15,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// A source that may cost this share of a core, read at most every so many ticks.
+    /// A source that may cost this share of a core, read at most every this many ticks.
     pub(crate) fn new(share: f64, least_every: u64) -> Self {
         Self { share, cost_ns: 0.0, due: 0, every: least_every, least_every }
     }

@@ -34,7 +34,7 @@ const MOST_RINGS: usize = 256;
 /// A buffer holds seven samples, which are taken out every 20 ms.
 const RING_BYTES: usize = 8 * STACK_BYTES as usize;
 const DRAIN_EVERY: Duration = Duration::from_millis(20);
-/// Stacks that are told apart; those that come after that are in `(more)`.
+/// Stacks that are distinguished; those that come after that are in `(more)`.
 const MOST_STACKS: usize = 1 << 16;
 
 /// Sampled stacks of a server.

@@ -74,7 +74,7 @@ pub struct Target {
 pub enum Children {
     /// They are, and theirs.
     Watched,
-    /// They are not: they are watched in a role of their own, or belong to nobody here.
+    /// They are not: they are watched in their own role, or belong to no role here.
     Left,
 }
 

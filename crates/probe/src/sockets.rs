@@ -58,7 +58,7 @@ struct Info {
     congestion_window: u32,
 }
 
-/// Who has heard nothing for so long after it asked has asked nothing.
+/// Who has heard nothing for this long after it asked has asked nothing.
 const MOST_MS: u32 = 10_000;
 
 impl Info {

@@ -344,7 +344,7 @@ impl Connections {
 }
 
 impl Places {
-    /// A thread that is asleep at so many of the looks, and is given a core so rarely in a second, serves no requests.
+    /// A thread that is asleep at this many of the looks, and is given a core so rarely in a second, serves no requests.
     const RESTING: (f64, f64) = (0.98, 2.0);
 
     fn of(looks: &Looks, threads: &[&Entry], length_s: f64) -> Option<Self> {

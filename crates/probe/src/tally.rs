@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use crate::row::{Column, Place, Reading, Role};
 use crate::timeline::Bins;
 
-/// Threads and processes that are told apart; what comes after that is in no sum.
+/// Threads and processes that are distinguished; what comes after that is in no sum.
 const MOST: usize = 2048;
-/// Mutexes that are told apart.
+/// Mutexes that are distinguished.
 const MOST_LOCKS: usize = 1024;
-/// What is seen for the first time within so long of the first reading was there before.
+/// What is seen for the first time within this long of the first reading was there before.
 const FROM_THE_START_NS: i64 = 5_000_000;
 
 /// Whom a reading is of. A process as a whole has no thread, the machine has neither.

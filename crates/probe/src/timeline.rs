@@ -38,7 +38,7 @@ impl Bins {
         }
     }
 
-    /// The amounts in bins as wide as those of something that lasted so long, which are put first.
+    /// The amounts in bins as wide as those of something that lasted this long, which are put first.
     pub(crate) fn over(mut self, end_ns: i64) -> (f64, Vec<f64>) {
         self.reach(end_ns);
         let bins = (end_ns.max(0) / self.width_ns) as usize + 1;

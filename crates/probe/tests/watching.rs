@@ -1,6 +1,6 @@
 //! What the probe sees of little servers.
 //!
-//! This program starts itself again as each of them, so that they are processes of their own.
+//! This program starts itself again as each of them, so that they are their own processes.
 
 use std::process::Command;
 use std::thread;

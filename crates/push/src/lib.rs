@@ -1,7 +1,7 @@
 //! Sends what a run says of itself, while it goes on, to OpenTelemetry (OTLP over HTTP, as JSON) and to whatever takes
 //! Prometheus' remote write.
 //!
-//! It reads `live.json` in the run's folder as any other watcher does, on a thread of its own for each receiver, so the load
+//! It reads `live.json` in the run's folder as any other watcher does, on its own thread for each receiver, so the load
 //! knows nothing of it: a receiver that is slow or gone costs samples, which are counted, and never a request. What waits to
 //! be sent is bounded. It decides nothing and computes nothing but running totals.
 

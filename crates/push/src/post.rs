@@ -1,4 +1,4 @@
-//! One POST at a time, with a time limit, over a connection of its own.
+//! One POST at a time, with a time limit, over its own connection.
 
 use std::io;
 use std::time::Duration;
@@ -71,7 +71,7 @@ async fn exchange(url: &Url, headers: &[(&str, &str)], body: Vec<u8>) -> Result<
         request = request.header(*name, *value);
     }
     let request = request.body(Full::new(Bytes::from(body))).map_err(|error| words(&error))?;
-    // The connection moves its bytes on a task of its own; what goes wrong there, the exchange is told.
+    // The connection moves its bytes on its own task; what goes wrong there, the exchange is told.
     tokio::spawn(connection);
     Ok(sender.send_request(request).await.map_err(|error| words(&error))?.status())
 }

@@ -84,12 +84,12 @@ impl Queue {
         self.began_ns.unwrap_or_default()
     }
 
-    /// So many of the oldest have arrived.
+    /// This many of the oldest have arrived.
     pub(crate) fn taken(&mut self, count: usize) {
         self.sent += self.waiting.drain(..count).len() as u64;
     }
 
-    /// So many of the oldest never will.
+    /// This many of the oldest never will.
     pub(crate) fn refused(&mut self, count: usize) {
         self.dropped += self.waiting.drain(..count).len() as u64;
     }

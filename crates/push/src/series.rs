@@ -1,4 +1,4 @@
-//! The numbers of a sample by name, unit and what tells them apart: the same for every form in which they are sent.
+//! The numbers of a sample by name, unit and what distinguishes them: the same for every form in which they are sent.
 
 use crate::queue::Stamped;
 

@@ -61,7 +61,7 @@ pub struct RequestRow {
     /// The time it kept a worker of the server busy, in nanoseconds: `finished − started` less interruptions, and
     /// the handing over of its answer.
     pub service: Option<i64>,
-    /// The part of that time which every request costs whatever it asks, where the server tells it apart.
+    /// The part of that time which every request costs whatever it asks, where the server distinguishes it.
     pub fixed: Option<i64>,
     /// How it ended.
     pub outcome: Outcome,

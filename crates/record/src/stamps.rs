@@ -33,7 +33,7 @@ pub struct Stamp {
     /// answer. [`TURNED_AWAY`] of a request that found no room.
     pub service: i64,
     /// The part of the service that every request costs whatever it asks, such as the derivation of a key; `None` where the
-    /// server does not tell it apart.
+    /// server does not distinguish it.
     pub fixed: Option<i64>,
 }
 

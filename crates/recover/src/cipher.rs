@@ -90,7 +90,7 @@ impl Cipher {
     }
 }
 
-/// How many bytes so many become by encrypting.
+/// How many bytes this many become by encrypting.
 pub fn encrypted_bytes(plain: u64) -> u64 {
     (plain / BLOCK as u64 + 1) * BLOCK as u64
 }

@@ -32,7 +32,7 @@ const SHA1: u8 = 0;
 const SHA256: u8 = 1;
 const MD5: u8 = 2;
 
-/// Which of two protocols is spoken. Nothing on the wire tells them apart.
+/// Which of two protocols is spoken. Nothing on the wire distinguishes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// That of the course.

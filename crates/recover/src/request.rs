@@ -27,9 +27,9 @@ pub struct Ask {
 /// How far a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// So many bytes of the encrypted file are sent.
+    /// This many bytes of the encrypted file are sent.
     Sent(u64),
-    /// So many bytes of the decrypted file have come, of so many.
+    /// This many bytes of the decrypted file have come, of this many.
     Come(u64, u64),
 }
 
@@ -75,7 +75,7 @@ pub enum RequestError {
     },
 }
 
-/// Sends an encrypted file of so many bytes and receives the decrypted one; returns how many bytes that has. `watch` is
+/// Sends an encrypted file of this many bytes and receives the decrypted one; returns how many bytes that has. `watch` is
 /// told how far it is.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 //! back, decrypted on the way.
 //!
 //! The protocol has no word for failure, so whoever cannot be helped has its connection closed without a byte; why, the
-//! metrics say. What all who ask for the same password share is the key; each has a file of its own.
+//! metrics say. What all who ask for the same password share is the key; each has its own file.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -173,7 +173,7 @@ pub struct Task {
 
 #[derive(Debug)]
 enum Stage {
-    /// So many candidates were tried.
+    /// This many candidates were tried.
     Hunting { hunt: Box<Hunt>, tried: u64 },
     /// Only the key is missing.
     Known(Found),
@@ -249,7 +249,7 @@ enum Course {
     Work(Job, Stage),
 }
 
-/// What tells searches apart: requests that agree in it are one flight.
+/// What distinguishes searches: requests that agree in it are one flight.
 fn key(wanted: &Wanted) -> Vec<u8> {
     let (algorithm, digest): (u8, &[u8]) = match &wanted.hash {
         Hash::Sha1(digest) => (0, digest),

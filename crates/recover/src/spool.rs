@@ -182,7 +182,7 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    /// A file of so many bytes, which are to come, and its cipher, if that is known already.
+    /// A file of this many bytes, which are to come, and its cipher, if that is known already.
     pub(crate) fn new(room: &Arc<Room>, length: u64, cipher: Option<Cipher>) -> Self {
         Self {
             room: Arc::clone(room),
@@ -221,7 +221,7 @@ impl Spool {
         Ok(self.open_room())
     }
 
-    /// So many bytes have been put into the room.
+    /// This many bytes have been put into the room.
     pub(crate) async fn filled(&mut self, bytes: usize) -> io::Result<()> {
         let last_block = next_last(self.last_block, &self.open_room()[..bytes]);
         self.last_block = last_block;
@@ -239,7 +239,7 @@ impl Spool {
         Ok(())
     }
 
-    /// So many bytes have come to the last piece in memory, of which whole blocks are decrypted.
+    /// This many bytes have come to the last piece in memory, of which whole blocks are decrypted.
     fn filled_last(&mut self, bytes: usize) {
         let begun = self.in_last / BLOCK * BLOCK;
         self.in_last += bytes;
@@ -258,7 +258,7 @@ impl Spool {
         }
     }
 
-    /// Reads the file as it was before it was encrypted: `head`, then so many bytes.
+    /// Reads the file as it was before it was encrypted: `head`, then this many bytes.
     pub(crate) fn decrypted(mut self, head: Vec<u8>, cipher: Cipher, plain_bytes: u64) -> Decrypted {
         Decrypted {
             head,

@@ -1,7 +1,7 @@
 //! What each request cost, for whoever wants to know it of every single one: a table of comma-separated values, with the
 //! search and the key apart.
 //!
-//! A thread of its own writes it, so that nobody who serves waits for a disk. What it cannot take in time is dropped and
+//! Its own thread writes it, so that nobody who serves waits for a disk. What it cannot take in time is dropped and
 //! counted.
 
 use std::fs::File;

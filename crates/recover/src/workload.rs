@@ -28,7 +28,7 @@ use crate::words::Words;
 const PIECE_BYTES: usize = 64 * 1024;
 /// The most memory that the pieces of all passwords may take.
 const MOST_BYTES: usize = 1 << 30;
-/// So many keys are derived at once: as many as the widest vectors hold, several times.
+/// This many keys are derived at once: as many as the widest vectors hold, several times.
 const KEYS_AT_ONCE: usize = 64;
 
 /// With which algorithm clients say what their password is.
@@ -203,7 +203,7 @@ impl RecoverWorkload {
     }
 }
 
-/// What plain files of so many bytes repeat.
+/// What plain files of this many bytes repeat.
 fn piece(seed: u64, file_bytes: u64) -> Bytes {
     let length =
         usize::try_from(file_bytes).unwrap_or(usize::MAX).next_multiple_of(BLOCK).clamp(BLOCK, PIECE_BYTES);

@@ -12,7 +12,7 @@ use kendall_digest::sha256::{Outcome, Targets};
 use crate::options::Sharing;
 use crate::search::{Key, Search};
 
-/// The fewest candidates that are worth a part of their own.
+/// The fewest candidates that are worth a separate part.
 pub(crate) const LEAST_PART: u64 = 2_048;
 /// How many digests are looked for in one pass.
 const MOST_TARGETS: usize = 16;

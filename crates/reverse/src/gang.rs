@@ -97,13 +97,13 @@ pub(crate) struct Place {
 /// What came of the leader's turn.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Lead {
-    /// So many more candidates were tested than at the last turn, by all together or while riding along.
+    /// This many more candidates were tested than at the last turn, by all together or while riding along.
     Unfinished(u64),
     Ended(Option<u64>),
 }
 
 impl Gang {
-    /// A gang of so many threads, the leader's own counted, and of a graphics card if there is one.
+    /// A gang of this many threads, the leader's own counted, and of a graphics card if there is one.
     pub(crate) fn new(
         threads: NonZeroUsize,
         card: Option<Gpu>,
@@ -153,7 +153,7 @@ impl Gang {
         Place { id, told: 0, shared: Arc::clone(&self.shared) }
     }
 
-    /// Has all work on this search until about so many candidates were tested, it ended, or the leader was
+    /// Has all work on this search until about this many candidates were tested, it ended, or the leader was
     /// interrupted. The others go on until the next turn. To be called by one thread at a time.
     pub(crate) fn lead(&self, place: &mut Place, candidates: u64, interrupt: &LeaderInterrupt) -> Lead {
         let shared = &*self.shared;

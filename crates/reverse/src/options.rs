@@ -21,7 +21,7 @@ pub enum Execution {
     Sequential,
     /// A process for each request, all at the same time: the operating system shares the processors out.
     ProcessPerRequest,
-    /// A pool of threads, each with a request of its own.
+    /// A pool of threads, each with its own request.
     ThreadPool,
     /// All threads on one request at a time, the most valuable.
     #[default]
@@ -43,7 +43,7 @@ impl Execution {
         }
     }
 
-    /// The station that this makes of so many threads and this order of service: its servers, and the order that
+    /// The station that this makes of this many threads and this order of service: its servers, and the order that
     /// holds there. The operating system lets processes take turns, whatever was asked.
     pub fn station(self, threads: NonZeroUsize, discipline: Discipline) -> (NonZeroUsize, Discipline) {
         match self {

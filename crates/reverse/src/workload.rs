@@ -31,7 +31,7 @@ pub struct Parameters {
     /// Priority k has the chance e^(−λ(k−1)) − e^(−λk), and 16 has what is left: the larger λ, the *fewer* high
     /// priorities. 0 gives all requests priority 1.
     pub priority_lambda: f64,
-    /// Where every range begins; without it, each begins at a place of its own.
+    /// Where every range begins; without it, each begins at its own place.
     pub start: Option<u64>,
 }
 
@@ -57,7 +57,7 @@ pub struct ReverseWorkload {
     seed: u64,
 }
 
-/// What tells requests apart.
+/// What distinguishes requests.
 enum Classes {
     One,
     Repetition,

@@ -137,7 +137,7 @@ pub(crate) struct Floor<T, R, A> {
 }
 
 impl<T, R: Recipient<A>, A: Clone> Floor<T, R, A> {
-    /// An empty station of so many workers, with room for `max_waiting` requests more.
+    /// An empty station of this many workers, with room for `max_waiting` requests more.
     pub(crate) fn new(discipline: Discipline, workers: usize, max_waiting: usize) -> Self {
         Self {
             queue: Queue::new(discipline),

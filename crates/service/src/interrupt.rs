@@ -1,6 +1,6 @@
 //! The runtime's word to a worker in the middle of a chunk: look up, or give up.
 //!
-//! Each stay of a task at a worker has a token of its own, so a word that comes late reaches the task it was meant for
+//! Each stay of a task at a worker has its own token, so a word that comes late reaches the task it was meant for
 //! and no other. Computing handlers read [`Interrupt::word`] in their loops, at the price of one relaxed load; those that
 //! wait do so with [`Interrupt::sleep`] and [`Interrupt::wait`], which the word cuts short.
 

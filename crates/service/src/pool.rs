@@ -39,7 +39,7 @@ pub(crate) struct Claim<T, R: Recipient<A>, A: Clone> {
 }
 
 impl<T, R: Recipient<A>, A: Clone> Pool<T, R, A> {
-    /// An empty station of so many workers, with room for `max_waiting` requests more.
+    /// An empty station of this many workers, with room for `max_waiting` requests more.
     pub(crate) fn new(
         discipline: Discipline,
         workers: usize,

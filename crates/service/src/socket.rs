@@ -14,7 +14,7 @@ use crate::metrics::Ending;
 const PROBE_AFTER: Duration = Duration::from_secs(15);
 /// The time between two probes.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
-/// So many probes without an answer, and the client is gone.
+/// This many probes without an answer, and the client is gone.
 const PROBES: u32 = 3;
 /// Of what a client sent beyond its last request, so much is read before the connection is closed. Closing with
 /// unread bytes makes the kernel send a reset, which may overtake the answer.

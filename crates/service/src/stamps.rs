@@ -1,4 +1,4 @@
-//! The server's own stamps of each answered request, written by a thread of their own.
+//! The server's own stamps of each answered request, written by a separate thread.
 //!
 //! Workers hand stamps over through a bounded channel and never wait for the disk: what does not fit is dropped
 //! and counted.

@@ -144,7 +144,7 @@ pub(crate) async fn deliver(
     }
 }
 
-/// Reads so many bytes and drops them, as long as they come.
+/// Reads this many bytes and drops them, as long as they come.
 pub(crate) async fn discard(
     stream: &TcpStream,
     buffered: &mut Vec<u8>,

@@ -1,6 +1,6 @@
 //! The customers of a simulation as they arrive: when, of which class, and with how much service to receive.
 //!
-//! All three are drawn some hundred customers ahead, each kind in a loop of its own, which is much faster than in turns.
+//! All three are drawn some hundred customers ahead, each kind in its own loop, which is much faster than in turns.
 //! Each has a stream of random numbers of its own, so nobody can tell the difference.
 
 use std::cmp::Reverse;
@@ -99,7 +99,7 @@ impl<'a> Arriving<'a> {
         Self::limited(station, seed, u64::MAX)
     }
 
-    /// The same, of so many customers.
+    /// The same, of this many customers.
     pub(super) fn limited(station: &'a Station, seed: u64, customers: u64) -> Self {
         let source = match &station.arrivals {
             Arrivals::Closed { population, think } => {
@@ -160,7 +160,7 @@ impl<'a> Arriving<'a> {
             arrival_s.truncate(count);
         }
         if self.classes.len() > 1 {
-            // Counted without a branch on what was drawn; a generator of its own stays in registers.
+            // Counted without a branch on what was drawn; its own generator stays in registers.
             let mut rng = self.class_rng.clone();
             let bounds = &self.classes[..self.classes.len() - 1];
             for class in &mut self.class {
@@ -227,7 +227,7 @@ impl<'a> Arriving<'a> {
         }
     }
 
-    /// So many customers have come.
+    /// This many customers have come.
     #[inline]
     pub(super) fn passed(&mut self, customers: usize) {
         self.left -= customers as u64;

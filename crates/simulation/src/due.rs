@@ -10,7 +10,7 @@ pub(super) struct Due {
 }
 
 impl Due {
-    /// Of so many servers, with nothing planned.
+    /// Of this many servers, with nothing planned.
     pub(super) fn new(servers: usize) -> Self {
         let leaves = servers.next_power_of_two();
         let mut nodes = vec![(f64::INFINITY, 0); 2 * leaves];

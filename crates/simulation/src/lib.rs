@@ -58,7 +58,7 @@ pub enum StopRule {
         /// and at the latest after this many customers.
         max_customers: u64,
     },
-    /// Independent runs that begin and end with an empty station: what to expect of a trial of so many requests, whether
+    /// Independent runs that begin and end with an empty station: what to expect of a trial of this many requests, whether
     /// the station has a steady state or not.
     Runs {
         /// Customers of each run.
@@ -79,7 +79,7 @@ impl StopRule {
     /// The longest run by default.
     pub const MOST_CUSTOMERS: u64 = 2_000_000;
 
-    /// So many customers, whatever the precision.
+    /// This many customers, whatever the precision.
     pub fn customers(max_customers: u64) -> Self {
         Self::Steady { max_customers, relative_half_width: None }
     }
@@ -135,7 +135,7 @@ pub fn simulate(station: &Station, stop: StopRule, seed: u64) -> Result<Answer, 
     simulate_on(processors(), station, stop, seed)
 }
 
-/// The same on so many threads, which gives the same answer.
+/// The same on this many threads, which gives the same answer.
 ///
 /// # Errors
 /// As [`simulate`].
@@ -211,7 +211,7 @@ fn run(station: &Station, stop: StopRule, seed: u64, way: Way<'_>) -> Result<Ans
     }
 }
 
-/// Independent runs of so many customers, some to a section.
+/// Independent runs of this many customers, some to a section.
 fn from_empty(
     station: &Station,
     jobs: &[Job],
@@ -318,7 +318,7 @@ struct Run<'a> {
     ended: bool,
 }
 
-/// Into how many runs the work is divided: as many as leave each so long that its warm-up is next to nothing of it, up to
+/// Into how many runs the work is divided: as many as leave each long enough that its warm-up is next to nothing of it, up to
 /// 8. Near saturation that is one.
 fn runs(station: &Station, max_customers: u64) -> u64 {
     if matches!(station.arrivals, Arrivals::Trace { .. }) {

@@ -162,7 +162,7 @@ fn steady(
     answer::of(vec![watch], layout, seed)
 }
 
-/// Independent runs of so many customers, some to a section.
+/// Independent runs of this many customers, some to a section.
 fn from_empty(
     layout: &Layout,
     customers: u64,

@@ -13,11 +13,11 @@ use super::section::{FINE, Ledger, Section, Total, estimate};
 use super::settling::{first_section, settling_customers, warm_up_bounds};
 use kendall_stats as statistics;
 
-/// Sections of one run are merged when there are so many.
+/// Sections of one run are merged when there are this many.
 pub(super) const MOST_SECTIONS: usize = 64;
-/// An answer needs so many sections, or it has no interval.
+/// An answer needs this many sections, or it has no interval.
 pub(super) const FEWEST_SECTIONS: usize = 10;
-/// Where several runs share the work each must be so many times as long: what is left of its beginning does not average
+/// Where several runs share the work each must be this many times as long: what is left of its beginning does not average
 /// out over the runs, while their interval grows narrower.
 const SHARED: u64 = 5;
 
@@ -126,7 +126,7 @@ impl Observer {
         Self { max_customers, looks, ..Self::with_sections(station, whole, section_customers) }
     }
 
-    /// Of one of several runs of at most so many customers, each of which pauses when its sections are full, so that
+    /// Of one of several runs of at most this many customers, each of which pauses when its sections are full, so that
     /// all are looked at together. `often` says whether somebody will stop them early.
     pub(super) fn of_one_among(station: &Station, runs: usize, max_customers: u64, often: Often) -> Self {
         let alone = Self::new(station, max_customers, None);
@@ -144,7 +144,7 @@ impl Observer {
         }
     }
 
-    /// Of runs, each ended by [`Self::end_run`], so many to a section.
+    /// Of runs, each ended by [`Self::end_run`], this many to a section.
     pub(super) fn of_runs(station: &Station, section_runs: u64) -> Self {
         Self { section_runs, ..Self::with_sections(station, Whole::Runs, u64::MAX) }
     }

@@ -2,11 +2,11 @@
 
 use kendall_station::{Arrivals, Station};
 
-/// The first look at the precision comes when each section has at least so many customers.
+/// The first look at the precision comes when each section has at least this many customers.
 const FIRST_LOOK: u64 = 512;
-/// A run settles within so many relaxation times of the station.
+/// A run settles within this many relaxation times of the station.
 const RELAXATIONS: f64 = 20.0;
-/// The warm-up is between so many of them: after the second number less than a hundredth of the empty beginning is left.
+/// The warm-up is between this many of them: after the second number less than a hundredth of the empty beginning is left.
 /// MSER alone would cut later if a great excursion happens to lie early, and never if a lull does, so that its cuts would
 /// bias the mean downwards, by 1.5 % in M/M/1 at ρ = 0.9 and 10⁵ customers.
 const WARM_UP_RELAXATIONS: (f64, f64) = (2.0, 5.0);

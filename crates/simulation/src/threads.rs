@@ -9,7 +9,7 @@ pub fn processors() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Works on each item, on so many threads at most. Whoever is free takes the next one.
+/// Works on each item, on this many threads at most. Whoever is free takes the next one.
 pub(super) fn on_each<T: Send>(threads: NonZeroUsize, items: &mut [T], work: impl Fn(&mut T) + Sync) {
     let threads = threads.get().min(items.len());
     if threads <= 1 {

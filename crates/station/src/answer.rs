@@ -107,7 +107,7 @@ pub enum By {
     Simulation {
         /// Customers that left after the warm-up.
         customers: u64,
-        /// So many runs from an empty station, each until it is empty again, rather than one long run.
+        /// This many runs from an empty station, each until it is empty again, rather than one long run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         runs: Option<u64>,
         /// The seed of its random streams.

@@ -118,7 +118,7 @@ impl Attendance {
     }
 }
 
-/// The part of the time between two points in which there are so many users or more.
+/// The part of the time between two points in which there are this many users or more.
 fn attends_between((t0, a): (f64, f64), (t1, b): (f64, f64), users: f64) -> Option<(f64, f64)> {
     let crossing_s = || t0 + (users - a) / (b - a) * (t1 - t0);
     match (a >= users, b >= users) {

@@ -116,7 +116,7 @@ pub struct Setup {
 pub enum Batch {
     /// Always as many.
     Fixed {
-        /// So many.
+        /// This many.
         size: u32,
     },
     /// Geometric on 1, 2, 3, …

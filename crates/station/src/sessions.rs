@@ -31,7 +31,7 @@ impl Sessions {
         self.requests.mean() / self.gap.mean_s()
     }
 
-    /// The same with sessions so often that there are so many requests per second.
+    /// The same with sessions so often that there are this many requests per second.
     #[must_use]
     pub fn at_rate(&self, rate_per_s: f64) -> Self {
         Self { gap: self.gap.with_mean(self.requests.mean() / rate_per_s), ..self.clone() }
@@ -125,7 +125,7 @@ impl<'a> Crowd<'a> {
         Some((at_s, user))
     }
 
-    /// A user has its answer, or has given it up: it thinks, for so long at least, or leaves.
+    /// A user has its answer, or has given it up: it thinks, for this long at least, or leaves.
     pub fn answered(&mut self, user: u32, now_s: f64, at_least_s: f64) {
         let one = &mut self.users[user as usize];
         if one.left == 0 {

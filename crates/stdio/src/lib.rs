@@ -74,7 +74,7 @@ pub fn words(error: &anyhow::Error) -> String {
     words
 }
 
-/// Prints a value as JSON on a line of its own.
+/// Prints a value as JSON on its own line.
 ///
 /// # Errors
 /// As [`out()`].

@@ -1,5 +1,5 @@
-//! What the machine itself allows a system, whatever the system does: a disk completes so many flushes a second, a kernel
-//! accepts so many connections. The laboratory measures each limit alone before the trials, and a report says which one binds.
+//! What the machine itself allows a system, whatever the system does: a disk completes this many flushes a second, a kernel
+//! accepts this many connections. The laboratory measures each limit alone before the trials, and a report says which one binds.
 
 use std::fmt;
 use std::time::Duration;

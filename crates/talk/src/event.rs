@@ -64,7 +64,7 @@ pub enum Event {
         /// Its bytes.
         size: u64,
     },
-    /// So many bytes of a file have arrived.
+    /// This many bytes of a file have arrived.
     Progress {
         /// The file.
         file: FileId,

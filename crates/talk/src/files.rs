@@ -113,7 +113,7 @@ impl Files {
         Some(theirs.size)
     }
 
-    /// So many more bytes of a file are on the disk; how many are in all.
+    /// This many more bytes of a file are on the disk; how many are in all.
     pub(crate) fn written(&mut self, file: u64, bytes: u64) -> Option<u64> {
         let theirs = self.theirs.get_mut(&file)?;
         theirs.written += bytes;

@@ -244,7 +244,7 @@ impl End {
     }
 
     /// Waits for a connection, which then has to prove that it is the peer's. Without room, connections over QUIC are refused;
-    /// CurveCP has a bound of its own.
+    /// CurveCP has its own bound.
     async fn candidate(&self, has_room: bool) -> Result<Candidate, MeetError> {
         match self {
             Self::CurveCp(end) => {

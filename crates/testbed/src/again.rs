@@ -1,4 +1,4 @@
-//! The test program itself, started once more as a process of its own.
+//! The test program itself, started once more as its own process.
 
 use std::env;
 use std::io::{BufRead, BufReader};

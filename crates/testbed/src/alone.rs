@@ -5,7 +5,7 @@ use std::process::Command;
 
 const ALONE: &str = "KENDALL_TESTBED_ALONE";
 
-/// Runs a test in a process of its own: where it returns `true`, this is that process. Call it first in the test, with the
+/// Runs a test in its own process: where it returns `true`, this is that process. Call it first in the test, with the
 /// test's full name (`module::function`), and return where it says `false`: the test has then passed over there.
 ///
 /// # Panics

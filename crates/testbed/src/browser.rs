@@ -55,7 +55,7 @@ pub fn browser() -> Option<Turn> {
 }
 
 impl Browser {
-    /// A page of its own at this address, loaded, 1280 × 900 pixels large, in light colours.
+    /// Its own page at this address, loaded, 1280 × 900 pixels large, in light colours.
     pub fn open(&self, url: &str) -> Page {
         let page = self.blank();
         page.navigate(url);
@@ -64,7 +64,7 @@ impl Browser {
 
     /// An empty page, for what must be set before the first address.
     pub fn blank(&self) -> Page {
-        // A window of its own: a tab behind another one is not drawn.
+        // Its own window: a tab behind another one is not drawn.
         let target = self.call(None, "Target.createTarget", json!({"url": "about:blank", "newWindow": true}));
         let target = target["targetId"].as_str().expect("a target has an id").to_owned();
         let attached = self.call(None, "Target.attachToTarget", json!({"targetId": target, "flatten": true}));
@@ -275,7 +275,7 @@ impl Page {
         self.mouse("mouseReleased", to, 1, held);
     }
 
-    /// Turns the wheel: down the page by so many pixels, up where negative.
+    /// Turns the wheel: down the page by this many pixels, up where negative.
     pub fn wheel(&self, (x, y): (f64, f64), down: f64, held: Held) {
         self.call(
             "Input.dispatchMouseEvent",

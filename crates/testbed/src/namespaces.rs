@@ -1,4 +1,4 @@
-//! Tests in network namespaces of their own, which vanish with them.
+//! Tests in their own network namespaces, which vanish with them.
 
 use std::env;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! A server as a program of its own.
+//! A server as its own program.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};

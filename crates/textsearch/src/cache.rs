@@ -40,7 +40,7 @@ pub enum Origin {
 }
 
 impl Cache {
-    /// Compiled patterns of so many bytes at most, and answers of so many. What a pattern takes is known when it was searched for:
+    /// Compiled patterns of this many bytes at most, and answers of this many. What a pattern takes is known when it was searched for:
     /// until then it counts as what it takes at its beginning.
     pub fn new(query_bytes: usize, answer_bytes: usize) -> Self {
         Self {
@@ -141,7 +141,7 @@ impl Cache {
     }
 }
 
-/// What was used most recently, of so many bytes at most.
+/// What was used most recently, of this many bytes at most.
 #[derive(Debug)]
 struct Bounded<K: Hash + Eq, V> {
     kept: LruCache<K, (Arc<V>, usize)>,

@@ -5,7 +5,7 @@
 //! 1 / (r + 2.7), Zipf's law as Mandelbrot corrected it. The first ranks are common words of the language, the rest up to 20,000
 //! are made of syllables; no word follows itself. One word in fifty is a name. A comma follows one word in fourteen; the sentence
 //! begins with a capital and ends in a full stop, and nineteen times of twenty in a blank, as the data of the course does.
-//! Besides, phrases are [planted](PLANTED) at random in so many sentences of a million.
+//! Besides, phrases are [planted](PLANTED) at random in this many sentences of a million.
 //!
 //! The same seed, types and number of rows give the same bytes, on any number of threads, and more rows begin with the same ones.
 
@@ -66,7 +66,7 @@ pub const TIMED: [(&str, &str); 19] = [
     ("look-around", "(?<!not )this man(?= is)"),
 ];
 
-/// A day from Monday to Friday, a year, and a word said twice: in so many sentences of a million.
+/// A day from Monday to Friday, a year, and a word said twice: in this many sentences of a million.
 const WEEKDAY: u32 = 13_070;
 const YEAR: u32 = 110_000;
 const TWICE: u32 = 1_300;
@@ -87,9 +87,9 @@ pub struct Generate {
 /// How large a database is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// So many rows.
+    /// This many rows.
     Rows(u64),
-    /// As many rows as are needed for so many bytes of file.
+    /// As many rows as are needed for this many bytes of file.
     Bytes(u64),
 }
 

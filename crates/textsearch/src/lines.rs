@@ -11,7 +11,7 @@ pub(crate) struct LineSet {
 }
 
 impl LineSet {
-    /// None of so many lines.
+    /// None of this many lines.
     pub(crate) fn clear(&mut self, lines: usize) {
         self.words.clear();
         self.words.resize(lines.div_ceil(64), 0);
@@ -79,7 +79,7 @@ pub(crate) enum Found {
     All,
 }
 
-/// Up to one line in so many is kept as a number.
+/// Up to one line in this many is kept as a number.
 const FEW: usize = 16;
 
 impl Found {

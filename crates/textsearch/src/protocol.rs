@@ -200,7 +200,7 @@ pub enum AnswerReader {
 /// Where in an answer of lines the next byte stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// It is the first, or follows so many bytes that may become an error.
+    /// It is the first, or follows this many bytes that may become an error.
     Begin,
     /// It is the first of a row.
     LineStart,

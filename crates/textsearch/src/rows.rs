@@ -49,7 +49,7 @@ impl Rows {
         self.search.wait_for_part(self.part);
     }
 
-    /// Appends rows, each ended by a line feed, until `out` has so many bytes at least. It goes over that by no more than a row.
+    /// Appends rows, each ended by a line feed, until `out` has this many bytes at least. It goes over that by no more than a row.
     pub fn read(&mut self, out: &mut Vec<u8>, until_bytes: usize) -> Reading {
         loop {
             if self.lines.is_none() {

@@ -26,7 +26,7 @@ pub enum Backtracking {
     /// They are refused.
     #[default]
     Refuse,
-    /// They are run by trying, with so many steps at most for each sentence.
+    /// They are run by trying, with this many steps at most for each sentence.
     Within {
         /// PCRE2's match limit.
         steps: u32,

@@ -1,4 +1,4 @@
-//! The server's stamps, on their way to a file that a thread of its own writes.
+//! The server's stamps, on their way to a file that its own thread writes.
 //!
 //! A handler never waits for the disk: stamps that do not fit into the queue are dropped and counted.
 

@@ -35,7 +35,7 @@ pub type Opening = BoxFuture<'static, io::Result<Connection>>;
 
 /// A transport. Its methods are called within a tokio runtime with I/O and timers.
 pub trait Transport: Send + Sync {
-    /// Opens a connection, from a socket of its own.
+    /// Opens a connection, from its own socket.
     ///
     /// It is ready once bytes can be written. That is after the handshake, except where the first bytes travel with it, as with
     /// CurveCP; there, a server that does not answer fails the first read.

@@ -22,7 +22,7 @@ pub enum Operation {
     Bulk,
     /// The client sends bytes and gets them back, on a connection that stays.
     Echo,
-    /// An echo on a connection of its own, whose handshake is part of the response time.
+    /// An echo on its own connection, whose handshake is part of the response time.
     Handshake,
 }
 

@@ -70,7 +70,7 @@ pub(crate) fn is_valid(header: &[u8], length: usize, mtu: u16) -> bool {
     header[0] & !FLAGS == 0 && sums_fit && fits
 }
 
-/// Divides joined datagrams into packets of their own, for a peer whose kernel does not know them. Each has a header of
+/// Divides joined datagrams into their own packets, for a peer whose kernel does not know them. Each has a header of
 /// nothing to do. Packets that cannot be divided are none.
 pub(crate) fn split_udp(header: &[u8], joined: &mut [u8], mut each: impl FnMut(&[u8; BYTES], &[u8])) {
     let Ok(header) = VirtioNetHdr::decode(header) else { return };

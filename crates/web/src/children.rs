@@ -1,4 +1,4 @@
-//! Stopping runs, and taking up again those that were interrupted, as processes of their own that outlive this one.
+//! Stopping runs, and taking up again those that were interrupted, as their own processes that outlive this one.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -17,9 +17,9 @@ use tokio::process::{Child, Command};
 
 use crate::id::RunId;
 
-/// So many runs that were taken up here go on at once: they share the machine, and disturb each other.
+/// This many runs that were taken up here go on at once: they share the machine, and disturb each other.
 const MOST_CHILDREN: usize = 2;
-/// Of so many that have failed it is kept with what.
+/// The newest runs that failed, with their errors: this many.
 const MOST_NOTES: usize = 32;
 /// What such a run says on its standard error, in its folder.
 const LOG: &str = "resume.log";
@@ -27,7 +27,7 @@ const LOG: &str = "resume.log";
 const LONGEST_LOG_BYTES: u64 = 1 << 20;
 /// How often its length is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// So many of its last lines are shown where it failed.
+/// This many of its last lines are shown where it failed.
 const LINES_SHOWN: usize = 8;
 
 /// Why a run is not stopped or taken up.
@@ -92,7 +92,7 @@ impl Children {
         Self { program, known: Mutex::default() }
     }
 
-    /// Takes a run up again, in a process of its own. `held` is its folder, and `folder` the name of that.
+    /// Takes a run up again, in its own process. `held` is its folder, and `folder` the name of that.
     ///
     /// # Errors
     /// Fails where another user began the run, where it goes on already, where enough others do, or where the process cannot be

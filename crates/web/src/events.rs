@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use crate::server::left;
 use crate::watch::Seen;
 
-/// So many watch at once; one more is told to come again.
+/// This many watch at once; one more is told to come again.
 pub(crate) const MOST_WATCHERS: usize = 128;
 /// A browser that lost the connection comes again after this.
 const RETRY: Duration = Duration::from_secs(1);

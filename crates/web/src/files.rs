@@ -14,9 +14,9 @@ use crate::id::encoded;
 
 /// So much of a file is read at once.
 const PIECE_BYTES: usize = 64 * 1024;
-/// So many trials are listed with their files.
+/// This many trials are listed with their files.
 const MOST_TRIALS: usize = 400;
-/// So many files of a folder are listed.
+/// This many files of a folder are listed.
 const MOST_FILES: usize = 40;
 
 /// What a report may do in a browser: run its scripts, look as it says itself, and save files. The sandbox gives it an origin of

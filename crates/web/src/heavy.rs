@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, oneshot};
 
-/// Who has waited so long for others is told to come again.
+/// Who has waited this long for others is told to come again.
 const WAIT: Duration = Duration::from_secs(60);
-/// So many wait at most.
+/// This many wait at most.
 const MOST_WAITING: usize = 8;
 
 /// Why there is no result.

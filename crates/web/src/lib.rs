@@ -179,7 +179,7 @@ async fn signalled() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Waits for the end of standard input, on a thread of its own, which cannot be called off.
+/// Waits for the end of standard input, on its own thread, which cannot be called off.
 async fn end_of_input() {
     let (say, hear) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {

@@ -16,7 +16,7 @@ use crate::run::changed;
 const LOOKED_THROUGH_BYTES: u64 = 1 << 20;
 /// A longer drawing is not kept, and not shown small.
 const LONGEST_BYTES: usize = 128 * 1024;
-/// So many pictures are kept, those that were asked for last.
+/// This many pictures are kept, those that were asked for last.
 const MOST_KEPT: NonZeroUsize = NonZeroUsize::new(200).expect("it is not 0");
 
 /// Pictures of runs, each as of a report.

@@ -13,7 +13,7 @@ use crate::id::RunId;
 
 /// A longer experiment file is not looked into for the list.
 const LONGEST_FILE_BYTES: u64 = 1 << 18;
-/// So many settings that vary are named in the list.
+/// This many settings that vary are named in the list.
 const MOST_SETTINGS: usize = 4;
 
 /// How far a run is.

@@ -15,9 +15,9 @@ use crate::run::{Changed, Run, State};
 
 /// The results are looked through at most so often, however many look at the list.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// So many runs are listed, the newest by the names of their folders.
+/// This many runs are listed, the newest by the names of their folders.
 const MOST_RUNS: usize = 20_000;
-/// So many runs are on a page of the list.
+/// This many runs are on a page of the list.
 pub(crate) const ON_A_PAGE: usize = 40;
 
 /// The list of runs.

@@ -13,17 +13,17 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-/// So many connections are served at once; one more is closed at once, so that its client knows.
+/// This many connections are served at once; one more is closed at once, so that its client knows.
 const MOST_CONNECTIONS: usize = 512;
 /// The head of a request, or of the next one on a connection that is kept, is there by then.
 const HEAD_WITHIN: Duration = Duration::from_secs(15);
 /// A longer head is refused.
 const LONGEST_HEAD_BYTES: usize = 16 * 1024;
-/// Who takes nothing of what is sent for so long is cut off by the kernel.
+/// Who takes nothing of what is sent for this long is cut off by the kernel.
 const TAKEN_WITHIN: Duration = Duration::from_secs(30);
 /// A connection lasts no longer; who watches comes again.
 const LONGEST: Duration = Duration::from_secs(3600);
-/// What is being answered when the server stops has so long to come to its end.
+/// What is being answered when the server stops has this long to come to its end.
 const END_WITHIN: Duration = Duration::from_millis(700);
 /// After an error in accepting, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -32,9 +32,9 @@ use crate::watch::{Seen, Watchers};
 /// What a page of this site may do: what is here, and nothing from elsewhere.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// A search is cut off after so many characters.
+/// A search is cut off after this many characters.
 const LONGEST_SEARCH: usize = 200;
-/// So many runs are offered to be compared.
+/// This many runs are offered to be compared.
 const MOST_OFFERED: usize = 200;
 
 /// What all requests share.

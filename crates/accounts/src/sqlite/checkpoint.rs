@@ -1,4 +1,4 @@
-//! Moving the write-ahead log into the file, on a thread and a connection of its own.
+//! Moving the write-ahead log into the file, on a separate thread and connection.
 //!
 //! A checkpoint flushes log and file; done by the writer, it makes one insert in a thousand wait for both. Done beside it, a
 //! writer that never pauses keeps adding to the log, which can begin anew only when all of it has been moved. So the log's

@@ -34,7 +34,7 @@ impl Peer {
     }
 }
 
-/// Runs a test in a runtime of its own.
+/// Runs a test in its own runtime.
 pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(test)
 }

@@ -38,7 +38,7 @@ fn redis() {
     }
 }
 
-/// Each case has a store of its own. The last line that is printed names the case that failed.
+/// Each case has its own store. The last line that is printed names the case that failed.
 async fn every_case(peer: &Peer) {
     eprintln!("what is stored is found");
     what_is_stored_is_found(peer).await;
@@ -95,7 +95,7 @@ async fn what_is_stored_is_found(peer: &Peer) {
     accounts.close().await.unwrap();
 }
 
-/// Callers all want the same names, in orders of their own; each name has one winner, whose credential is stored.
+/// Callers all want the same names, in their own orders; each name has one winner, whose credential is stored.
 async fn contend(accounts: &Accounts, callers: usize, names: usize) {
     let mut tasks = JoinSet::new();
     for caller in 0..callers {

@@ -39,7 +39,7 @@ impl Transfer {
     }
 }
 
-/// Runs both ends, each on a thread of its own; the receiver returns when it has everything.
+/// Runs both ends, each on its own thread; the receiver returns when it has everything.
 pub(crate) fn run(bytes: usize, receive: impl FnOnce() + Send, send: impl FnOnce() + Send) -> Transfer {
     let start = Instant::now();
     let (sender_cpu, receiver_cpu) = thread::scope(|scope| {

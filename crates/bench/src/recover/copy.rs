@@ -30,7 +30,7 @@ pub(crate) fn section(page: &mut String) {
     together(page);
 }
 
-/// `kendall serve recover` in a process of its own.
+/// `kendall serve recover` in its own process.
 struct Server {
     child: Child,
     address: SocketAddr,
@@ -65,7 +65,7 @@ impl Drop for Server {
     }
 }
 
-/// Receives so many bytes, then sends the first so many of them back, for one client after the other. It has touched its
+/// Receives this many bytes, then sends the first this many of them back, for one client after the other. It has touched its
 /// memory before.
 fn plain_server(length: usize, back: usize) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");

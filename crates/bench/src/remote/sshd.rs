@@ -1,4 +1,4 @@
-//! An sshd with keys, a configuration and a port of its own.
+//! An sshd with keys, a configuration and its own port.
 
 use std::fs;
 use std::path::Path;

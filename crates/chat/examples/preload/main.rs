@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut ratios = Vec::new();
     println!("empty/s (in a transaction)  full/s (in a transaction)  ratio");
     for round in 0..ROUNDS {
-        // A file of its own for each round, so that the empty one is empty; each goes first in half of the rounds.
+        // Its own file for each round, so that the empty one is empty; each goes first in half of the rounds.
         let of_round = tempfile::tempdir_in(folder)?;
         let empty = format!("sqlite:{}/empty.db", of_round.path().display());
         let rates = |url: &str| local::register(url, USERS, Reuse::Keep, SPAN);

@@ -19,7 +19,7 @@ pub enum Security {
     Plain,
     /// TLS.
     Tls {
-        /// Whom to trust.
+        /// The certificates or keys to trust.
         config: Arc<ClientConfig>,
         /// The name that the server is asked for by.
         name: ServerName<'static>,

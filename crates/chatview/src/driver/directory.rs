@@ -209,7 +209,7 @@ impl Session {
         Ok(())
     }
 
-    /// Meets a peer in a task of its own.
+    /// Meets a peer in its own task.
     fn meet(&mut self, joining: Joining, name: String, talk: u128) {
         let call = joining.number();
         self.joining.insert(call, joining.addresses());

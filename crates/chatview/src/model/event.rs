@@ -101,7 +101,7 @@ pub enum TalkEvent {
 pub enum FileEvent {
     /// One side offers a file of this name and size.
     Offered { name: String, size: u64 },
-    /// So many bytes of it have arrived.
+    /// This many bytes of it have arrived.
     Progress(u64),
     /// It is whole, and at this place if it was the contact's.
     Whole { place: Option<String> },

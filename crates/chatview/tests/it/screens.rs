@@ -37,7 +37,7 @@ fn text(terminal: &Terminal<TestBackend>) -> String {
     let rows = buffer.content.chunks(usize::from(buffer.area.width));
     let shown = |row: &[Cell]| {
         let (mut line, mut column) = (String::new(), 0);
-        // The cells that a wide character covers have spaces of their own.
+        // The cells that a wide character covers have their own spaces.
         while let Some(cell) = row.get(column) {
             line += cell.symbol();
             column += cell.symbol().width().max(1);

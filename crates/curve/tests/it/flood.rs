@@ -1,4 +1,4 @@
-//! New clients of a server that is flooded with Hellos. The flood and the clients have networks of their own: all of 127.0.0.0/8
+//! New clients of a server that is flooded with Hellos. The flood and the clients have their own networks: all of 127.0.0.0/8
 //! is this machine.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -76,7 +76,7 @@ async fn connects(server: SocketAddr, own: Ipv4Addr) -> bool {
     tokio::time::timeout(PATIENCE, stream.connection().established()).await == Ok(true)
 }
 
-/// How many clients connect, of twelve in networks of their own; it does not wait for more than `enough`.
+/// How many clients connect, of twelve in their own networks; it does not wait for more than `enough`.
 async fn connected(server: SocketAddr, enough: usize) -> usize {
     let mut clients: JoinSet<bool> = (0..12).map(|i| connects(server, Ipv4Addr::new(127, 5, i, 1))).collect();
     let mut connected = 0;

@@ -30,7 +30,7 @@ struct Interpreted<'a> {
     halted: bool,
     /// How many launches it takes before it fails.
     launches_left: usize,
-    /// Raised in the pause that comes after so many.
+    /// Raised in the pause that comes after this many.
     interrupt: Option<(usize, &'a Interrupt)>,
     /// How many times threads see the flag lowered, whatever the host does.
     looks: usize,

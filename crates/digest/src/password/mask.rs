@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The bytes of the first word of a message.
 const FAST_BYTES: usize = size_of::<u32>();
-/// With so many candidates that differ in the first word only, more would not be faster.
+/// With this many candidates that differ in the first word only, more would not be faster.
 const ENOUGH: usize = 500;
 /// The most of these: a scan that is stopped has looked at some in vain.
 pub(super) const ROW_CANDIDATES: usize = 10_000;

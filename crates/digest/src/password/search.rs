@@ -186,7 +186,7 @@ pub(super) fn row_positions(mask: &Mask, lanes: usize, bytes_per_vector: usize) 
     positions.expect("a mask has a position")
 }
 
-/// How many candidates differ in so many of the positions that vary fastest, and in no other.
+/// How many candidates differ in this many of the positions that vary fastest, and in no other.
 fn row_length(mask: &Mask, positions: usize) -> usize {
     mask.order()[..positions].iter().map(|&position| mask.charsets()[position].len()).product()
 }

@@ -64,7 +64,7 @@ impl<V: Vector, const N: usize> Task for Chains<'_, V, N> {
     }
 }
 
-/// A digest as a message of its own, with which HMAC goes on after the block of its key.
+/// A digest as its own message, with which HMAC goes on after the block of its key.
 #[inline(always)]
 fn block_of<V: Vector, const N: usize>([a, b, c, d, e]: compress::State<V, N>) -> [Streams<V, N>; 16] {
     let zero = Streams::same(0);

@@ -25,7 +25,7 @@ fn search_on(mut gpu: Gpu) {
         let expected = scan(Engine::Portable, &targets, start..start + 200_000, &interrupt);
         assert_eq!(gpu.scan(&targets, start..start + 200_000, &interrupt), Ok(expected));
     }
-    // So many candidates that some look like the answer.
+    // Enough candidates that some look like the answer.
     let value = 3 << 34;
     let found = gpu.scan(&Targets::one(digest(value)), value - (1 << 34)..value + 1, &interrupt);
     assert_eq!(found, Ok(Outcome::Found { value, target: 0 }));

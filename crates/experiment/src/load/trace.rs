@@ -32,7 +32,7 @@ pub(super) struct Reading<'a> {
     /// The column of a table (CSV with a line of names, or JSON lines) that holds the instants.
     pub(super) column: Option<&'a str>,
     pub(super) ties: Ties,
-    /// So many times as fast as it was.
+    /// This many times as fast as it was.
     pub(super) speed: f64,
 }
 

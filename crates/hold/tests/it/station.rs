@@ -23,7 +23,7 @@ fn ask(server: &Running, nonce: u64) -> TcpStream {
     stream
 }
 
-/// Waits until so many requests are at the server.
+/// Waits until this many requests are at the server.
 fn has_taken(server: &Running, requests: u64) {
     wait_until("they are taken", || server.metric("requests_received_total") == requests);
 }

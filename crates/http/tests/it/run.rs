@@ -10,7 +10,7 @@ use kendall_load::{Plan, Progress, RowBatches, RunSummary, run};
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Arrivals, Law};
 
-/// So many users ask until so many requests are due.
+/// This many users ask until this many requests are due.
 pub(crate) fn closed(
     address: SocketAddr,
     options: &Options,

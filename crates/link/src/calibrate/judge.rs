@@ -193,7 +193,7 @@ pub(crate) fn median(values: &[f64]) -> Option<Measured> {
     Some(Measured { value: *sorted.get(sorted.len() / 2)?, low: sorted[low], high: sorted[high] })
 }
 
-/// A share of so many, with Wilson's interval (1927), widened by how much more than independent draws it varies.
+/// A share of this many, with Wilson's interval (1927), widened by how much more than independent draws it varies.
 pub(crate) fn share(met: u32, of: u32, clumping: f64) -> Option<Measured> {
     if of == 0 {
         return None;
@@ -206,7 +206,7 @@ pub(crate) fn share(met: u32, of: u32, clumping: f64) -> Option<Measured> {
     Some(Measured { value, low: (centre - half).max(0.0), high: (centre + half).min(1.0) })
 }
 
-/// How much longer than asked each of so many ways took, as a histogram.
+/// How much longer than asked each of this many ways took, as a histogram.
 pub(crate) fn excess<'a>(ways: impl Iterator<Item = (&'a [f64], f64)>) -> Option<LatenessSummary> {
     let mut excess = Lateness::default();
     for (times_s, asked_s) in ways {

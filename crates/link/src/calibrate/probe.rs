@@ -47,7 +47,7 @@ const ATTEMPTS: u32 = 5;
 ///
 /// Where the socket fails. A link that nothing crosses is no error: its properties are then not known.
 pub fn measure(socket: &UdpSocket, server: SocketAddr, asked: &Asked) -> Result<Calibration, LinkError> {
-    // In a thread of its own, so that the caller's keeps its priority.
+    // In its own thread, so that the caller's keeps its priority.
     thread::scope(|scope| {
         let measuring = scope.spawn(|| {
             hurry();
@@ -275,7 +275,7 @@ fn book(arrivals: &mut Arrivals, message: Message, at_ns: i64, plan: TrainPlan) 
     }
 }
 
-/// Packets at a pace, for half a second but at least so many.
+/// Packets at a pace, for half a second but at least this many.
 fn plan(per_s: f64, bytes: u16, at_least: f64) -> TrainPlan {
     let cars = (per_s * TRAIN_S).max(at_least).min(per_s * 3.0).max(5.0);
     TrainPlan { cars: cars as u32, bytes, gap_ns: (1e9 / per_s).min(1e9) as u32, lead_ns: 0 }.bounded()
@@ -323,7 +323,7 @@ fn rate(
         f64::from(plan.cars) * plan.link_bytes() * 8e9 / took_ns as f64 * (asked / payable)
     });
     let note = (value < 0.99 * asked && sent < 1.02 * asked).then_some(Note::AtLeast);
-    // What jitter leaves of doubt in a slope over so many packets within this time.
+    // What jitter leaves of doubt in a slope over this many packets within this time.
     let seconds = f64::from(plan.cars) * f64::from(plan.gap_ns) / 1e9;
     let relative =
         1.96 * (target.jitter_s + 100e-6) * 12.0_f64.sqrt() / f64::from(arrived.cars).sqrt() / seconds;

@@ -95,7 +95,7 @@ impl Arrivals {
         Self { train, seen: Vec::new(), cars: 0, first_ns: 0, line, told_bytes_per_s, sent_in_ns }
     }
 
-    /// What the other end says has arrived of a train that took so long to send.
+    /// What the other end says has arrived of a train that took this long to send.
     pub(crate) fn told(train: u32, cars: u32, bytes_per_s: f64, took_ns: i64) -> Self {
         let told_bytes_per_s = Some(bytes_per_s);
         Self { cars, told_bytes_per_s, sent_in_ns: Some(took_ns), ..Self::of(train) }

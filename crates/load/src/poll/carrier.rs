@@ -53,7 +53,7 @@ struct Out {
 /// How far the handing over of a request to the kernel is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Handing {
-    /// The kernel has so many of its bytes.
+    /// The kernel has this many of its bytes.
     Written(u64),
     Done,
 }
@@ -77,7 +77,7 @@ impl Out {
 fn send(socket: &Socket, request: &Request, place: u64) -> io::Result<u64> {
     let head = request.bytes.get(usize::try_from(place).unwrap_or(usize::MAX)..).unwrap_or_default();
     let Some(body) = &request.body else { return Ok(socket.send(head)? as u64) };
-    // The head goes out together with the beginning of the body, and not in a packet of its own.
+    // The head goes out together with the beginning of the body, and not in its own packet.
     let mut parts = [head; PARTS];
     let mut at = place.saturating_sub(request.bytes.len() as u64);
     for part in &mut parts[1..] {

@@ -76,7 +76,7 @@ enum End {
     Found(Vec<u8>),
     /// The part has no more.
     Done,
-    /// So many were asked for, or an interrupt was seen.
+    /// This many were asked for, or an interrupt was seen.
     Enough,
 }
 

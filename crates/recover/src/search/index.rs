@@ -23,18 +23,18 @@ pub(super) struct Index {
     numbers: Vec<u32>,
 }
 
-/// How many bits tell the buckets of so many candidates apart.
+/// How many bits tell the buckets of this many candidates apart.
 fn bucket_bits(candidates: u64) -> u32 {
     (candidates / 4).max(2).ilog2()
 }
 
-/// How many bytes an index of so many candidates takes.
+/// How many bytes an index of this many candidates takes.
 pub(super) fn bytes(candidates: u64) -> u64 {
     size_of::<u32>() as u64 * (candidates + (1 << bucket_bits(candidates)))
 }
 
 impl Filling {
-    /// For so many candidates, at most `u32::MAX`.
+    /// For this many candidates, at most `u32::MAX`.
     pub(super) fn new(candidates: u64) -> Self {
         let bits = bucket_bits(candidates);
         let zeros = |count: usize| (0..count).map(|_| AtomicU32::new(0)).collect();

@@ -48,7 +48,7 @@ pub(super) enum Kind {
 
 /// With how much of a weight, in passwords found, what is thought beforehand goes into what is thought later.
 const PRIOR_WEIGHT: f64 = 10.0;
-/// What is thought beforehand: that of the passwords which are no words of the list, rules make so many of those.
+/// What is thought beforehand: that of the passwords which are no words of the list, rules make this many of those.
 const PRIOR_RULES: f64 = 0.3;
 /// What a candidate takes before it was measured, in ns.
 const PRIOR_NS: [f64; 2] = [60.0, 6.0];

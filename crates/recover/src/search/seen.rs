@@ -23,7 +23,7 @@ struct Known {
 }
 
 impl Seen {
-    /// Nothing yet, and never more than so many of either kind.
+    /// Nothing yet, and never more than this many of either kind.
     pub(super) fn new(entries: NonZeroUsize) -> Self {
         Self { found: Mutex::new(empty(entries)), nowhere: Mutex::new(empty(entries)) }
     }
@@ -48,7 +48,7 @@ impl Seen {
         lock(&self.nowhere).get(wanted).copied()
     }
 
-    /// Keeps that there is no password, but for so many candidates that were left out.
+    /// Keeps that there is no password, but for this many candidates that were left out.
     pub(super) fn remember_nowhere(&self, wanted: Wanted, left_out: u64) {
         lock(&self.nowhere).put(wanted, left_out);
     }

@@ -172,9 +172,9 @@ impl Shared {
         (words > 0).then(|| (Part::Rule(rule), words * u64::from(rule.forms()), candidates))
     }
 
-    /// A mask as the parts of which is learned: by the first byte, where each of these is worth a search of its own.
+    /// A mask as the parts of which is learned: by the first byte, where each of these is worth its own search.
     fn split(&self, length: usize, place: usize, mask: Mask) -> Vec<Piece> {
-        /// So many candidates take long enough for the making of a search not to count.
+        /// This many candidates take long enough for the making of a search not to count.
         const WORTH: u64 = 10_000;
         let piece =
             |first, mask: Mask| (Part::Mask { length, place, first }, mask.size(), Candidates::Mask(mask));

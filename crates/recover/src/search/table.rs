@@ -47,7 +47,7 @@ struct Built {
 /// What can be told of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TableReport {
-    /// Passwords of up to so many characters are in it.
+    /// Passwords of up to this many characters are in it.
     pub longest: usize,
     /// How many passwords it has, or will have.
     pub passwords: u64,
@@ -69,7 +69,7 @@ pub struct TableReport {
 }
 
 impl Table {
-    /// Begins to build a table of the passwords up to this length, or else up to the one that fits into so many bytes;
+    /// Begins to build a table of the passwords up to this length, or else up to the one that fits into this many bytes;
     /// `None` if not even one letter does.
     pub(super) fn start(
         engine: Engine,

@@ -1,6 +1,6 @@
 //! The receiver: puts what a sender sends into the target folder. It trusts nothing that the sender says.
 //!
-//! Fed with bytes as they arrive, in a thread of its own, since files block.
+//! Fed with bytes as they arrive, in its own thread, since files block.
 
 use std::collections::HashMap;
 use std::io;

@@ -20,7 +20,7 @@ use crate::copy::source::{self, Source};
 use crate::copy::stat::{kind, metadata};
 use crate::path::{TreePath, shown};
 
-/// Files whose further names are recognised as hard links, at most; those of others become files of their own.
+/// Files whose further names are recognised as hard links, at most; those of others become their own files.
 const MAX_LINKED: usize = 1 << 20;
 
 /// What a sender needs.

@@ -442,7 +442,7 @@ impl Client {
         }
     }
 
-    /// Reports to the user, on a line of its own.
+    /// Reports to the user, on its own line.
     fn notice(&mut self, text: &str) {
         let host = &self.settings.host;
         let line = match self.settings.is_raw {

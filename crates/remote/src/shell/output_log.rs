@@ -73,7 +73,7 @@ impl OutputLog {
         exists
     }
 
-    /// A piece of the output of one source, at most so long, from an offset that is held.
+    /// A piece of the output of one source, at most this long, from an offset that is held.
     pub(crate) fn piece(&self, offset: u64, most: usize) -> Option<(Source, &[u8])> {
         let from = usize::try_from(offset.checked_sub(self.start)?).ok()?;
         let run = self.runs.partition_point(|(begin, _)| *begin <= offset).checked_sub(1)?;

@@ -142,7 +142,7 @@ pub(crate) fn resize(terminal: impl AsFd, window: Window) -> io::Result<()> {
     Ok(tcsetwinsize(terminal, size)?)
 }
 
-/// Has the child lead a session of its own and become the user, before it runs the program.
+/// Has the child lead its own session and become the user, before it runs the program.
 fn detach(command: &mut std::process::Command, has_terminal: bool, identity: Option<Identity>) {
     let prepare = move || {
         setsid()?;

@@ -1,4 +1,4 @@
-//! What a client asks of a server besides a session of its own: which there are, and to end one.
+//! What a client asks of a server besides its own session: which there are, and to end one.
 
 use std::time::Duration;
 

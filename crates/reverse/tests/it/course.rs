@@ -1,4 +1,4 @@
-//! The course's client in a scenario of its own, written from what is known of it: the text of the protocol, the draws
+//! The course's client in its own scenario, written from what is known of it: the text of the protocol, the draws
 //! of its requests, its threads, its score. Blocking sockets, one thread a request. It shares no code with the system
 //! under test, nor with the workload that replaces it.
 

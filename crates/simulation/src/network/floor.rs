@@ -13,11 +13,11 @@ use crate::observer::Departure;
 use crate::trace::{Fate, Sink, Traced};
 use crate::{MOST_INSIDE, SimulationError};
 
-/// Without a customer that ends within so many events, none ever will.
+/// Without a customer that ends within this many events, none ever will.
 const STALLED: u64 = 4_000_000;
 /// From how many arrivals on it is looked whether most of them are still there.
 const FIRST_LOOK: u64 = 1 << 10;
-/// So many looks in a row, each after twice as many arrivals, tell growth from filling.
+/// This many looks in a row, each after twice as many arrivals, tell growth from filling.
 const LOOKS: u32 = 4;
 
 /// An open stream of customers to one node.

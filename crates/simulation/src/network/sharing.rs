@@ -43,7 +43,7 @@ impl Sharing {
         self.plan == plan
     }
 
-    /// The share of one server that each customer has, where so many serve.
+    /// The share of one server that each customer has, where this many serve.
     fn speed(&self, busy: u64) -> f64 {
         (busy as f64 / self.active.len() as f64).min(1.0)
     }

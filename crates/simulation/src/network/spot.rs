@@ -84,7 +84,7 @@ impl Spot {
         }
     }
 
-    /// Lets the observer expect so many arrivals and so much work, by which it judges how soon the node settles. Where there
+    /// Lets the observer expect this many arrivals and so much work, by which it judges how soon the node settles. Where there
     /// are users or too much work, something limits it.
     fn expect(&mut self, users: Option<&Population>, rate_per_s: f64, work: f64) {
         if let Some(users) = users {

@@ -8,9 +8,9 @@ use crate::SimulationError;
 use crate::observer::{Observer, Precision};
 use kendall_stats as statistics;
 
-/// Sections are merged when there are so many.
+/// Sections are merged when there are this many.
 const MOST_SECTIONS: usize = 64;
-/// A period is divided into so many phases.
+/// A period is divided into this many phases.
 pub(super) const PHASES: usize = 12;
 
 /// How many customers came in a whole simulation, warm-up included, and what became of them. Each ends exactly one way.
@@ -234,7 +234,7 @@ impl Tally {
         self.left = self.unit;
     }
 
-    /// Makes one section of so many neighbours.
+    /// Makes one section of this many neighbours.
     fn merge(&mut self, neighbours: usize) {
         let merged = self.sections.chunks(neighbours).map(|chunk| {
             let mut sum = chunk[0].clone();

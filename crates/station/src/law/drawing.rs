@@ -45,7 +45,7 @@ impl Law {
     pub fn fill(&self, rng: &mut Rng, times_s: &mut [f64]) {
         match self {
             Self::Exponential { mean_s } => {
-                // A generator of its own stays in registers.
+                // Its own generator stays in registers.
                 let mut local = rng.clone();
                 times_s.iter_mut().for_each(|time_s| *time_s = mean_s * exponential(&mut local));
                 *rng = local;

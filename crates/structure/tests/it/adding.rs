@@ -47,7 +47,7 @@ fn lines(ending: &str, words: &[&str], outside: &[&str]) -> Vec<String> {
 
 #[test]
 fn a_system_is_its_folder_and_two_lines() {
-    // The programs of the chat are its clients, in crates of their own.
+    // The programs of the chat are its clients, in their own crates.
     let all = ["reverse", "recover", "textsearch", "chat", "hold", "http", "transport"];
     for system in all {
         let (package, library) = (format!("kendall-{system} "), format!("kendall_{system}::"));

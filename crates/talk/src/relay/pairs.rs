@@ -15,7 +15,7 @@ pub struct Limits {
     pub bytes_per_s: f64,
     /// Bytes that a pair may send at once after a pause.
     pub burst: f64,
-    /// A pair without a packet for so long is forgotten.
+    /// A pair without a packet for this long is forgotten.
     pub idle: Duration,
 }
 

@@ -15,7 +15,7 @@ use crate::protocol::MOST_PIECE;
 const MOST_PARTS: usize = 2 * (WINDOW as usize / MOST_PIECE);
 /// The longest name that a file gets, in bytes. File systems allow 255, and a number may be added.
 const LONGEST: usize = 200;
-/// How many files of one name are told apart by numbers.
+/// How many files of one name are distinguished by numbers.
 const MOST_SAME: u32 = 10_000;
 
 /// A file cannot be received.
@@ -31,7 +31,7 @@ pub enum DownloadError {
 /// What the disk reports.
 #[derive(Debug)]
 pub(crate) enum Report {
-    /// So many more bytes are written.
+    /// This many more bytes are written.
     Written { file: u64, bytes: u64 },
     /// The file is whole and has this path, or could not be written.
     Ended { file: u64, done: Result<PathBuf, String> },

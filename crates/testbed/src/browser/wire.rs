@@ -59,7 +59,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// Starts a browser with a profile of its own.
+    /// Starts a browser with its own profile.
     pub(super) fn start() -> Self {
         let profile = tempfile::Builder::new().prefix("kendall-browser-").tempdir().expect("a folder").keep();
         let mut process = Command::new("sh")

@@ -1,4 +1,4 @@
-//! Bytes in memory of their own, on large pages where the system gives them.
+//! Bytes in their own memory, on large pages where the system gives them.
 //!
 //! A scan at the speed of the memory goes through a page of 4 KiB in a tenth of a microsecond; with pages of 2 MiB the processor
 //! reads ahead across them. The memory is anonymous, so nobody else can change what lies in it.
@@ -16,7 +16,7 @@ pub(crate) struct Bytes {
 }
 
 impl Bytes {
-    /// So many zeros.
+    /// This many zeros.
     pub(crate) fn zeroed(length: usize) -> Result<Self, SearchError> {
         let failed = |reason| SearchError::Memory { bytes: length, reason };
         let memory = MmapMut::map_anon(length.max(1)).map_err(failed)?;

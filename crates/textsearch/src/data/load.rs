@@ -1,6 +1,6 @@
 //! Brings a file of lines `type@@@sentence` in, piece by piece, on several threads.
 //!
-//! A piece is the lines that start within so many bytes of the file. Each is read, checked and laid as blocks by one thread, so
+//! A piece is the lines that start within this many bytes of the file. Each is read, checked and laid as blocks by one thread, so
 //! the most memory that is taken beyond the text itself is two pieces a thread. What is no row is left out and told:
 //! [`Oddities`].
 
@@ -232,7 +232,7 @@ impl Oddities {
         });
     }
 
-    /// Adds what a later piece has, which so many lines stand before.
+    /// Adds what a later piece has, which this many lines stand before.
     fn add(&mut self, piece: &Self, lines_before: u64) {
         self.without_type += piece.without_type;
         self.carriage_returns += piece.carriage_returns;

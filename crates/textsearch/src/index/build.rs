@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::data::block::Block;
 
-/// A segment has at least so many lines, if the block has: types with fewer rows share one.
+/// A segment has at least this many lines, if the block has: types with fewer rows share one.
 const LEAST_LINES: usize = 4096;
 const TRIGRAMS: usize = 1 << 24;
 
@@ -23,7 +23,7 @@ pub(crate) struct Entry {
     pub(crate) lines: u32,
 }
 
-/// The stretches of lines of a block that have lists of their own: a type, or several small ones.
+/// The stretches of lines of a block that have their own lists: a type, or several small ones.
 pub(crate) fn segments(block: &Block) -> Vec<Range<usize>> {
     let mut segments: Vec<Range<usize>> = Vec::new();
     for (_, lines) in block.groups() {

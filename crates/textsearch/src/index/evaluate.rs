@@ -31,7 +31,7 @@ struct Lists {
     share: u64,
 }
 
-/// Going to a list costs as much as reading so many numbers: it lies somewhere else in the memory.
+/// Going to a list costs as much as reading this many numbers: it lies somewhere else in the memory.
 const GOING: u64 = 120;
 /// A window that nearly all lines have says nothing.
 const COMMON: f64 = 0.7;
@@ -39,7 +39,7 @@ const COMMON: f64 = 0.7;
 const MOST_TRIGRAMS: usize = 8192;
 
 impl Resolved {
-    /// Of a shard with so many rows. `None` if no line has it. `trying` is what trying a line costs, in numbers read.
+    /// Of a shard with this many rows. `None` if no line has it. `trying` is what trying a line costs, in numbers read.
     pub(crate) fn new(need: &Need, shard: &Shard, rows: u64, trying: u64) -> Option<Self> {
         let mut windows = Vec::new();
         let mut most_lines = rows;
@@ -178,7 +178,7 @@ pub(crate) struct Bits {
 }
 
 impl Bits {
-    /// None of so many lines.
+    /// None of this many lines.
     pub(crate) fn none(lines: usize) -> Self {
         Self { words: vec![0; lines.div_ceil(64)], lines }
     }

@@ -10,7 +10,7 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look};
 const MOST_BRANCHES: usize = 16;
 /// The most parts that are walked.
 const MOST_STEPS: usize = 20_000;
-/// Of a repeated part so many copies are walked; more make no new windows, if the part is a byte.
+/// Of a repeated part this many copies are walked; more make no new windows, if the part is a byte.
 const MOST_COPIES: u32 = 4;
 
 /// The most windows that are asked for side by side: the rarest of these are surely rare enough.

@@ -9,7 +9,7 @@ use super::build::{Builder, Lists, segments};
 use super::need::{ByteSet, Window};
 use crate::data::block::Block;
 
-/// Blocks are put together until they have so many bytes of text.
+/// Blocks are put together until they have this many bytes of text.
 const SHARD_BYTES: usize = 256 << 20;
 
 /// The lists of several blocks. Everything is sorted by trigram, then by segment.
@@ -160,7 +160,7 @@ impl Shard {
         stretches.into_iter().flatten().filter(fits).map(|place| place as u32).collect()
     }
 
-    /// The places of so many trigrams from one on.
+    /// The places of this many trigrams from one on.
     fn between(&self, from: u32, count: u32) -> Range<usize> {
         let start = self.trigrams.partition_point(|&trigram| trigram < from);
         let length = if count == 1 {

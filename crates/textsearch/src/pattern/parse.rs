@@ -174,7 +174,7 @@ impl Parser<'_> {
         Ok(node)
     }
 
-    /// After `(?`: flags for the rest of the group, or for a group of their own.
+    /// After `(?`: flags for the rest of the group, or for a separate group.
     fn flags(&mut self, open: usize, depth: usize) -> Result<Option<Node>, PatternError> {
         let before = self.flags;
         let mut on = true;

@@ -94,7 +94,7 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// So many characters or more.
+/// This many characters or more.
 fn repeated(min: u32) -> Hir {
     let sub = Box::new(Hir::class(Class::Unicode(any())));
     Hir::repetition(Repetition { min, max: None, greedy: true, sub })

@@ -11,7 +11,7 @@ pub(crate) enum Node {
     Class(ClassUnicode),
     /// A place.
     Place(Place),
-    /// A part so many times.
+    /// A part this many times.
     Repeat { node: Box<Self>, least: u32, most: Option<u32>, greed: Greed },
     /// A group that is numbered.
     Capture { node: Box<Self>, number: u32 },

@@ -20,7 +20,7 @@ const GROUP: usize = 16;
 const PIECE: usize = 128;
 /// How many starts of lines lie in a line of the cache.
 const CACHE_LINE_STARTS: usize = 16;
-/// A lane whose stretch has so many bytes left gives half of it to one that has none.
+/// A lane whose stretch has this many bytes left gives half of it to one that has none.
 const WORTH_HALVING: usize = 1024;
 /// The most rows of the table. With more of them, they are seldom in the cache.
 const MOST_ROWS: usize = 8192;
@@ -233,7 +233,7 @@ impl<'a, T: Step + ?Sized> Walk<'a, T> {
         }
     }
 
-    /// Steps all lanes so many groups of bytes, or fewer if one of them comes to its end.
+    /// Steps all lanes this many groups of bytes, or fewer if one of them comes to its end.
     fn step(&mut self, mut groups: usize, hit: &mut impl FnMut(usize, Verdict)) {
         let mut states = self.lanes.each_ref().map(|lane| lane.state);
         let mut done = 0;

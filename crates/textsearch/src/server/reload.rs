@@ -12,7 +12,7 @@ use super::source::DataSource;
 #[derive(Debug)]
 pub(crate) struct Hangups(Option<(Handle, JoinHandle<()>)>);
 
-/// Reads the data again on each SIGHUP, on a thread of its own. What cannot be read leaves the rows as they were.
+/// Reads the data again on each SIGHUP, on its own thread. What cannot be read leaves the rows as they were.
 pub(crate) fn on_hangup(source: Arc<DataSource>) -> Hangups {
     let started = Signals::new([SIGHUP]).and_then(|mut signals| {
         let handle = signals.handle();

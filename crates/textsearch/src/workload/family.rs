@@ -132,7 +132,7 @@ impl Patterns {
         drawn.unwrap_or(self.mix.0.len() - 1)
     }
 
-    /// Different types, each set of so many alike: of those that are left to pass, as many are taken as are wanted still.
+    /// Different types, each set of this many alike: of those that are left to pass, as many are taken as are wanted still.
     fn draw_types(&self, rng: &mut Rng) -> String {
         let mut drawn = Vec::new();
         for kind in 0..self.types {

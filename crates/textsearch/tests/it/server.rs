@@ -16,7 +16,7 @@ const ROWS: &str = "1@@@this man is \n2@@@no other; man \n0@@@\n5@@@this is 42\n
 /// On each sentence this takes some hundred thousand steps, and finds nothing.
 const SLOW: &str = r";^(a+)+\1?$";
 
-/// So many that a pattern which backtracks takes minutes over them.
+/// So long that a pattern with backtracking takes minutes on it.
 fn slow_rows() -> String {
     format!("1@@@{}b\n", "a".repeat(18)).repeat(140_000)
 }

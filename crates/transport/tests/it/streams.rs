@@ -1,4 +1,4 @@
-//! The trait itself: a stream of bytes each way, with an end of its own.
+//! The trait itself: a stream of bytes each way, with its own end.
 
 use kendall_transport::{Connection, Kind, Listener, TransportError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -18,7 +18,7 @@ fn opening(service: Service) -> Vec<u8> {
     bytes
 }
 
-/// Frames of packets that are wrong each in a way of its own.
+/// Frames of packets that are wrong each in its own way.
 fn wrong_packets() -> Vec<Vec<u8>> {
     let mut packet = vec![0x45, 0, 0, 20, 0, 0, 0, 0, 64, 1, 0, 0, 10, 77, 0, 3, 10, 77, 0, 1];
     let mut wrong: Vec<Vec<u8>> = vec![vec![], vec![0; 9], vec![0; 10], vec![255; 11], vec![0; 70_000]];

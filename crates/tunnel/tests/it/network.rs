@@ -35,7 +35,7 @@ pub(crate) struct Network {
     folder: TempDir,
 }
 
-/// A server or a client on a thread of its own, in its namespace.
+/// A server or a client on its own thread, in its namespace.
 pub(crate) struct End {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<thread::JoinHandle<Result<(), TunnelError>>>,

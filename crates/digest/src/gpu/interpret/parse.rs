@@ -17,7 +17,7 @@ enum Kind {
     /// A number less than this.
     Below(u32),
     Special,
-    /// `[launch+n]`, of a value of so many bytes.
+    /// `[launch+n]`, of a value of this many bytes.
     Parameter(usize),
     /// `[%register+n]`.
     Address,

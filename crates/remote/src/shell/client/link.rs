@@ -154,7 +154,7 @@ impl Link {
         }
     }
 
-    /// Ends the connection in order and waits until the server knows, at most so long.
+    /// Ends the connection in order and waits until the server knows, at most this long.
     pub(super) async fn close(&mut self, within: Duration) {
         let State::Up { framed, .. } = &mut self.state else { return };
         let connection = framed.stream().connection().clone();

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::shell::error::ShellError;
 use crate::shell::protocol::{Claim, ClientFrame, Exit, Open, SessionId, Terminal, Window};
 
-/// A connection to the server, on a socket of its own.
+/// A connection to the server, on its own socket.
 pub type Connecting = Pin<Box<dyn Future<Output = Result<(Endpoint, Stream), ShellError>> + Send>>;
 
 /// Opens connections to the server.
