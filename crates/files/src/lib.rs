@@ -86,10 +86,14 @@ pub fn read_any(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
 /// The same for text.
 ///
 /// # Errors
-/// As [`read_any`], and where it is not UTF-8.
+/// As [`read_any`], and where it is not UTF-8 or holds bytes of 0.
 pub fn read_text(path: &Path, most_bytes: u64) -> io::Result<String> {
     let text = read_any(path, most_bytes)?;
-    String::from_utf8(text).map_err(|_| refusal("no text in UTF-8"))
+    match String::from_utf8(text) {
+        // What programs keep in memory has them, such as the environment of a process, which is not to be shown in a message.
+        Ok(text) if text.contains('\0') => Err(refusal("no text: it holds bytes of 0")),
+        text => text.map_err(|_| refusal("no text in UTF-8")),
+    }
 }
 
 fn bounded(file: File, most_bytes: u64) -> io::Result<Vec<u8>> {

@@ -86,6 +86,8 @@ fn what_is_read_is_a_file_of_bounded_length() {
     pipe(&path);
     assert!(refused(read(&path, 3)).contains("no regular file"));
     assert!(refused(read_text(Path::new("/dev/zero"), 1000)).contains("longer than"));
+    fs::write(ours.path().join("memory"), "SECRET=1\0HOME=/\0").unwrap();
+    assert!(refused(read_text(&ours.path().join("memory"), 1000)).contains("bytes of 0"));
     fs::write(ours.path().join("text"), b"\xff").unwrap();
     assert!(refused(read_text(&ours.path().join("text"), 1000)).contains("UTF-8"));
     assert!(refused(read(ours.path(), 3)).contains("no regular file"));

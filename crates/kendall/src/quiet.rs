@@ -68,7 +68,7 @@ pub(crate) fn wait(at_most: Duration, form: Form) -> anyhow::Result<ExitCode> {
         Form::Table if quiet => print::out(&format!("Quiet: {surroundings}\n"))?,
         Form::Table => {
             let at_most = kendall_system::Value::Time(at_most);
-            print::out(&format!("Not quiet within {at_most}: {surroundings}\n"))?;
+            print::note(&format!("kendall: not quiet within {at_most}: {surroundings}"));
         }
     }
     Ok(if quiet { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -289,3 +289,15 @@ pub fn probe(program: &Path) -> Vec<(BackEnd, Result<String, LinkError>)> {
     };
     BackEnd::ALL.map(tried).into()
 }
+
+/// Checks the name of a congestion control of TCP: the kernel's have at most 15 letters (`TCP_CA_NAME_MAX`).
+///
+/// # Errors
+/// Describes a valid name.
+pub fn check_congestion_control(name: &str) -> Result<(), String> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    if (1..=15).contains(&name.len()) && name.chars().all(is_plain) {
+        return Ok(());
+    }
+    Err("must be the name of a congestion control of this kernel, such as cubic, reno or bbr".into())
+}

@@ -31,7 +31,7 @@ mod spool;
 mod tun;
 
 pub use back_end::BackEnd;
-pub use emulated::{CLIENT, EMULATE, EmulatedLink, End, SERVER, probe};
+pub use emulated::{CLIENT, EMULATE, EmulatedLink, End, SERVER, check_congestion_control, probe};
 pub use emulator::emulate;
 pub use error::LinkError;
 pub use forwarder::Forward;

@@ -48,7 +48,7 @@ pub(crate) struct Options {
     forward: Vec<(u16, SocketAddr)>,
 
     /// Congestion control of connections from both ends: cubic, bbr, reno; that of the machine if left out
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = congestion_control)]
     congestion: Option<String>,
 
     /// How packets are brought to the link; the first that works here if left out
@@ -100,6 +100,10 @@ impl From<Named> for BackEnd {
 }
 
 /// Reads "8080" or "80=127.0.0.1:8080".
+fn congestion_control(name: &str) -> Result<String, String> {
+    kendall_link::check_congestion_control(name).map(|()| name.to_owned())
+}
+
 fn forward(text: &str) -> Result<(u16, SocketAddr), String> {
     let (port, to) = text.split_once('=').unwrap_or((text, text));
     let refuse = || format!("{text:?} is no port to forward; write 8080, or 80=127.0.0.1:8080");

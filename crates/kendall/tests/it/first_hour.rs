@@ -176,8 +176,8 @@ fn what_disturbs_a_load_is_named() {
     assert_eq!((found["quiet"].as_bool(), doctor.status.code()), (Some(false), Some(1)), "{found}");
     let programs = found["surroundings"]["programs"].as_array().unwrap();
     assert!(programs.iter().any(|program| program["name"] == "sh"), "{found}");
-    let words = stdout(&run(&["doctor", "--wait-quiet", "1s"]));
-    assert!(words.starts_with("Not quiet within 1s: other programs took "), "{words}");
+    let words = stderr(&run(&["doctor", "--wait-quiet", "1s"]));
+    assert!(words.contains("kendall: not quiet within 1s: other programs took "), "{words}");
     let load = run(&["load", &target, "-n", "200", "-r", "400", "-c", "1"]);
     let (said, shown) = (stderr(&load), stdout(&load));
     assert!(said.contains("Warning: other programs took "), "{said}");

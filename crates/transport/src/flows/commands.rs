@@ -52,7 +52,7 @@ const ECHO: Parameter = Parameter {
 const CONGESTION: Parameter = Parameter {
     name: "congestion",
     help: "congestion control of TCP, at both ends: cubic, reno, bbr; curve and quic have CUBIC of their own",
-    kind: Values::Word(|word| if word.is_empty() { Err("must not be empty".into()) } else { Ok(()) }),
+    kind: Values::Word(kendall_link::check_congestion_control),
     default: Some("cubic"),
 };
 const SEED: Parameter = Parameter {
