@@ -260,7 +260,7 @@ impl Judge {
         let core_share = run.core_share();
         let found = format!("{} of a core", percent(core_share));
         if run.thread.timing == Timing::Precise {
-            self.check(Checked::Processor, "as much as it likes: it spins", found, None);
+            self.check(Checked::Processor, "no limit: the generator spins", found, None);
         } else {
             let held = as_shown(&percent(core_share)) <= 100.0 * BUSY;
             self.check(Checked::Processor, "at most 80 % of a core", found, Some(held));

@@ -80,12 +80,12 @@ pub fn table(report: &Report) -> Table {
 }
 
 /// What stands above the table.
-pub const TITLE: &str = "Link: asked against measured";
+pub const TITLE: &str = "Link: requested and measured";
 
 /// What the table does not say of itself.
-pub const CAPTION: &str = "Measured over the link before a trial crosses it. With several trials: the middle one, and the \
-                                  least and the most; with one: its 95 % interval. Delay is without the time that a \
-                                  packet's bits take to be sent; jitter is its standard deviation.";
+pub const CAPTION: &str = "Measured over the link before a trial crosses it. With several trials: the middle one, and the least and \
+                                  the most; with one: its 95 % interval. Delay excludes the transmission time of a packet; jitter is \
+                                  the standard deviation of the delay.";
 
 /// How late packets left in the trials, in a sentence; `None` where no trial had an emulated link.
 pub fn lateness(report: &Report) -> Option<String> {

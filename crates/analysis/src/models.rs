@@ -81,7 +81,7 @@ impl Observed<'_> {
 
     /// The station that a notation means here, or why it cannot be.
     pub fn station(&self, notation: &Notation, precision: Precision) -> Result<Station, String> {
-        let service = self.service().ok_or("the server did not tell its service times")?;
+        let service = self.service().ok_or("the server did not report its service times")?;
         let law = match (notation.service, precision) {
             (Kind::General, Precision::Full) => {
                 Law::empirical(thinned(self.services_s, KEPT_SERVICES)).map_err(|error| error.to_string())?

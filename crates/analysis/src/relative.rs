@@ -108,8 +108,8 @@ fn sentences(report: &Report, lines: &[Line<'_>], first: &str) -> Vec<String> {
         return Vec::new();
     };
     let mut sentences = vec![format!(
-        "Relative to {first}, {} of {} measured ratios are those simulated, within 10 % or their interval, {} are not, and \
-         of {} the interval is too wide to tell. The furthest apart, at {}: measured {}, simulated {}.",
+        "Relative to {first}, {} of {} measured ratios agree with the simulated ones within 10 % or their interval, {} do not, and {} \
+         have too wide an interval to decide. The largest difference, at {}: measured {}, simulated {}.",
         count(Some(true)),
         pairs.len(),
         count(Some(false)),
@@ -124,11 +124,11 @@ fn sentences(report: &Report, lines: &[Line<'_>], first: &str) -> Vec<String> {
     let best = best.min_by(|a, b| a.2.value.total_cmp(&b.2.value));
     sentences.extend(best.map(|(line, measured, simulated)| {
         let told = match order(simulated.value, *measured) {
-            Order::CannotTell => ", in an interval too wide to tell",
+            Order::CannotTell => ", with too wide an interval to decide",
             _ => "",
         };
         format!(
-            "At most there was {} to gain on {first} by simulation, at {}; measured, it was {}{told}.",
+            "The largest gain over {first} by simulation is {}, at {}; the measured gain is {}{told}.",
             percent(1.0 - simulated.value),
             report.place(line.point),
             percent(1.0 - measured.value)

@@ -43,17 +43,17 @@ impl Named {
         Self { name: name(candidate), fit: candidate.fit.clone() }
     }
 
-    /// "4 servers FIFO would be 24 % too short", by the quantile where the mean is not off.
+    /// "4 servers FIFO underestimates by 24 %", by the quantile where the mean is not off.
     fn off(&self) -> String {
-        let side = |error: f64| if error > 0.0 { "too long" } else { "too short" };
+        let side = |error: f64| if error > 0.0 { "overestimates" } else { "underestimates" };
         let Fit { mean_error, .. } = self.fit;
         let at_p95 = self.fit.quantile_error(0.95).filter(|error| error.abs() > mean_error.abs());
         match at_p95 {
             _ if mean_error.abs() >= 0.05 => {
-                format!("{} would be {} {}", self.name, percent(mean_error.abs()), side(mean_error))
+                format!("{} {} by {}", self.name, side(mean_error), percent(mean_error.abs()))
             }
-            Some(error) => format!("{} would be {} {} at p95", self.name, percent(error.abs()), side(error)),
-            None => format!("{} would miss each by {}", self.name, percent(self.fit.relative_error)),
+            Some(error) => format!("{} {} by {} at p95", self.name, side(error), percent(error.abs())),
+            None => format!("{} is off by {} for each request", self.name, percent(self.fit.relative_error)),
         }
     }
 }
@@ -62,7 +62,7 @@ impl Named {
 fn name(candidate: &Candidate) -> String {
     let servers = candidate.servers.get();
     let plural = if servers == 1 { "" } else { "s" };
-    let room = candidate.capacity.map_or_else(String::new, |room| format!(" with room for {room}"));
+    let room = candidate.capacity.map_or_else(String::new, |room| format!(" with capacity {room}"));
     format!("{servers} server{plural} {}{room}", candidate.discipline.in_words())
 }
 
@@ -127,8 +127,8 @@ impl fmt::Display for Replayed {
         if self.verdict == Verdict::Unexplained {
             write!(
                 f,
-                "Replayed with its own arrivals and service times, the run at {place} is that of no number of servers and \
-                 no order of service that was tried: the best, {}, is off by {error} of the mean response. Something else \
+                "No candidate station explains the run at {place}: replayed with the run's own arrivals and service times, the best, \
+                 {}, is off by {error} of the mean response. Something other than the number of servers and the order of service \
                  decides how long requests take.",
                 best.name
             )?;
@@ -146,14 +146,14 @@ impl fmt::Display for Replayed {
         match (self.verdict, off.as_slice()) {
             (Verdict::CannotTell, _) => write!(
                 f,
-                "; {} would predict the same, for too few requests waited to tell them apart.",
+                "; {} would predict the same, because too few requests waited to distinguish them.",
                 some(&self.alike)
             )?,
             (_, []) => f.write_str(".")?,
             _ => write!(f, "; {}.", off.join(", "))?,
         }
         if let Some(own) = &self.own {
-            write!(f, " The system was to be {}: {}.", own.name, own.off())?;
+            write!(f, " The configured system is {}: {}.", own.name, own.off())?;
         }
         self.write_others(f)
     }
@@ -200,9 +200,9 @@ pub fn table(report: &Report) -> Option<(String, Table)> {
         let Candidate { servers, discipline, capacity, fit, told_apart } = candidate;
         let signed = |error: Option<f64>| error.map_or_else(|| NONE.to_owned(), signed);
         let remark = match (at == candidates.own, *told_apart) {
-            (true, true) => "the system's own; told apart",
+            (true, true) => "the system's own; distinguishable",
             (true, false) => "the system's own",
-            (false, true) => "told apart",
+            (false, true) => "distinguishable",
             (false, false) if at == 0 => "the best",
             (false, false) => "predicts alike",
         };
@@ -211,7 +211,7 @@ pub fn table(report: &Report) -> Option<(String, Table)> {
             format!(
                 "{}{}",
                 discipline.in_words(),
-                capacity.map_or_else(String::new, |room| format!(", room for {room}"))
+                capacity.map_or_else(String::new, |room| format!(", capacity {room}"))
             ),
             signed(Some(fit.mean_error)),
             signed(fit.quantile_error(0.50)),
@@ -231,7 +231,7 @@ pub fn caption(report: &Report) -> Option<String> {
     let (_, Candidates { best, .. }) = telling(report)?;
     let instants = match best.arrived_by {
         ArrivedBy::Server => "the instants at which the server had each request, by its own stamps",
-        ArrivedBy::Client => "the instants at which each request was sent, for the server told none",
+        ArrivedBy::Client => "the instants at which each request was sent, because the server reported none",
     };
     let left_out = match best.left_out {
         0 => String::new(),
@@ -239,10 +239,9 @@ pub fn caption(report: &Report) -> Option<String> {
         many => format!(" {many} requests without a service time are left out."),
     };
     Some(format!(
-        "Each candidate was given {instants}, and the server-side service times, of {} requests; to the \
-         predictions are added what each request left late and {}, the median of what passed outside the station, so that no \
-         measured waiting is given away. Errors of mean and quantiles are \
-         predicted over measured, less 1; “each” is the mean absolute error of a request over the mean response.{left_out}",
+        "Each candidate was given {instants}, and the server-side service times, of {} requests. The predictions include each \
+         request's send lag and {}, the median time outside the station, so that they use no measured waiting time. Errors of mean and \
+         quantiles are predicted ÷ measured − 1; “each” is the mean absolute error of a request ÷ the mean response.{left_out}",
         best.compared,
         time(best.delay_s),
     ))

@@ -85,9 +85,10 @@ impl Rounds {
         let overloaded = rounds.iter().filter(|round| round.result.grows).count();
         if 2 * overloaded > all {
             self.kept_up = false;
-            self.sides
-                .doubts
-                .push(told("the number of requests in the system grew: it could not keep up", overloaded));
+            self.sides.doubts.push(told(
+                "the number of requests in the system grew: the server could not keep up",
+                overloaded,
+            ));
         }
         let verdicts = || rounds.iter().map(|round| &round.result.verdict);
         let limited = verdicts().filter(|verdict| verdict.trust == Trust::GeneratorLimited).count();

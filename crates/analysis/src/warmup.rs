@@ -147,7 +147,7 @@ pub(crate) fn doubt(too_short: &[TooShort]) -> Option<String> {
         more => format!("; it is too short at {more} more points"),
     };
     Some(format!(
-        "{the} warm-up lasts {:.1} s by MSER-5, in the median of its trials, and {:.1} s were left out{also}",
+        "{the} warm-up lasts {:.1} s by MSER-5 (median of the trials), but only {:.1} s were left out{also}",
         worst.cut_s, worst.left_out_s
     ))
 }
@@ -170,7 +170,7 @@ mod tests {
         let one = doubt(&[too_short("", 1.0)]).unwrap();
         assert_eq!(
             one,
-            "The warm-up lasts 1.0 s by MSER-5, in the median of its trials, and 0.5 s were left out"
+            "The warm-up lasts 1.0 s by MSER-5 (median of the trials), but only 0.5 s were left out"
         );
         let three = [too_short("rate 20", 1.0), too_short("rate 40", 2.0), too_short("rate 60", 1.5)];
         let three = doubt(&three).unwrap();

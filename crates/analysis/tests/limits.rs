@@ -308,7 +308,7 @@ fn a_server_at_rest_has_no_bottleneck() {
     let (found, summary) = limit("rest", "");
     let is_idle = match &found {
         Bottleneck::Machine { .. } => {
-            found.to_string().starts_with("The server is idle on a machine that is full")
+            found.to_string().starts_with("The server is idle on a fully loaded machine")
         }
         found => matches!(found, Bottleneck::None { .. }),
     };

@@ -276,8 +276,8 @@ impl Check {
     /// The assumption in a few words, as a table names it.
     pub fn assumption(self) -> &'static str {
         match self {
-            Self::Rate => "requests come at the rate asked for",
-            Self::ArrivalLaw => "arrivals have the model's law",
+            Self::Rate => "requests come at the requested rate",
+            Self::ArrivalLaw => "arrivals have the model's distribution",
             Self::IndependentArrivals => "gaps between arrivals are independent",
             Self::OpenLoop => "arrivals do not wait for answers",
             Self::ServiceLaw => "service times are exponential",
@@ -287,7 +287,7 @@ impl Check {
             Self::ServiceApartFromLoad => "service times do not depend on the load",
             Self::Servers => "the number of servers is the model's",
             Self::Order => "requests are served in the order of arrival",
-            Self::Room => "the room for waiting is the model's",
+            Self::Room => "the capacity is the model's",
             Self::Steady => "response times do not grow",
             Self::WarmUp => "the warm-up is left out",
             Self::Precision => "the mean response time is known well",
@@ -296,19 +296,19 @@ impl Check {
             Self::UtilisationLaw => "utilisation law",
             Self::InteractiveLaw => "interactive response-time law",
             Self::Loss => "every request is answered",
-            Self::Answers => "every answer is right",
-            Self::Retries => "nothing was sent again after a timeout",
+            Self::Answers => "every answer is correct",
+            Self::Retries => "no packet was retransmitted",
             Self::Delay => "the response time is the station's",
             Self::SentWhenDue => "requests leave when they are due",
             Self::ClockResolution => "the clock is fine enough",
-            Self::InstantsInOrder => "instants are in order",
+            Self::InstantsInOrder => "timestamps are in order",
             Self::ApartHosts => "client and server are on two machines",
             Self::Units => "service time and rate agree in their units",
             Self::Utilisation => "utilisation = rate × service time / servers",
             Self::Stability => "there is a steady state",
             Self::Formula => "computed response times follow from their formula",
             Self::Sum => "response = waiting + service",
-            Self::TotalTime => "total times are times that passed",
+            Self::TotalTime => "total times are elapsed times",
         }
     }
 }
@@ -323,7 +323,7 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Broken => "broken",
-            Self::CannotTell => "cannot tell",
+            Self::CannotTell => "inconclusive",
             Self::Holds => "holds",
         })
     }

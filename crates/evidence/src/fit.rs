@@ -53,15 +53,15 @@ pub struct Given {
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoFit {
     #[error(
-        "only {found} of the points have a load and a steady response time or throughput, and a fit needs three; \
-         measure at more loads, from a fifth of what the system bears up to four fifths{}", left_out(.why)
+        "only {found} of the points have a load and a steady response time or throughput, and a fit needs three; measure at more \
+         loads, from 20 % to 80 % of the system's capacity{}", left_out(.why)
     )]
     TooFew { found: usize, why: Vec<String> },
-    #[error("the points are all of one load, {0}; a model of how response grows needs several")]
+    #[error("all points have the same load, {0}; a model of how the response time grows needs several loads")]
     OneLoad(String),
-    #[error("some points are of an open stream and some of a closed population; fit them one by one")]
+    #[error("some points are of an open stream and some of a closed population; fit them separately")]
     Mixed,
-    #[error("none of the models goes through the points")]
+    #[error("no model fits the points")]
     NothingFits,
 }
 
@@ -196,14 +196,14 @@ fn overloaded(point: &Observation, rate_per_s: f64, given: Given) -> Option<Stri
     let rho = offered.or(point.utilisation).filter(|rho| *rho >= 1.0);
     if let Some(rho) = rho {
         return Some(format!(
-            "its utilisation is {}, so its mean response grows with the length of the run and is no steady value",
+            "its utilisation is {}, so there is no steady state and its mean response grows with the length of the run",
             observation::short(rho)
         ));
     }
     let done = point.throughput_per_s? / rate_per_s;
     (done < 0.95).then(|| {
         format!(
-            "only {} % of what was offered was done, so the queue grew while it was measured",
+            "only {} % of the offered requests were completed, so the queue grew during the measurement",
             observation::short(done * 100.0)
         )
     })
@@ -215,7 +215,8 @@ fn check_processor(sampled: &mut ServiceTime, low: Option<&ServiceTime>, delay_s
     let share = sampled.mean_s / low.mean_s;
     if share > 1.05 {
         sampled.used = false;
-        sampled.doubt = Some("it is more than the whole response at the lowest load; one request keeps several processors busy, or others run there".into());
+        sampled.doubt = Some("it is more than the whole response time at the lowest load; one request uses several processors, or \
+            other programs run on them".into());
     } else if delay_s.is_some() && share < 0.8 {
         sampled.used = false;
         sampled.doubt = Some(format!(

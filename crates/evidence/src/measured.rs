@@ -61,22 +61,22 @@ pub struct ClientSide {
 pub enum NotMeasured {
     /// There is no trial, or none whose requests after the warm-up span any time.
     #[error(
-        "trial {trial} holds fewer than two requests after its warm-up; run longer, or shorten the warm-up"
+        "trial {trial} has fewer than two requests after its warm-up; run longer, or shorten the warm-up"
     )]
     Empty {
         /// The first such trial, counted from 1.
         trial: usize,
     },
     /// No request was answered.
-    #[error("not one of {requests} requests was answered, so there is no response time")]
+    #[error("none of the {requests} requests was answered, so there is no response time")]
     NothingAnswered {
         /// How many were due after the warm-up.
         requests: u64,
     },
     /// The server sent no stamps, so waiting and utilisation cannot be told from service. What the clients saw stands.
     #[error(
-        "the server told neither when it took up a request nor how long it served it, so waiting time and utilisation \
-         are unknown; response time and throughput stand"
+        "the server reported neither when it started a request nor how long it served it, so waiting time and utilisation are unknown; \
+         response time and throughput are not affected"
     )]
     NoStamps(Box<ClientSide>),
 }

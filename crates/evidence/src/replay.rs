@@ -95,7 +95,7 @@ pub struct Replay {
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NotReplayed {
     #[error(
-        "the server told the service time of none of the {requests} requests, so the run cannot be replayed; serve with \
+        "the server reported a service time for none of the {requests} requests, so the run cannot be replayed; start the server with \
          --stamps"
     )]
     NoService { requests: usize },

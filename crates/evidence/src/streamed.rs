@@ -260,7 +260,8 @@ impl Streamed {
         let unknown = |why: &str| Figure::Unknown { why: why.to_owned(), least: None };
         // Response times of an unstable run grow for as long as it lasts.
         let growing = |least: f64| Figure::Unknown {
-            why: "the system is unstable at this rate, so it grows for as long as the run lasts".to_owned(),
+            why: "the system is unstable at this rate, so the value grows as long as the run lasts"
+                .to_owned(),
             least: Some(least),
         };
         let unstable = self.growth.is_some_and(|growth| growth.unstable);

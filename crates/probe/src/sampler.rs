@@ -379,7 +379,7 @@ impl Sampler {
             self.missing.push(format!("threads: of those of {label} only {watched} are watched"));
         }
         if self.tally.is_full() {
-            self.missing.push("threads: there came so many that the later ones are not told apart".into());
+            self.missing.push("threads: there were too many to distinguish the later ones".into());
         }
         if !self.tally.has_places() {
             self.missing

@@ -156,7 +156,7 @@ pub fn checks(findings: &[Checked], width: usize, style: Style) -> String {
 fn verdict_heading(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Broken => "Broken",
-        Verdict::CannotTell => "Cannot tell",
+        Verdict::CannotTell => "Inconclusive",
         Verdict::Holds => "Holds",
     }
 }

@@ -98,8 +98,12 @@ impl fmt::Display for Contrast {
         }
         let untold = of - shorter - longer - alike;
         write!(f, ", the least of {of} points, and {} × at {}, the most:", cell(most), most.0)?;
-        let parts =
-            [(shorter, "shorter"), (longer, "longer"), (alike, "alike"), (&untold, "too uncertain to tell")];
+        let parts = [
+            (shorter, "shorter"),
+            (longer, "longer"),
+            (alike, "alike"),
+            (&untold, "too uncertain to decide"),
+        ];
         let parts = parts.into_iter().filter(|(count, _)| **count > 0);
         let parts: Vec<String> = parts.map(|(count, what)| format!("{what} at {count}")).collect();
         write!(f, " {}.", parts.join(", "))

@@ -124,7 +124,7 @@ mod tests {
     fn quantiles_of_the_right_law_lie_on_the_diagonal() {
         let all = random_rows(5_000);
         let rows = rows(&all);
-        let service = service(&rows).expect("it is told");
+        let service = service(&rows).expect("the server reports it");
         assert!(service.law.starts_with("exponential"), "{}", service.law);
         let gaps = gaps(&rows, &Arrivals::poisson(1000.0)).expect("a law was asked for");
         let longest = all.iter().filter_map(|row| row.service).max().map(seconds);

@@ -124,7 +124,7 @@ fn verdicts_read_as_sentences() {
     let undecided = words(&near(1.0, 0.2), &near(1.05, 0.2));
     assert!(undecided.starts_with("undecided (−") && undecided.ends_with("more runs"), "{undecided}");
     assert_eq!(words(&[1.0; 4], &[2.0; 9]), "4 runs allow 87.5 %; 2 more runs of each side for 95 %");
-    assert_eq!(words(&[1.0], &[2.0]), "1 run says nothing of chance; 5 more runs of each side for 95 %");
+    assert_eq!(words(&[1.0], &[2.0]), "1 run cannot show significance; 5 more runs of each side for 95 %");
     assert_eq!(words(&[], &[2.0]), "not measured on both sides");
 }
 

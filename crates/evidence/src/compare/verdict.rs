@@ -187,7 +187,7 @@ fn too_few(runs: usize) -> String {
     let needed = FEWEST_RUNS - runs;
     let more = if needed == 1 { "1 more run".to_owned() } else { format!("{needed} more runs") };
     let allowed = match runs {
-        1 => "1 run says nothing of chance".to_owned(),
+        1 => "1 run cannot show significance".to_owned(),
         _ => {
             let held = 100.0 * (1.0 - libm::exp2(1.0 - runs as f64));
             format!(

@@ -175,7 +175,7 @@ fn two_kinds_of_request_are_told_apart() {
     let finding = found(&rows, &Run::default().station(), Check::OneKind);
     assert_eq!(finding.verdict, Verdict::Broken);
     assert!((finding.effect.unwrap().value - 0.25).abs() < 0.01);
-    assert!(finding.sentence.contains("a cache answers"), "{}", finding.sentence);
+    assert!(finding.sentence.contains("A cache that answers"), "{}", finding.sentence);
 }
 
 #[test]

@@ -205,7 +205,7 @@ fn an_objective_is_met_up_to_the_highest_rate_and_with_the_fewest_servers() {
     let there = fit.forecast(p99.at, None).unwrap().response.quantile(0.99).unwrap().value;
     assert!((there / 0.2 - 1.0).abs() < 1e-6, "{there}");
     let never = fit.highest("p99<10ms".parse().unwrap(), None).unwrap_err();
-    assert!(never.to_string().contains("an idle station already takes longer"), "{never}");
+    assert!(never.to_string().contains("the response time of an idle station is already longer"), "{never}");
     for text in ["p99", "p0<1s", "p100<1s", "p99<-1s", "p99<1", "max<1s", ""] {
         assert!(text.parse::<Slo>().is_err(), "{text}");
     }
@@ -227,11 +227,11 @@ fn points_beyond_saturation_are_left_out_with_a_sentence() {
     let fit = fit(&points, Given { servers: Some(2), ..Given::default() }).unwrap();
     assert_eq!((fit.points.len(), fit.left_out.len()), (SHARES.len(), 2));
     assert!(
-        fit.left_out[0].contains("line 9, 130/s: only 76.15 % of what was offered"),
+        fit.left_out[0].contains("line 9, 130/s: only 76.15 % of the offered requests"),
         "{:?}",
         fit.left_out
     );
-    assert!(fit.left_out[1].contains("no steady value"));
+    assert!(fit.left_out[1].contains("no steady state"));
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn a_load_that_is_answered_with_404_says_so_in_its_first_line() {
     let output = run(&["load", &target, "-n", "100", "-r", "500", "--record", record.to_str().unwrap()]);
     let shown = stdout(&output);
     let first = shown.lines().next().unwrap();
-    assert!(first.starts_with("FAILED: every answer was 404, of 100 requests."), "{shown}");
+    assert!(first.starts_with("FAILED: every answer had status 404 (100 requests)."), "{shown}");
     assert!(shown.contains("status: 404 × 100\n"), "{shown}");
     let page = std::fs::read_to_string(record.join("report.html")).unwrap();
     assert!(page.contains(first) && page.contains("status: 404 × 100"), "{page}");

@@ -175,12 +175,13 @@ fn nagle_against_delayed_acknowledgements_is_named_and_a_server_that_does_it_rig
     });
     kendall_testbed::unless_disturbed(|| {
         let said = load(apart, &["--probe"]);
-        let limit = said.contains("Nagle's algorithm limits") && said.contains("TCP_NODELAY");
+        let limit = said.contains("Nagle's algorithm with delayed acknowledgements is the bottleneck")
+            && said.contains("TCP_NODELAY");
         let split = said.contains("One request's time in the server") && said.contains("held back (Nagle)");
-        if limit && split && !said.contains("The network limits") { Ok(()) } else { Err(said) }
+        if limit && split && !said.contains("The network is the bottleneck") { Ok(()) } else { Err(said) }
     });
     for more in [&[][..], &["--probe"]] {
         let said = load(right, more);
-        assert!(!said.contains("Nagle") && !said.contains("The network limits"), "{said}");
+        assert!(!said.contains("Nagle") && !said.contains("The network is the bottleneck"), "{said}");
     }
 }

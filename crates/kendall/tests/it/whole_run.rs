@@ -263,7 +263,7 @@ fn a_warm_up_that_is_found_is_counted_and_left_out() {
             None => {
                 assert_eq!((&left_out["by"], before), (&Value::from("untold"), 0));
                 let doubts = line["doubts"].to_string();
-                assert!(doubts.contains("not enough data to tell where the warm-up ends"), "{doubts}");
+                assert!(doubts.contains("too few data to find the end of the warm-up"), "{doubts}");
             }
         }
     }

@@ -74,7 +74,7 @@ fn table<'a>(report: &Report, replayed: impl Iterator<Item = (&'a Point, &'a Can
             percent(best.fit.relative_error),
             percent(best.fit.mean_error.abs()),
             best.fit.correlation.map_or_else(|| NONE.to_owned(), |value| format!("{value:.3}")),
-            if own.told_apart { "told apart".to_owned() } else { "not told apart".to_owned() },
+            if own.told_apart { "distinguishable".to_owned() } else { "not distinguishable".to_owned() },
             percent(own.fit.relative_error),
         ]);
         row

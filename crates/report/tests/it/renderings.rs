@@ -327,8 +327,8 @@ fn published_figures_stand_beside_ours_with_their_order() {
             "published ÷ fifo",
             // √(5 %² + 2.5 %²) = 5.6 %.
             "2.00 [1.89, 2.11]",
-            "Of 3 pairs that differ in discipline only, the order here is the published one in 2, another in 1",
-            "Another order at case many easy: published, priority is 0.800 × fifo; here 2.00 [1.89, 2.11] ×.",
+            "Of 3 pairs that differ only in discipline, 2 have the published order here, 1 have another order",
+            "A different order at case many easy: published, priority is 0.800 × fifo; here 2.00 [1.89, 2.11] ×.",
         ] {
             assert!(text.contains(part), "{part:?} is not in\n{text}");
         }
@@ -374,10 +374,9 @@ fn ways_to_serve_are_put_in_relation_to_the_first() {
         for part in [
             "Relative to fifo: weighted response by discipline",
             "0.800 [0.800, 0.800]",
-            "Relative to fifo, 1 of 3 measured ratios are those simulated, within 10 % or their interval, 1 are not, and of 1 \
-             the interval is too wide to tell.",
-            "At most there was 50 % to gain on fifo by simulation, at case many easy with discipline gittins; measured, it \
-             was 75 %.",
+            "Relative to fifo, 1 of 3 measured ratios agree with the simulated ones within 10 % or their interval, 1 do not, and 1 \
+             have too wide an interval to decide.",
+            "The largest gain over fifo by simulation is 50 %, at case many easy with discipline gittins; the measured gain is 75 %.",
         ] {
             assert!(text.contains(part), "{part:?} is not in\n{text}");
         }
