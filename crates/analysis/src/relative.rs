@@ -123,12 +123,12 @@ fn sentences(report: &Report, lines: &[Line<'_>], first: &str) -> Vec<String> {
         pairs.iter().filter(|pair| pair.2.value < 1.0 - ALIKE && order(pair.2.value, pair.1) != Order::Other);
     let best = best.min_by(|a, b| a.2.value.total_cmp(&b.2.value));
     sentences.extend(best.map(|(line, measured, simulated)| {
-        let told = match order(simulated.value, *measured) {
+        let unsure = match order(simulated.value, *measured) {
             Order::CannotTell => ", with too wide an interval to decide",
             _ => "",
         };
         format!(
-            "The largest gain over {first} by simulation is {}, at {}; the measured gain is {}{told}.",
+            "The largest gain over {first} by simulation is {}, at {}; the measured gain is {}{unsure}.",
             percent(1.0 - simulated.value),
             report.place(line.point),
             percent(1.0 - measured.value)

@@ -22,9 +22,9 @@ const SPANS: i64 = 40;
 /// And there are no more than this.
 const SPANS_AT_MOST: i64 = 600;
 
-/// Where MSER-5 ends the warm-up of a trial, in nanoseconds since its start: the last of the ends by response time, by
-/// throughput and, with readings of its resources, by the processor time of its server. `None` where one of them has its
-/// least standard error in the second half of the trial: then there is not enough data to tell.
+/// Where MSER-5 ends the warm-up of a trial, in nanoseconds since its start: the last of the ends by response time, by throughput and,
+/// with readings of its resources, by the processor time of its server. `None` where one of them has its least standard error in the
+/// second half of the trial: then there are too few data.
 pub fn suggested_ns(rows: &[RequestRow], readings: Option<&Series>) -> Option<i64> {
     let mut stream = Stream::new(Warmup::Until(0));
     rows.iter().for_each(|row| stream.add(row));
@@ -255,8 +255,12 @@ mod tests {
             .filter(|(from_ns, to_ns, _)| *from_ns >= 0 && *to_ns <= 10 * SECOND_NS)
             .map(|(.., used_s)| used_s)
             .sum();
-        let told: f64 = spans.iter().map(|(_, used_s)| used_s).sum();
-        assert!((told / within - 1.0).abs() < 1e-3 && spans.len() == 600, "{told} {within} {}", spans.len());
+        let spanned: f64 = spans.iter().map(|(_, used_s)| used_s).sum();
+        assert!(
+            (spanned / within - 1.0).abs() < 1e-3 && spans.len() == 600,
+            "{spanned} {within} {}",
+            spans.len()
+        );
         assert!(server_cpu(&readings, 20 * 10_000_000).is_none(), "twenty readings say nothing");
     }
 

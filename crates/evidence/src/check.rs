@@ -1,12 +1,12 @@
 //! Which assumptions of a model hold in what was measured, and what it costs where one does not.
 //!
-//! [`check`] looks at the rows of trials, [`check_loads`] at one system under several loads, [`check_table`] at a table
-//! that anyone made. Each gives a [`Finding`] for each assumption: a sentence, a test statistic with its p-value, and an
-//! effect, which is most often by how much the predicted waiting time is off.
+//! [`check`] reads the rows of trials, [`check_loads`] reads one system under several loads, [`check_table`] a table from any source.
+//! Each gives a [`Finding`] for each assumption: a sentence, a test statistic with its p-value, and an effect, which is most often by
+//! how much the predicted waiting time is off.
 //!
-//! A million samples make every difference significant, and ten make none. So an assumption is called broken only where
-//! the effect is large enough to matter and chance does not explain it, and is said to hold only where an effect that
-//! matters would have shown. All other cases are "cannot tell".
+//! A million samples make every difference significant, and ten make none. So an assumption is called broken only where the effect is
+//! large enough to matter and chance does not explain it, and is said to hold only where an effect that matters would have shown. All
+//! other cases are "inconclusive".
 
 mod accounts;
 mod arrivals;
@@ -34,7 +34,7 @@ pub use table::check_table;
 
 use seen::Seen;
 
-/// What is checked. Each is an assumption that a model, or whoever reads a measurement, makes.
+/// Assumptions that a model, or the reader of a measurement, makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -113,7 +113,7 @@ pub enum Check {
 pub enum Verdict {
     /// The assumption does not hold, and that matters.
     Broken,
-    /// What was measured does not tell.
+    /// The data are inconclusive.
     CannotTell,
     /// It holds, or nearly enough.
     Holds,
@@ -192,7 +192,7 @@ pub enum Hosts {
     Same,
     /// Each on its own.
     Apart,
-    /// Nobody knows.
+    /// Unknown.
     #[default]
     Unknown,
 }
@@ -203,9 +203,9 @@ pub const SIGNIFICANT: f64 = grade::CHANCE;
 /// An effect on the waiting time below this is smaller than what sets models apart in practice.
 const MATTERS: f64 = 0.1;
 
-/// Which assumptions of a station hold in the trials of one combination. `station` is the model: its arrivals as they
-/// were asked for, its servers, room, discipline and classes. Checks for which the rows tell nothing say so; those that
-/// make no sense for the station are left out.
+/// Which assumptions of a station hold in the trials of one combination. `station` is the model: its arrivals as requested, its
+/// servers, capacity, discipline and classes. Checks that the rows cannot decide are inconclusive; checks that do not apply to the
+/// station are left out.
 pub fn check(trials: &[Trial<'_>], station: &Station, setting: &Setting) -> Vec<Finding> {
     let seen = Seen::new(trials, station);
     let found = [

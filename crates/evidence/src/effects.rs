@@ -64,7 +64,7 @@ pub struct Pair {
     pub ratio: Estimate,
 }
 
-/// Why no effects can be told.
+/// Why effects cannot be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoEffects {
@@ -84,7 +84,7 @@ pub enum NoEffects {
     Odd,
 }
 
-/// Tells the effects of factors with so many levels each.
+/// Computes the effects of factors with the given numbers of levels.
 ///
 /// # Errors
 /// Fails where fewer than two factors have several levels, where a combination is missing or there twice, and on values that

@@ -88,7 +88,7 @@ pub enum Verdict {
     Met,
     /// The whole interval is on the wrong side.
     Failed,
-    /// The limit lies within the interval, or there is none.
+    /// The limit lies within the interval, or there is no interval.
     Undecided,
 }
 
@@ -110,8 +110,8 @@ pub struct Judged {
     pub why: Option<String>,
 }
 
-/// What rows of trials tell of all measures: from an [`Answer`](kendall_station::Answer), a
-/// [`ClientSide`](crate::ClientSide), or whatever else has these.
+/// The values of all measures from the rows of trials: from an [`Answer`](kendall_station::Answer), a
+/// [`ClientSide`](crate::ClientSide), or any other type that has them.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     /// The response times.
@@ -126,8 +126,7 @@ pub struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// What was seen of a measure. A quantile that is left out for want of answers is at least as long as the longest that
-    /// is known.
+    /// The measured value of a measure. A quantile without enough answers is at least as long as the longest known one.
     pub fn figure(&self, measure: Measure) -> Figure {
         match measure {
             Measure::Mean => Figure::Known(self.response.mean_s),

@@ -156,7 +156,7 @@ impl Fit {
 /// The points that have a steady state, and why the others have none.
 fn steady(observations: &[Observation], given: Given) -> (Vec<Observation>, Vec<String>) {
     let lossy = observations.iter().any(|point| point.lost.is_some_and(|lost| lost > 0.0));
-    // Where points of a closed population tell their throughput, the law that makes it of the response is for checks.
+    // Where points of a closed population have a throughput, the law that derives it from the response is for checks.
     let told = observations.iter().any(|point| point.throughput_per_s.is_some());
     let why = |point: &Observation| -> Option<String> {
         if let Some(why) = &point.unsteady {
@@ -189,7 +189,7 @@ fn steady(observations: &[Observation], given: Given) -> (Vec<Observation>, Vec<
     (kept, left_out)
 }
 
-/// Why an open stream is more than the station bears, if it is.
+/// Why an open stream exceeds the station's capacity, if it does.
 fn overloaded(point: &Observation, rate_per_s: f64, given: Given) -> Option<String> {
     let servers = given.servers.or(point.servers);
     let offered = point.service.zip(servers).map(|(service, m)| rate_per_s * service.mean_s / f64::from(m));
@@ -244,7 +244,7 @@ fn specs(samples: &[Sample], points: &[Observation], known: Given, scv: Option<f
         let shared = scv.is_some_and(|scv| (scv - 1.0).abs() > 0.15);
         let first = if shared { Family::Sharing } else { Family::Exponential };
         let mut families = vec![first, Family::Constant];
-        // Without stamps the variation is one parameter more, which points do not tell beside a delay or the servers.
+        // Without stamps the variation is one more parameter, which points cannot separate from a delay or the number of servers.
         families.extend((scv.is_some() || servers.is_some()).then_some(Family::General));
         let told = |spec: &Spec| spec.free().len() < 3;
         families.into_iter().flat_map(|family| [plain(family), delayed(family)]).filter(told).collect()
@@ -271,7 +271,7 @@ fn by_curve(candidates: &[Candidate], prior: Option<Prior>) -> Option<ServiceTim
     })
 }
 
-/// The value that all points that tell it agree on.
+/// The value on which all points that have one agree.
 fn common<T: PartialEq + Copy>(values: impl Iterator<Item = Option<T>>) -> Option<T> {
     let mut told = values.flatten();
     let first = told.next()?;

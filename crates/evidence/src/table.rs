@@ -33,7 +33,7 @@ pub struct Table {
     pub assumed: Vec<String>,
 }
 
-/// One measured point. What the table does not tell is absent.
+/// One measured point. Values that the table lacks are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Row {
     /// The file, where there are several or it is no table.
@@ -235,13 +235,13 @@ impl Row {
         self.service_mean_s.or_else(|| Some(1.0 / self.service_rate_per_s?))
     }
 
-    /// The rate of an open stream, as offered, or as completed where only that is told and nobody is lost.
+    /// The rate of an open stream, as offered, or as completed if only that is given and no request is lost.
     pub fn open_rate_per_s(&self) -> Option<f64> {
         let completed = || self.throughput_per_s.filter(|_| self.lost.is_none_or(|lost| lost == 0.0));
         if self.users.is_some() { None } else { self.rate_per_s.or_else(completed) }
     }
 
-    /// The busy share of so many servers or cores, as told or from the processor time.
+    /// The busy share of `servers` or cores, as given or from the processor time.
     pub fn busy(&self, servers: f64) -> Option<f64> {
         self.utilisation.or_else(|| Some(self.cpu_cores? / servers))
     }
@@ -375,7 +375,7 @@ mod tests {
             ("rate_per_s\n", "no row of numbers"),
             ("colour,size\n1,2\n", "there are \"colour\", \"size\". Known columns are"),
             ("colour,size\n1,2\n", "rate, rps, qps, throughput, mean_ms"),
-            ("rate_per_s,response_mean\n1,2\n", "line 1: the column \"response_mean\" has no unit"),
+            ("rate_per_s,response_mean\n1,2\n", "line 1: the column \"response_mean\" has no known unit"),
             ("rate,p99\n1,2\n", "the column \"p99\" has no known unit; write p99_s, p99_ms, p99_us, p99_ns"),
             ("rate,avg\n1,2\n", "write mean_s, mean_ms, mean_us"),
             ("rate,errors\n1,7\n", "a number of requests is not a share"),

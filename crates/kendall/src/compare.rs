@@ -95,7 +95,7 @@ impl std::str::FromStr for Side {
         };
         let written: Vec<PathBuf> = paths.split(',').map(PathBuf::from).collect();
         if written.iter().any(|path| path.as_os_str().is_empty()) || name == Some("") {
-            return Err(format!("{text:?} is no side; write PATH, or NAME=PATH,PATH"));
+            return Err(format!("{text:?} is not a side; write PATH, or NAME=PATH,PATH"));
         }
         let name = name.map_or_else(|| written[0].display().to_string(), str::to_owned);
         let mut paths = Vec::new();
@@ -112,10 +112,10 @@ fn expanded(path: PathBuf) -> Result<Vec<PathBuf>, String> {
         return Ok(vec![path]);
     }
     let found =
-        kendall_files::expand(&path).map_err(|why| format!("cannot look for {}: {why}", path.display()))?;
+        kendall_files::expand(&path).map_err(|why| format!("cannot search for {}: {why}", path.display()))?;
     if found.is_empty() {
         return Err(format!(
-            "no file or folder is called {}; * stands for any characters of a name",
+            "there is no file or folder {}; * matches any characters of a name",
             path.display()
         ));
     }
@@ -141,7 +141,7 @@ pub(crate) fn compare(options: &Options) -> anyhow::Result<ExitCode> {
     if let Some(file) = &options.figure {
         let Some(picture) = versus::shift(&comparison) else {
             bail!(
-                "there is no shift to draw: it takes six runs of each side with their requests, not only their numbers"
+                "there is no shift to draw: it needs six runs of each side with single requests, not only summaries"
             );
         };
         kendall_files::write(file, picture.svg(kendall_report::picture::Style::Screen))
@@ -205,7 +205,7 @@ struct Measured {
 fn read(options: &Options) -> anyhow::Result<Option<Measured>> {
     if options.are_servers() {
         if options.by.is_some() {
-            bail!("--by compares within one run: name its folder, and no server");
+            bail!("--by compares within one run: give its folder, not a server");
         }
         let Some(mut found) = servers::measure(options)? else { return Ok(None) };
         if options.metric.is_empty() {
@@ -224,7 +224,7 @@ fn read(options: &Options) -> anyhow::Result<Option<Measured>> {
         (Some(factor), [Side { paths, .. }]) if paths.len() == 1 => {
             kendall_analysis::levels(&paths[0], factor, SYSTEMS)?
         }
-        (Some(_), _) => bail!("--by compares within one run: name its folder, and no other"),
+        (Some(_), _) => bail!("--by compares within one run: give only its folder"),
     };
     Ok(Some(Measured { sides, expected: Vec::new(), kept_up: true }))
 }

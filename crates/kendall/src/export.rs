@@ -46,7 +46,7 @@ impl FromStr for Export {
     fn from_str(text: &str) -> Result<Self, String> {
         let (format, to) = text.split_once('=').map_or((text, None), |(format, to)| (format, Some(to)));
         if to == Some("") {
-            return Err(format!("{text:?} names no file behind its ="));
+            return Err(format!("{text:?} has no file name after ="));
         }
         Ok(Self { format: named(format)?, to: to.map(PathBuf::from) })
     }

@@ -112,7 +112,7 @@ impl Measured {
         }
         match groups.as_slice() {
             [] => bail!(
-                "{name} has no point that is done{}",
+                "{name} has no finished point{}",
                 self.group.as_ref().map_or(String::new(), |group| format!(" with {group:?}"))
             ),
             [only] => Ok(Points {
@@ -170,7 +170,7 @@ fn lines(fit: &Fit) -> Vec<String> {
         lines.extend(fit.service.iter().map(source));
     }
     let judged = fit.split.as_ref().map_or_else(
-        || "there are too few points to hold some out".into(),
+        || "there are too few points for cross-validation".into(),
         |split| {
             format!(
                 "fitted on {} points up to {}, asked for the {} from {} to {}",
@@ -191,8 +191,8 @@ fn lines(fit: &Fit) -> Vec<String> {
 
 fn source(service: &ServiceTime) -> String {
     let name = match service.source {
-        Source::Stamps => "stamps of the server",
-        Source::Utilisation => "slope of the busy processors",
+        Source::Stamps => "timestamps of the server",
+        Source::Utilisation => "slope of the CPU use",
         Source::LowLoad => "response at the lowest load",
         Source::Curve => "curve of the best model",
     };

@@ -259,7 +259,7 @@ fn calibrate(
     let (all, rate) = (significant(found_per_s, 4), significant(found_per_s * share, 4));
     let users = if users == 1 { "one user".to_owned() } else { format!("{users} users") };
     print::note(&format!(
-        "Calibrated: {all}/s is the most that closed users got ({users}); {} of that is {rate}/s. --capacity {found_per_s} \
+        "Calibrated: {all}/s is the highest throughput of a closed load ({users}); {} of that is {rate}/s. --capacity {found_per_s} \
          repeats it without a calibration",
         percent(share)
     ));

@@ -88,14 +88,14 @@ fn forecast(forecast: &Forecast) -> Vec<String> {
     }
     lines.extend(forecast.amplification.filter(|factor| *factor >= 2.0).map(|factor| {
         format!(
-            "  An error of 1 % in the service time is one of about {} % in the waiting time here: 1/(1 − utilisation).",
+            "  An error of 1 % in the service time changes the waiting time by about {} % here: 1/(1 − utilisation).",
             number::significant(factor, 2)
         )
     }));
     if forecast.steady < 1.0 {
         let share = number::percent(1.0 - forecast.steady);
         lines.push(format!(
-            "  In {share} of what the points do not refute, this load is more than the station bears."
+            "  In {share} of the fits that the points allow, this load exceeds the station's capacity."
         ));
     }
     lines

@@ -45,7 +45,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-const _: () = assert!(DEFAULT_HZ == 99, "the value that --profile has alone");
+const _: () = assert!(DEFAULT_HZ == 99, "the default of --profile");
 
 fn interval(text: &str) -> Result<Duration, String> {
     time(text)

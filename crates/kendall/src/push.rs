@@ -58,7 +58,7 @@ impl PushOptions {
     pub(crate) fn of_run(&self, lab: &Lab) -> anyhow::Result<Pushing> {
         if self.is_asked() && lab.crosses_link() {
             bail!(
-                "a run over an emulated link has no other network, so --otlp and --remote-write reach nobody from there"
+                "a run over an emulated link has no other network, so --otlp and --remote-write cannot reach their servers"
             );
         }
         let run = lab.folder().file_name().unwrap_or_default().to_string_lossy().into_owned();

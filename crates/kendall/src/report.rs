@@ -83,7 +83,7 @@ pub(crate) fn show(folder: &Path, form: Form, trials: &[String]) -> anyhow::Resu
     let is_unknown = |trial: &&String| !report.trial_views.iter().any(|view| view.trial == **trial);
     if let Some(unknown) = trials.iter().find(is_unknown) {
         bail!(
-            "no trial {unknown:?} is in the answers of {}; its folder trials has their names",
+            "there is no trial {unknown:?} in the answers of {}; its folder trials lists the names",
             folder.display()
         );
     }

@@ -77,7 +77,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
-    let program = env::current_exe().context("cannot find the program itself, to serve with")?;
+    let program = env::current_exe().context("cannot find the kendall program, to serve with")?;
     options.push.targets()?;
     let mut lab = match (&options.resume, &options.experiment) {
         (Some(folder), _) => {
@@ -106,7 +106,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     pushing.end();
     let ended = ended?;
     if ended == Ended::Interrupted {
-        print::note(&format!("Interrupted; go on with: kendall run --resume {}", lab.folder().display()));
+        print::note(&format!("Interrupted; continue with: kendall run --resume {}", lab.folder().display()));
         if lab.trials_done() == 0 {
             serve_on(beside.as_ref(), &ctrl_c)?;
             return Ok(ExitCode::from(INTERRUPTED));
@@ -135,13 +135,13 @@ fn foreign(lab: &Lab) -> String {
     let commands: Vec<String> =
         starts.flat_map(|variable| &variable.values).map(|command| format!("\n  {command}")).collect();
     let what = if commands.is_empty() {
-        format!("It would start kendall serve {}.", lab.experiment().system.name)
+        format!("It starts kendall serve {}.", lab.experiment().system.name)
     } else {
         format!("It would start:{}", commands.concat())
     };
     format!(
-        "{folder} was not begun by this user on this machine, or its experiment has changed since.\n{what}\nRead \
-         {folder}/experiment.toml; to go on with it: kendall run --resume {folder} --trust",
+        "{folder} was not started by this user on this machine, or its experiment has changed since.\n{what}\nRead \
+         {folder}/experiment.toml; to continue it: kendall run --resume {folder} --trust",
         folder = lab.folder().display()
     )
 }
@@ -152,6 +152,6 @@ fn serve_on(beside: Option<&Beside>, ctrl_c: &CtrlC) -> anyhow::Result<()> {
     let Some(beside) = beside else { return Ok(()) };
     // Read before the note: who reads that may press at once.
     let stop = Some(ctrl_c.as_fd()).filter(|_| !ctrl_c.is_pressed());
-    print::note("The page stays; Ctrl-C ends it.");
+    print::note("The page stays open; Ctrl-C ends it.");
     wait_for_end(beside.pid(), stop, None).context("cannot wait for the end of the page")
 }

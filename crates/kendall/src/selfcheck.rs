@@ -78,7 +78,7 @@ pub(crate) fn selfcheck(options: &Options) -> anyhow::Result<ExitCode> {
     let system = SYSTEMS.iter().find(|system| system.name == "hold").expect("it is in the table");
     let cases = KNOWN.iter().map(|known| case(known, system, options)).collect::<anyhow::Result<Vec<_>>>()?;
     let folder = tempfile::tempdir().context("cannot make a folder for the records")?;
-    let program = env::current_exe().context("cannot find the program itself, to serve with")?;
+    let program = env::current_exe().context("cannot find the kendall program, to serve with")?;
     let check = Selfcheck {
         program: &program,
         system,
@@ -186,16 +186,16 @@ fn table(found: &[CaseResult]) -> String {
     let runs = found.iter().map(|case| case.seeds.len()).min().unwrap_or(0);
     text += &match runs {
         TELLING.. => format!(
-            "Asked: the right station in {} of the runs, the true mean in {} to {} of the intervals.\n",
+            "Required: the right station in {} of the runs, the true mean in {} to {} of the intervals.\n",
             percent(NAMED),
             percent(COVERED.0),
             percent(COVERED.1)
         ),
         _ => format!(
-            "Asked: the right station in {} of the runs. {runs} intervals are too few to judge; run with --seeds {TELLING}.\n",
+            "Required: the right station in {} of the runs. {runs} intervals are too few to judge; run with --seeds {TELLING}.\n",
             percent(NAMED)
         ),
     };
-    text += "The true mean is the station's, with the law of all service times that its server stamped, and the mean delay outside it.\n";
+    text += "The true mean is that of the station with all service times that its server stamped, plus the mean delay outside it.\n";
     text
 }

@@ -52,7 +52,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn web(options: &Options) -> anyhow::Result<ExitCode> {
-    let program = env::current_exe().context("cannot find the program itself, to take up runs with")?;
+    let program = env::current_exe().context("cannot find the kendall program, to take up runs with")?;
     let token = match &options.token_file {
         Some(file) => Some(kendall_stdio::read(file)?.trim().to_owned()),
         None => {
@@ -92,7 +92,7 @@ impl Beside {
         let Some(results) =
             folder.canonicalize().ok().and_then(|run| Some(run.parent()?.parent()?.to_owned()))
         else {
-            bail!("{} lies in no folder of results", folder.display());
+            bail!("{} is not in a folder of results", folder.display());
         };
         let mut child = Command::new(program)
             .arg("web")

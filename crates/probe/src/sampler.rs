@@ -117,7 +117,7 @@ impl Sampler {
         let diagnosis = diagnosis(server.map(|target| target.pid), &mut missing);
         let system = System::open();
         if !system.tells_pressure() {
-            missing.push("pressure: this kernel does not tell of it (/proc/pressure)".into());
+            missing.push("pressure: this kernel does not report it (/proc/pressure)".into());
         }
         for process in processes.iter().filter(|process| !process.tells_io()) {
             missing.push(format!(

@@ -27,8 +27,7 @@ Examples:
   kendall solve --models
   kendall solve --batch questions.csv > answers.csv
 
-The exit status is 3 where a station is unstable, so that it has no steady state; with --batch it is 1 where a row has no
-value.";
+The exit status is 3 if a station is unstable, so that there is no steady state; with --batch it is 1 if a row has no value.";
 
 /// What `kendall solve` is asked.
 #[derive(Args)]
@@ -95,11 +94,11 @@ impl Solve {
 
     /// A model and a batch take all that they need as inputs, and tell numbers.
     pub(crate) fn refuse_station_options(&self, question: &str) -> anyhow::Result<()> {
-        ensure!(!self.figure.is_asked(), "--figure draws stations and networks, and not {question}");
+        ensure!(!self.figure.is_asked(), "--figure draws stations and networks, not {question}");
         let unused = self.station == StationOptions::default() && self.run == RunOptions::default();
         ensure!(
             unused,
-            "{question} takes its inputs as key=value words or JSON, and no options of a station"
+            "{question} takes its inputs as key=value arguments or JSON, not as options of a station"
         );
         Ok(())
     }

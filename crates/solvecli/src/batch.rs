@@ -154,7 +154,7 @@ impl Layout {
     fn value(&self, row: &ByteRecord) -> Result<f64, String> {
         if row.len() > self.given {
             return Err(format!(
-                "the row has {} fields, the header {}; inputs with commas stand in quotes, with each quote in them doubled",
+                "the row has {} fields, the header {}; quote inputs that contain commas, and double each quote in them",
                 row.len(),
                 self.given
             ));

@@ -12,7 +12,7 @@ use crate::written::{self, WrittenLaw};
 /// Conditions of a station. Times are laws as `[KIND:]MEAN[:SCV]` in seconds, exponential where no kind is given.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(
-    next_help_heading = "What can befall customers and servers, by simulation (a LAW is 2, D:2 or LN:2:4)"
+    next_help_heading = "Conditions of customers and servers, by simulation (a LAW is 2, D:2 or LN:2:4)"
 )]
 pub(crate) struct ConditionOptions {
     /// A customer that has waited so long leaves
@@ -146,14 +146,16 @@ impl FromStr for BatchOption {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let size = |text: &str| {
-            let must = |_| format!("a batch of {text:?} cannot be; write 5, geometric:3, or 1:0.5/4:0.5");
+            let must = |_| format!("{text:?} is not a valid batch; write 5, geometric:3, or 1:0.5/4:0.5");
             text.trim().parse::<u32>().map_err(must)
         };
         let listed = |part: &str| match part.split_once(':') {
-            Some((n, chance)) => Ok((size(n)?, written::positive("the chance of a batch", chance.trim())?)),
-            None => {
-                Err(format!("{part:?} has no chance; write each size with its chance, as in 1:0.5/4:0.5"))
+            Some((n, chance)) => {
+                Ok((size(n)?, written::positive("the probability of a batch", chance.trim())?))
             }
+            None => Err(format!(
+                "{part:?} has no probability; write each size with its probability, as in 1:0.5/4:0.5"
+            )),
         };
         Ok(Self(match text.trim().strip_prefix("geometric:") {
             Some(mean) => Batch::Geometric { mean: written::positive("the mean batch", mean)? },
@@ -233,7 +235,7 @@ mod tests {
             ("after=1/x".parse::<RetryOption>().unwrap_err(), "a number"),
             ("off-after=1".parse::<SetupOption>().unwrap_err(), "no time"),
             ("many".parse::<BatchOption>().unwrap_err(), "geometric"),
-            ("1:0.5/2".parse::<BatchOption>().unwrap_err(), "no chance"),
+            ("1:0.5/2".parse::<BatchOption>().unwrap_err(), "no probability"),
             ("60=1".parse::<ProfileOption>().unwrap_err(), "at 0 s"),
             ("0=1,period=soon".parse::<ProfileOption>().unwrap_err(), "a number"),
         ];

@@ -23,7 +23,7 @@ pub(crate) fn list(as_json: bool) -> anyhow::Result<ExitCode> {
     } else {
         let model = |model: &Model| {
             let Model { name, about, inputs, quantities, .. } = model;
-            format!("{name}\n    {about}\n    takes {inputs}\n    tells {quantities}\n")
+            format!("{name}\n    {about}\n    takes {inputs}\n    gives {quantities}\n")
         };
         kendall_stdio::out(&batch::models().map(model).collect::<Vec<_>>().join("\n"))?;
     }

@@ -138,7 +138,7 @@ impl RunOptions {
     /// # Errors
     /// Fails where one is asked for.
     pub(crate) fn refuse_trace(&self) -> anyhow::Result<()> {
-        ensure!(self.trace.is_none(), "--trace is of one station without a range");
+        ensure!(self.trace.is_none(), "--trace needs one station without a range");
         Ok(())
     }
 

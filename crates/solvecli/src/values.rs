@@ -291,7 +291,7 @@ impl Values {
         if quantity.is_whole() {
             ensure!(
                 step.fract() == 0.0 || step < 1.0,
-                "{}: {step} is no step between whole numbers",
+                "{}: {step} is not a step between whole numbers",
                 quantity.option()
             );
             step = step.max(1.0);

@@ -18,7 +18,7 @@ pub fn share_interval(count: u64, of: u64) -> (f64, f64) {
         return (wilson(k - 0.5, n, -Z), wilson(k + 0.5, n, Z));
     }
     let bound = |a: f64, b: f64, p: f64| {
-        let law = Beta::new(a, b).expect("both shapes are at least 1, since neither none nor all came true");
+        let law = Beta::new(a, b).expect("both shapes are at least 1, because the count is neither 0 nor n");
         // The inverse that the library has does not end for shares of millions; 200 halvings are exact to rounding.
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..200 {

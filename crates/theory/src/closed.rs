@@ -95,31 +95,29 @@ pub enum ClosedError {
     #[error("a closed network needs at least one user")]
     NoUsers,
     #[error(
-        "{users} users are more than are solved here ({MOST_USERS}); ask the bounds, or Schweitzer's approximation"
+        "{users} users are more than the limit of {MOST_USERS}; use the bounds, or Schweitzer's approximation"
     )]
     TooMany { users: u64 },
     #[error("the {what} is {value} s; it must be finite and not negative")]
     Time { what: String, value: f64 },
     #[error(
-        "the station {station:?} serves at the rates {rates:?}; it needs at least one, and all finite and above zero"
+        "the station {station:?} serves at the rates {rates:?}; it needs at least one rate, and all must be finite and above zero"
     )]
     Rates { station: String, rates: Vec<f64> },
     #[error(
-        "users who neither think nor need a station would send requests without end; give a think time or a demand"
+        "users with neither a think time nor a demand send infinitely many requests; give a think time or a demand"
     )]
     NoTime,
     #[error(
-        "the rates of a station that slows down as it fills are added up for at most {most} users, and there are {users}; \
-         fewer users, or rates that do not fall"
+        "the rates of a station that slows down as it fills are limited to {most} users, but there are {users}; give fewer users, or \
+         rates that do not fall"
     )]
     FallingRates { users: u64, most: u64 },
     #[error("{0}; Schweitzer's approximation takes single servers and delays only")]
     NotSingle(String),
-    #[error("the classes' demands, think times and users must be as many: {0}")]
+    #[error("the classes' demands, think times and users must have the same number: {0}")]
     Shape(String),
-    #[error(
-        "exact analysis of these classes needs {states} states, more than {most}; ask for the approximation"
-    )]
+    #[error("exact analysis of these classes needs {states} states, more than {most}; use the approximation")]
     States { states: f64, most: u64 },
 }
 

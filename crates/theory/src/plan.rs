@@ -128,18 +128,18 @@ pub struct Calibration {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoPlan {
-    #[error("the station cannot be: {0}")]
+    #[error("the station is not valid: {0}")]
     Impossible(#[from] StationError),
-    #[error("a precision of {0} cannot be; it must be above 0 and below 1, such as 5%")]
+    #[error("a precision of {0} is not valid; it must be above 0 and below 1, such as 5%")]
     Precision(f64),
     #[error(
-        "unstable: utilisation would be {rho:.2}, so there is no mean to measure, however long one does; add servers, or \
-         lower the arrival rate"
+        "unstable: utilisation would be {rho:.2}, so there is no steady state and no mean to measure; add servers, or lower the \
+         arrival rate"
     )]
     Unstable { rho: f64 },
     #[error(
-        "the {law} service time has so heavy a tail that the mean of n waiting times does not settle as 1/√n; no number \
-         of requests gives an interval that can be trusted"
+        "the tail of the {law} service time is so heavy that the mean of n waiting times does not converge as 1/√n; no number of \
+         requests gives a valid interval"
     )]
     HeavyTail { law: &'static str },
     #[error("the pilot simulation has no answer: {0}")]

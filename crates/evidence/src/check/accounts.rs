@@ -18,7 +18,7 @@ const INTERACTIVE: f64 = 0.02;
 /// The network decides rather than the queue where this share of the response is outside the station.
 const MOSTLY_DELAY: f64 = 0.5;
 
-/// Little's law over each whole trial; the worst one is told.
+/// Checks Little's law over each whole trial and reports the worst one.
 pub(super) fn little(seen: &Seen<'_>) -> Option<Finding> {
     let gaps = seen.whole.iter().filter_map(|trial| crate::little(trial.rows));
     let worst = gaps.max_by(|a, b| a.relative_gap.abs().total_cmp(&b.relative_gap.abs()));

@@ -14,7 +14,7 @@ use kendall_stats::{
 
 /// A rate that is further off than this is another rate: at a utilisation of 0.8 it moves the wait by a quarter.
 const RATE_OFF: f64 = 0.05;
-/// So many gaps show a squared coefficient of variation that changes the wait by a tenth.
+/// This number of gaps shows a squared coefficient of variation that changes the wait by 10 %.
 const ENOUGH: usize = 200;
 /// Fewer gaps make no test.
 const FEWEST: usize = 20;
@@ -84,7 +84,7 @@ pub(super) fn law(seen: &Seen<'_>) -> Option<Finding> {
     let sentence = match verdict {
         Verdict::Broken => format!(
             "Arrivals are not {what}: the squared coefficient of variation of their gaps is {seen_scv}, not {asked_scv}. A model with \
-             that distribution predicts waits {}.",
+             that distribution {}.",
             off(factor)
         ),
         Verdict::Holds => format!(
@@ -180,8 +180,7 @@ pub(super) fn independence(check: Check, what: &str, values: &[f64], share: f64)
     let first = significant(autocorrelation(values, 1).unwrap_or(0.0), 2);
     let sentence = match verdict {
         Verdict::Broken => format!(
-            "{what} depend on those before them: neighbours are correlated by {first}. A model with independent values predicts waits \
-             about {}.",
+            "{what} depend on those before them: neighbours are correlated by {first}. A model with independent values {}.",
             off(1.0 + effect)
         ),
         Verdict::Holds => format!("{what} show no dependence on those before them that matters."),

@@ -15,13 +15,13 @@ use kendall_stats::{batch_means, mann_kendall, mean, mser, t_interval};
 const GROWTH: f64 = 0.25;
 /// A warm-up that moves the mean by less than this is not worth longer trials.
 const WARM_UP: f64 = 0.05;
-/// An interval wider than this to either side tells hardly any two models apart.
+/// An interval wider than this to either side is too wide to distinguish models.
 const WIDE: f64 = 0.25;
 /// A share of a class that is further off than this changes what is measured.
 const SHARE_OFF: f64 = 0.05;
 /// Batches of MSER-5.
 const BATCH: usize = 5;
-/// So many batch means show a trend that is more than chance.
+/// This number of batch means shows a significant trend.
 const MEANS: usize = 30;
 
 /// Whether response times grow while the trials run: the trend of batch means that are no longer correlated (Mann and

@@ -14,7 +14,7 @@ const FEWEST: usize = 20;
 const OVERLAP: f64 = 0.005;
 /// A request waited if it did so for more than this part of a service time.
 const WAITED: f64 = 0.1;
-/// So many of those that waited may be overtaken by the way that threads take turns.
+/// This share of the waiting requests may be overtaken because of thread scheduling alone.
 const OVERTAKEN: f64 = 0.02;
 
 /// How many requests the server had in service at once.
@@ -66,7 +66,7 @@ fn in_service(rows: &[RequestRow]) -> Vec<(i64, i64)> {
 
 /// The most that were in service at once for more than a moment.
 fn most_at_once(trials: &[Vec<(i64, i64)>]) -> usize {
-    // How long so many were in service, of all trials.
+    // How long each number of requests was in service, over all trials.
     let mut lasted: Vec<f64> = Vec::new();
     for spans in trials {
         let mut changes: Vec<(i64, bool)> =

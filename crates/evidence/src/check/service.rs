@@ -13,13 +13,13 @@ use kendall_stats::{
     anderson_darling_exponential, anderson_darling_modified, cross_correlation, mean, two_samples,
 };
 
-/// So many times show a squared coefficient of variation that changes the wait by a tenth.
+/// This number of service times shows a squared coefficient of variation that changes the wait by 10 %.
 const ENOUGH: usize = 200;
 const FEWEST: usize = 20;
 /// Service this much longer under load is no error of sampling, and moves a wait at ρ = 0.8 by more than half.
 pub(super) const LOAD_DEPENDENT: f64 = 0.15;
-/// A hole in the logarithms of service times this wide, with 10 or more times on either side, happens by chance in one
-/// exponential sample in 50,000.
+/// A hole in the logarithms of service times this wide, with 10 or more times on either side, occurs in one exponential sample in
+/// 50,000.
 const HOLE: f64 = 3.0;
 
 fn untold(check: Check, n: usize) -> Finding {
@@ -56,8 +56,8 @@ pub(super) fn law(seen: &Seen<'_>) -> Option<Finding> {
                 _ => ("no named distribution is close".to_owned(), format!("M/G/{}", seen.station.servers)),
             };
             format!(
-                "Service times are not exponential: their squared coefficient of variation is {shown}, not 1, and {which}. M/M/{} \
-                 predicts waits {}; use {other}.",
+                "Service times are not exponential: their squared coefficient of variation is {shown}, not 1, and {which}. M/M/{} {}; \
+                 use {other}.",
                 seen.station.servers,
                 off(factor)
             )
@@ -149,8 +149,7 @@ pub(super) fn apart_from_arrivals(seen: &Seen<'_>) -> Option<Finding> {
     let shown = significant(r, 2);
     let sentence = match verdict {
         Verdict::Broken => format!(
-            "Service times depend on the gap before them (correlation {shown}): a model with independent service times predicts waits \
-             about {}.",
+            "Service times depend on the gap before them (correlation {shown}): a model with independent service times {}.",
             off(1.0 + effect)
         ),
         Verdict::Holds => "Service times do not depend on the gaps between arrivals.".to_owned(),

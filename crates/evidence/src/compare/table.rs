@@ -34,9 +34,9 @@ pub enum NoRuns {
     Several(Vec<String>),
 }
 
-/// Reads runs. Columns are called as in tables that are fitted ([`crate::table`]): `mean_ms`, `p99_us`, `throughput`, `errors`; a time without a
-/// unit is a plain number. Other columns are metrics, too; a unit at the end of a name is taken off. A column "block" tells which runs
-/// were made together. More is better of what is called throughput, rate or rps, or ends in "/s".
+/// Reads runs. Columns are called as in tables that are fitted ([`crate::table`]): `mean_ms`, `p99_us`, `throughput`, `errors`; a time
+/// without a unit is a plain number. Other columns are metrics, too; a unit at the end of a name is taken off. A column "block" says
+/// which runs were made together. More is better of what is called throughput, rate or rps, or ends in "/s".
 ///
 /// # Errors
 /// Names the line at fault.

@@ -33,7 +33,7 @@ pub struct Forecast {
     /// Response time, delay included. An interval's upper end is infinite where parameters that the points do not refute
     /// put the load beyond saturation.
     pub response: Summary,
-    /// Why there are no quantiles, if there are none.
+    /// Why the quantiles are missing, if they are.
     pub no_quantiles: Option<String>,
     /// Completed requests per second.
     pub throughput_per_s: Estimate,
@@ -41,7 +41,7 @@ pub struct Forecast {
     pub utilisation: Option<Estimate>,
     /// By how much an error of the service time grows on its way into the waiting time: 1/(1 − ρ).
     pub amplification: Option<f64>,
-    /// The share of the bootstrap's draws that bear the load.
+    /// The share of the bootstrap's draws that sustain the load.
     pub steady: f64,
 }
 
@@ -131,10 +131,10 @@ impl std::fmt::Display for Slo {
 }
 
 impl Fit {
-    /// What the best candidate predicts at a load, with so many servers if another number is asked for.
+    /// What the best candidate predicts at a load, with `servers` in place of the fitted number if given.
     ///
     /// # Errors
-    /// Says by how much the load is more than the model bears.
+    /// Fails if the load exceeds the model's capacity, and says by how much.
     pub fn forecast(&self, load: Load, servers: Option<u32>) -> Result<Forecast, NoForecast> {
         let candidate = self.best();
         let model = with_servers(candidate, servers)?;
@@ -188,7 +188,7 @@ impl Fit {
     /// The highest load of the kind that was measured at which the best candidate meets an objective.
     ///
     /// # Errors
-    /// Says why no load meets it, or why it cannot be told.
+    /// Fails if no load meets the objective or the model cannot decide, and says why.
     pub fn highest(&self, slo: Slo, servers: Option<u32>) -> Result<Highest, NoForecast> {
         let candidate = self.best();
         let model = with_servers(candidate, servers)?;
@@ -251,7 +251,7 @@ impl Fit {
         Ok(within(found, self.draws(None).iter().map(of_draw).collect()))
     }
 
-    /// The models that the samples drawn anew give, with so many servers if another number is asked for.
+    /// The models fitted to the resampled points, with `servers` in place of the fitted number if given.
     fn draws(&self, servers: Option<u32>) -> Vec<Model> {
         let draws = self.draws.get_or_init(|| self.drawn());
         draws.iter().map(|draw| draw.with_servers(servers)).collect()
@@ -343,7 +343,7 @@ fn utilisation(model: &Model, load: &Load) -> Option<f64> {
     Some(done_per_s * (served.service_s / f64::from(served.servers)).max(served.serial_s))
 }
 
-/// The quantiles of the response time by formula, delay included, or why there are none.
+/// The quantiles of the response time by formula, delay included, or why they are missing.
 fn quantiles(model: &Model, load: &Load) -> Result<Vec<Quantile>, String> {
     let (Some(station), Model::Served(served)) = (model.station(load), model) else {
         return Err("this model gives only means".into());
@@ -355,7 +355,7 @@ fn quantiles(model: &Model, load: &Load) -> Result<Vec<Quantile>, String> {
     Ok(answer.response.shifted(served.delay_s).quantiles)
 }
 
-/// Whether a model meets an objective at a load, or why that cannot be told. What is overloaded does not.
+/// Whether a model meets an objective at a load, or why that is unknown. An overloaded model does not.
 pub(crate) fn meets(model: &Model, load: &Load, slo: Slo) -> Result<bool, String> {
     let Some(mean_s) = model.response_s(load) else { return Ok(false) };
     let p = match slo.measure {

@@ -104,7 +104,7 @@ fn the_backlog_and_the_products_of_the_text_search_table_are_found() {
     assert_eq!(of(Check::ServiceLaw), 6);
     assert!(
         says(TEXT_SEARCH, Check::ServiceLaw, "line 6 ")
-            .contains("98 % too long: 1.21 s instead of about 610 ms")
+            .contains("overestimates waits by 98 %: 1.21 s instead of about 610 ms")
     );
 }
 
@@ -162,7 +162,7 @@ fn a_table_that_is_right_passes_in_every_check() {
     let found = findings(&text);
     assert!(found.iter().all(|finding| finding.verdict == Verdict::Holds), "{found:#?}");
     assert_eq!(found.len(), 10, "{found:#?}");
-    // A wider interval, and a load near 1, cannot be told.
+    // A wider interval, and a load near 1, are inconclusive.
     let near = "rate_per_s,service_mean_s,servers,requests,response_mean_s\n1.9,0.5,1,100,10\n";
     let verdicts: Vec<Verdict> = findings(near).iter().map(|finding| finding.verdict).collect();
     assert_eq!(verdicts, [Verdict::CannotTell, Verdict::CannotTell]);

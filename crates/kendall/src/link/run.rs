@@ -102,7 +102,7 @@ impl From<Named> for BackEnd {
 /// Reads "8080" or "80=127.0.0.1:8080".
 fn forward(text: &str) -> Result<(u16, SocketAddr), String> {
     let (port, to) = text.split_once('=').unwrap_or((text, text));
-    let refuse = || format!("{text:?} is no port to forward; write 8080, or 80=127.0.0.1:8080");
+    let refuse = || format!("{text:?} is not a port to forward; write 8080, or 80=127.0.0.1:8080");
     let read = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
     let to = to.parse().ok().or_else(|| read(to).map(loopback));
     Ok((read(port).ok_or_else(refuse)?, to.ok_or_else(refuse)?))
@@ -161,7 +161,7 @@ fn command(words: &[String], port: Option<u16>) -> anyhow::Result<Command> {
         let port = match port {
             Some(port) => port.to_string(),
             None if names_port => {
-                bail!("{word:?} names the server's port, and there is no server; give --server or --forward")
+                bail!("{word:?} is the server's port, but there is no server; give --server or --forward")
             }
             None => String::new(),
         };
@@ -196,7 +196,7 @@ fn code(end: ProgramEnd) -> ExitCode {
 }
 
 fn lay(options: &Options) -> anyhow::Result<EmulatedLink> {
-    let program = env::current_exe().context("cannot find the program itself, to emulate the link with")?;
+    let program = env::current_exe().context("cannot find the kendall program, to emulate the link with")?;
     let back_ends: Vec<BackEnd> = match options.back_end {
         Some(named) => vec![named.into()],
         None => BackEnd::ALL.into(),

@@ -101,8 +101,10 @@ fn faults_say_what_to_write() {
     };
     assert!(fault(&[&url, &url]).contains("add --rate, such as --rate 100"));
     assert!(fault(&[&url, "--rate", "10"]).contains("two sides are needed"));
-    assert!(fault(&[&url, "results/x", "--rate", "10"]).contains("servers are compared with servers"));
-    assert!(fault(&["a.csv", "b.csv", "--rate", "10"]).contains("name each side as a URL"));
+    assert!(
+        fault(&[&url, "results/x", "--rate", "10"]).contains("a server can only be compared with a server")
+    );
+    assert!(fault(&["a.csv", "b.csv", "--rate", "10"]).contains("give each side as a URL"));
     assert!(fault(&[&url, &url, "--rate", "fast"]).contains("such as 100, 100/s, 2k or 600/min"));
     assert!(fault(&[&url, &url, "--rate", "1", "-d", "1s"]).contains("holds no request"));
     let silent = fault(&[&url, &nobody, "--rate", "20", "-d", "500ms", "--rounds", "2"]);

@@ -77,7 +77,7 @@ fn a_rate_in_per_cent_is_calibrated() {
     let calibrated =
         said.lines().find(|line| line.starts_with("Calibrated: ")).unwrap_or_else(|| panic!("{said}"));
     assert!(
-        calibrated.contains("/s is the most that closed users got")
+        calibrated.contains("/s is the highest throughput of a closed load")
             && calibrated.contains("5.0 % of that is")
     );
     let shown = stdout(&output);

@@ -90,7 +90,7 @@ fn requests_without_an_answer_make_the_score_a_lower_bound() {
     let at_least_us = score.trim().strip_prefix("at least ").and_then(|rest| rest.split_whitespace().next());
     assert!(at_least_us.unwrap().parse::<u64>().unwrap() >= 100_000, "{shown}");
     assert!(
-        shown.contains("right answers            0 %") && shown.contains("in the score the others end"),
+        shown.contains("right answers            0 %") && shown.contains("in the score as exactly"),
         "{shown}"
     );
 }

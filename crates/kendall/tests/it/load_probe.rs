@@ -59,7 +59,8 @@ fn the_server_is_found_by_its_port_and_what_it_used_is_what_the_kernel_says() {
     assert!(fs::metadata(record.join("resources.parquet")).unwrap().len() > 0);
     let shown = kendall().arg("report").arg(&record).output().unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
-    for part in [&format!("Process {} while", server.child.id()), "run queue", "with calls", "Watching cost"]
+    for part in
+        [&format!("Process {} while", server.child.id()), "run queue", "with calls", "Each reading took"]
     {
         assert!(shown.contains(part), "{part} is missing in:\n{shown}");
     }

@@ -24,10 +24,9 @@ pub fn ecdf(report: &Report) -> Figure {
     };
     Figure::of(
         "Share of requests answered within a time",
-        "The staircase counts measured response times. Each model is drawn at the quantiles it has: formulas as \
-         lines through them, simulations as hollow markers. Where a model lies to the right of the staircase it \
-         predicts longer times than were measured. Times are on a log scale, the same in every panel but those of \
-         points that are not steady.",
+        "The staircase shows the measured response times. Each model is drawn at the quantiles it has: formulas as lines through them, \
+         simulations as hollow markers. Where a model lies to the right of the staircase it predicts longer times than were measured. \
+         Times are on a log scale, the same in every panel except those of points that are not steady.",
         report.points.iter().filter(|point| !point.responses_s.is_empty()).map(panel).collect(),
         table(report),
     )

@@ -87,15 +87,14 @@ fn per_s(answer: &Answer) -> f64 {
 
 fn caption(report: &Report) -> String {
     let mut caption =
-        "To the right the requests answered per second, upwards how long they took; one point for each load, joined in the order \
-         of load. Discs are measured means, with bars for their 95 % intervals; triangles are what 99 % of the requests stayed \
-         below."
+        "The x axis shows the requests answered per second, the y axis how long they took; one point for each load, joined in order of \
+         load. Discs are measured means, with bars for their 95 % intervals; triangles are what 99 % of the requests stayed below."
             .to_owned();
     if !report.notations().is_empty() {
         caption.push_str(" Lines are formulas and hollow markers simulations of the mean.");
     }
     if report.scaling.iter().any(|scaling| scaling.knee.is_some()) {
-        caption.push_str(" The knee is where the first model has the most throughput for its response time (Kleinrock 1979).");
+        caption.push_str(" The knee is where the first model has the highest ratio of throughput to response time (Kleinrock 1979).");
     }
     caption.push_str(as_run_caption(report));
     caption

@@ -55,8 +55,8 @@ impl Section {
         let (here, all) = (trials.len(), report.trial_views.len());
         let note = if here < all {
             format!(
-                "{here} of {all} trials are here: the one with the longest mean response, those with doubts, one of each point, \
-                 and others as there is room. kendall report FOLDER --trial NAME shows any other."
+                "{here} of {all} trials are shown: the one with the longest mean response, those with doubts, one of each point, and \
+                 others up to the limit. kendall report FOLDER --trial NAME shows any other."
             )
         } else {
             String::new()

@@ -82,8 +82,8 @@ impl<'p> Shown<'p> {
     /// What stands beside the cursor; empty where nothing does.
     fn readout(&self) -> String {
         let text = self.eval(
-            "{ const told = panel.querySelector('.plot-readout');
-               return told.hidden ? '' : [...told.children].map((line) => line.textContent).join('; '); }",
+            "{ const readout = panel.querySelector('.plot-readout');
+               return readout.hidden ? '' : [...readout.children].map((line) => line.textContent).join('; '); }",
         );
         text.as_str().unwrap().to_owned()
     }

@@ -126,7 +126,7 @@ fn the_expected_half_width_stands_beside_the_measured_one() {
     report.points[0].expected = expected(0.125, Some(0.4));
     assert!(page(&report).contains("theory ± 12 %"), "{}", page(&report));
     let text = terminal::render(&report, 160, terminal::Style::Plain);
-    assert!(text.contains("in brackets what theory expects of it") && text.contains(" ("), "{text}");
+    assert!(text.contains("in brackets the expectation of theory") && text.contains(" ("), "{text}");
     let lies =
         |report: &Report| findings(report).iter().any(|found| matches!(found, Finding::TooNarrow { .. }));
     assert!(!lies(&report));

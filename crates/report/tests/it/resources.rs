@@ -52,7 +52,7 @@ fn summary() -> Summary {
                 line(Role::Generator, "main"),
             ],
         },
-        missing: vec!["pressure: this kernel does not tell of it".into()],
+        missing: vec!["pressure: this kernel does not report it".into()],
     }
 }
 
@@ -94,10 +94,10 @@ fn a_page_shows_resources_over_time_by_trial_and_by_function() {
         "Cores used over time in trial 002 at 230/s",
         "34 MB",
         "hash: 90 %, 90 samples",
-        "0.40 % of a core at 100 a second",
+        "0.40 % of a core at 100 readings a second",
         "One request&#39;s time in the server: 10.0 ms",
         "waiting for a lock",
-        "From 40 looks",
+        "From 40 samples",
         "Not seen: pressure",
         "worker &#60;2&#62;",
     ] {

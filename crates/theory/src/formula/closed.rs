@@ -80,7 +80,7 @@ pub fn engset(sources: u32, servers: Servers, ratio: f64) -> Engset {
     }
 }
 
-/// The number present.
+/// When this number of requests is present.
 struct Chain {
     users: f64,
     think_s: f64,

@@ -52,14 +52,14 @@ pub struct NodeFormula {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoNetworkFormula {
-    #[error("the network cannot be: {0}")]
+    #[error("the network is not valid: {0}")]
     Impossible(#[from] NetworkError),
-    #[error("unstable: {}; add servers there, or send less that way", overloaded(nodes))]
+    #[error("unstable: {}; add servers there, or send less to it", overloaded(nodes))]
     Unstable { nodes: Vec<(String, f64)> },
     #[error("station {node:?}: {why}")]
     Node { node: String, why: NoFormula },
     #[error(
-        "station {node:?} has limited room, and there is no formula for who is turned away within a network; ask the simulation"
+        "station {node:?} has limited capacity, and there is no formula for rejection within a network; use the simulation"
     )]
     Room { node: String },
     #[error("{0}")]
@@ -220,7 +220,9 @@ fn closed(
         by: By::Formula {
             source: source.into(),
             approximate: odd(network, alone).map(|odd| {
-                format!("all service taken as exponential and alike, in the order of arrival, though {odd}")
+                format!(
+                    "all service taken as exponential with one mean, in the order of arrival, though {odd}"
+                )
             }),
         },
         throughput_per_s,

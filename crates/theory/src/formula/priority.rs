@@ -246,8 +246,8 @@ impl Method<'_> {
             let (response, waiting) = self.top()?;
             waits[0] = Waits::whole(response, waiting);
         }
-        let how = "the wait in order of arrival, scaled as priorities scale it at one server of the same capacity; \
-                   exact where all classes have the same exponential service and nobody is preempted";
+        let how = "the wait in order of arrival, scaled as priorities scale it at one server of the same capacity; exact where all \
+                   classes have the same exponential service and there is no preemption";
         let source = format!("M/G/m with priorities (Bondi and Buzen 1984), from {}", plain.source);
         Ok((source, Some(how.into()), plain.p_wait, waits))
     }

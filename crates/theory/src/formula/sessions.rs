@@ -31,13 +31,14 @@ fn odd(station: &Station, sessions: &Sessions) -> Option<&'static str> {
         Some("requests of the sessions taken as a Poisson stream, though sessions do not begin as one")
     } else if station.capacity.is_some() {
         Some(
-            "requests of the sessions taken as a Poisson stream, though those turned away come back after thinking",
+            "requests of the sessions taken as a Poisson stream, though rejected ones come back after thinking",
         )
     } else if station.discipline.shares() || memoryless && blind {
         None
     } else {
         Some(
-            "requests of the sessions taken as a Poisson stream, though service is not exponential or its order not blind",
+            "requests of the sessions taken as a Poisson stream, though service is not exponential or its order depends on sizes or \
+            classes",
         )
     }
 }

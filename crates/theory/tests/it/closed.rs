@@ -390,7 +390,7 @@ fn what_cannot_be_is_refused_in_words() {
     assert!(why(one(1, -1.0, 1.0, 3)).contains("think time is -1 s"));
     assert!(why(one(1, 1.0, f64::NAN, 3)).contains("demand at the station \"cpu\" is NaN s"));
     assert!(why(one(1, 0.0, 0.0, 3)).contains("without end"));
-    assert!(why(one(2, 1.0, 1.0, u64::MAX)).contains("ask the bounds"));
+    assert!(why(one(2, 1.0, 1.0, u64::MAX)).contains("use the bounds"));
     let of = |rates: Vec<f64>| {
         let stations =
             vec![ClosedStation { name: "a".into(), demand_s: 1.0, serving: Serving::Rates(rates) }];

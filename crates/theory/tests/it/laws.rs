@@ -143,7 +143,7 @@ fn each_refusal_says_why_and_what_to_do() {
     let think = exponential.clone();
     let closed =
         Station { arrivals: Arrivals::Closed { population: 3, think }, ..station(1.0, uniform.clone(), 1) };
-    assert!(why(&closed).contains("exponential ones, shared servers, or a server for each user"));
+    assert!(why(&closed).contains("exponential service times, shared servers, or a server for each user"));
     let limited = Station { capacity: Some(5), ..station(1.0, uniform.clone(), 1) };
     assert!(why(&limited).contains("room for 5"));
     let heavy = station(1.0, Law::Pareto { shape: 1.5, mean_s: 0.1 }, 1);

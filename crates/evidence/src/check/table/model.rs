@@ -52,7 +52,7 @@ pub(super) fn units(known: &Known<'_>) -> Option<Finding> {
 /// Utilisation as given, and as rate × service time / servers.
 pub(super) fn utilisation(known: &Known<'_>) -> Option<Finding> {
     let (given, computed) = (known.row.utilisation?, known.offered_utilisation()?);
-    // Of a measured share nobody expects more than 1; and what is near 0 is rounded.
+    // A measured share is at most 1, and a value near 0 is rounded.
     let effect = if (given - computed).abs() < 0.001 { 0.0 } else { apart(given, computed) };
     let (shown, again) = (significant(given, 3), significant(computed, 3));
     let holds = format!("Utilisation is {shown}, and rate × service time / servers is {again}.");
@@ -60,7 +60,7 @@ pub(super) fn utilisation(known: &Known<'_>) -> Option<Finding> {
     Some(agreement(Check::Utilisation, effect, COMPUTED, "utilisation", holds, broken))
 }
 
-/// Whether there is a steady state of which a mean can be told.
+/// Whether there is a steady state, so that a mean exists.
 pub(super) fn stability(known: &Known<'_>) -> Option<Finding> {
     if known.row.users.is_some() {
         return None;
@@ -201,7 +201,7 @@ fn slip(printed_s: f64, station: &super::Exponential) -> Option<String> {
         .map(|slip| slip.2)
 }
 
-/// Whether exponential service was assumed though the row tells another variation.
+/// Whether exponential service was assumed although the row has another variation.
 pub(super) fn service_law(known: &Known<'_>) -> Option<Finding> {
     let scv = known.row.service_scv?;
     let factor = (1.0 + scv) / 2.0;
@@ -219,8 +219,7 @@ pub(super) fn service_law(known: &Known<'_>) -> Option<Finding> {
         let law = if scv < 0.05 { "D" } else { "G" };
         let servers = known.servers.map_or_else(|| "m".to_owned(), |servers| servers.to_string());
         let sentence = format!(
-            "The squared coefficient of variation of service is {shown}, not 1: M/M/{servers} predicts waits {}{waits}. Use \
-             M/{law}/{servers}.",
+            "The squared coefficient of variation of service is {shown}, not 1: M/M/{servers} {}{waits}. Use M/{law}/{servers}.",
             off(factor)
         );
         Finding::new(Check::ServiceLaw, Verdict::Broken, sentence)

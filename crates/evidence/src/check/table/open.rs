@@ -9,9 +9,9 @@ use kendall_stats::number::{percent, significant, time};
 const RATE_OFF: f64 = 0.05;
 /// A loss below this does not change a mean.
 const LOSS: f64 = 1e-3;
-/// A run of fewer requests than so many times the room may be one burst.
+/// A run of fewer requests than this many times the capacity may be one burst.
 const ROOMS: f64 = 10.0;
-/// An interval wider than this to either side tells hardly any two models apart.
+/// An interval wider than this to either side is too wide to distinguish models.
 const WIDE: f64 = 0.25;
 
 /// Requests offered, and requests answered.
@@ -105,8 +105,8 @@ pub(super) fn room(known: &Known<'_>) -> Option<Finding> {
     Some(finding.effect("requests turned away", lost))
 }
 
-/// How well so many requests can know the mean response: M/M/1 of the same utilisation has the asymptotic variance of its
-/// mean wait in closed form (Daley 1968); of several servers only the share that waits counts.
+/// The precision of the mean response from `n` requests: M/M/1 of the same utilisation has the asymptotic variance of its mean wait in
+/// closed form (Daley 1968); of several servers only the share that waits counts.
 pub(super) fn precision(known: &Known<'_>) -> Option<Finding> {
     let (requests, measured_s) = (known.row.requests?, known.row.response_mean_s?);
     if let Some(half_width_s) = known.row.response_half_width_s {
