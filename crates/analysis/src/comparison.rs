@@ -13,7 +13,7 @@ use crate::report::published::{Published, PublishedRow};
 use crate::table::Table;
 use kendall_stats::number::{NONE, list, significant};
 
-/// Pairs that are told one by one; more are only counted.
+/// Pairs that are listed; more are only counted.
 const TOLD: usize = 6;
 
 /// One table beside another, with what it says in words.

@@ -13,7 +13,7 @@ struct Row<'a> {
     property: &'a LinkProperty,
     measured: Vec<Estimate>,
     trials: usize,
-    /// Trials that could tell, and those of them in which it holds.
+    /// Trials with enough data, and those of them in which it holds.
     judged: usize,
     holding: usize,
 }
@@ -32,7 +32,7 @@ impl Row<'_> {
         let words = |value: f64| quantity.words(value);
         let mut values: Vec<f64> = self.measured.iter().map(|measured| measured.value).collect();
         values.sort_by(f64::total_cmp);
-        // One trial has an interval of its own; of several, their range says more.
+        // A single trial has its own interval; of several trials, the range says more.
         let range = match (&self.measured[..], &values[..]) {
             ([Estimate { interval: Some((low, high)), .. }], _) => {
                 format!("{} – {}", words(*low), words(*high))

@@ -70,7 +70,7 @@ impl From<Demand> for LimitDemand {
 pub enum MeasuredValue {
     /// A number in the unit of the demand.
     Value(f64),
-    /// Why there is none.
+    /// Why it is missing.
     NotMeasured(String),
 }
 
@@ -282,8 +282,8 @@ mod tests {
     #[test]
     fn a_limit_that_binds_is_named_before_the_processors_that_it_keeps_busy() {
         let words = said(vec![limit("passwords", 2.0, 1.7e-3), processors(1.9e-3, 0.0)]);
-        assert!(words.contains("binds: passwords, 85 % used."), "{words}");
+        assert!(words.contains("is reached: passwords, 85 % used."), "{words}");
         let words = said(vec![limit("passwords", 2.0, 1.5e-3), processors(1.2e-3, 0.7)]);
-        assert!(words.ends_with("binds: processors, 95 % used, 35 % by other programs."), "{words}");
+        assert!(words.ends_with("is reached: processors, 95 % used, 35 % by other programs."), "{words}");
     }
 }

@@ -13,7 +13,7 @@ use kendall_stats::number::percent;
 
 /// Ratios this near to each other are called the same, whatever their intervals.
 const NEAR: f64 = 0.1;
-/// An interval that reaches to more than this many times the ratio tells nothing.
+/// An interval that reaches to more than this many times the ratio is inconclusive.
 const WIDE: f64 = 1.25;
 
 /// Each level relative to the first, for categories of which there are several; `None` for others.
@@ -118,7 +118,7 @@ fn sentences(report: &Report, lines: &[Line<'_>], first: &str) -> Vec<String> {
         ratio_cell(Some(*measured)),
         ratio_cell(Some(*simulated)),
     )];
-    // What nobody could measure is no gain.
+    // A gain too small to measure does not count.
     let best =
         pairs.iter().filter(|pair| pair.2.value < 1.0 - ALIKE && order(pair.2.value, pair.1) != Order::Other);
     let best = best.min_by(|a, b| a.2.value.total_cmp(&b.2.value));

@@ -14,7 +14,7 @@ use kendall_stats::number::{NONE, few, list, percent, significant, time};
 /// How many candidates the table shows; the system's own is always among them.
 const SHOWN: usize = 7;
 
-/// What the replay of the point that tells most says, worded by `Display`.
+/// The replay of the most informative point, worded by `Display`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Replayed {
     place: String,
@@ -22,7 +22,7 @@ pub struct Replayed {
     best: Named,
     /// Where the best is not the system's own: the latter.
     own: Option<Named>,
-    /// Told apart from the best and nearest to it, of another number of servers and of another order.
+    /// Distinguishable from the best and nearest to it, with another number of servers and with another order.
     others: Vec<Named>,
     /// Others that predict alike.
     alike: Vec<String>,
@@ -66,8 +66,8 @@ fn name(candidate: &Candidate) -> String {
     format!("{servers} server{plural} {}{room}", candidate.discipline.in_words())
 }
 
-/// The point whose replay tells most: of those that tell servers and order, the one where the nearest that is not the
-/// station is worst beside the one that is; else the fullest.
+/// The most informative point: among those that identify servers and order, the one where the nearest wrong station fits worst relative
+/// to the right one; otherwise the one with the highest utilisation.
 pub fn telling(report: &Report) -> Option<(&Point, &Candidates)> {
     let replayed = report.points.iter().filter_map(|point| Some((point, point.replay.as_ref()?)));
     let tells = |(point, candidates): &(&Point, &Candidates)| {
@@ -115,7 +115,7 @@ pub fn best_name(candidates: &Candidates) -> String {
     candidates.ranked.first().map_or_else(String::new, name)
 }
 
-/// The best of those that were told apart and are like the best in this.
+/// The best of those that are distinguishable and equal the best in this.
 fn nearest(candidates: &Candidates, like: impl Fn(&Candidate) -> bool) -> Option<&Candidate> {
     candidates.ranked.iter().skip(1).find(|candidate| candidate.told_apart && like(candidate))
 }
@@ -190,7 +190,7 @@ fn some(names: &[String]) -> String {
     }
 }
 
-/// The candidates of the point that tells most: the best of them, and the system's own.
+/// The candidates of the most informative point: the best of them, and the system's own.
 pub fn table(report: &Report) -> Option<(String, Table)> {
     let (point, candidates) = telling(report)?;
     let head =

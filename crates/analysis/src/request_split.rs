@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn what_could_not_be_read_is_said() {
         let found = split(|server| (server.places, server.connections) = (None, None));
-        assert!(found.note().contains("Where threads wait could not be read"), "{}", found.note());
+        assert!(found.note().contains("The places where threads wait could not be read"), "{}", found.note());
         assert!(found.note().contains("sockets could not be seen"));
         let table = found.table();
         assert!(table.rows.iter().flatten().all(|cell| !cell.is_empty()));

@@ -102,7 +102,7 @@ impl Rounds {
         }
     }
 
-    /// Leaves only the metrics of which some run tells.
+    /// Keeps only the metrics that some run has.
     pub fn only_measured(&mut self) {
         let runs = || self.sides.places.iter().flat_map(|place| &place.sides).flat_map(|side| &side.runs);
         let told: Vec<bool> = (0..self.sides.metrics.len())

@@ -176,7 +176,7 @@ impl Found {
         mine.letters.extend(theirs.letters);
         mine.letters.dedup();
         *self = Self { metrics, ..mine };
-        // Blocks of different folders are different blocks, and which of them belong together nobody said.
+        // Blocks of different folders are different blocks, and no file says which of them belong together.
         let single = self.runs.iter().all(|(_, runs)| {
             let mut blocks: Vec<u64> = runs.iter().filter_map(|run| run.block).collect();
             blocks.sort_unstable();

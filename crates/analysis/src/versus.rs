@@ -87,7 +87,7 @@ fn title(against: &Against) -> String {
     }
 }
 
-/// The one line that a reader in a hurry reads: what differs, and what cannot be told.
+/// The headline: what differs, and what is undecided.
 pub fn summary(against: &Against, terms: &Terms) -> String {
     let named = |compared: &&Compared| format!("{} {}", compared.metric.name, compared.words(terms));
     let of = |wanted: fn(Verdict) -> bool| {

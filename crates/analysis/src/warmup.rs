@@ -1,8 +1,8 @@
 //! Where the warm-up of a trial ends, by what was measured; and whether the one that an experiment sets is long enough.
 //!
-//! MSER-5 looks at three things along time: the response times, the answers and, where the server was watched, its processor
-//! time. The warm-up lasts until the last of them is steady. A server may well answer as fast as ever while it still fills a
-//! cache at the cost of a core.
+//! MSER-5 reads three series along time: the response times, the answers and, where the server was watched, its processor time. The
+//! warm-up lasts until the last of them is steady. A server may well answer as fast as ever while it still fills a cache at the cost of
+//! a core.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -56,8 +56,8 @@ fn server_cpu(readings: &Series, end_ns: i64) -> Option<Vec<(i64, f64)>> {
     cpu_s.iter().any(|used_s| *used_s > 0.0).then(|| starts.zip(cpu_s).collect())
 }
 
-/// What each thread of the server used between two readings. One that used nothing has no row, so a row tells of the time since
-/// the reading before it, of whatever thread.
+/// What each thread of the server used between two readings. One that used nothing has no row, so a row covers the time since the
+/// previous reading of any thread.
 fn uses(readings: &Series) -> Vec<(i64, i64, f64)> {
     let (roles, processes, threads) =
         (readings.label("role"), readings.label("process"), readings.label("thread"));

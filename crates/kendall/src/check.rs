@@ -18,7 +18,7 @@ pub(crate) struct Options {
     #[arg(required = true, value_name = "MEASURED")]
     measured: Vec<PathBuf>,
 
-    /// How many servers the station of a table had, where the table does not tell
+    /// How many servers the station of a table had, if the table does not say
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     servers: Option<u32>,
 

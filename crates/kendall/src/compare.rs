@@ -248,8 +248,7 @@ fn choose(sides: &mut Sides, wanted: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The comparison as an expectation that no metric of any side is worse. What only one side tells, or none though it was asked for, is not
-/// decided.
+/// The comparison as an expectation that no metric of any side is worse. A metric that a side lacks is undecided.
 fn worst(comparison: &Comparison, wanted: &[String]) -> expect::Verdict {
     let compared = || comparison.against.iter().flat_map(|against| &against.metrics);
     let is_open = |compared: &Compared| match compared.verdict {

@@ -60,7 +60,7 @@ fn search_engine() -> Offer {
     Offer { name: "digests", found, advice }
 }
 
-/// The graphics card that `serve reverse` would search on. That there is none is nothing amiss.
+/// The graphics card that `serve reverse` would search on. A missing one is not a fault.
 fn card() -> Offer {
     let found = match Gpu::find(Sums::default()) {
         Ok(card) => format!("{}, checked with known answers", card.name()),

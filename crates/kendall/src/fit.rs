@@ -58,7 +58,7 @@ pub(crate) struct Options {
 
 /// What was read, and what fits it.
 pub(crate) struct Read {
-    /// The fit, or why there is none.
+    /// The fit, or why it is missing.
     pub(crate) fit: anyhow::Result<Fit>,
     pub(crate) warnings: Vec<String>,
     /// What contradicts itself in a table, or holds. The requests of a run are for `kendall check`.

@@ -67,7 +67,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     gate: Gate,
 
-    /// Seed of requests and arrivals; drawn by chance if left out, and printed with the command that repeats the run
+    /// Seed of requests and arrivals; drawn at random if left out, and printed with the command that repeats the run
     #[arg(long)]
     seed: Option<u64>,
 

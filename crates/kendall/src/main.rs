@@ -1,4 +1,4 @@
-//! The command line of kendall: parses, calls the libraries, prints. It has no logic of its own.
+//! The command line of kendall: parses, calls the libraries, prints. It has no other logic.
 
 mod check;
 mod compare;
@@ -47,7 +47,7 @@ use tracing_subscriber::filter::LevelFilter;
 /// Exit status after Ctrl-C, as shells have it.
 const INTERRUPTED: u8 = 130;
 
-/// How long do requests take, and how many can this system bear?
+/// Measure client-server systems: how long requests take, and how many per second a system sustains
 ///
 /// kendall answers by queueing formula, by simulation and by measuring the real thing under load, and says which
 /// assumption broke where they differ.

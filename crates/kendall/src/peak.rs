@@ -33,8 +33,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share)]
     errors: f64,
 
-    /// How long a probe takes; those that cannot tell are repeated four times as long, and rates at which too few requests
-    /// come in this time are probed longer
+    /// How long a probe takes; inconclusive probes are repeated four times as long, and low rates are probed longer to get enough
+    /// requests
     #[arg(short, long, alias = "probe", value_name = "TIME", default_value = "5s", value_parser = positive_time)]
     duration: Duration,
 
@@ -46,7 +46,7 @@ pub(crate) struct Options {
     #[arg(short, long, value_name = "TIME", default_value = "30s", value_parser = positive_time)]
     timeout: Duration,
 
-    /// Seed of requests, arrivals and the order of confirmations; drawn by chance if left out, and printed
+    /// Seed of requests, arrivals and the order of confirmations; drawn at random if left out, and printed
     #[arg(long)]
     seed: Option<u64>,
 

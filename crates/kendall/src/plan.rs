@@ -14,7 +14,7 @@ use kendall_theory::{Basis, NoPlan, Plan, Target, plan as planned, sweep_plan};
 use crate::systems::SYSTEMS;
 use crate::{UNSTABLE, print};
 
-/// The lengths of runs whose precision is told.
+/// The lengths of runs whose precision is shown.
 const RUNS: [f64; 4] = [100.0, 1_000.0, 10_000.0, 100_000.0];
 
 #[derive(Args)]

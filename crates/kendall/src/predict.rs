@@ -20,7 +20,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with = "users")]
     rate: Option<f64>,
 
-    /// Predict for so many users
+    /// Predict for this number of users
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     users: Option<u32>,
 

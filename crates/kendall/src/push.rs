@@ -40,7 +40,7 @@ fn read(
 pub(crate) struct Pushing(Vec<Push>);
 
 impl PushOptions {
-    /// Whether somebody is to be told.
+    /// Whether there is a receiver.
     pub(crate) fn is_asked(&self) -> bool {
         !self.otlp.is_empty() || !self.remote_write.is_empty()
     }
@@ -65,7 +65,7 @@ impl PushOptions {
         self.start(lab.folder(), &[("experiment", &lab.experiment().name), ("run", &run)])
     }
 
-    /// Begins to send what is told in a folder, under these labels.
+    /// Starts to send the progress in a folder, under these labels.
     pub(crate) fn start(&self, folder: &Path, labels: &[(&str, &str)]) -> anyhow::Result<Pushing> {
         let labels: Vec<(String, String)> =
             labels.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();

@@ -17,10 +17,10 @@ use crate::options::positive_time;
 use crate::systems::SYSTEMS;
 use crate::{INTERRUPTED, print};
 
-/// Of the runs of a case, at least so many must name the right station.
+/// At least this share of the runs of a case must name the right station.
 const NAMED: f64 = 0.95;
-/// So many of its intervals of 95 % must cover the true mean, where there are enough to tell: of 100 that do so 95 times in 100
-/// it is fewer or more than this once in 60 times.
+/// This many of its 95 % intervals must cover the true mean, if there are enough intervals: of 100 correct ones the count lies outside
+/// this range once in 60 times.
 const COVERED: (f64, f64) = (0.90, 0.99);
 const TELLING: usize = 100;
 

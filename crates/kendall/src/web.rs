@@ -46,7 +46,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FOLDER", hide = true)]
     run: Option<PathBuf>,
 
-    /// Stop when standard input ends, so as not to outlive whoever started this
+    /// Stop when standard input ends, so that the program does not outlive its parent
     #[arg(long, hide = true)]
     until_stdin_ends: bool,
 }
@@ -80,8 +80,8 @@ pub(crate) fn web(options: &Options) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The page beside a run, served by a process of its own, so that what it takes counts as neither generator's nor run's, and
-/// so that the run may move to the end of a link, where no browser reaches it. It ends with this value, or with this process.
+/// The page beside a run, served by a separate process, so that what it takes counts as neither generator's nor run's, and so that the
+/// run may move to the end of a link, where no browser reaches it. It ends with this value, or with this process.
 #[derive(Debug)]
 pub(crate) struct Beside(Child);
 
@@ -125,7 +125,7 @@ impl Drop for Beside {
     fn drop(&mut self) {
         // The end of its standard input is the sign to stop.
         drop(self.0.stdin.take());
-        // It ends within two seconds, whoever is connected.
+        // It ends within two seconds, even with connected clients.
         let _ = self.0.wait();
     }
 }

@@ -122,8 +122,7 @@ fn write_limits(out: &mut String, report: &Report, width: usize, style: Style) {
 /// The most findings of one verdict that a terminal lists.
 const MOST_LISTED: usize = 20;
 
-/// What checks found, as text at most `width` columns wide: what is broken in full, where a check could not tell, and how
-/// much holds.
+/// The findings of checks, as text at most `width` columns wide: broken assumptions in full, inconclusive checks, and how many hold.
 pub fn checks(findings: &[Checked], width: usize, style: Style) -> String {
     let mut out = String::new();
     for verdict in [Verdict::Broken, Verdict::CannotTell, Verdict::Holds] {

@@ -48,7 +48,7 @@ pub struct Solve {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["question", "models", "json"])]
     pub(crate) batch: Option<PathBuf>,
 
-    /// List the models, what they take and what they tell
+    /// List the models with their inputs and quantities
     #[arg(long, conflicts_with = "question")]
     pub(crate) models: bool,
 
@@ -92,7 +92,7 @@ impl Solve {
         self.only.is_none_or(|only| only == way)
     }
 
-    /// A model and a batch take all that they need as inputs, and tell numbers.
+    /// A model and a batch take everything as inputs, and give numbers.
     pub(crate) fn refuse_station_options(&self, question: &str) -> anyhow::Result<()> {
         ensure!(!self.figure.is_asked(), "--figure draws stations and networks, not {question}");
         let unused = self.station == StationOptions::default() && self.run == RunOptions::default();

@@ -1,4 +1,4 @@
-//! What can befall customers and servers of a station, as options.
+//! Conditions of the customers and servers of a station, as options.
 
 use std::str::FromStr;
 
@@ -15,11 +15,11 @@ use crate::written::{self, WrittenLaw};
     next_help_heading = "Conditions of customers and servers, by simulation (a LAW is 2, D:2 or LN:2:4)"
 )]
 pub(crate) struct ConditionOptions {
-    /// A customer that has waited so long leaves
+    /// A customer that has waited this long leaves
     #[arg(long, value_name = "LAW")]
     patience: Option<WrittenLaw>,
 
-    /// Who was turned away or left comes back after so long: after=LAW or after=1/2/4, and probability=0.9, most=5
+    /// A customer that was rejected or left comes back after this time: after=LAW or after=1/2/4, and probability=0.9, most=5
     #[arg(long, value_name = "KEY=VALUE,…")]
     retry: Option<RetryOption>,
 
@@ -27,11 +27,11 @@ pub(crate) struct ConditionOptions {
     #[arg(long, value_name = "KEY=VALUE,…")]
     breakdown: Option<BreakdownOption>,
 
-    /// A server that was idle needs so long before it serves: LAW, or time=LAW,off-after=LAW
+    /// An idle server needs this time before it serves again: LAW, or time=LAW,off-after=LAW
     #[arg(long, value_name = "LAW|KEY=VALUE,…")]
     setup: Option<SetupOption>,
 
-    /// So many customers come at once: 5, geometric:3, or each size with its chance as in 1:0.5/4:0.5
+    /// Customers that arrive at once: 5, geometric:3, or each size with its probability as in 1:0.5/4:0.5
     #[arg(long, value_name = "SIZES")]
     batch_size: Option<BatchOption>,
 }

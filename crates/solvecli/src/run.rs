@@ -1,4 +1,4 @@
-//! How long a simulation runs, from which seed, and what it tells of single customers.
+//! How long a simulation runs, from which seed, and what it writes about single customers.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "[QUANTILE=]SHARE", value_parser = precision)]
     precision: Option<Precision>,
 
-    /// Simulate so many runs of --customers each that begin and end with an empty station, rather than the steady state
+    /// Simulate this number of runs of --customers each that begin and end with an empty station, instead of the steady state
     #[arg(
         long,
         value_name = "N",
@@ -47,7 +47,7 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 
-    /// Write no more than so many customers to the trace
+    /// Write at most this many customers to the trace
     #[arg(
         long,
         value_name = "N",
@@ -97,7 +97,7 @@ impl RunOptions {
     }
 
     pub(crate) fn stop(&self) -> StopRule {
-        // Whoever asks for a precision wants to wait for it.
+        // A requested precision may take longer.
         let patience = if self.precision.is_some() { 100 } else { 1 };
         let max_customers = self.customers.unwrap_or(patience * StopRule::MOST_CUSTOMERS);
         let Precision { p, relative_half_width } = self.precision.unwrap_or(Self::PRECISION);
@@ -189,7 +189,7 @@ impl RunOptions {
     }
 }
 
-/// Whether the simulation of a single station knows all that befalls it.
+/// Whether the simulation of a single station covers all of its conditions.
 pub(crate) fn is_plain(station: &Station) -> bool {
     station.conditions.are_none() && !matches!(station.arrivals, Arrivals::Varying(_))
 }

@@ -136,7 +136,7 @@ fn answer_one(station: &Station, options: &Solve) -> anyhow::Result<Found> {
     })
 }
 
-/// The stations as lines over the range, or over the load where there is none.
+/// The stations as lines over the range, or over the load without a range.
 fn picture(
     columns: &[Column],
     sweep: Option<&Sweep>,

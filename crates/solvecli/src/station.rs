@@ -69,7 +69,7 @@ impl StationOptions {
         let classes = classes.collect::<anyhow::Result<Vec<_>>>()?;
         let service = match (&self.services, classes.first()) {
             (Some(path), _) => recorded_services(path, notation.service)?,
-            // Nobody is served by a law of the station, so that it may as well be that of a class.
+            // No request uses the station's own distribution, so it may be that of a class.
             (None, Some(class)) if self.quantities.lacks_service() && self.every_class_has_service() => {
                 class.service.clone().expect("every class has a service time")
             }

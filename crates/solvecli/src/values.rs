@@ -208,7 +208,7 @@ impl QuantityOptions {
         own.collect()
     }
 
-    /// The quantities of one of so many stations, where the range, if there is one, has come to `swept`.
+    /// The quantities of one of the stations, at the value `swept` of the range, if there is a range.
     ///
     /// # Errors
     /// Fails where a list has another length than there are stations, and on a range where there can be none.

@@ -33,7 +33,7 @@ pub enum BatchError {
     NoAnswer(String),
 }
 
-/// One model: what it is called, what it is, what it takes, what it tells, and how.
+/// One model: its name, a description, its inputs, its quantities, and its function.
 #[derive(Clone, Copy, Debug)]
 pub struct Model {
     /// Its name in rows.

@@ -45,15 +45,15 @@ pub struct ClosedStation {
     pub serving: Serving,
 }
 
-/// How fast a station works when n requests are there. Product form needs exponential service where the order is FIFO,
-/// and nothing where the server is shared or nobody waits (Baskett, Chandy, Muntz and Palacios 1975).
+/// The speed of a station with n requests present. Product form needs exponential service under FIFO, and any service if the server is
+/// shared or no request waits (Baskett, Chandy, Muntz and Palacios 1975).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Serving {
-    /// Nobody waits: a delay.
+    /// No request waits: a delay.
     Delay,
-    /// So many identical servers.
+    /// The given number of identical servers.
     Servers(Servers),
-    /// With n present, as fast as so many servers: the n-th entry, from n = 1; the last one holds beyond.
+    /// The speed with n present, in servers: the n-th entry, from n = 1; the last one holds beyond.
     Rates(Vec<f64>),
 }
 
@@ -68,7 +68,7 @@ pub struct ClosedAnswer {
     pub response_s: f64,
     /// In the order of the network.
     pub stations: Vec<ClosedStationAnswer>,
-    /// The station that limits the throughput of many users, by its place; `None` where nobody ever waits.
+    /// The station that limits the throughput of many users, by its place; `None` if no request ever waits.
     pub bottleneck: Option<usize>,
 }
 
@@ -132,7 +132,7 @@ impl ClosedStation {
         Self { name: name.into(), demand_s, serving: Serving::Servers(servers) }
     }
 
-    /// A station at which nobody waits.
+    /// A station at which no request waits.
     pub fn delay(name: impl Into<String>, demand_s: f64) -> Self {
         Self { name: name.into(), demand_s, serving: Serving::Delay }
     }
@@ -204,7 +204,7 @@ impl ClosedNetwork {
         self.stations.iter().map(|station| station.demand_s).sum()
     }
 
-    /// The station that limits the throughput of many users, by its place; `None` where nobody ever waits.
+    /// The station that limits the throughput of many users, by its place; `None` if no request ever waits.
     pub fn bottleneck(&self) -> Option<usize> {
         let binding = |&place: &usize| self.stations[place].binding_s();
         (0..self.stations.len())

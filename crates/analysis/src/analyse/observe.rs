@@ -18,7 +18,7 @@ pub struct Points {
     pub group: String,
     /// What was measured.
     pub points: Vec<Observation>,
-    /// What the models should be told, but do not take into account.
+    /// Conditions of the load that the models ignore.
     pub doubts: Vec<String>,
 }
 

@@ -85,9 +85,9 @@ pub enum Finding {
     Lost { place: String, lost: u64, sent: u64, also: Vec<String> },
     /// Requests with a wrong answer.
     Wrong { place: String, wrong: u64, sent: u64, also: Vec<String> },
-    /// Intervals too wide to tell models apart.
+    /// Intervals too wide to distinguish models.
     TooWide { places: Vec<String>, worst_relative: f64 },
-    /// An interval that is narrower than so many requests can make it.
+    /// An interval that is narrower than its number of requests allows.
     TooNarrow { place: String, half_width_s: f64, expected_s: f64, also: Vec<String> },
     /// No interval, because there is one trial only.
     NoInterval { places: Vec<String> },

@@ -1,4 +1,4 @@
-//! Models judged by the 99th percentile: one that gets the mean right may still promise a tail that nobody sees.
+//! Models judged by the 99th percentile: one that gets the mean right may still predict a wrong tail.
 
 use std::fmt;
 

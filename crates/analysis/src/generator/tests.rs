@@ -143,7 +143,7 @@ fn ports_that_the_generator_lacks_are_its_fault() {
     assert!(verdict.headline().contains("12 connections failed"), "{}", verdict.headline());
 }
 
-/// A wait for a connection is the server's doing, or that of whoever allowed too few.
+/// A wait for a connection is caused by the server, or by too few allowed connections.
 #[test]
 fn waiting_for_a_connection_is_a_doubt_and_not_the_generators_fault() {
     let mut run = clean(&exponential());

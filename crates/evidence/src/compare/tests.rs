@@ -37,8 +37,8 @@ fn runs(n: usize, factor: f64, seed: u64) -> Vec<f64> {
     (0..n).map(|_| factor * law.sample(&mut rng)).collect()
 }
 
-/// Three metrics a comparison, 200 comparisons of equals: with Holm at 5 % more than 22 false alarms in a comparison happen by
-/// chance less than once in 1,000.
+/// Three metrics a comparison, 200 comparisons of equals: with Holm at 5 % more than 22 false alarms in a comparison happen less than
+/// once in 1,000.
 #[test]
 fn equals_are_called_different_as_seldom_as_the_level_says() {
     let metrics: Vec<Metric> = ["a", "b", "c"].map(|name| Metric::new(name, Unit::Seconds)).into();

@@ -48,7 +48,7 @@ pub(super) struct Measuring {
     #[arg(long, value_name = "EXPECTATION")]
     expect: Vec<Expectation>,
 
-    /// Keep each load in a folder of its own in this new folder, which kendall compare A='FOLDER/A-*' B='FOLDER/B-*' compares again
+    /// Keep each load in a separate folder in this new folder, which kendall compare A='FOLDER/A-*' B='FOLDER/B-*' compares again
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
 
@@ -58,7 +58,7 @@ pub(super) struct Measuring {
 
 /// How long each server is measured if nothing else is said: at least, and at most.
 const LENGTH_S: (f64, f64) = (10.0, 60.0);
-/// So many requests a round have a p99, and some more come by chance.
+/// This number of requests in a round has a p99, with a margin for random arrivals.
 const FOR_P99: f64 = 350.0;
 /// The share of a round that warms its connections up, and is left out.
 const WARM_UP: f64 = 0.2;

@@ -33,7 +33,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     link: LinkOptions,
 
-    /// Seed of all that chance decides; drawn by chance if left out, and printed
+    /// Seed of all random decisions; drawn at random if left out, and printed
     #[arg(long)]
     seed: Option<u64>,
 
@@ -41,7 +41,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
 
-    /// Stop when standard input ends, so as not to outlive whoever started this relay
+    /// Stop when standard input ends, so that the relay does not outlive its parent
     #[arg(long, hide = true)]
     until_stdin_ends: bool,
 }

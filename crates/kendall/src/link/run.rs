@@ -55,7 +55,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME")]
     back_end: Option<Named>,
 
-    /// Seed of all that chance decides; drawn by chance if left out, and printed
+    /// Seed of all random decisions; drawn at random if left out, and printed
     #[arg(long)]
     seed: Option<u64>,
 

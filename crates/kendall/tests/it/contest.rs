@@ -83,7 +83,7 @@ fn what_is_alike_passes_and_what_is_not_known_does_not() {
     assert_eq!(alike.status.code(), Some(0), "{shown}");
     assert_eq!(one("2", &[]).status.code(), Some(3));
     assert_eq!(one("2", &["--allow", "undecided"]).status.code(), Some(0));
-    // A metric that no round tells is not a pass either.
+    // A metric without a value in any round is not a pass either.
     let too_few = compare(&[&url, &url, "-r", "20", "-d", "1s", "--rounds", "6", "--metric", "p99.9"]);
     assert_eq!(too_few.status.code(), Some(3));
 }

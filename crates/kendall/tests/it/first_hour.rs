@@ -84,7 +84,7 @@ fn a_rate_in_per_cent_is_calibrated() {
     let again = shown.lines().find(|line| line.starts_with("The same again: ")).unwrap();
     let capacity: f64 =
         again.split("--capacity ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
-    // Of four users at most, each of whom waits for 5 ms at least.
+    // At most four users, and each waits for at least 5 ms.
     assert!(capacity > 0.0 && capacity <= 4.0 / 0.005 * 1.01, "{again}");
     assert!(again.contains("--rate 5%") && shown.contains("offered "), "{again}");
     let known = run(&["load", &target, "--rate", "5%", "--capacity", "1k", "-d", "300ms", "--json"]);

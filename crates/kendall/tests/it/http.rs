@@ -1,4 +1,4 @@
-//! A server of somebody else's: loaded by its URL, started by a command in an experiment, and gone afterwards.
+//! A third-party server: loaded by its URL, started by a command in an experiment, and gone afterwards.
 
 use std::fs;
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ fn has_nginx() -> bool {
     kendall_testbed::has_peer("nginx", "-v")
 }
 
-/// Writes the port into a file, so that a test can see that nobody listens there afterwards.
+/// Writes the port into a file, so that a test can check that no process listens there afterwards.
 const COMMAND: &str = r#"
 echo {port} >> ports.txt
 cat > {folder}/nginx.conf <<END

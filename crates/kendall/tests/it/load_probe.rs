@@ -125,8 +125,8 @@ fn who_cannot_be_watched_is_said_before_any_load() {
     let far = refused(&["http://192.0.2.1/", "--probe"]);
     assert!(far.contains("192.0.2.1 is no address of this machine"), "{far}");
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let nobody = refused(&[&format!("http://{free}/"), "--probe"]);
-    assert!(nobody.contains(&format!("nothing listens at {free}")), "{nobody}");
+    let closed = refused(&[&format!("http://{free}/"), "--probe"]);
+    assert!(closed.contains(&format!("nothing listens at {free}")), "{closed}");
     let word = refused(&[&format!("http://{free}/"), "--probe=nginx"]);
     assert!(word.contains("the number of a process, or auto"), "{word}");
 }

@@ -10,7 +10,7 @@ use crate::plot::{Axis, Layer, Marks, Plot};
 use kendall_stats::number::significant;
 
 const SIZE: (f64, f64) = (560.0, 250.0);
-/// Lines that the styles tell apart.
+/// The number of lines that the styles distinguish.
 const MOST_LINES: usize = 4;
 
 /// Cores used by server and generator over time, and by the server's busiest threads. `None` where there is no time to

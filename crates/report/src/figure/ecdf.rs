@@ -72,7 +72,7 @@ fn plot(report: &Report, point: &Point, (low, high): (f64, f64)) -> Plot {
     }
 }
 
-/// The share of the sample, which is in order, that is at most so long, from one end to the other.
+/// The share of the sorted sample up to each time, from one end to the other.
 fn staircase(sample_s: &[f64], (from, to): (f64, f64)) -> Vec<(f64, f64)> {
     let all = sample_s.len() as f64;
     let step = |(before, time_s): (usize, &f64)| (*time_s, (before + 1) as f64 / all);

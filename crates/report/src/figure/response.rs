@@ -23,7 +23,7 @@ pub(super) const MEASURED: &str = "measured, 95 % interval";
 pub(super) const RISING_CAPTION: &str =
     " Rings mark points that were not steady: a longer trial measures a longer mean.";
 
-/// How trials of so many requests were simulated, where they were.
+/// How trials with a fixed number of requests were simulated, if there were such trials.
 pub(super) fn as_run_caption(report: &Report) -> &'static str {
     if report.points.iter().any(Point::is_simulated_as_run) {
         " Trials with a fixed number of requests were simulated as they ran: the same number of requests on an empty server, many \
@@ -140,7 +140,7 @@ impl Panel<'_> {
         self.points.iter().filter_map(at).collect()
     }
 
-    /// What was measured; of what lies above `most` the value alone is told.
+    /// The measured points; a point above `most` shows only its value.
     fn measurement(&self, most: f64) -> Vec<Layer> {
         let seen = || self.points.iter().filter_map(|point| Some((*point, self.shown.of(&point.measured)?)));
         let bar = |(point, mean_s): (&Point, Estimate)| {

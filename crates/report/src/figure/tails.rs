@@ -14,7 +14,7 @@ const STYLES: usize = 6;
 /// The quantiles of the table.
 const SHOWN: [f64; 6] = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
 
-/// Response times by quantile, a line for each point and a panel for each group, as far out as the requests tell.
+/// Response times by quantile, a line for each point and a panel for each group, as far out as the number of requests supports.
 pub fn quantiles(report: &Report) -> Option<Figure> {
     let plots = panels(report, |lines| {
         let last = lines.iter().flat_map(|line| line.tail()).map(|(p, _)| *p).fold(0.9, f64::max);

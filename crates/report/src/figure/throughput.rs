@@ -1,4 +1,4 @@
-//! What a system bears: its response time against its throughput, and its throughput against its users.
+//! The scaling of a system: its response time against its throughput, and its throughput against its users.
 
 use kendall_analysis::Table;
 use kendall_analysis::table::time_cell;
@@ -114,7 +114,7 @@ impl Panel<'_> {
             false => (ScaleLaw::Linear, (0.0, high * 1.12)),
         };
         let most = self.points.iter().map(|point| per_s(&point.measured)).fold(0.0, f64::max);
-        // Where service times differ between loads, so does what they add up to: beyond what was done it is told, not before.
+        // Where service times differ between loads, so does the capacity: it is drawn only beyond the measured throughput.
         let capacity = capacity_x(self.points).filter(|at| (0.97 * most..1.25 * most).contains(at));
         let end = 1.06 * capacity.unwrap_or(most).max(most);
         let mut layers = self.rules(capacity);
@@ -219,7 +219,7 @@ impl Panel<'_> {
     }
 }
 
-/// A thin line from point to point in the order of load. More load may get less done, so each part is a line of its own.
+/// A thin line from point to point in the order of load. More load may get less done, so each part is a separate line.
 fn trail(label: &str, points: Vec<(f64, f64)>) -> Vec<Layer> {
     let part = |pair: &[(f64, f64)]| {
         let (from, to) = if pair[0].0 <= pair[1].0 { (pair[0], pair[1]) } else { (pair[1], pair[0]) };

@@ -1,4 +1,5 @@
-//! What passed over links: goodput stacked along time, queue delay along time, delay against goodput, and who gets what beside whom.
+//! What passed over links: goodput stacked along time, queue delay along time, delay against goodput, and the share of each flow beside
+//! every other.
 
 mod matrix;
 

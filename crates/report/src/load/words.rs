@@ -12,7 +12,7 @@ use crate::terminal::{self, with_interval};
 
 /// The quantiles that are shown.
 const SHOWN: [f64; 6] = [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999];
-/// A quantile that so many requests would not suffice for is not missed.
+/// A quantile that needs more than this many requests is left out.
 const FAR: u64 = 10;
 
 /// A field that the record of a load always has.
@@ -20,7 +20,7 @@ pub(super) fn recorded(text: &Option<String>) -> &str {
     text.as_deref().unwrap_or_default()
 }
 
-/// How many requests, how they ended, and whether the rate is more than the system bears.
+/// How many requests, how they ended, and whether the rate exceeds the system's capacity.
 pub(super) fn sentences(found: &TrialResult) -> Vec<String> {
     let run = &found.run;
     let offered =
@@ -46,7 +46,7 @@ pub(super) fn asked(found: &TrialResult) -> Vec<String> {
     found.precision.iter().map(precision).chain(expected).collect()
 }
 
-/// A rate that the system cannot bear is a result.
+/// A rate that the system cannot sustain is a result.
 fn unstable(seen: &Streamed) -> Option<String> {
     let growth = seen.growth.filter(|growth| growth.unstable)?;
     Some(format!(

@@ -66,7 +66,7 @@ mod tests {
     use super::super::Style;
     use super::*;
 
-    /// Eight lines are told apart by colour and dashes together.
+    /// Colour and dashes together distinguish eight lines.
     #[test]
     fn eight_stations_have_eight_styles() {
         let station = |label: usize| Compared {

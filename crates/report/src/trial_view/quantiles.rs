@@ -1,4 +1,4 @@
-//! How many requests took how long, to the last quantile that the sample tells.
+//! How many requests took how long, to the last quantile that the sample supports.
 
 use crate::chart::ScaleLaw;
 use crate::figure::Figure;

@@ -18,7 +18,7 @@ const WHOLE_HEIGHT: f64 = 420.0;
 const AXES: f64 = 90.0;
 /// Lanes of a whole trial that are named, at most.
 const NAMES: usize = 8;
-/// The table has so many of the slowest requests.
+/// The number of slowest requests in the table.
 const ROWS: usize = 10;
 
 /// What a request does until the instant that ends it.
@@ -29,7 +29,7 @@ enum Stage {
     Queued,
     Served,
     ToClient,
-    /// Sent and not over, where the server tells nothing.
+    /// Sent and not over, if the server sends no timestamps.
     Out,
 }
 

@@ -371,7 +371,7 @@ fn a_broken_assumption_is_told_once_at_its_worst_and_what_holds_is_not() {
             checked(Check::Rate, Verdict::Broken, "40/s", -0.1),
             checked(Check::Rate, Verdict::Broken, "80/s", -0.3),
             checked(Check::Rate, Verdict::Holds, "120/s", 0.0),
-            // The report says these in words of its own.
+            // The report has its own sentences for these.
             checked(Check::LittlesLaw, Verdict::Broken, "40/s", 0.2),
             checked(Check::Order, Verdict::CannotTell, "40/s", 0.2),
         ];

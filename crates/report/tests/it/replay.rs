@@ -11,7 +11,7 @@ use crate::sample;
 
 const MEAN_NS: f64 = 1e7;
 
-/// So many requests at a utilisation of two servers, first come first served.
+/// The given number of requests at a utilisation of two servers, first come first served.
 fn rows(requests: usize, utilisation: f64) -> Vec<RequestRow> {
     let arrivals = Arrivals::poisson(utilisation * 2.0);
     let (service, mut rng) = (Law::Exponential { mean_s: 1.0 }, stream(1, Purpose::Service, 0));

@@ -8,7 +8,7 @@ use kendall_report::page;
 
 use crate::sample;
 
-/// A view of `intervals` intervals and `requests` requests one by one, with numbers of its own in every place.
+/// A view of `intervals` intervals and `requests` requests one by one, with its own numbers in every place.
 fn view(trial: &str, intervals: usize, requests: usize) -> TrialView {
     let time = |at: usize| 1e-3 * (1.0 + (at * 7919 % 97) as f64);
     let interval = |at: usize| Interval {

@@ -1,4 +1,4 @@
-//! The models of open stations: what each is called, what it is, what it takes and what it tells.
+//! The models of open stations: names, descriptions, inputs and quantities.
 
 use kendall_station::Discipline;
 
