@@ -54,7 +54,7 @@ const REPEATS: (u32, u32) = (2, 10);
 pub struct Aim {
     /// The objective.
     pub slo: Slo,
-    /// The share of requests that may be without a right answer.
+    /// The share of requests that may lack a right answer.
     pub errors_at_most: f64,
 }
 

@@ -19,8 +19,9 @@ use servers::{Measuring, is_url};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The sides, the first of which the others are compared with: URLs of servers, which are measured at --rate; or folders of runs or of recorded loads, files with a number or a row for
-    /// each run, or what wrk, oha, k6 and the like wrote; several of one side as NAME=PATH,PATH or NAME='new-*'. With --by, the folder of one run
+    /// The sides to compare; the first is the baseline. Each is a URL of a server, which is measured at --rate; a folder of a run or of
+    /// a recorded load; a file with a number or a row for each run; or an output of wrk, oha, k6 and similar tools. Give several of one
+    /// side as NAME=PATH,PATH or NAME='new-*'. With --by, the folder of one run
     #[arg(required = true, value_name = "[NAME=]URL|PATH[,PATH…]")]
     sides: Vec<Side>,
 
@@ -33,11 +34,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME")]
     metric: Vec<String>,
 
-    /// What difference does not matter
+    /// Treat differences up to this share as equivalent
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = share)]
     margin: f64,
 
-    /// What difference of the share of errors does not matter, in percentage points
+    /// Treat differences of the share of errors up to this many percentage points as equivalent
     #[arg(long, value_name = "SHARE", default_value = "0.1%", value_parser = share)]
     error_margin: f64,
 
@@ -51,7 +52,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     gate: Gate,
 
-    /// Draw how each quantile of the response time is shifted, as an SVG file
+    /// Draw the shift of each quantile of the response time, as an SVG file
     #[arg(long, value_name = "FILE")]
     figure: Option<PathBuf>,
 

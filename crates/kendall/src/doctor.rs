@@ -19,8 +19,8 @@ use crate::quiet;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Wait until other programs leave the machine alone, for this long at most, and say which do not. Exit status 1 where they do not
-    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    /// Wait until other programs leave the machine idle, at most this long, and report which do not. Exit status 1 if they do not
+    #[arg(long, value_name = "DURATION", value_parser = positive_time)]
     wait_quiet: Option<Duration>,
 
     /// Print JSON

@@ -28,8 +28,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FORMAT", required = true, value_parser = named, help = FORMATS.as_str())]
     format: Vec<&'static dyn Format>,
 
-    /// Where to write, a folder; export in the folder of the run if left out
-    #[arg(long, value_name = "DIR")]
+    /// The folder to write to [default: export in the folder of the run]
+    #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
 

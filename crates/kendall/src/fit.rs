@@ -21,24 +21,24 @@ use crate::{input, print};
 /// Where measured points come from, and what is known beside them.
 #[derive(Args)]
 pub(crate) struct Measured {
-    /// The folder of a run, results/EXPERIMENT/INSTANT; or tables as CSV, JSON or Parquet with headers such as rate,mean_ms, or what wrk, wrk2, oha,
-    /// k6, vegeta, fortio, hey or Locust wrote, a file a load
+    /// The folder of a run, results/EXPERIMENT/INSTANT; tables as CSV, JSON or Parquet with headers such as rate,mean_ms; or outputs of
+    /// wrk, wrk2, oha, k6, vegeta, fortio, hey or Locust, one file per load
     #[arg(required = true, value_name = "MEASURED")]
     measured: Vec<PathBuf>,
 
-    /// Of a run that varied more than the load, the points to take, such as "workers 2"
+    /// The points to use of a run that varied more than the load, such as "workers 2"
     #[arg(long, value_name = "FACTOR VALUE")]
     group: Option<String>,
 
-    /// Time that passes outside the station, such as 0.02 or 20ms; from stamps, or fitted, where it is not given
-    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    /// Time that passes outside the station, such as 0.02 or 20ms; from timestamps or fitted if not given
+    #[arg(long, value_name = "DURATION", value_parser = seconds)]
     delay: Option<f64>,
 
-    /// How many servers the measured station had; as measured, or fitted, where it is not given
+    /// How many servers the measured station had; as measured or fitted if not given
     #[arg(long, alias = "measured-servers", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     servers: Option<u32>,
 
-    /// The most requests that were let into the station
+    /// The capacity of the station: the most requests in it
     #[arg(long, value_name = "N")]
     capacity: Option<u64>,
 }

@@ -18,32 +18,31 @@ use crate::{INTERRUPTED, print, quiet};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The server and what to ask it, as a URL, as for kendall load
+    /// The server and the requests, as a URL, as for kendall load
     #[arg(value_name = "URL")]
     target: String,
 
     #[command(flatten)]
     asked: Asked,
 
-    /// What is to be met: the mean response time or a quantile below a limit, such as 'p99<50ms' or 'mean<0.2s'
+    /// The objective: the mean response time or a quantile below a limit, such as 'p99<50ms' or 'mean<0.2s'
     #[arg(long, value_name = "OBJECTIVE")]
     slo: Slo,
 
-    /// The share of requests that may be without a right answer
+    /// The share of requests that may lack a right answer
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share)]
     errors: f64,
 
-    /// How long a probe takes; inconclusive probes are repeated four times as long, and low rates are probed longer to get enough
-    /// requests
-    #[arg(short, long, alias = "probe", value_name = "TIME", default_value = "5s", value_parser = positive_time)]
+    /// Duration of a probe; inconclusive probes are repeated four times as long, and low rates are probed longer to get enough requests
+    #[arg(short, long, alias = "probe", value_name = "DURATION", default_value = "5s", value_parser = positive_time)]
     duration: Duration,
 
     /// At most this many connections
     #[arg(short, long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     connections: u32,
 
-    /// Give a request up after this time
-    #[arg(short, long, value_name = "TIME", default_value = "30s", value_parser = positive_time)]
+    /// Give up a request after this time
+    #[arg(short, long, value_name = "DURATION", default_value = "30s", value_parser = positive_time)]
     timeout: Duration,
 
     /// Seed of requests, arrivals and the order of confirmations; drawn at random if left out, and printed

@@ -24,11 +24,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     users: Option<u32>,
 
-    /// Mean think time of the users, such as 3, 3s or 100ms; as measured where it is not given
-    #[arg(long, value_name = "TIME", value_parser = seconds, requires = "users")]
+    /// Mean think time of the users, such as 3, 3s or 100ms; as measured if not given
+    #[arg(long, value_name = "DURATION", value_parser = seconds, requires = "users")]
     think_time: Option<f64>,
 
-    /// Predict for another number of servers than was measured
+    /// Predict for this number of servers, instead of the measured one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     with_servers: Option<u32>,
 

@@ -26,9 +26,9 @@ pub(crate) struct Options {
     #[arg(long)]
     json: bool,
 
-    /// Write each figure into this folder as well, as SVG and PNG for a paper; those of the trials named by --trial, or of the most
+    /// Also write each figure into this folder, as SVG and PNG for a paper; those of the trials named by --trial, or of the most
     /// informative one, into a folder of the trial's name inside it
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "FOLDER")]
     figures: Option<PathBuf>,
 }
 

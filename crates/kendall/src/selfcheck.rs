@@ -30,12 +30,12 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
 
-    /// The seed of all
+    /// The seed of all random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// How long each run takes
-    #[arg(short, long, value_name = "TIME", default_value = "5s", value_parser = duration)]
+    /// Duration of each run
+    #[arg(short, long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
     duration: String,
 
     /// The warm-up of each
@@ -46,8 +46,8 @@ pub(crate) struct Options {
     #[arg(long, default_value = "2ms", value_parser = duration)]
     mean: String,
 
-    /// Stations that are checked at a time; a run costs little processor time [default: as many as processors]
-    #[arg(long, value_name = "NUMBER")]
+    /// Stations that are checked at the same time; a run uses little processor time [default: the number of processors]
+    #[arg(long, value_name = "N")]
     jobs: Option<usize>,
 
     /// Print JSON

@@ -19,11 +19,11 @@ struct Common {
     #[arg(long, value_name = "ADDR", value_parser = address)]
     listen: Option<SocketAddr>,
 
-    /// Answer GET /metrics in Prometheus' text format on this address
+    /// Serve GET /metrics in Prometheus' text format on this address
     #[arg(long, value_name = "ADDR", value_parser = address)]
     metrics: Option<SocketAddr>,
 
-    /// Write the server's own stamps of each request to this file, and what it counts, if anything, to FILE.counts
+    /// Write the server's timestamps of each request to this file, and its counters, if any, to FILE.counts
     #[arg(long, value_name = "FILE")]
     stamps: Option<PathBuf>,
 

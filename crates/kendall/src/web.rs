@@ -24,13 +24,13 @@ pub(crate) struct Options {
     #[arg(default_value = "results")]
     results: PathBuf,
 
-    /// Listen on this address; port 0 takes a free one. If other machines can reach it, reading needs the token in the address
-    /// that is printed, too
+    /// Listen on this address; port 0 takes a free one. If other machines can reach it, reading also needs the token in the printed
+    /// address
     #[arg(long, value_name = "ADDR", value_parser = address, default_value = "127.0.0.1:5080")]
     listen: SocketAddr,
 
-    /// Require this token, of at least 16 characters, instead of a drawn one; then reading needs it on a loopback address, too.
-    /// Every user of the machine sees it in the list of processes: prefer --token-file
+    /// Require this token, of at least 16 characters, instead of a random one; then reading needs it on a loopback address, too. Every
+    /// user of the machine can see it in the list of processes: prefer --token-file
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
 

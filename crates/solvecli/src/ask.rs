@@ -58,11 +58,11 @@ pub struct Solve {
     #[command(flatten)]
     pub(crate) run: RunOptions,
 
-    /// Ask one way only
-    #[arg(long, value_name = "WAY", help_heading = "Output")]
+    /// Use only this method
+    #[arg(long, value_name = "METHOD", help_heading = "Output")]
     pub(crate) only: Option<Asked>,
 
-    /// Show what each of the textbooks' approximations says of the wait, beside the simulation
+    /// Show the textbooks' approximations of the wait beside the simulation
     #[arg(long, help_heading = "Output")]
     pub(crate) approximations: bool,
 

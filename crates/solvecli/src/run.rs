@@ -43,7 +43,7 @@ pub(crate) struct RunOptions {
     )]
     replications: Option<u64>,
 
-    /// Write what became of each customer to a CSV file
+    /// Write the times and the outcome of each customer to a CSV file
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 

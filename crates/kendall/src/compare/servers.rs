@@ -20,7 +20,7 @@ use crate::record::new_folder;
 use crate::target::{Asked, Target};
 use crate::{load, print, quiet};
 
-/// What each server gets, where the sides are URLs.
+/// The load of each server, if the sides are URLs.
 #[derive(Args)]
 #[command(next_help_heading = "Options for URLs: kendall measures the servers")]
 pub(super) struct Measuring {
@@ -28,11 +28,11 @@ pub(super) struct Measuring {
     #[arg(short, long, value_name = "RATE", value_parser = rate)]
     rate: Option<f64>,
 
-    /// How long each server is measured in all its rounds together [default: 10s, or as long as a p99 in each round needs, up to 60s]
-    #[arg(short, long, value_name = "TIME", value_parser = positive_time)]
+    /// Measure each server this long, over all rounds [default: 10s, or as long as a p99 in each round needs, up to 60s]
+    #[arg(short, long, value_name = "DURATION", value_parser = positive_time)]
     duration: Option<Duration>,
 
-    /// How often each server has its turn, in an order that is drawn for each round
+    /// Rounds; each measures every server once, in random order
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     rounds: u32,
 
@@ -40,11 +40,11 @@ pub(super) struct Measuring {
     #[arg(short, long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     connections: u32,
 
-    /// Give a request up after this time
-    #[arg(short, long, value_name = "TIME", default_value = "30s", value_parser = positive_time)]
+    /// Give up a request after this time
+    #[arg(short, long, value_name = "DURATION", default_value = "30s", value_parser = positive_time)]
     timeout: Duration,
 
-    /// What is expected of each server, judged by all its rounds: 'p99<50ms', 'errors<1%'; may be given several times
+    /// Expect this of each server, over all its rounds: 'p99<50ms', 'errors<1%'; may be given several times
     #[arg(long, value_name = "EXPECTATION")]
     expect: Vec<Expectation>,
 

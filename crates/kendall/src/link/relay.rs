@@ -18,7 +18,7 @@ use crate::record::new_folder;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Where clients connect; port 0 takes a free one
+    /// The address for clients; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = address)]
     listen: SocketAddr,
 
@@ -37,7 +37,7 @@ pub(crate) struct Options {
     #[arg(long)]
     seed: Option<u64>,
 
-    /// Keep what the relay did in this new folder: link.json
+    /// Record what the relay did in this new folder: link.json
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
 
