@@ -141,7 +141,7 @@ mod tests {
             ("arrival-rate = \"fast\"\nmu = 1", "arrival-rate is \"fast\"; it must be a positive rate"),
             ("service-time = -1", "must be a time"),
             ("notation = \"M/G/1\"\nmu = 1", "see service-scv"),
-            ("notation = \"M/M/2\"\nservers = 2\nmu = 1", "servers is stated twice"),
+            ("notation = \"M/M/2\"\nservers = 2\nmu = 1", "servers is given twice"),
             ("mu = 1\nservice-time = 1", "have the same meaning"),
         ] {
             let why =

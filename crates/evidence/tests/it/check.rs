@@ -143,7 +143,7 @@ fn uniform_service_is_named_and_its_cost_told() {
     let run = Run { service: Law::Uniform { low_s: 0.0, high_s: 2.0 * MEAN_S }, ..Run::default() };
     let law = only(&run.rows(), &run.station(), Check::ServiceLaw);
     assert!((law.effect.unwrap().value - (4.0 / 6.0 - 1.0)).abs() < 0.05);
-    assert!(law.sentence.contains("uniform from") && law.sentence.contains("take M/U/2"), "{}", law.sentence);
+    assert!(law.sentence.contains("uniform from") && law.sentence.contains("use M/U/2"), "{}", law.sentence);
     let constant = Run { service: Law::Constant { mean_s: MEAN_S }, ..Run::default() };
     let law = only(&constant.rows(), &constant.station(), Check::ServiceLaw);
     assert!(law.sentence.contains("overestimates waits by a factor of 2.0; use M/D/2"), "{}", law.sentence);

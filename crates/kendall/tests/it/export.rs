@@ -320,7 +320,7 @@ fn every_format_is_written_where_it_is_asked_for() {
 
     for (arguments, says) in [
         (["--format", "xml"], "is not a format; the formats are csv"),
-        (["--format", "csv=x"], "is no format"),
+        (["--format", "csv=x"], "is not a format"),
     ] {
         let refused =
             kendall().arg("export").arg(&run.results).args(arguments).output().expect("kendall starts");

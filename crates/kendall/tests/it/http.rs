@@ -57,7 +57,7 @@ fn an_experiment_starts_a_server_measures_it_and_leaves_nothing_running() {
     assert_eq!(point["measured"]["classes"].as_array().unwrap().len(), 2);
     assert!(point["models"][0]["formula"]["answer"].is_object(), "{}", point["models"]);
     assert!(point["replay"].is_null());
-    assert!(report["notes"].as_str().unwrap().contains("stamps nothing"), "{}", report["notes"]);
+    assert!(report["notes"].as_str().unwrap().contains("sends no timestamps"), "{}", report["notes"]);
     for trial in report["trials"].as_array().unwrap() {
         assert_eq!(trial["counts"]["sent"], trial["counts"]["answered"], "{trial}");
         assert!(number(&trial["server_cpu_cores"]) > 0.0, "the workers of the server are counted");

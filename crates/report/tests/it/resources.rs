@@ -115,7 +115,7 @@ fn the_limit_is_named_at_the_point_where_the_server_used_most() {
     let limits: Vec<_> = found.iter().filter(|finding| matches!(finding, Finding::Limited { .. })).collect();
     assert_eq!(limits.len(), 1);
     let said = limits[0].to_string();
-    assert!(said.starts_with("At 230/s: A lock limits: 90 % of the time"), "{said}");
+    assert!(said.starts_with("At 230/s: A lock is the bottleneck: 90 % of the time"), "{said}");
     assert_eq!(limits[0].severity(), Severity::Note);
 }
 
@@ -131,5 +131,5 @@ fn the_screen_shows_what_could_be_read_and_names_the_rest() {
     for part in ["0.710 of 2.0 cores", "p99 3.0", "34 MB at most", "running 80 %, lock 20 %", "40"] {
         assert!(text.contains(part), "{part} in\n{text}");
     }
-    assert!(text.contains("Not seen: pressure") && !text.contains("NaN"), "{text}");
+    assert!(text.contains("Not measured: pressure") && !text.contains("NaN"), "{text}");
 }

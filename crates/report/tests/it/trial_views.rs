@@ -110,7 +110,7 @@ fn what_has_no_room_is_left_out_and_the_page_says_so() {
     let page = page(&report);
     let names = shown(&page);
     assert!(!names.is_empty() && names.len() < report.trials.len(), "{}", names.len());
-    let note = format!("{} of {} trials are here", names.len(), report.trials.len());
+    let note = format!("{} of {} trials are shown", names.len(), report.trials.len());
     assert!(page.contains(&note) && page.contains("kendall report FOLDER --trial"), "{note}");
     // What a page may take for trials, and what all else of it takes.
     assert!(

@@ -32,7 +32,7 @@ pub(super) fn solve(station: &Station) -> Result<Solution, NoFormula> {
     if let Some(capacity) = station.capacity {
         return match poisson {
             true => limited(rate_per_s, service, station.servers.get(), capacity, order),
-            false => Err(NoFormula::NeedsPoisson { why: "of limited room" }),
+            false => Err(NoFormula::NeedsPoisson { why: "with limited capacity" }),
         };
     }
     stable(rate_per_s, service.mean_s(), station.servers)?;

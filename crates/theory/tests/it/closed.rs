@@ -389,7 +389,7 @@ fn what_cannot_be_is_refused_in_words() {
     assert_eq!(why(one(1, 1.0, 1.0, 0)), "a closed network needs at least one user");
     assert!(why(one(1, -1.0, 1.0, 3)).contains("think time is -1 s"));
     assert!(why(one(1, 1.0, f64::NAN, 3)).contains("demand at the station \"cpu\" is NaN s"));
-    assert!(why(one(1, 0.0, 0.0, 3)).contains("without end"));
+    assert!(why(one(1, 0.0, 0.0, 3)).contains("infinitely many"));
     assert!(why(one(2, 1.0, 1.0, u64::MAX)).contains("use the bounds"));
     let of = |rates: Vec<f64>| {
         let stations =
