@@ -58,7 +58,7 @@ impl Named {
     }
 }
 
-/// "3 servers FIFO", "1 server FIFO with room for 50".
+/// "3 servers FIFO", "1 server FIFO with capacity 50".
 fn name(candidate: &Candidate) -> String {
     let servers = candidate.servers.get();
     let plural = if servers == 1 { "" } else { "s" };

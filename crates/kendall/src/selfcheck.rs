@@ -19,8 +19,8 @@ use crate::{INTERRUPTED, print};
 
 /// At least this share of the runs of a case must name the right station.
 const NAMED: f64 = 0.95;
-/// This many of its 95 % intervals must cover the true mean, if there are enough intervals: of 100 correct ones the count lies outside
-/// this range once in 60 times.
+/// The range for the share of its 95 % intervals that cover the true mean, if there are enough intervals: of 100 correct ones the share
+/// lies outside this range once in 60 times.
 const COVERED: (f64, f64) = (0.90, 0.99);
 const TELLING: usize = 100;
 

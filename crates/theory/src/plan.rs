@@ -183,7 +183,7 @@ impl Target {
         Z * (self.asymptotic_variance_s2 / requests).sqrt() / self.mean_s
     }
 
-    /// The probability that the means of `trials` independent runs of `requests` each spread as little as they did, or less: a χ² test
+    /// The probability that the means of `trials` independent runs of `requests_each` spread as little as they did, or less: a χ² test
     /// of their variance against theory. Small where an interval is too narrow to be true. `None` for fewer than two trials.
     pub fn chance_of_so_narrow(&self, half_width_s: f64, trials: u64, requests_each: f64) -> Option<f64> {
         let freedom = trials.checked_sub(1).filter(|&freedom| freedom > 0)? as f64;

@@ -139,7 +139,9 @@ fn each_refusal_says_why_and_what_to_do() {
          the arrival rate"
     );
     let regular = Station { arrivals: Arrivals::constant(1.0), ..station(1.0, exponential.clone(), 1) };
-    assert!(why(&Station { capacity: Some(9), ..regular.clone() }).contains("with limited capacity need Poisson"));
+    assert!(
+        why(&Station { capacity: Some(9), ..regular.clone() }).contains("with limited capacity need Poisson")
+    );
     let think = exponential.clone();
     let closed =
         Station { arrivals: Arrivals::Closed { population: 3, think }, ..station(1.0, uniform.clone(), 1) };

@@ -105,8 +105,8 @@ pub(super) fn room(known: &Known<'_>) -> Option<Finding> {
     Some(finding.effect("requests turned away", lost))
 }
 
-/// The precision of the mean response from `n` requests: M/M/1 of the same utilisation has the asymptotic variance of its mean wait in
-/// closed form (Daley 1968); of several servers only the share that waits counts.
+/// The precision of the mean response from the row's number of requests: M/M/1 of the same utilisation has the asymptotic variance of
+/// its mean wait in closed form (Daley 1968); of several servers only the share that waits counts.
 pub(super) fn precision(known: &Known<'_>) -> Option<Finding> {
     let (requests, measured_s) = (known.row.requests?, known.row.response_mean_s?);
     if let Some(half_width_s) = known.row.response_half_width_s {
