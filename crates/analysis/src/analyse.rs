@@ -44,8 +44,8 @@ pub use observe::{Points, observe};
 const DRAWN_RESPONSES: usize = 2_000;
 
 /// What is said of a trial whose warm-up was to be found and was not.
-const UNTOLD: &str = "not enough data to tell where the warm-up ends, for by MSER-5 what is steady begins in its second half at \
-                      the earliest; nothing of it was left out";
+const UNTOLD: &str = "too few data to find the end of the warm-up: MSER-5 puts the start of the steady state in the second half of the \
+                      trial, so nothing was left out";
 
 /// Reads a run and lays measurement, formula and simulation side by side, for the trials that are done.
 ///
@@ -288,9 +288,11 @@ impl Sample {
                     trials.push((trial.number, Tried { id, result, rows, warmup_ns }));
                     continue;
                 }
-                (Ok(rows), Ok(None)) => {
-                    (rows, "it was cut off; what it had by then is kept, and not in the answers".to_owned())
-                }
+                (Ok(rows), Ok(None)) => (
+                    rows,
+                    "it was cut off; its requests until then are kept, but not counted in the answers"
+                        .to_owned(),
+                ),
                 (Ok(rows), Err(error)) => (rows, error.to_string()),
                 (Err(error), _) => (Vec::new(), error.to_string()),
             };

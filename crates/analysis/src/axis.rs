@@ -13,11 +13,11 @@ pub(crate) struct Axis {
     capacity_per_s: Option<f64>,
 }
 
-/// What a report is laid out by.
+/// The factors that structure a report.
 #[derive(Clone, Copy, PartialEq)]
 enum Layout {
-    /// The first factor is an axis of numbers: one of the load, where there is one, for response against load is what
-    /// one looks at first.
+    /// The first factor is an axis of numbers: one of the load, where there is one, because response against load is the first thing to
+    /// read.
     Line,
     /// Some factors are words, and none is a number of the load. What is asked comes first and how it is served last,
     /// so that ways to serve stand side by side under each thing that is asked.

@@ -25,7 +25,7 @@ const BLOCKED: f64 = 0.5;
 const HELD_UP: f64 = 0.5;
 /// From this share of a request's time on, bytes that Nagle's algorithm holds back limit.
 const HELD_BACK: f64 = 0.5;
-/// So many looks must have found a connection held back, where the pauses of the answers do not say so as well.
+/// This many samples must have found a connection held back, unless the pauses of the answers show it as well.
 const HELD_LOOKS: f64 = 3.0;
 
 /// What a load says of the answers, as far as it helps to judge the server. What there is no answer for is absent.

@@ -12,10 +12,10 @@ use crate::report::point::ExpectedWidth;
 const REPLAYED: usize = 100_000;
 /// Pairs that a report draws; more are thinned evenly.
 const DRAWN: usize = 2_000;
-/// Theory holds of the mean of a trial that is so many relaxation times long.
+/// Theory holds for the mean of a trial that lasts this many relaxation times.
 const LONG: f64 = 20.0;
 
-/// The trials replayed through candidate stations; `None` where the server told no service times.
+/// The trials replayed through candidate stations; `None` if the server reported no service times.
 pub fn replayed(
     trials: &[Trial<'_>],
     servers: Servers,
@@ -31,7 +31,7 @@ pub fn replayed(
     Some(found)
 }
 
-/// At most so many pairs, evenly by rank of the measured response, with both extremes.
+/// At most this many pairs, evenly by rank of the measured response, with both extremes.
 fn thinned(mut pairs: Vec<Pair>) -> Vec<Pair> {
     pairs.sort_by(|a, b| a.measured_s.total_cmp(&b.measured_s));
     if pairs.len() <= DRAWN {

@@ -13,7 +13,7 @@ use crate::report::published::{Published, PublishedRow};
 use crate::table::Table;
 use kendall_stats::number::{NONE, list, significant};
 
-/// Pairs that are told one by one; more are only counted.
+/// Pairs that are listed; more are only counted.
 const TOLD: usize = 6;
 
 /// One table beside another, with what it says in words.
@@ -174,8 +174,8 @@ fn sentences(report: &Report, published: &Published, rows: &[Row<'_>]) -> Vec<St
     let names: Vec<String> = published.baseline.iter().map(|(name, _)| name.clone()).collect();
     if !pairs.is_empty() {
         sentences.push(format!(
-            "Of {} that differ in {} only, the order here is the published one in {}, another in {}, and in {} the \
-             intervals cannot tell.",
+            "Of {} that differ only in {}, {} have the published order here, {} have another order, and in {} the intervals are too \
+             wide to decide.",
             if pairs.len() == 1 { "1 pair".to_owned() } else { format!("{} pairs", pairs.len()) },
             list(&names),
             count(Order::Same),
@@ -187,7 +187,7 @@ fn sentences(report: &Report, published: &Published, rows: &[Row<'_>]) -> Vec<St
         let at = if pair.place.is_empty() { String::new() } else { format!(" at {}", pair.place) };
         let (claimed, found) = (significant(pair.claimed, 3), ratio_cell(Some(pair.found)));
         format!(
-            "Another order{at}: published, {} is {claimed} × {}; here {found} ×.",
+            "A different order{at}: published, {} is {claimed} × {}; here {found} ×.",
             pair.second, pair.first
         )
     };

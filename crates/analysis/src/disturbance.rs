@@ -131,7 +131,7 @@ impl Usual {
     pub fn words(&self, seen: &Disturbance) -> String {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         format!(
-            "it was disturbed: other programs took {} of the machine and its host {}, where {} together is usual in this run",
+            "it was disturbed: other programs took {} of the machine and its host {}; {} together is usual in this run",
             percent(seen.foreign_share),
             percent(seen.steal_share),
             percent(self.share)

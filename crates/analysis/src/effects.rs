@@ -67,7 +67,7 @@ fn of(report: &Report, name: &str, value: impl Fn(&TrialLine) -> Option<f64>) ->
         let level =
             |factor: &Factor| factor.values.iter().position(|value| value == point.setting(&factor.name));
         let levels = report.factors.iter().map(level).collect::<Option<Vec<usize>>>()?;
-        // A trial that does not tell must not count as one that does.
+        // A trial without the value must not count as one with it.
         let values = report.trials_of(place).map(&value).collect::<Option<Vec<f64>>>()?;
         Some(Cell { levels, values })
     };

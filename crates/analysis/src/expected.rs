@@ -7,7 +7,7 @@ use crate::report::expected::ExpectedAt;
 use crate::report::factor::Factor;
 use crate::table::Table;
 
-/// The expectations, those that failed first; without rows where there are none.
+/// The expectations, failed ones first; without rows if nothing was expected.
 pub fn table(report: &Report) -> Table {
     let mut head: Vec<String> = report.factors.iter().map(|factor| factor.name.clone()).collect();
     head.extend(["expected", "verdict", "seen"].map(str::to_owned));

@@ -149,10 +149,9 @@ impl GeneratorVerdict {
 /// The verdicts on the trials of one combination as the check of a model's assumptions asks for them, beside how late its rows
 /// say that requests left.
 ///
-/// Requests left late where the generator limited a trial by that, or a remark says so: a model is held to less than what breaks
-/// the figures. They did also where they waited for a connection for so long
-/// that it shows in the response times, which is no fault of the generator: that takes the same share as a lag. Of trials that an
-/// earlier version recorded without a verdict only the rows are known.
+/// Requests left late where the generator limited a trial by that, or a remark says so: a model is held to less than what breaks the
+/// figures. They did also if they waited so much for a connection that it shows in the response times, which is no fault of the
+/// generator: that takes the same share as a lag. Of trials that an earlier version recorded without a verdict only the rows are known.
 pub fn sends<'a>(
     verdicts: impl Iterator<Item = &'a GeneratorVerdict>,
     lateness: Option<&SendLateness>,
@@ -260,7 +259,7 @@ impl Judge {
         let core_share = run.core_share();
         let found = format!("{} of a core", percent(core_share));
         if run.thread.timing == Timing::Precise {
-            self.check(Checked::Processor, "as much as it likes: it spins", found, None);
+            self.check(Checked::Processor, "no limit: the generator spins", found, None);
         } else {
             let held = as_shown(&percent(core_share)) <= 100.0 * BUSY;
             self.check(Checked::Processor, "at most 80 % of a core", found, Some(held));

@@ -13,7 +13,7 @@ struct Row<'a> {
     property: &'a LinkProperty,
     measured: Vec<Estimate>,
     trials: usize,
-    /// Trials that could tell, and those of them in which it holds.
+    /// Trials with enough data, and those of them in which it holds.
     judged: usize,
     holding: usize,
 }
@@ -32,7 +32,7 @@ impl Row<'_> {
         let words = |value: f64| quantity.words(value);
         let mut values: Vec<f64> = self.measured.iter().map(|measured| measured.value).collect();
         values.sort_by(f64::total_cmp);
-        // One trial has an interval of its own; of several, their range says more.
+        // A single trial has its own interval; of several trials, the range says more.
         let range = match (&self.measured[..], &values[..]) {
             ([Estimate { interval: Some((low, high)), .. }], _) => {
                 format!("{} – {}", words(*low), words(*high))
@@ -80,12 +80,12 @@ pub fn table(report: &Report) -> Table {
 }
 
 /// What stands above the table.
-pub const TITLE: &str = "Link: asked against measured";
+pub const TITLE: &str = "Link: requested and measured";
 
 /// What the table does not say of itself.
-pub const CAPTION: &str = "Measured over the link before a trial crosses it. With several trials: the middle one, and the \
-                                  least and the most; with one: its 95 % interval. Delay is without the time that a \
-                                  packet's bits take to be sent; jitter is its standard deviation.";
+pub const CAPTION: &str = "Measured over the link before a trial crosses it. With several trials: the middle one, and the least and \
+                                  the most; with one: its 95 % interval. Delay excludes the transmission time of a packet; jitter is \
+                                  the standard deviation of the delay.";
 
 /// How late packets left in the trials, in a sentence; `None` where no trial had an emulated link.
 pub fn lateness(report: &Report) -> Option<String> {

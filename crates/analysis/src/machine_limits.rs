@@ -70,7 +70,7 @@ impl From<Demand> for LimitDemand {
 pub enum MeasuredValue {
     /// A number in the unit of the demand.
     Value(f64),
-    /// Why there is none.
+    /// Why it is missing.
     NotMeasured(String),
 }
 
@@ -150,21 +150,21 @@ impl fmt::Display for Binding {
             Self::Binds { limit, share, others } => {
                 write!(
                     f,
-                    "a limit of the machine binds: {limit}, {} used{}.",
+                    "a limit of the machine is reached: {limit}, {} used{}.",
                     percent(*share),
                     by_others(others)
                 )
             }
             Self::Nearest { limit, share, others } => write!(
                 f,
-                "no limit of the machine binds; nearest is {limit}, {} used{}.",
+                "no limit of the machine is reached; the nearest is {limit}, {} used{}.",
                 percent(*share),
                 by_others(others)
             ),
             Self::Free { limit, share } => write!(
                 f,
-                "no limit of the machine is near; nearest is {limit}, {} used. Something else binds, such as requests that wait \
-                 for each other.",
+                "no limit of the machine is near; the nearest is {limit}, {} used. Something else limits the throughput, such as \
+                 requests that wait for each other.",
                 percent(*share)
             ),
         }
@@ -175,10 +175,10 @@ impl fmt::Display for Binding {
 pub const TITLE: &str = "Limits of this machine";
 
 /// What the table does not say of itself.
-pub const CAPTION: &str = "Each limit was measured alone, before the trials; processor time is that of server and generator in the \
-                           trial. The best trial is the one of the highest throughput. Share used = throughput × demand of a \
-                           request ÷ limit; of the processors, with what other programs took, such as a database. More than 100 %: the machine was \
-                           faster during the trial than during the measurement.";
+pub const CAPTION: &str = "Each limit was measured separately, before the trials; processor time is that of server and generator in \
+                           the trial. The best trial is the one of the highest throughput. Share used = throughput × demand of a \
+                           request ÷ limit; the share of the processors includes other programs, such as a database. More than 100 %: \
+                           the machine was faster during the trial than during the measurement.";
 
 /// The limits beside the best trial of each group of points; without rows where none were measured.
 pub fn table(report: &Report) -> Table {
@@ -270,11 +270,11 @@ mod tests {
     #[test]
     fn the_limit_with_the_largest_share_binds() {
         let words = said(vec![limit("fdatasync", 500.0, 0.45), limit("accepts", 9000.0, 1.0)]);
-        assert_eq!(words, "a limit of the machine binds: fdatasync, 90 % used.");
+        assert_eq!(words, "a limit of the machine is reached: fdatasync, 90 % used.");
         let words = said(vec![limit("fdatasync", 500.0, 0.1), limit("accepts", 1600.0, 1.0)]);
-        assert_eq!(words, "no limit of the machine binds; nearest is accepts, 62 % used.");
+        assert_eq!(words, "no limit of the machine is reached; the nearest is accepts, 62 % used.");
         let words = said(vec![limit("fdatasync", 500.0, 0.1), processors(5e-4, 0.2)]);
-        assert!(words.contains("nearest is processors, 35 % used. Something else binds"), "{words}");
+        assert!(words.contains("the nearest is processors, 35 % used. Something else limits"), "{words}");
         assert_eq!(said(vec![]), "");
     }
 
@@ -282,8 +282,8 @@ mod tests {
     #[test]
     fn a_limit_that_binds_is_named_before_the_processors_that_it_keeps_busy() {
         let words = said(vec![limit("passwords", 2.0, 1.7e-3), processors(1.9e-3, 0.0)]);
-        assert!(words.contains("binds: passwords, 85 % used."), "{words}");
+        assert!(words.contains("is reached: passwords, 85 % used."), "{words}");
         let words = said(vec![limit("passwords", 2.0, 1.5e-3), processors(1.2e-3, 0.7)]);
-        assert!(words.ends_with("binds: processors, 95 % used, 35 % by other programs."), "{words}");
+        assert!(words.ends_with("is reached: processors, 95 % used, 35 % by other programs."), "{words}");
     }
 }

@@ -43,7 +43,7 @@ pub enum Precision {
 }
 
 impl Observed<'_> {
-    /// Mean and variation of the service times, where the server told them.
+    /// Mean and variation of the service times, where the server reported them.
     pub fn service(&self) -> Option<ServiceSeen> {
         let n = self.services_s.len();
         if n == 0 {
@@ -81,7 +81,7 @@ impl Observed<'_> {
 
     /// The station that a notation means here, or why it cannot be.
     pub fn station(&self, notation: &Notation, precision: Precision) -> Result<Station, String> {
-        let service = self.service().ok_or("the server did not tell its service times")?;
+        let service = self.service().ok_or("the server did not report its service times")?;
         let law = match (notation.service, precision) {
             (Kind::General, Precision::Full) => {
                 Law::empirical(thinned(self.services_s, KEPT_SERVICES)).map_err(|error| error.to_string())?
@@ -155,7 +155,7 @@ impl Observed<'_> {
         notations.iter().map(answer_of).collect()
     }
 
-    /// Rate and the formula's answer for a station at it, the delay included, up to `most_per_s` or to where there is none.
+    /// Rate and the formula's answer for a station at it, the delay included, up to `most_per_s` or to the end of stability.
     pub fn curve(&self, notation: &Notation, most_per_s: f64) -> Vec<(f64, Answer)> {
         let Ok(station) = self.station(notation, Precision::TwoMoments) else { return Vec::new() };
         let at = |step: u32| {
@@ -256,7 +256,7 @@ mod tests {
         let seen = observed(&poisson, Discipline::Priority, &classes);
         let station = |text: &str| seen.station(&seen.notations(&[model(text)])[0], Precision::Full).unwrap();
         assert_eq!(station("M/G/1").classes.len(), 2);
-        // FIFO does not look at them, but its weighted response does.
+        // FIFO ignores weights, but its weighted response uses them.
         assert_eq!(station("M/G/1/FIFO").classes.len(), 2);
     }
 

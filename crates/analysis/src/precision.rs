@@ -11,9 +11,9 @@ use crate::trial_result::TrialResult;
 pub enum Reached {
     /// Its interval is as narrow as asked.
     Enough,
-    /// It needs about so many trials more.
+    /// It needs about this many more trials.
     More(u64),
-    /// Its trials do not tell: too few of them have the value.
+    /// Its trials are inconclusive: too few of them have the value.
     Untold,
     /// The number of requests in the station grows, so there is no value to become precise about.
     Unstable,
@@ -58,9 +58,8 @@ mod tests {
     use kendall_station::Law;
     use kendall_stats::random::{Purpose, stream};
 
-    /// 300 sequences with a scatter of 15 %, asked for 5 %: the interval at the stop holds the truth in at least 90 of 100,
-    /// although it was looked at again and again; fewer than 255 happen by chance less than once in 1,000. The number of
-    /// trials is about (1.96 · 15/5)² = 35.
+    /// 300 sequences with a scatter of 15 %, asked for 5 %: the interval at the stop holds the truth in at least 90 of 100, although it
+    /// was checked repeatedly; fewer than 255 happen less than once in 1,000. The number of trials is about (1.96 · 15/5)² = 35.
     #[test]
     fn a_sequence_stops_when_it_is_precise_and_not_by_luck() {
         let law = Law::LogNormal { mean_s: 1.0, scv: 0.0225 };

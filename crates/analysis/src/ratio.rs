@@ -1,4 +1,4 @@
-//! Ratios of measured numbers, and what can be told from them.
+//! Ratios of measured numbers, and what follows from them.
 
 use kendall_experiment::Measure;
 use kendall_station::Estimate;
@@ -11,8 +11,8 @@ use kendall_stats::number::{NONE, significant};
 /// Two numbers this near to each other are called alike.
 pub const ALIKE: f64 = 0.05;
 
-/// One number relative to another, the two being independent. The interval is that of the difference of their
-/// logarithms (delta method); without an interval of either there is none.
+/// One number relative to another, the two being independent. The interval is that of the difference of their logarithms (delta
+/// method); without an interval of both it is absent.
 pub fn ratio(of: Estimate, to: Estimate) -> Estimate {
     let value = of.value / to.value;
     let relative = |estimate: Estimate| {
@@ -76,14 +76,14 @@ pub fn ratio_cell(ratio: Option<Estimate>) -> String {
     }
 }
 
-/// Whether two things stand to each other as somebody says.
+/// Whether a measured ratio has the claimed order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// They do.
     Same,
     /// They do not.
     Other,
-    /// The interval is too wide to tell.
+    /// The interval is too wide to decide.
     CannotTell,
 }
 

@@ -13,7 +13,7 @@ use kendall_stats::number::percent;
 
 /// Ratios this near to each other are called the same, whatever their intervals.
 const NEAR: f64 = 0.1;
-/// An interval that reaches to more than this many times the ratio tells nothing.
+/// An interval that reaches to more than this many times the ratio is inconclusive.
 const WIDE: f64 = 1.25;
 
 /// Each level relative to the first, for categories of which there are several; `None` for others.
@@ -108,8 +108,8 @@ fn sentences(report: &Report, lines: &[Line<'_>], first: &str) -> Vec<String> {
         return Vec::new();
     };
     let mut sentences = vec![format!(
-        "Relative to {first}, {} of {} measured ratios are those simulated, within 10 % or their interval, {} are not, and \
-         of {} the interval is too wide to tell. The furthest apart, at {}: measured {}, simulated {}.",
+        "Relative to {first}, {} of {} measured ratios agree with the simulated ones within 10 % or their interval, {} do not, and {} \
+         have too wide an interval to decide. The largest difference, at {}: measured {}, simulated {}.",
         count(Some(true)),
         pairs.len(),
         count(Some(false)),
@@ -118,17 +118,17 @@ fn sentences(report: &Report, lines: &[Line<'_>], first: &str) -> Vec<String> {
         ratio_cell(Some(*measured)),
         ratio_cell(Some(*simulated)),
     )];
-    // What nobody could measure is no gain.
+    // A gain too small to measure does not count.
     let best =
         pairs.iter().filter(|pair| pair.2.value < 1.0 - ALIKE && order(pair.2.value, pair.1) != Order::Other);
     let best = best.min_by(|a, b| a.2.value.total_cmp(&b.2.value));
     sentences.extend(best.map(|(line, measured, simulated)| {
-        let told = match order(simulated.value, *measured) {
-            Order::CannotTell => ", in an interval too wide to tell",
+        let unsure = match order(simulated.value, *measured) {
+            Order::CannotTell => ", with too wide an interval to decide",
             _ => "",
         };
         format!(
-            "At most there was {} to gain on {first} by simulation, at {}; measured, it was {}{told}.",
+            "The largest gain over {first} by simulation is {}, at {}; the measured gain is {}{unsure}.",
             percent(1.0 - simulated.value),
             report.place(line.point),
             percent(1.0 - measured.value)

@@ -14,7 +14,7 @@ use kendall_stats::number::{NONE, few, list, percent, significant, time};
 /// How many candidates the table shows; the system's own is always among them.
 const SHOWN: usize = 7;
 
-/// What the replay of the point that tells most says, worded by `Display`.
+/// The replay of the most informative point, worded by `Display`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Replayed {
     place: String,
@@ -22,7 +22,7 @@ pub struct Replayed {
     best: Named,
     /// Where the best is not the system's own: the latter.
     own: Option<Named>,
-    /// Told apart from the best and nearest to it, of another number of servers and of another order.
+    /// Distinguishable from the best and nearest to it, with another number of servers and with another order.
     others: Vec<Named>,
     /// Others that predict alike.
     alike: Vec<String>,
@@ -43,31 +43,31 @@ impl Named {
         Self { name: name(candidate), fit: candidate.fit.clone() }
     }
 
-    /// "4 servers FIFO would be 24 % too short", by the quantile where the mean is not off.
+    /// "4 servers FIFO underestimates by 24 %", by the quantile where the mean is not off.
     fn off(&self) -> String {
-        let side = |error: f64| if error > 0.0 { "too long" } else { "too short" };
+        let side = |error: f64| if error > 0.0 { "overestimates" } else { "underestimates" };
         let Fit { mean_error, .. } = self.fit;
         let at_p95 = self.fit.quantile_error(0.95).filter(|error| error.abs() > mean_error.abs());
         match at_p95 {
             _ if mean_error.abs() >= 0.05 => {
-                format!("{} would be {} {}", self.name, percent(mean_error.abs()), side(mean_error))
+                format!("{} {} by {}", self.name, side(mean_error), percent(mean_error.abs()))
             }
-            Some(error) => format!("{} would be {} {} at p95", self.name, percent(error.abs()), side(error)),
-            None => format!("{} would miss each by {}", self.name, percent(self.fit.relative_error)),
+            Some(error) => format!("{} {} by {} at p95", self.name, side(error), percent(error.abs())),
+            None => format!("{} is off by {} for each request", self.name, percent(self.fit.relative_error)),
         }
     }
 }
 
-/// "3 servers FIFO", "1 server FIFO with room for 50".
+/// "3 servers FIFO", "1 server FIFO with capacity 50".
 fn name(candidate: &Candidate) -> String {
     let servers = candidate.servers.get();
     let plural = if servers == 1 { "" } else { "s" };
-    let room = candidate.capacity.map_or_else(String::new, |room| format!(" with room for {room}"));
+    let room = candidate.capacity.map_or_else(String::new, |room| format!(" with capacity {room}"));
     format!("{servers} server{plural} {}{room}", candidate.discipline.in_words())
 }
 
-/// The point whose replay tells most: of those that tell servers and order, the one where the nearest that is not the
-/// station is worst beside the one that is; else the fullest.
+/// The most informative point: among those that identify servers and order, the one where the nearest wrong station fits worst relative
+/// to the right one; otherwise the one with the highest utilisation.
 pub fn telling(report: &Report) -> Option<(&Point, &Candidates)> {
     let replayed = report.points.iter().filter_map(|point| Some((point, point.replay.as_ref()?)));
     let tells = |(point, candidates): &(&Point, &Candidates)| {
@@ -115,7 +115,7 @@ pub fn best_name(candidates: &Candidates) -> String {
     candidates.ranked.first().map_or_else(String::new, name)
 }
 
-/// The best of those that were told apart and are like the best in this.
+/// The best of those that are distinguishable and equal the best in this.
 fn nearest(candidates: &Candidates, like: impl Fn(&Candidate) -> bool) -> Option<&Candidate> {
     candidates.ranked.iter().skip(1).find(|candidate| candidate.told_apart && like(candidate))
 }
@@ -127,8 +127,8 @@ impl fmt::Display for Replayed {
         if self.verdict == Verdict::Unexplained {
             write!(
                 f,
-                "Replayed with its own arrivals and service times, the run at {place} is that of no number of servers and \
-                 no order of service that was tried: the best, {}, is off by {error} of the mean response. Something else \
+                "No candidate station explains the run at {place}: replayed with the run's own arrivals and service times, the best, \
+                 {}, is off by {error} of the mean response. Something other than the number of servers and the order of service \
                  decides how long requests take.",
                 best.name
             )?;
@@ -146,14 +146,14 @@ impl fmt::Display for Replayed {
         match (self.verdict, off.as_slice()) {
             (Verdict::CannotTell, _) => write!(
                 f,
-                "; {} would predict the same, for too few requests waited to tell them apart.",
+                "; {} would predict the same, because too few requests waited to distinguish them.",
                 some(&self.alike)
             )?,
             (_, []) => f.write_str(".")?,
             _ => write!(f, "; {}.", off.join(", "))?,
         }
         if let Some(own) = &self.own {
-            write!(f, " The system was to be {}: {}.", own.name, own.off())?;
+            write!(f, " The configured system is {}: {}.", own.name, own.off())?;
         }
         self.write_others(f)
     }
@@ -190,7 +190,7 @@ fn some(names: &[String]) -> String {
     }
 }
 
-/// The candidates of the point that tells most: the best of them, and the system's own.
+/// The candidates of the most informative point: the best of them, and the system's own.
 pub fn table(report: &Report) -> Option<(String, Table)> {
     let (point, candidates) = telling(report)?;
     let head =
@@ -200,9 +200,9 @@ pub fn table(report: &Report) -> Option<(String, Table)> {
         let Candidate { servers, discipline, capacity, fit, told_apart } = candidate;
         let signed = |error: Option<f64>| error.map_or_else(|| NONE.to_owned(), signed);
         let remark = match (at == candidates.own, *told_apart) {
-            (true, true) => "the system's own; told apart",
+            (true, true) => "the system's own; distinguishable",
             (true, false) => "the system's own",
-            (false, true) => "told apart",
+            (false, true) => "distinguishable",
             (false, false) if at == 0 => "the best",
             (false, false) => "predicts alike",
         };
@@ -211,7 +211,7 @@ pub fn table(report: &Report) -> Option<(String, Table)> {
             format!(
                 "{}{}",
                 discipline.in_words(),
-                capacity.map_or_else(String::new, |room| format!(", room for {room}"))
+                capacity.map_or_else(String::new, |room| format!(", capacity {room}"))
             ),
             signed(Some(fit.mean_error)),
             signed(fit.quantile_error(0.50)),
@@ -231,7 +231,7 @@ pub fn caption(report: &Report) -> Option<String> {
     let (_, Candidates { best, .. }) = telling(report)?;
     let instants = match best.arrived_by {
         ArrivedBy::Server => "the instants at which the server had each request, by its own stamps",
-        ArrivedBy::Client => "the instants at which each request was sent, for the server told none",
+        ArrivedBy::Client => "the instants at which each request was sent, because the server reported none",
     };
     let left_out = match best.left_out {
         0 => String::new(),
@@ -239,10 +239,9 @@ pub fn caption(report: &Report) -> Option<String> {
         many => format!(" {many} requests without a service time are left out."),
     };
     Some(format!(
-        "Each candidate was given {instants}, and the server-side service times, of {} requests; to the \
-         predictions are added what each request left late and {}, the median of what passed outside the station, so that no \
-         measured waiting is given away. Errors of mean and quantiles are \
-         predicted over measured, less 1; “each” is the mean absolute error of a request over the mean response.{left_out}",
+        "Each candidate was given {instants}, and the server-side service times, of {} requests. The predictions include each \
+         request's send lag and {}, the median time outside the station, so that they use no measured waiting time. Errors of mean and \
+         quantiles are predicted ÷ measured − 1; “each” is the mean absolute error of a request ÷ the mean response.{left_out}",
         best.compared,
         time(best.delay_s),
     ))

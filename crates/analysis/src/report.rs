@@ -1,6 +1,6 @@
 //! The data of a report: what the analysis says of an experiment, and all that drawings and findings read.
 //!
-//! Times are in seconds, rates per second. Every number is finite; what is not known is `None`.
+//! Times are in seconds, rates per second. Every number is finite; an unknown value is absent (`None`).
 
 pub mod effects;
 pub mod expected;
@@ -73,10 +73,10 @@ pub struct Report {
     /// Smooth lines of formulas, for the figure; without them the figure joins the formula's answers at the points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curves: Vec<Curve>,
-    /// How much the system bears, for each group of points for which that could be told.
+    /// The capacity of the system, for each group of points that shows it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scaling: Vec<Scaling>,
-    /// What each factor does, on each measure for which that could be told.
+    /// The effect of each factor, on each measure with enough data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<EffectsSeen>,
     /// Figures that others published of the same.

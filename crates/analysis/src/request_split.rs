@@ -135,7 +135,7 @@ impl RequestSplit {
     /// What stands above the table.
     pub fn title(&self) -> String {
         format!(
-            "One request's time in the server: {} in the mean, from sending to the whole answer",
+            "One request's time in the server: {} on average, from sending to the whole answer",
             time(self.request_s)
         )
     }
@@ -153,7 +153,7 @@ impl RequestSplit {
     /// What stands below it: how much was looked at, and what cannot be known.
     pub fn note(&self) -> String {
         let looks = format!(
-            "From {} looks at its threads and {} answers a second.",
+            "From {} samples of its threads and {} answers a second.",
             self.looks,
             significant(self.throughput_per_s, 3)
         );
@@ -164,14 +164,15 @@ impl RequestSplit {
 /// What a split does not show.
 fn unknown(summary: &Summary, reading: f64, exceeds: bool) -> Vec<String> {
     let mut sentences = vec![
-        "Not seen is what no thread and no socket shows: queues within the server, timers of an event loop, the network and the \
-         generator. Work that the server does besides its requests counts as theirs."
+        "“Not seen” is time that no thread and no socket shows: queues within the server, timers of an event loop, the network and the \
+         generator. Other work of the server counts as work for its requests."
             .to_owned(),
     ];
     let server = summary.server.as_ref();
     if server.is_none_or(|server| server.places.is_none()) {
-        sentences
-            .push("Where threads wait could not be read, so all their waits are in what is not seen.".into());
+        sentences.push(
+            "The places where threads wait could not be read, so “not seen” includes all their waits.".into(),
+        );
     } else if summary.missing.iter().any(|what| what.starts_with("waits for locks")) {
         sentences.push("Waits for locks and back ends could not be distinguished from others.".into());
     }
@@ -180,14 +181,14 @@ fn unknown(summary: &Summary, reading: f64, exceeds: bool) -> Vec<String> {
     }
     if reading >= 0.05 {
         sentences.push(format!(
-            "{} threads in the mean wait for bytes of clients; the kernel does not show whether for the rest of a request or for the \
-             next one, so that is in no part.",
+            "{} threads on average wait for bytes of clients. The kernel does not show whether they wait for the rest of a request or \
+             for the next one, so no part includes this wait.",
             significant(reading, 2)
         ));
     }
     if exceeds {
         sentences.push(
-            "The parts exceed a request's time, so several threads work for one request, or the server works besides.".into(),
+            "The parts exceed a request's time: several threads work for one request, or the server does other work.".into(),
         );
     }
     sentences
@@ -250,7 +251,7 @@ mod tests {
         let shares: f64 = found.parts.iter().map(|part| part.share).sum::<f64>() + found.unseen_share();
         assert!((shares - 1.0).abs() < 1e-9);
         assert!(
-            found.note().contains("7.0 threads in the mean wait for bytes of clients"),
+            found.note().contains("7.0 threads on average wait for bytes of clients"),
             "{}",
             found.note()
         );
@@ -267,7 +268,7 @@ mod tests {
     #[test]
     fn what_could_not_be_read_is_said() {
         let found = split(|server| (server.places, server.connections) = (None, None));
-        assert!(found.note().contains("Where threads wait could not be read"), "{}", found.note());
+        assert!(found.note().contains("The places where threads wait could not be read"), "{}", found.note());
         assert!(found.note().contains("sockets could not be seen"));
         let table = found.table();
         assert!(table.rows.iter().flatten().all(|cell| !cell.is_empty()));

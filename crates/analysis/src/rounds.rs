@@ -85,9 +85,10 @@ impl Rounds {
         let overloaded = rounds.iter().filter(|round| round.result.grows).count();
         if 2 * overloaded > all {
             self.kept_up = false;
-            self.sides
-                .doubts
-                .push(told("the number of requests in the system grew: it could not keep up", overloaded));
+            self.sides.doubts.push(told(
+                "the number of requests in the system grew: the server could not keep up",
+                overloaded,
+            ));
         }
         let verdicts = || rounds.iter().map(|round| &round.result.verdict);
         let limited = verdicts().filter(|verdict| verdict.trust == Trust::GeneratorLimited).count();
@@ -101,7 +102,7 @@ impl Rounds {
         }
     }
 
-    /// Leaves only the metrics of which some run tells.
+    /// Keeps only the metrics that some run has.
     pub fn only_measured(&mut self) {
         let runs = || self.sides.places.iter().flat_map(|place| &place.sides).flat_map(|side| &side.runs);
         let told: Vec<bool> = (0..self.sides.metrics.len())

@@ -1,4 +1,4 @@
-//! How much the system bears: the knee of a model, and the scalability law through closed populations.
+//! The capacity of the system: the knee of a model, and the scalability law through closed populations.
 
 use kendall_theory::scalability::{PeakSeen, Point, fit_usl};
 
@@ -60,7 +60,7 @@ fn usl(points: &[Option<(u32, f64)>]) -> Option<UslSeen> {
 mod tests {
     use super::*;
 
-    /// Of M/M/1 the power is largest at half of what it bears (Kleinrock 1979).
+    /// The power of M/M/1 is largest at half of its capacity (Kleinrock 1979).
     #[test]
     fn the_knee_of_one_server_is_at_half_of_its_capacity() {
         let line =

@@ -30,7 +30,7 @@ pub enum CompareError {
     Read { path: PathBuf, source: std::io::Error },
     #[error("{}: {source}", path.display())]
     NoRuns { path: PathBuf, source: NoRuns },
-    #[error("{} is {bytes} bytes long; a file for compare has a row for each run, not for each request", path.display())]
+    #[error("{} is {bytes} bytes long; a file for kendall compare has one row per run, not per request", path.display())]
     TooLarge { path: PathBuf, bytes: u64 },
     #[error(
         "{} is neither the folder of a run, results/EXPERIMENT/INSTANT, nor that of several, results/EXPERIMENT, nor that of a recorded load",
@@ -39,11 +39,9 @@ pub enum CompareError {
     NoRecord(PathBuf),
     #[error("the run has no factor {factor:?}{hint}")]
     NoFactor { factor: String, hint: String },
-    #[error(
-        "{first} and {other} have no combination of factors in common, so nothing of them can be compared"
-    )]
+    #[error("{first} and {other} have no combination of factors in common, so they cannot be compared")]
     NothingInCommon { first: String, other: String },
-    #[error("two sides are needed at least; name another, or the levels of a factor with --by")]
+    #[error("at least two sides are needed; name another, or the levels of a factor with --by")]
     OneSide,
 }
 
@@ -127,7 +125,7 @@ pub fn levels(folder: &Path, factor: &str, systems: &'static [System]) -> Result
         let names = || factors.iter().map(|factor| factor.name);
         let hint = match nearest(factor, names()) {
             Some(near) => format!("; did you mean {near:?}?"),
-            None if factors.is_empty() => "; nothing is varied in it".to_owned(),
+            None if factors.is_empty() => "; the run varies no factor".to_owned(),
             None => format!("; it has {}", names().collect::<Vec<_>>().join(", ")),
         };
         return Err(CompareError::NoFactor { factor: factor.to_owned(), hint });
@@ -178,7 +176,7 @@ impl Found {
         mine.letters.extend(theirs.letters);
         mine.letters.dedup();
         *self = Self { metrics, ..mine };
-        // Blocks of different folders are different blocks, and which of them belong together nobody said.
+        // Blocks of different folders are different blocks, and no file says which of them belong together.
         let single = self.runs.iter().all(|(_, runs)| {
             let mut blocks: Vec<u64> = runs.iter().filter_map(|run| run.block).collect();
             blocks.sort_unstable();

@@ -19,7 +19,7 @@ const SHOWN: f64 = 0.995;
 /// The fewest service times for a histogram.
 const FEWEST: usize = 100;
 
-/// Quantiles of a sample in ascending order, closer together the further out, as far as so many can tell.
+/// Quantiles of a sample in ascending order, closer together the further out, as far as the size of the sample supports.
 pub fn tail(sorted_s: &[f64]) -> Vec<(f64, f64)> {
     let n = sorted_s.len() as u64;
     let step = |step: i32| 1.0 - 10f64.powf(-f64::from(step) / f64::from(STEPS));

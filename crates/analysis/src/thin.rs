@@ -8,7 +8,7 @@ pub fn thinned(sorted: &[f64], most: usize) -> Vec<f64> {
     (0..most).map(|i| sorted[i * (sorted.len() - 1) / (most - 1)]).collect()
 }
 
-/// So many places out of `all`, at even distances; all of them where they are no more.
+/// The given number of places out of `all`, at even distances; all of them if there are no more.
 pub(crate) fn evenly(all: usize, most: usize) -> impl Iterator<Item = usize> {
     let kept = all.min(most);
     (0..kept).map(move |at| if all > most { (2 * at + 1) * all / (2 * kept) } else { at })

@@ -1,5 +1,5 @@
-//! What a trial leaves as `answer.json`, beside its rows: one schema for the trials of an experiment and for a load of its own,
-//! and the one reader of it. `lab` fills it in and writes it.
+//! What a trial leaves as `answer.json`, beside its rows: one schema for the trials of an experiment and for a single load, and the one
+//! reader of it. `lab` fills it in and writes it.
 //!
 //! What a trial does not have is absent. Records of older versions are read: what they lack has a default.
 
@@ -45,7 +45,7 @@ pub struct TrialResult {
     /// What was loaded, where that is a URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// When a load of its own began, in UTC.
+    /// When a single load began, in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_utc: Option<String>,
     /// The command that makes the same load again.
@@ -87,19 +87,19 @@ pub struct TrialResult {
     /// What was measured by the server's stamps, or why that makes no answer.
     #[serde(default, skip_serializing_if = "Measured::is_absent")]
     pub measured: Measured,
-    /// What the clients alone saw, whatever the server told.
+    /// What only the clients measured, whatever the server reported.
     #[serde(default)]
     pub clients: Option<kendall_evidence::ClientSide>,
     /// Whether the number of requests in the station grew through the trial: then it is unstable at this rate.
     #[serde(default)]
     pub grows: bool,
-    /// What its answer leaves out at the front; not told in records of older versions, where it is as the load says.
+    /// The warm-up that its answer excludes; absent in records of older versions, where the load gives it.
     #[serde(default)]
     pub left_out: Option<LeftOut>,
-    /// Where MSER-5 ends the warm-up, in seconds since the start; `None` where there is not enough data to tell.
+    /// Where MSER-5 ends the warm-up, in seconds since the start; `None` if there are too few data.
     #[serde(default)]
     pub warmup_suggested_s: Option<f64>,
-    /// What else the machine did meanwhile, where it tells.
+    /// What else the machine did meanwhile, where it reports that.
     #[serde(default)]
     pub disturbance: Option<Disturbance>,
     /// Why the trial was stopped early: it could no longer meet what is expected of it.
@@ -108,13 +108,13 @@ pub struct TrialResult {
     /// What server, generator and machine used, if it was watched.
     #[serde(default)]
     pub resources: Option<ResourceRecord>,
-    /// What the clients saw, streamed, of a load of its own.
+    /// What the clients measured, streamed, of a single load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Streamed>,
     /// Why they saw nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nothing_seen: Option<String>,
-    /// What was expected of a load of its own, judged.
+    /// The expectations of a single load, judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<Judged>,
     /// What precision was asked for, and reached.
@@ -217,7 +217,7 @@ impl TrialResult {
 pub enum Measured {
     /// The answer, its intervals by batch means.
     Answer(Box<Answer>),
-    /// Why there is none.
+    /// Why it is missing.
     NoAnswer(String),
 }
 

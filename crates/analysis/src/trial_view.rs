@@ -16,9 +16,9 @@ use crate::trial_view::rows::{Rows, seconds, slowest};
 
 /// Columns and rows of a heat map at most.
 const HEAT: (usize, usize) = (50, 16);
-/// So many of the slowest requests are marked.
+/// The number of slowest requests that are marked.
 const SLOWEST: usize = 12;
-/// So many requests without a right answer are marked at most.
+/// The most requests without a right answer that are marked.
 const FAILED: usize = 200;
 
 /// The view of a trial that was to be loaded by these arrivals.
@@ -75,8 +75,8 @@ fn heat(rows: &Rows<'_>) -> Heat {
     }
 }
 
-/// The response time that a share of the requests stays within, at shares ever nearer to 1, as far as the sample tells. Those
-/// that people name are among them.
+/// The response time that a share of the requests stays within, at shares ever nearer to 1, as far as the sample supports. The usual
+/// percentiles are among them.
 fn quantiles(sorted_s: &[f64]) -> Vec<(f64, f64)> {
     let n = sorted_s.len() as u64;
     let tenths = (0..=90).map(|step| 1.0 - 10f64.powf(-f64::from(step) / 10.0));

@@ -91,16 +91,16 @@ impl Unstamped {
         let (service_ms, delay_ms) = (service_s * 1e3, delay_s * 1e3);
         match self.full_per_s {
             Some(per_s) => format!(
-                "The server stamps nothing, so its service time is taken from calibration: {servers} servers that answer \
-                 {per_s:.0} requests per second at full load take {service_ms:.3} ms for each. What a lone request takes beyond \
-                 that, {delay_ms:.3} ms, counts as delay outside the station. Waiting times and utilisation follow from these \
-                 two, and no request can be replayed.",
+                "The server sends no timestamps, so its service time comes from calibration: {servers} servers that answer {per_s:.0} \
+                 requests per second at full load take {service_ms:.3} ms for each. A single request on an idle server takes \
+                 {delay_ms:.3} ms more; this counts as delay outside the station. Waiting times and utilisation follow from these two \
+                 numbers, and no request can be replayed.",
                 servers = servers.get(),
             ),
             None => format!(
-                "The server stamps nothing and was not ours to load fully, so its service time is taken from lone requests: \
-                 {service_ms:.3} ms, any delay on the way included. With `capacity` in [load], or a rate in per cent, the two \
-                 can be told apart. No request can be replayed."
+                "The server sends no timestamps and was not calibrated at full load, so its service time comes from single requests on \
+                 an idle server: {service_ms:.3} ms, network delay included. To separate the two, set `capacity` in [load], or give \
+                 the rate in per cent. No request can be replayed."
             ),
         }
     }

@@ -65,7 +65,9 @@ pub fn method(comparison: &Comparison) -> Vec<String> {
         sentences.push(format!("Runs of one block are compared with each other: {} pairs.", pairs.runs.0));
     }
     if let Some(drawn) = compared().find_map(|compared| compared.test?.drawn) {
-        sentences.push(format!("Of the permutations {drawn} were drawn by chance; else all are counted."));
+        sentences.push(format!(
+            "Tests with too many permutations use {drawn} random ones; the others count all of them."
+        ));
     }
     sentences
 }
@@ -85,7 +87,7 @@ fn title(against: &Against) -> String {
     }
 }
 
-/// The one line that a reader in a hurry reads: what differs, and what cannot be told.
+/// The headline: what differs, and what is undecided.
 pub fn summary(against: &Against, terms: &Terms) -> String {
     let named = |compared: &&Compared| format!("{} {}", compared.metric.name, compared.words(terms));
     let of = |wanted: fn(Verdict) -> bool| {

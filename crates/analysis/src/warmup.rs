@@ -1,8 +1,8 @@
 //! Where the warm-up of a trial ends, by what was measured; and whether the one that an experiment sets is long enough.
 //!
-//! MSER-5 looks at three things along time: the response times, the answers and, where the server was watched, its processor
-//! time. The warm-up lasts until the last of them is steady. A server may well answer as fast as ever while it still fills a
-//! cache at the cost of a core.
+//! MSER-5 reads three series along time: the response times, the answers and, where the server was watched, its processor time. The
+//! warm-up lasts until the last of them is steady. A server may well answer as fast as ever while it still fills a cache at the cost of
+//! a core.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,9 +22,9 @@ const SPANS: i64 = 40;
 /// And there are no more than this.
 const SPANS_AT_MOST: i64 = 600;
 
-/// Where MSER-5 ends the warm-up of a trial, in nanoseconds since its start: the last of the ends by response time, by
-/// throughput and, with readings of its resources, by the processor time of its server. `None` where one of them has its
-/// least standard error in the second half of the trial: then there is not enough data to tell.
+/// Where MSER-5 ends the warm-up of a trial, in nanoseconds since its start: the last of the ends by response time, by throughput and,
+/// with readings of its resources, by the processor time of its server. `None` where one of them has its least standard error in the
+/// second half of the trial: then there are too few data.
 pub fn suggested_ns(rows: &[RequestRow], readings: Option<&Series>) -> Option<i64> {
     let mut stream = Stream::new(Warmup::Until(0));
     rows.iter().for_each(|row| stream.add(row));
@@ -56,8 +56,8 @@ fn server_cpu(readings: &Series, end_ns: i64) -> Option<Vec<(i64, f64)>> {
     cpu_s.iter().any(|used_s| *used_s > 0.0).then(|| starts.zip(cpu_s).collect())
 }
 
-/// What each thread of the server used between two readings. One that used nothing has no row, so a row tells of the time since
-/// the reading before it, of whatever thread.
+/// What each thread of the server used between two readings. One that used nothing has no row, so a row covers the time since the
+/// previous reading of any thread.
 fn uses(readings: &Series) -> Vec<(i64, i64, f64)> {
     let (roles, processes, threads) =
         (readings.label("role"), readings.label("process"), readings.label("thread"));
@@ -147,7 +147,7 @@ pub(crate) fn doubt(too_short: &[TooShort]) -> Option<String> {
         more => format!("; it is too short at {more} more points"),
     };
     Some(format!(
-        "{the} warm-up lasts {:.1} s by MSER-5, in the median of its trials, and {:.1} s were left out{also}",
+        "{the} warm-up lasts {:.1} s by MSER-5 (median of the trials), but only {:.1} s were left out{also}",
         worst.cut_s, worst.left_out_s
     ))
 }
@@ -170,7 +170,7 @@ mod tests {
         let one = doubt(&[too_short("", 1.0)]).unwrap();
         assert_eq!(
             one,
-            "The warm-up lasts 1.0 s by MSER-5, in the median of its trials, and 0.5 s were left out"
+            "The warm-up lasts 1.0 s by MSER-5 (median of the trials), but only 0.5 s were left out"
         );
         let three = [too_short("rate 20", 1.0), too_short("rate 40", 2.0), too_short("rate 60", 1.5)];
         let three = doubt(&three).unwrap();
@@ -255,8 +255,12 @@ mod tests {
             .filter(|(from_ns, to_ns, _)| *from_ns >= 0 && *to_ns <= 10 * SECOND_NS)
             .map(|(.., used_s)| used_s)
             .sum();
-        let told: f64 = spans.iter().map(|(_, used_s)| used_s).sum();
-        assert!((told / within - 1.0).abs() < 1e-3 && spans.len() == 600, "{told} {within} {}", spans.len());
+        let spanned: f64 = spans.iter().map(|(_, used_s)| used_s).sum();
+        assert!(
+            (spanned / within - 1.0).abs() < 1e-3 && spans.len() == 600,
+            "{spanned} {within} {}",
+            spans.len()
+        );
         assert!(server_cpu(&readings, 20 * 10_000_000).is_none(), "twenty readings say nothing");
     }
 

@@ -1,7 +1,7 @@
 //! Little servers that are each limited by one thing, and which the analysis says.
 //!
-//! This program starts itself again as each of them, so that they are processes of their own. The machine may be busy: what
-//! is asserted is what limits, never how fast.
+//! This program starts itself again as each of them, so that they are separate processes. The machine may be busy: what is asserted is
+//! what limits, never how fast.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -249,8 +249,8 @@ fn writers_that_wait_for_each_write_are_limited_by_the_disk() {
     if server.disk_per_s.is_none_or(|(_, written)| written == 0.0) {
         return kendall_testbed::left_out(&format!("{} is on no disk", folder.path().display()));
     }
-    // Where other programs have the cores, it may be for these that the writers wait most; and of a few looks at a fast disk,
-    // some find all of them between two writes.
+    // If other programs use the cores, the writers may wait mostly for these; and some samples of a fast disk find all writers between
+    // two writes.
     let most = match &found {
         Bottleneck::None { busiest, .. } => busiest == "the disk",
         found => matches!(found, Bottleneck::Disk { .. } | Bottleneck::RunQueue { .. }),
@@ -308,7 +308,7 @@ fn a_server_at_rest_has_no_bottleneck() {
     let (found, summary) = limit("rest", "");
     let is_idle = match &found {
         Bottleneck::Machine { .. } => {
-            found.to_string().starts_with("The server is idle on a machine that is full")
+            found.to_string().starts_with("The server is idle on a fully loaded machine")
         }
         found => matches!(found, Bottleneck::None { .. }),
     };

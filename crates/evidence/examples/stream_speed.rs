@@ -43,7 +43,7 @@ fn main() {
     println!("the answer, {:.0} ms: mean {:?}", start.elapsed().as_secs_f64() * 1e3, seen.response.mean_s);
 }
 
-/// The memory of this process that is in use, as the kernel tells it.
+/// The resident memory of this process, as the kernel reports it.
 fn resident() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

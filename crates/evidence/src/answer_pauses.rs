@@ -15,7 +15,7 @@ const PAUSE_NS: Range<i64> = 38_000_000..56_000_000;
 const OTHER_NS: Range<i64> = 8_000_000..150_000_000;
 /// Fewer pauses are no pattern.
 const LEAST: u64 = 10;
-/// Pauses of 40 ms are so many times as many as others.
+/// Pauses near 40 ms must be this many times as frequent as others.
 const STAND_OUT: u64 = 4;
 /// They make up this share of the time of all requests.
 const SHARE_OF_TIME: f64 = 0.5;
@@ -113,7 +113,7 @@ impl CountingPauses {
 mod tests {
     use super::*;
 
-    /// A request on a connection, whose answer pauses for so many ms.
+    /// A request on a connection; its answer pauses for `pause_ms`.
     fn row(index: u64, port: u16, pause_ms: i64) -> RequestRow {
         let due = index as i64 * 100_000_000;
         RequestRow {

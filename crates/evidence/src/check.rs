@@ -1,12 +1,12 @@
 //! Which assumptions of a model hold in what was measured, and what it costs where one does not.
 //!
-//! [`check`] looks at the rows of trials, [`check_loads`] at one system under several loads, [`check_table`] at a table
-//! that anyone made. Each gives a [`Finding`] for each assumption: a sentence, a test statistic with its p-value, and an
-//! effect, which is most often by how much the predicted waiting time is off.
+//! [`check`] reads the rows of trials, [`check_loads`] reads one system under several loads, [`check_table`] a table from any source.
+//! Each gives a [`Finding`] for each assumption: a sentence, a test statistic with its p-value, and an effect, which is most often by
+//! how much the predicted waiting time is off.
 //!
-//! A million samples make every difference significant, and ten make none. So an assumption is called broken only where
-//! the effect is large enough to matter and chance does not explain it, and is said to hold only where an effect that
-//! matters would have shown. All other cases are "cannot tell".
+//! A million samples make every difference significant, and ten make none. So an assumption is called broken only where the effect is
+//! large enough to matter and chance does not explain it, and is said to hold only where an effect that matters would have shown. All
+//! other cases are "inconclusive".
 
 mod accounts;
 mod arrivals;
@@ -34,7 +34,7 @@ pub use table::check_table;
 
 use seen::Seen;
 
-/// What is checked. Each is an assumption that a model, or whoever reads a measurement, makes.
+/// Assumptions that a model, or the reader of a measurement, makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -113,7 +113,7 @@ pub enum Check {
 pub enum Verdict {
     /// The assumption does not hold, and that matters.
     Broken,
-    /// What was measured does not tell.
+    /// The data are inconclusive.
     CannotTell,
     /// It holds, or nearly enough.
     Holds,
@@ -192,7 +192,7 @@ pub enum Hosts {
     Same,
     /// Each on its own.
     Apart,
-    /// Nobody knows.
+    /// Unknown.
     #[default]
     Unknown,
 }
@@ -203,9 +203,9 @@ pub const SIGNIFICANT: f64 = grade::CHANCE;
 /// An effect on the waiting time below this is smaller than what sets models apart in practice.
 const MATTERS: f64 = 0.1;
 
-/// Which assumptions of a station hold in the trials of one combination. `station` is the model: its arrivals as they
-/// were asked for, its servers, room, discipline and classes. Checks for which the rows tell nothing say so; those that
-/// make no sense for the station are left out.
+/// Which assumptions of a station hold in the trials of one combination. `station` is the model: its arrivals as requested, its
+/// servers, capacity, discipline and classes. Checks that the rows cannot decide are inconclusive; checks that do not apply to the
+/// station are left out.
 pub fn check(trials: &[Trial<'_>], station: &Station, setting: &Setting) -> Vec<Finding> {
     let seen = Seen::new(trials, station);
     let found = [
@@ -276,8 +276,8 @@ impl Check {
     /// The assumption in a few words, as a table names it.
     pub fn assumption(self) -> &'static str {
         match self {
-            Self::Rate => "requests come at the rate asked for",
-            Self::ArrivalLaw => "arrivals have the model's law",
+            Self::Rate => "requests come at the requested rate",
+            Self::ArrivalLaw => "arrivals have the model's distribution",
             Self::IndependentArrivals => "gaps between arrivals are independent",
             Self::OpenLoop => "arrivals do not wait for answers",
             Self::ServiceLaw => "service times are exponential",
@@ -287,7 +287,7 @@ impl Check {
             Self::ServiceApartFromLoad => "service times do not depend on the load",
             Self::Servers => "the number of servers is the model's",
             Self::Order => "requests are served in the order of arrival",
-            Self::Room => "the room for waiting is the model's",
+            Self::Room => "the capacity is the model's",
             Self::Steady => "response times do not grow",
             Self::WarmUp => "the warm-up is left out",
             Self::Precision => "the mean response time is known well",
@@ -296,19 +296,19 @@ impl Check {
             Self::UtilisationLaw => "utilisation law",
             Self::InteractiveLaw => "interactive response-time law",
             Self::Loss => "every request is answered",
-            Self::Answers => "every answer is right",
-            Self::Retries => "nothing was sent again after a timeout",
+            Self::Answers => "every answer is correct",
+            Self::Retries => "no packet was retransmitted",
             Self::Delay => "the response time is the station's",
             Self::SentWhenDue => "requests leave when they are due",
             Self::ClockResolution => "the clock is fine enough",
-            Self::InstantsInOrder => "instants are in order",
+            Self::InstantsInOrder => "timestamps are in order",
             Self::ApartHosts => "client and server are on two machines",
             Self::Units => "service time and rate agree in their units",
             Self::Utilisation => "utilisation = rate × service time / servers",
             Self::Stability => "there is a steady state",
             Self::Formula => "computed response times follow from their formula",
             Self::Sum => "response = waiting + service",
-            Self::TotalTime => "total times are times that passed",
+            Self::TotalTime => "total times are elapsed times",
         }
     }
 }
@@ -323,7 +323,7 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Broken => "broken",
-            Self::CannotTell => "cannot tell",
+            Self::CannotTell => "inconclusive",
             Self::Holds => "holds",
         })
     }

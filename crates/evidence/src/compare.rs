@@ -37,7 +37,7 @@ const LEVEL: f64 = 0.05;
 pub struct Run {
     /// The block that it was run in, where it was one of several that were run together.
     pub block: Option<u64>,
-    /// What was measured, in the order of the metrics; `None` where the run does not tell.
+    /// The measured values, in the order of the metrics; `None` where the run has no value.
     pub values: Vec<Option<f64>>,
     /// Quantiles of its response times, those of [`SHIFTED`] that it supports, in seconds.
     pub quantiles_s: Vec<(f64, f64)>,
@@ -111,9 +111,9 @@ pub struct Against {
 pub struct Compared {
     /// The metric.
     pub metric: Metric,
-    /// Medians over the runs of the first side and of this one, where there are runs that tell.
+    /// Medians over the runs of the first side and of this one, where runs have values.
     pub medians: (Option<f64>, Option<f64>),
-    /// How many runs of each tell.
+    /// How many runs of each side have a value.
     pub runs: (usize, usize),
     /// Whether runs of one block were compared with each other, so that `runs` are pairs.
     pub paired: bool,
@@ -138,7 +138,7 @@ pub struct Effect {
     pub hodges_lehmann: f64,
 }
 
-/// Whether the sides differ by chance.
+/// The test of whether the sides differ significantly.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Test {
     /// The chance of runs so different or more where the sides are the same.
@@ -154,7 +154,7 @@ struct Found {
     compared: Compared,
     /// On the scale on which differences add up.
     interval: Option<Bootstrapped>,
-    /// The smallest chance that so many runs can show.
+    /// The smallest p-value that this number of runs can reach.
     smallest_p: f64,
 }
 
@@ -242,8 +242,8 @@ fn found(metric: &Metric, index: usize, base: &Side, side: &Side, family: usize,
     Found { compared, interval, smallest_p }
 }
 
-/// The differences within blocks, where there are so many that their test, adjusted over the family, can show anything.
-/// Else runs count as independent, which errs on the careful side: what a block has in common widens the interval.
+/// The differences within blocks, if there are enough blocks for their test, adjusted over the family, to reach significance. Otherwise
+/// runs count as independent, which is conservative: what a block has in common widens the interval.
 fn differences(
     base: &[(Option<u64>, f64)],
     side: &[(Option<u64>, f64)],

@@ -64,27 +64,27 @@ pub struct Pair {
     pub ratio: Estimate,
 }
 
-/// Why no effects can be told.
+/// Why effects cannot be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoEffects {
     #[error(
-        "effects are told of two factors or more that have several levels; measure with a second list of values"
+        "effects need at least two factors with several levels each; measure with a second list of values"
     )]
     OneFactor,
     #[error(
-        "{found} of {needed} combinations have a value, and effects are told of all; let the missing trials run"
+        "only {found} of {needed} combinations have a value, and effects need all of them; run the missing trials"
     )]
     Incomplete { found: usize, needed: usize },
-    #[error("{0} combinations are more than effects are told of, which is 10000")]
+    #[error("{0} combinations are too many to compute effects; at most 10000 are allowed")]
     TooMany(usize),
-    #[error("a value is not above zero, so it has no ratio to others")]
+    #[error("a value is not above zero, so its ratio to other values is undefined")]
     NoRatio,
-    #[error("two cells are of the same combination, or one names a level that its factor does not have")]
+    #[error("two cells have the same combination, or one names a level that its factor does not have")]
     Odd,
 }
 
-/// Tells the effects of factors with so many levels each.
+/// Computes the effects of factors with the given numbers of levels.
 ///
 /// # Errors
 /// Fails where fewer than two factors have several levels, where a combination is missing or there twice, and on values that

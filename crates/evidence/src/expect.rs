@@ -59,7 +59,7 @@ pub struct Expectation {
 /// Why an expectation cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no expectation; write mean, p50 to p99.99, throughput (or rate) or errors, then < or >, then a limit, such as \
+    "{0:?} is not a valid expectation; write mean, p50 to p99.99, throughput (or rate) or errors, then < or >, then a limit, such as \
      'p99<50ms', 'errors<1%' or 'throughput>990/s'"
 )]
 pub struct ExpectationError(String);
@@ -88,7 +88,7 @@ pub enum Verdict {
     Met,
     /// The whole interval is on the wrong side.
     Failed,
-    /// The limit lies within the interval, or there is none.
+    /// The limit lies within the interval, or there is no interval.
     Undecided,
 }
 
@@ -110,8 +110,8 @@ pub struct Judged {
     pub why: Option<String>,
 }
 
-/// What rows of trials tell of all measures: from an [`Answer`](kendall_station::Answer), a
-/// [`ClientSide`](crate::ClientSide), or whatever else has these.
+/// The values of all measures from the rows of trials: from an [`Answer`](kendall_station::Answer), a
+/// [`ClientSide`](crate::ClientSide), or any other type that has them.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     /// The response times.
@@ -126,8 +126,7 @@ pub struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// What was seen of a measure. A quantile that is left out for want of answers is at least as long as the longest that
-    /// is known.
+    /// The measured value of a measure. A quantile without enough answers is at least as long as the longest known one.
     pub fn figure(&self, measure: Measure) -> Figure {
         match measure {
             Measure::Mean => Figure::Known(self.response.mean_s),
@@ -143,7 +142,7 @@ impl Seen<'_> {
         }
         let needed = minimum_samples(p);
         if self.requests < needed {
-            let why = format!("it needs {needed} requests, and there were {}", self.requests);
+            let why = format!("it needs {needed} requests, and the run had {}", self.requests);
             let lower = self.response.quantiles.iter().filter(|quantile| quantile.p < p);
             let least = lower.filter_map(|quantile| Some(quantile.value_s.interval?.0)).reduce(f64::max);
             return Figure::Unknown { why, least };
@@ -454,11 +453,11 @@ mod tests {
         };
         assert_eq!(
             judged("p99<80ms", 100).to_string(),
-            "p99 < 80 ms: undecided: it needs 299 requests, and there were 100"
+            "p99 < 80 ms: undecided: it needs 299 requests, and the run had 100"
         );
         assert_eq!(
             judged("p99>50ms", 100).to_string(),
-            "p99 > 50 ms: undecided: it needs 299 requests, and there were 100"
+            "p99 > 50 ms: undecided: it needs 299 requests, and the run had 100"
         );
         // The p90 is longer already.
         assert_eq!(judged("p99<50ms", 100).to_string(), "p99 < 50 ms: failed, at least 69.3 ms");

@@ -53,15 +53,15 @@ pub struct Given {
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoFit {
     #[error(
-        "only {found} of the points have a load and a steady response time or throughput, and a fit needs three; \
-         measure at more loads, from a fifth of what the system bears up to four fifths{}", left_out(.why)
+        "only {found} of the points have a load and a steady response time or throughput, and a fit needs three; measure at more \
+         loads, from 20 % to 80 % of the system's capacity{}", left_out(.why)
     )]
     TooFew { found: usize, why: Vec<String> },
-    #[error("the points are all of one load, {0}; a model of how response grows needs several")]
+    #[error("all points have the same load, {0}; a model of how the response time grows needs several loads")]
     OneLoad(String),
-    #[error("some points are of an open stream and some of a closed population; fit them one by one")]
+    #[error("some points are of an open stream and some of a closed population; fit them separately")]
     Mixed,
-    #[error("none of the models goes through the points")]
+    #[error("no model fits the points")]
     NothingFits,
 }
 
@@ -156,7 +156,7 @@ impl Fit {
 /// The points that have a steady state, and why the others have none.
 fn steady(observations: &[Observation], given: Given) -> (Vec<Observation>, Vec<String>) {
     let lossy = observations.iter().any(|point| point.lost.is_some_and(|lost| lost > 0.0));
-    // Where points of a closed population tell their throughput, the law that makes it of the response is for checks.
+    // Where points of a closed population have a throughput, the law that derives it from the response is for checks.
     let told = observations.iter().any(|point| point.throughput_per_s.is_some());
     let why = |point: &Observation| -> Option<String> {
         if let Some(why) = &point.unsteady {
@@ -189,21 +189,21 @@ fn steady(observations: &[Observation], given: Given) -> (Vec<Observation>, Vec<
     (kept, left_out)
 }
 
-/// Why an open stream is more than the station bears, if it is.
+/// Why an open stream exceeds the station's capacity, if it does.
 fn overloaded(point: &Observation, rate_per_s: f64, given: Given) -> Option<String> {
     let servers = given.servers.or(point.servers);
     let offered = point.service.zip(servers).map(|(service, m)| rate_per_s * service.mean_s / f64::from(m));
     let rho = offered.or(point.utilisation).filter(|rho| *rho >= 1.0);
     if let Some(rho) = rho {
         return Some(format!(
-            "its utilisation is {}, so its mean response grows with the length of the run and is no steady value",
+            "its utilisation is {}, so there is no steady state and its mean response grows with the length of the run",
             observation::short(rho)
         ));
     }
     let done = point.throughput_per_s? / rate_per_s;
     (done < 0.95).then(|| {
         format!(
-            "only {} % of what was offered was done, so the queue grew while it was measured",
+            "only {} % of the offered requests were completed, so the queue grew during the measurement",
             observation::short(done * 100.0)
         )
     })
@@ -215,7 +215,8 @@ fn check_processor(sampled: &mut ServiceTime, low: Option<&ServiceTime>, delay_s
     let share = sampled.mean_s / low.mean_s;
     if share > 1.05 {
         sampled.used = false;
-        sampled.doubt = Some("it is more than the whole response at the lowest load; one request keeps several processors busy, or others run there".into());
+        sampled.doubt = Some("it is more than the whole response time at the lowest load; one request uses several processors, or \
+            other programs run on them".into());
     } else if delay_s.is_some() && share < 0.8 {
         sampled.used = false;
         sampled.doubt = Some(format!(
@@ -243,7 +244,7 @@ fn specs(samples: &[Sample], points: &[Observation], known: Given, scv: Option<f
         let shared = scv.is_some_and(|scv| (scv - 1.0).abs() > 0.15);
         let first = if shared { Family::Sharing } else { Family::Exponential };
         let mut families = vec![first, Family::Constant];
-        // Without stamps the variation is one parameter more, which points do not tell beside a delay or the servers.
+        // Without stamps the variation is one more parameter, which points cannot separate from a delay or the number of servers.
         families.extend((scv.is_some() || servers.is_some()).then_some(Family::General));
         let told = |spec: &Spec| spec.free().len() < 3;
         families.into_iter().flat_map(|family| [plain(family), delayed(family)]).filter(told).collect()
@@ -270,7 +271,7 @@ fn by_curve(candidates: &[Candidate], prior: Option<Prior>) -> Option<ServiceTim
     })
 }
 
-/// The value that all points that tell it agree on.
+/// The value on which all points that have one agree.
 fn common<T: PartialEq + Copy>(values: impl Iterator<Item = Option<T>>) -> Option<T> {
     let mut told = values.flatten();
     let first = told.next()?;

@@ -43,7 +43,7 @@ pub struct RowClass {
     pub weight: f64,
 }
 
-/// What the clients alone saw, where the server told nothing of its own.
+/// What only the clients measured, where the server reported nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClientSide {
     /// From the instant a request was due until its answer is complete.
@@ -61,22 +61,22 @@ pub struct ClientSide {
 pub enum NotMeasured {
     /// There is no trial, or none whose requests after the warm-up span any time.
     #[error(
-        "trial {trial} holds fewer than two requests after its warm-up; run longer, or shorten the warm-up"
+        "trial {trial} has fewer than two requests after its warm-up; run longer, or shorten the warm-up"
     )]
     Empty {
         /// The first such trial, counted from 1.
         trial: usize,
     },
     /// No request was answered.
-    #[error("not one of {requests} requests was answered, so there is no response time")]
+    #[error("none of the {requests} requests was answered, so there is no response time")]
     NothingAnswered {
         /// How many were due after the warm-up.
         requests: u64,
     },
-    /// The server sent no stamps, so waiting and utilisation cannot be told from service. What the clients saw stands.
+    /// The server sent no timestamps, so waiting cannot be separated from service. What the clients measured is valid.
     #[error(
-        "the server told neither when it took up a request nor how long it served it, so waiting time and utilisation \
-         are unknown; response time and throughput stand"
+        "the server reported neither when it started a request nor how long it served it, so waiting time and utilisation are unknown; \
+         response time and throughput are not affected"
     )]
     NoStamps(Box<ClientSide>),
 }
@@ -127,7 +127,7 @@ pub fn measured(trials: &[Trial<'_>], servers: Servers, classes: &[RowClass]) ->
     })
 }
 
-/// What the clients alone saw of the trials of one combination, whatever the server told.
+/// What only the clients measured in the trials of one combination, whatever the server reported.
 ///
 /// # Errors
 /// Fails where nothing was due or answered in any trial.
@@ -154,7 +154,7 @@ fn seen_by_clients(windows: &[Window<'_>]) -> Result<ClientSide, NotMeasured> {
 
 /// A measure over time: the mean over the trials, or over one trial's slices for its interval.
 fn rate(windows: &[Window<'_>], of: impl Fn(&Window<'_>, i64, i64) -> f64) -> Estimate {
-    // A trial whose rows do not tell has no part in it.
+    // A trial whose rows lack the value is left out.
     let whole = windows.iter().map(|window| of(window, window.from_ns, window.to_ns));
     let whole: Vec<f64> = whole.filter(|value| value.is_finite()).collect();
     let value = statistics::mean(&whole);
@@ -179,7 +179,7 @@ fn estimated(value: f64, half_width: Option<f64>) -> Estimate {
     }
 }
 
-/// What the requests of each trial tell, in the order in which they were due.
+/// The values of each trial's requests, in the order in which they were due.
 fn each_in_order(windows: &[Window<'_>], of: impl Fn(&RequestRow) -> Option<f64>) -> Vec<Vec<f64>> {
     windows.iter().map(|window| window.rows.iter().filter_map(|row| of(row)).collect()).collect()
 }

@@ -25,7 +25,7 @@ use crate::fit::Slo;
 
 /// The bracket is closed when its ends are this near to each other.
 pub const PRECISION: f64 = 0.02;
-/// A probe that cannot tell is repeated so many times as long.
+/// An inconclusive probe is repeated this many times as long.
 const LONGER: u32 = 4;
 /// No more probes than this before the confirmations: each closes the bracket by a fifth at least, so from any guess within a
 /// factor of a thousand fewer are enough.
@@ -34,7 +34,7 @@ const MOST_PROBES: usize = 40;
 const ASIDE: f64 = 0.008;
 /// What confirms what was found.
 const CONFIRM: [f64; 3] = [0.95, 1.0, 1.05];
-/// The probes that look for a pass right below what was found: at this share of it, so many times as long.
+/// The probes that search for a pass just below the found rate: the share of that rate, and how many times as long.
 const NEAR: [(f64, u32); 2] = [(0.95, 4), (0.9, 8)];
 /// The search is taken up again no more often than this.
 const ROUNDS: u64 = 3;
@@ -54,7 +54,7 @@ const REPEATS: (u32, u32) = (2, 10);
 pub struct Aim {
     /// The objective.
     pub slo: Slo,
-    /// The share of requests that may be without a right answer.
+    /// The share of requests that may lack a right answer.
     pub errors_at_most: f64,
 }
 
@@ -64,7 +64,7 @@ pub struct Aim {
 pub enum Why {
     /// To close the bracket.
     Search,
-    /// Because the last one could not tell.
+    /// Because the last one was inconclusive.
     Longer,
     /// Because the last one was disturbed.
     Again,
@@ -124,8 +124,8 @@ pub struct Found {
     pub curve: Curve,
 }
 
-/// Searches. `probe` loads the system at a rate and tells what it saw; `curve` is what is known of it beforehand, and
-/// `light_per_s` a rate that surely is a light load.
+/// Searches. `probe` loads the system at a rate and returns what it measured; `curve` is prior knowledge of the system, and
+/// `light_per_s` a rate that is certainly a light load.
 ///
 /// # Errors
 /// Hands on what `probe` fails with.
@@ -175,7 +175,7 @@ struct Search<'p, E> {
     probe: &'p mut dyn FnMut(&Ask) -> Result<Sighting, E>,
 }
 
-/// Whether the confirmations bear out what was found.
+/// Whether the probes confirm the found rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Confirmed {
     Yes,
@@ -215,7 +215,7 @@ impl<E> Search<'_, E> {
         }
     }
 
-    /// Tries a rate, longer where that does not tell, and moves the bracket.
+    /// Tries a rate, longer if that is inconclusive, and moves the bracket.
     fn try_at(&mut self, rate_per_s: f64) -> Result<(), E> {
         let mut outcome = self.ask(Ask { rate_per_s, length: 1, why: Why::Search })?;
         if outcome == Outcome::Grey {
@@ -235,7 +235,7 @@ impl<E> Search<'_, E> {
                 self.high = Some(bound.min(self.high.unwrap_or(f64::INFINITY)));
                 self.streak = self.streak.min(0) - 1;
             }
-            // Nothing is to be told between here and there: this is the boundary.
+            // No rate between the two can be distinguished: this is the boundary.
             Outcome::Grey => {
                 let half = (1.0 + PRECISION).sqrt();
                 self.low = Some(self.low.unwrap_or(0.0).max(rate_per_s / half));
@@ -266,9 +266,8 @@ impl<E> Search<'_, E> {
         Ok(outcome)
     }
 
-    /// Tries a little below, at and a little above what was found, in an order drawn by chance, so that what drifts does not
-    /// look like an answer. Where it passes above or fails below, a probe of the search was wrong by chance, and the bracket is
-    /// opened on that side.
+    /// Tries rates just below, at and just above the found one, in random order, so that drift does not look like an answer. Where it
+    /// passes above or fails below, a probe of the search was a false positive or negative, and the bracket is opened on that side.
     fn confirm(&mut self, seed: u64) -> Result<Confirmed, E> {
         let (Some(low), Some(high)) = (self.low, self.high) else { return Ok(Confirmed::Yes) };
         let found = (low * high).sqrt();
@@ -292,7 +291,7 @@ impl<E> Search<'_, E> {
     /// Tries lower rates, longer, until one passes: a boundary that only grey probes drew shows no rate that meets the objective.
     fn find_a_pass(&mut self) -> Result<(), E> {
         let has = |probes: &[Probe], outcome| probes.iter().any(|probe| probe.outcome == outcome);
-        // Where every rate fails down to a light load, there is none to find.
+        // If every rate fails down to a light load, no rate passes.
         if !has(&self.probes, Outcome::Grey) {
             return Ok(());
         }

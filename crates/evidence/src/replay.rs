@@ -1,8 +1,8 @@
 //! Replay: a run's own arrivals and service times go through a station, request by request.
 //!
-//! A formula and a simulation know a run by a rate and a law, so that they differ from it by chance even where the model is
-//! right: at 90 % utilisation, by tens of per cent in a thousand requests. A replay knows the run itself. What it predicts
-//! differs from what was measured only where the station is another one, which shows in a few hundred requests.
+//! A formula and a simulation describe a run by a rate and a distribution, so they differ from it at random even if the model is right:
+//! at 90 % utilisation, by tens of per cent in a thousand requests. A replay knows the run itself. What it predicts differs from what
+//! was measured only where the station is another one, which shows in a few hundred requests.
 //!
 //! The station gets the instants at which the requests reached the server and what each kept a server busy, and nothing of
 //! how long any of them waited. What a request left late is added to its own prediction, for it is no doing of the station.
@@ -95,7 +95,7 @@ pub struct Replay {
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NotReplayed {
     #[error(
-        "the server told the service time of none of the {requests} requests, so the run cannot be replayed; serve with \
+        "the server reported a service time for none of the {requests} requests, so the run cannot be replayed; start the server with \
          --stamps"
     )]
     NoService { requests: usize },
@@ -106,7 +106,7 @@ pub enum NotReplayed {
 /// Sends the requests of each trial through a station of these rules that is empty at first, and compares what it predicts
 /// with what was measured, over all trials together. The warm-up goes through the station too, and is not compared.
 ///
-/// Shortest-remaining is told true service times; Gittins and cµ the law of those measured in the class.
+/// Shortest-remaining is given true service times; Gittins and cµ the distribution of those measured in the class.
 ///
 /// # Errors
 /// Fails where no service time is known, and where none of those requests was answered after the warm-up.

@@ -6,8 +6,8 @@
 //! instant a request was due; the *service time* that its client saw, from the instant it was sent; and the *send lag*
 //! between the two, which is the generator's own delay or a wait for a connection.
 //!
-//! Requests that were never seen to their end are censored: they count as no shorter than they were when they were given up,
-//! and what they may move is marked as a lower bound. No quantile is told without enough requests behind it.
+//! Requests that were never seen to their end are censored: they count as no shorter than they were when they were given up, and what
+//! they may move is marked as a lower bound. No quantile is reported without enough requests.
 //!
 //! ```
 //! use kendall_record::{Outcome, RequestRow};
@@ -50,8 +50,8 @@ use series::Bins;
 /// The quantiles that a stream is asked for.
 pub const QUANTILES: [f64; 9] = [0.05, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9999];
 
-/// Requests that were still out at the end are kept until the end is known, up to so many; beyond, they count as out until
-/// the last instant that was seen when they came.
+/// Requests that were still out at the end are kept until the end is known, up to this number; beyond, they count as out until the last
+/// instant that was seen when they came.
 const OPEN_AT_MOST: usize = 65_536;
 
 /// Requests as they come.
@@ -118,8 +118,8 @@ pub struct Streamed {
 pub struct Growth {
     /// By how much per second of load.
     pub per_s: f64,
-    /// Whether that is significant, and more than a tenth of the mean number: then the rate is more than the system bears,
-    /// and every mean depends on how long the run is.
+    /// Whether that is significant, and more than a tenth of the mean number: then the rate exceeds the system's capacity, and every
+    /// mean depends on how long the run is.
     pub unstable: bool,
 }
 
@@ -177,7 +177,7 @@ impl Stream {
         Precision::new(requests, value, interval)
     }
 
-    /// The run has ended, so long after its start: what is still out was out until then.
+    /// Ends the run at the given time after its start; requests still unanswered were in flight until then.
     pub fn end(&mut self, end_ns: i64) {
         let end_ns = end_ns.max(self.latest_ns);
         for row in std::mem::take(&mut self.open) {
@@ -193,8 +193,8 @@ impl Stream {
         tally.score(classes)
     }
 
-    /// Where the warm-up ends by MSER-5, in nanoseconds since the start: the later of its cuts of response time and of
-    /// throughput. `None` where what was seen is too short, or too unsteady, to tell.
+    /// Where the warm-up ends by MSER-5, in nanoseconds since the start: the later of its cuts of response time and of throughput.
+    /// `None` if the data are too short, or too unsteady, to find one.
     pub fn suggested_ns(&self) -> Option<i64> {
         warmup::suggested_ns(&self.bins, self.last_due_ns)
     }
@@ -260,7 +260,8 @@ impl Streamed {
         let unknown = |why: &str| Figure::Unknown { why: why.to_owned(), least: None };
         // Response times of an unstable run grow for as long as it lasts.
         let growing = |least: f64| Figure::Unknown {
-            why: "the system is unstable at this rate, so it grows for as long as the run lasts".to_owned(),
+            why: "the system is unstable at this rate, so the value grows as long as the run lasts"
+                .to_owned(),
             least: Some(least),
         };
         let unstable = self.growth.is_some_and(|growth| growth.unstable);
@@ -292,7 +293,7 @@ impl Streamed {
         }
     }
 
-    /// The same in the form that every crate knows; where the run was too short for a rate, there is none.
+    /// The same in the form that every crate knows; `None` if the run was too short for a rate.
     pub fn client_side(&self) -> Option<ClientSide> {
         Some(ClientSide {
             response: self.response.summary(),

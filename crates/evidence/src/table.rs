@@ -33,7 +33,7 @@ pub struct Table {
     pub assumed: Vec<String>,
 }
 
-/// One measured point. What the table does not tell is absent.
+/// One measured point. Values that the table lacks are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Row {
     /// The file, where there are several or it is no table.
@@ -96,23 +96,24 @@ pub enum TableError {
     #[error("the table has no line of headers, such as rate_per_s,response_mean_s")]
     Empty,
     #[error(
-        "no column is a known quantity: there {} {found}; known are {}, and besides these names {ALSO} are understood, and the outputs of {}",
+        "no column is a known quantity: there {} {found}. Known columns are {}. The names {ALSO} are understood too, and so are the \
+        outputs of {}",
         if found.contains(", ") { "are" } else { "is" }, quantities(), kendall_outputs::tools()
     )]
     NothingKnown { found: String },
     #[error(
-        "line {line}: the column {column:?} has no unit that is known; write {}",
+        "line {line}: the column {column:?} has no known unit; write {}",
         units.split(", ").map(|unit| format!("{quantity}{unit}")).collect::<Vec<_>>().join(", ")
     )]
     Unit { line: u64, column: String, quantity: String, units: String },
     #[error(
-        "line {line}: the column {column:?} is no quantile; the percentage must be above 0 and below 100, as in response_p99.9_ms"
+        "line {line}: the column {column:?} is not a quantile; the percentage must be above 0 and below 100, as in response_p99.9_ms"
     )]
     Quantile { line: u64, column: String },
     #[error("line {line}: the columns {first:?} and {second:?} are the same quantity; leave one out")]
     Twice { line: u64, first: String, second: String },
     #[error(
-        "line {line} has {cells} cells, but the headers are {headers}; an empty cell needs its comma, too"
+        "line {line} has {cells} cells, but there are {headers} headers; an empty cell needs its comma, too"
     )]
     Cells { line: u64, cells: usize, headers: usize },
     #[error(
@@ -186,8 +187,8 @@ impl Table {
         let named = quoted(&self.unknown);
         let unknown = match self.unknown.len() {
             0 => None,
-            1 => Some(format!("the column {named} is no known quantity; it only names its rows")),
-            _ => Some(format!("the columns {named} are no known quantities; they only name their rows")),
+            1 => Some(format!("the column {named} is not a known quantity; it only labels the rows")),
+            _ => Some(format!("the columns {named} are not known quantities; they only label the rows")),
         };
         let mut assumed = self.assumed.clone();
         assumed.dedup();
@@ -197,11 +198,11 @@ impl Table {
     /// The columns and what they were taken for, as a sentence for a table that says too little.
     pub fn understood(&self) -> String {
         let known = self.known.iter().map(|(header, quantity)| format!("{header:?} ({quantity})"));
-        let unknown = self.unknown.iter().map(|header| format!("{header:?} (no known quantity)"));
+        let unknown = self.unknown.iter().map(|header| format!("{header:?} (not a known quantity)"));
         let columns = known.chain(unknown).collect::<Vec<_>>().join(", ");
         format!(
-            "its columns are {columns}; a load is rate, throughput or users, and what is fitted mean_ms or throughput, and besides these names \
-             {ALSO} are understood"
+            "its columns are {columns}; the load is rate, throughput or users, and the fitted value is mean_ms or throughput; the \
+             names {ALSO} are understood too"
         )
     }
 }
@@ -234,13 +235,13 @@ impl Row {
         self.service_mean_s.or_else(|| Some(1.0 / self.service_rate_per_s?))
     }
 
-    /// The rate of an open stream, as offered, or as completed where only that is told and nobody is lost.
+    /// The rate of an open stream, as offered, or as completed if only that is given and no request is lost.
     pub fn open_rate_per_s(&self) -> Option<f64> {
         let completed = || self.throughput_per_s.filter(|_| self.lost.is_none_or(|lost| lost == 0.0));
         if self.users.is_some() { None } else { self.rate_per_s.or_else(completed) }
     }
 
-    /// The busy share of so many servers or cores, as told or from the processor time.
+    /// The busy share of `servers` or cores, as given or from the processor time.
     pub fn busy(&self, servers: f64) -> Option<f64> {
         self.utilisation.or_else(|| Some(self.cpu_cores? / servers))
     }
@@ -370,27 +371,27 @@ mod tests {
         let cases = [
             ("", "no line of headers"),
             ("# only a comment\n", "no line of headers"),
-            ("colour,size\n1,2\n", "known are rate_per_s, users"),
+            ("colour,size\n1,2\n", "Known columns are rate_per_s, users"),
             ("rate_per_s\n", "no row of numbers"),
-            ("colour,size\n1,2\n", "there are \"colour\", \"size\"; known are"),
+            ("colour,size\n1,2\n", "there are \"colour\", \"size\". Known columns are"),
             ("colour,size\n1,2\n", "rate, rps, qps, throughput, mean_ms"),
-            ("rate_per_s,response_mean\n1,2\n", "line 1: the column \"response_mean\" has no unit"),
-            (
-                "rate,p99\n1,2\n",
-                "the column \"p99\" has no unit that is known; write p99_s, p99_ms, p99_us, p99_ns",
-            ),
+            ("rate_per_s,response_mean\n1,2\n", "line 1: the column \"response_mean\" has no known unit"),
+            ("rate,p99\n1,2\n", "the column \"p99\" has no known unit; write p99_s, p99_ms, p99_us, p99_ns"),
             ("rate,avg\n1,2\n", "write mean_s, mean_ms, mean_us"),
-            ("rate,errors\n1,7\n", "a number of requests is no share"),
+            ("rate,errors\n1,7\n", "a number of requests is not a share"),
             ("{\"rate\": {}}", "the value of \"rate\" is a list or an object"),
             ("[{\"rate\": 1}", "neither a list of objects"),
             ("{\"metrics\": {\"http_reqs\": {\"count\": 5}}}", "of k6, but it has no number"),
-            ("rate_per_s,response_p200_ms\n1,2\n", "line 1: the column \"response_p200_ms\" is no quantile"),
-            ("rate_per_s,response_p101_s\n1,2\n", "is no quantile"),
-            ("rate_per_s,response_p100_s\n1,2\n", "is no quantile"),
-            ("rate_per_s,Response p0 (ms)\n1,2\n", "is no quantile; the percentage must be above 0"),
+            (
+                "rate_per_s,response_p200_ms\n1,2\n",
+                "line 1: the column \"response_p200_ms\" is not a quantile",
+            ),
+            ("rate_per_s,response_p101_s\n1,2\n", "is not a quantile"),
+            ("rate_per_s,response_p100_s\n1,2\n", "is not a quantile"),
+            ("rate_per_s,Response p0 (ms)\n1,2\n", "is not a quantile; the percentage must be above 0"),
             ("rate_per_s,rate_per_min\n1,2\n", "\"rate_per_s\" and \"rate_per_min\" are the same quantity"),
             ("response_p50_s,response_p50_ms\n1,2\n", "are the same quantity"),
-            ("rate_per_s,response_mean_s\n1,2\n3\n", "line 3 has 1 cells, but the headers are 2"),
+            ("rate_per_s,response_mean_s\n1,2\n3\n", "line 3 has 1 cells, but there are 2 headers"),
             (
                 "# c\nrate_per_s,response_mean_s\n\n1,fast\n",
                 "line 4, column \"response_mean_s\": \"fast\" is not",

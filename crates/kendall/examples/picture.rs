@@ -1,5 +1,5 @@
-//! Takes the pictures of a report that documentation shows and that a reviewer looks at: its first screen, each figure in the
-//! light on a wide screen and in the dark on a narrow one, and two trials beside each other.
+//! Takes the pictures of a report that documentation shows and that a reviewer reads: its first screen, each figure in the light on a
+//! wide screen and in the dark on a narrow one, and two trials beside each other.
 //!
 //! `cargo run --example picture -- REPORT.html FOLDER`; `tools/picture` calls it. Needs Chromium (Debian package: chromium).
 

@@ -13,12 +13,12 @@ use crate::systems::SYSTEMS;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The folder of a run, results/EXPERIMENT/INSTANT; or tables as CSV, JSON or Parquet with headers such as rate,service_mean_ms,mean_ms, or what
-    /// wrk, wrk2, oha, k6, vegeta, fortio, hey or Locust wrote, a file a load
+    /// The folder of a run, results/EXPERIMENT/INSTANT; tables as CSV, JSON or Parquet with headers such as
+    /// rate,service_mean_ms,mean_ms; or outputs of wrk, wrk2, oha, k6, vegeta, fortio, hey or Locust, one file per load
     #[arg(required = true, value_name = "MEASURED")]
     measured: Vec<PathBuf>,
 
-    /// How many servers the station of a table had, where the table does not tell
+    /// How many servers the station of a table had, if the table does not say
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     servers: Option<u32>,
 

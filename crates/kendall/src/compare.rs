@@ -19,8 +19,9 @@ use servers::{Measuring, is_url};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The sides, the first of which the others are compared with: URLs of servers, which are measured at --rate; or folders of runs or of recorded loads, files with a number or a row for
-    /// each run, or what wrk, oha, k6 and the like wrote; several of one side as NAME=PATH,PATH or NAME='new-*'. With --by, the folder of one run
+    /// The sides to compare; the first is the baseline. Each is a URL of a server, which is measured at --rate; a folder of a run or of
+    /// a recorded load; a file with a number or a row for each run; or an output of wrk, oha, k6 and similar tools. Give several of one
+    /// side as NAME=PATH,PATH or NAME='new-*'. With --by, the folder of one run
     #[arg(required = true, value_name = "[NAME=]URL|PATH[,PATH…]")]
     sides: Vec<Side>,
 
@@ -33,11 +34,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME")]
     metric: Vec<String>,
 
-    /// What difference does not matter
+    /// Treat differences up to this share as equivalent
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = share)]
     margin: f64,
 
-    /// What difference of the share of errors does not matter, in percentage points
+    /// Treat differences of the share of errors up to this many percentage points as equivalent
     #[arg(long, value_name = "SHARE", default_value = "0.1%", value_parser = share)]
     error_margin: f64,
 
@@ -51,7 +52,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     gate: Gate,
 
-    /// Draw how each quantile of the response time is shifted, as an SVG file
+    /// Draw the shift of each quantile of the response time, as an SVG file
     #[arg(long, value_name = "FILE")]
     figure: Option<PathBuf>,
 
@@ -95,7 +96,7 @@ impl std::str::FromStr for Side {
         };
         let written: Vec<PathBuf> = paths.split(',').map(PathBuf::from).collect();
         if written.iter().any(|path| path.as_os_str().is_empty()) || name == Some("") {
-            return Err(format!("{text:?} is no side; write PATH, or NAME=PATH,PATH"));
+            return Err(format!("{text:?} is not a side; write PATH, or NAME=PATH,PATH"));
         }
         let name = name.map_or_else(|| written[0].display().to_string(), str::to_owned);
         let mut paths = Vec::new();
@@ -112,10 +113,10 @@ fn expanded(path: PathBuf) -> Result<Vec<PathBuf>, String> {
         return Ok(vec![path]);
     }
     let found =
-        kendall_files::expand(&path).map_err(|why| format!("cannot look for {}: {why}", path.display()))?;
+        kendall_files::expand(&path).map_err(|why| format!("cannot search for {}: {why}", path.display()))?;
     if found.is_empty() {
         return Err(format!(
-            "no file or folder is called {}; * stands for any characters of a name",
+            "there is no file or folder {}; * matches any characters of a name",
             path.display()
         ));
     }
@@ -141,7 +142,7 @@ pub(crate) fn compare(options: &Options) -> anyhow::Result<ExitCode> {
     if let Some(file) = &options.figure {
         let Some(picture) = versus::shift(&comparison) else {
             bail!(
-                "there is no shift to draw: it takes six runs of each side with their requests, not only their numbers"
+                "there is no shift to draw: it needs six runs of each side with single requests, not only summaries"
             );
         };
         kendall_files::write(file, picture.svg(kendall_report::picture::Style::Screen))
@@ -205,7 +206,7 @@ struct Measured {
 fn read(options: &Options) -> anyhow::Result<Option<Measured>> {
     if options.are_servers() {
         if options.by.is_some() {
-            bail!("--by compares within one run: name its folder, and no server");
+            bail!("--by compares within one run: give its folder, not a server");
         }
         let Some(mut found) = servers::measure(options)? else { return Ok(None) };
         if options.metric.is_empty() {
@@ -224,7 +225,7 @@ fn read(options: &Options) -> anyhow::Result<Option<Measured>> {
         (Some(factor), [Side { paths, .. }]) if paths.len() == 1 => {
             kendall_analysis::levels(&paths[0], factor, SYSTEMS)?
         }
-        (Some(_), _) => bail!("--by compares within one run: name its folder, and no other"),
+        (Some(_), _) => bail!("--by compares within one run: give only its folder"),
     };
     Ok(Some(Measured { sides, expected: Vec::new(), kept_up: true }))
 }
@@ -248,8 +249,7 @@ fn choose(sides: &mut Sides, wanted: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The comparison as an expectation that no metric of any side is worse. What only one side tells, or none though it was asked for, is not
-/// decided.
+/// The comparison as an expectation that no metric of any side is worse. A metric that a side lacks is undecided.
 fn worst(comparison: &Comparison, wanted: &[String]) -> expect::Verdict {
     let compared = || comparison.against.iter().flat_map(|against| &against.metrics);
     let is_open = |compared: &Compared| match compared.verdict {

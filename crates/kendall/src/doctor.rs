@@ -19,8 +19,8 @@ use crate::quiet;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Wait until other programs leave the machine alone, for this long at most, and say which do not. Exit status 1 where they do not
-    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    /// Wait until other programs leave the machine idle, at most this long, and report which do not. Exit status 1 if they do not
+    #[arg(long, value_name = "DURATION", value_parser = positive_time)]
     wait_quiet: Option<Duration>,
 
     /// Print JSON
@@ -55,15 +55,15 @@ fn search_engine() -> Offer {
     let available: Vec<_> = Engine::available().map(Engine::name).collect();
     let (found, advice) = match kendall_system::digest_engine() {
         Ok(engine) => (format!("{engine}, of {}", available.join(", ")), None),
-        Err(error) => (format!("none: {error}"), Some("unset the variable, and the fastest is taken".into())),
+        Err(error) => (format!("none: {error}"), Some("unset the variable to use the fastest".into())),
     };
     Offer { name: "digests", found, advice }
 }
 
-/// The graphics card that `serve reverse` would search on. That there is none is nothing amiss.
+/// The graphics card that `serve reverse` would search on. A missing one is not a fault.
 fn card() -> Offer {
     let found = match Gpu::find(Sums::default()) {
-        Ok(card) => format!("{}, of which known answers were asked", card.name()),
+        Ok(card) => format!("{}, checked with known answers", card.name()),
         Err(absent) => format!("none: {absent}"),
     };
     Offer { name: "card", found, advice: None }
@@ -79,7 +79,7 @@ fn stacks() -> Offer {
         }
         Ok(missing) => {
             let more = "run sysctl kernel.perf_event_paranoid=1";
-            let or = "or give kendall CAP_PERFMON, and system calls are seen as well";
+            let or = "or give kendall CAP_PERFMON, to sample system calls as well";
             (format!("stacks can be sampled. {}", missing.join(" ")), Some(format!("{more}{now}, {or}")))
         }
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::Unsupported) => {
@@ -104,7 +104,7 @@ fn links() -> Offer {
     let tried = match tried {
         Ok(tried) => tried,
         Err(error) => {
-            let found = format!("not known: cannot find the program itself ({error})");
+            let found = format!("not known: cannot find the kendall program ({error})");
             return Offer { name: "link", found, advice: None };
         }
     };
@@ -115,7 +115,7 @@ fn links() -> Offer {
     let found = tried.iter().map(words).collect::<Vec<_>>().join("; ");
     let none = tried.iter().all(|(_, result)| result.is_err());
     let advice =
-        "trials with [link] cross a relay then, which needs no right; for others there is kendall link relay";
+        "trials with [link] then use a relay, which needs no privileges; elsewhere use kendall link relay";
     let advice = none.then(|| advice.to_owned());
     Offer { name: "link", found, advice }
 }

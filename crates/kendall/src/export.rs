@@ -28,8 +28,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FORMAT", required = true, value_parser = named, help = FORMATS.as_str())]
     format: Vec<&'static dyn Format>,
 
-    /// Where to write, a folder; export in the folder of the run if left out
-    #[arg(long, value_name = "DIR")]
+    /// The folder to write to [default: export in the folder of the run]
+    #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
 
@@ -46,7 +46,7 @@ impl FromStr for Export {
     fn from_str(text: &str) -> Result<Self, String> {
         let (format, to) = text.split_once('=').map_or((text, None), |(format, to)| (format, Some(to)));
         if to == Some("") {
-            return Err(format!("{text:?} names no file behind its ="));
+            return Err(format!("{text:?} has no file name after ="));
         }
         Ok(Self { format: named(format)?, to: to.map(PathBuf::from) })
     }

@@ -21,24 +21,24 @@ use crate::{input, print};
 /// Where measured points come from, and what is known beside them.
 #[derive(Args)]
 pub(crate) struct Measured {
-    /// The folder of a run, results/EXPERIMENT/INSTANT; or tables as CSV, JSON or Parquet with headers such as rate,mean_ms, or what wrk, wrk2, oha,
-    /// k6, vegeta, fortio, hey or Locust wrote, a file a load
+    /// The folder of a run, results/EXPERIMENT/INSTANT; tables as CSV, JSON or Parquet with headers such as rate,mean_ms; or outputs of
+    /// wrk, wrk2, oha, k6, vegeta, fortio, hey or Locust, one file per load
     #[arg(required = true, value_name = "MEASURED")]
     measured: Vec<PathBuf>,
 
-    /// Of a run that varied more than the load, the points to take, such as "workers 2"
+    /// The points to use of a run that varied more than the load, such as "workers 2"
     #[arg(long, value_name = "FACTOR VALUE")]
     group: Option<String>,
 
-    /// Time that passes outside the station, such as 0.02 or 20ms; from stamps, or fitted, where it is not given
-    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    /// Time that passes outside the station, such as 0.02 or 20ms; from timestamps or fitted if not given
+    #[arg(long, value_name = "DURATION", value_parser = seconds)]
     delay: Option<f64>,
 
-    /// How many servers the measured station had; as measured, or fitted, where it is not given
+    /// How many servers the measured station had; as measured or fitted if not given
     #[arg(long, alias = "measured-servers", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     servers: Option<u32>,
 
-    /// The most requests that were let into the station
+    /// The capacity of the station: the most requests in it
     #[arg(long, value_name = "N")]
     capacity: Option<u64>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Options {
 
 /// What was read, and what fits it.
 pub(crate) struct Read {
-    /// The fit, or why there is none.
+    /// The fit, or why it is missing.
     pub(crate) fit: anyhow::Result<Fit>,
     pub(crate) warnings: Vec<String>,
     /// What contradicts itself in a table, or holds. The requests of a run are for `kendall check`.
@@ -112,7 +112,7 @@ impl Measured {
         }
         match groups.as_slice() {
             [] => bail!(
-                "{name} has no point that is done{}",
+                "{name} has no finished point{}",
                 self.group.as_ref().map_or(String::new(), |group| format!(" with {group:?}"))
             ),
             [only] => Ok(Points {
@@ -170,7 +170,7 @@ fn lines(fit: &Fit) -> Vec<String> {
         lines.extend(fit.service.iter().map(source));
     }
     let judged = fit.split.as_ref().map_or_else(
-        || "there are too few points to hold some out".into(),
+        || "there are too few points for cross-validation".into(),
         |split| {
             format!(
                 "fitted on {} points up to {}, asked for the {} from {} to {}",
@@ -191,8 +191,8 @@ fn lines(fit: &Fit) -> Vec<String> {
 
 fn source(service: &ServiceTime) -> String {
     let name = match service.source {
-        Source::Stamps => "stamps of the server",
-        Source::Utilisation => "slope of the busy processors",
+        Source::Stamps => "timestamps of the server",
+        Source::Utilisation => "slope of the CPU use",
         Source::LowLoad => "response at the lowest load",
         Source::Curve => "curve of the best model",
     };

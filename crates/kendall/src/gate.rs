@@ -11,8 +11,8 @@ pub(crate) const UNDECIDED: u8 = 3;
 /// What a gate lets pass.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct Gate {
-    /// Exit with status 0 instead of 3 where something is undecided: an expectation, a difference, a peak without a range, or
-    /// a load with which the system could not keep up
+    /// Exit with status 0 instead of 3 if a result is undecided: an expectation, a difference, a peak without a range, or a load that
+    /// the system could not sustain
     #[arg(long, value_name = "WHAT")]
     allow: Option<Allowed>,
 }

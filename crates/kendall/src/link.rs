@@ -19,7 +19,7 @@ pub(crate) enum Link {
     /// Relay TCP or UDP through an emulated link, where no namespaces can be made:
     /// kendall link relay --listen 127.0.0.1:8080 --to 127.0.0.1:80 --delay 20ms --rate 10mbit
     Relay(Box<relay::Options>),
-    /// Emulate a link as it is told on standard input (`link run` and `run` start this)
+    /// Emulate the link described on standard input (`link run` and `run` start this)
     #[command(hide = true)]
     Emulate,
 }

@@ -39,7 +39,7 @@ const LONGEST: Duration = Duration::from_secs(600);
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The server and what to ask it, as a URL: http://127.0.0.1:8080/path, or a system of kendall's with parameters,
+    /// The server and the requests, as a URL: http://127.0.0.1:8080/path, or a system of kendall's with parameters,
     /// reverse://127.0.0.1:5003?difficulty=300000&repeat-percent=20
     #[arg(value_name = "URL")]
     target: String,
@@ -50,41 +50,41 @@ pub(crate) struct Options {
     #[command(flatten)]
     load: LoadOptions,
 
-    /// End the run once the 95 % interval reaches no further than this share to either side, such as 5%; after 10 minutes
-    /// unless --duration or --requests says otherwise
+    /// End the run once the half-width of the 95 % interval is at most this share, such as 5%; at the latest after 10 minutes,
+    /// --duration or --requests
     #[arg(long, value_name = "SHARE", value_parser = share)]
     precision: Option<f64>,
 
-    /// Whose interval: that of the mean response time, or of a quantile such as p99
+    /// The value whose interval --precision limits: mean, or a quantile such as p99
     #[arg(long, value_name = "MEASURE", value_parser = response_measure, default_value = "mean", requires = "precision")]
     precision_of: Measure,
 
-    /// What is expected, judged by its interval: 'p99<50ms', 'mean<5ms', 'errors<1%', 'rate>990/s'; may be given several
-    /// times. Exit status 4 where one fails, 3 where one cannot be decided
+    /// Expect this, judged by its interval: 'p99<50ms', 'mean<5ms', 'errors<1%', 'rate>990/s'; may be given several times. Exit status
+    /// 4 if one fails, 3 if one is undecided
     #[arg(long, value_name = "EXPECTATION")]
     expect: Vec<Expectation>,
 
     #[command(flatten)]
     gate: Gate,
 
-    /// Seed of requests and arrivals; drawn by chance if left out, and printed with the command that repeats the run
+    /// Seed of requests and arrivals; drawn at random if left out, and printed with the command that repeats the run
     #[arg(long)]
     seed: Option<u64>,
 
     #[command(flatten)]
     probe: ProbeOptions,
 
-    /// Keep the record in this new folder: requests.parquet, latency.hlog, answer.json, manifest.json, report.html;
-    /// kendall report FOLDER prints it again
+    /// Record the run in this new folder: requests.parquet, latency.hlog, answer.json, manifest.json, report.html; kendall report
+    /// FOLDER prints it again
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
 
-    /// Write the record in a format of other tools as well, which may be given several times: csv, json, parquet or hdr, or with
-    /// a place as in csv=requests.csv
+    /// Also write the record in the format of other tools; may be given several times: csv, json, parquet or hdr, or with a path as in
+    /// csv=requests.csv
     #[arg(long, value_name = "FORMAT[=PATH]", requires = "record")]
     export: Vec<Export>,
 
-    /// Write what was expected as JUnit XML: a test case an expectation
+    /// Write the expectations as JUnit XML, one test case for each
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 
@@ -259,7 +259,7 @@ fn calibrate(
     let (all, rate) = (significant(found_per_s, 4), significant(found_per_s * share, 4));
     let users = if users == 1 { "one user".to_owned() } else { format!("{users} users") };
     print::note(&format!(
-        "Calibrated: {all}/s is the most that closed users got ({users}); {} of that is {rate}/s. --capacity {found_per_s} \
+        "Calibrated: {all}/s is the highest throughput of a closed load ({users}); {} of that is {rate}/s. --capacity {found_per_s} \
          repeats it without a calibration",
         percent(share)
     ));

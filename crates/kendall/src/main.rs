@@ -1,4 +1,4 @@
-//! The command line of kendall: parses, calls the libraries, prints. It has no logic of its own.
+//! The command line of kendall: parses, calls the libraries, prints. It has no other logic.
 
 mod check;
 mod compare;
@@ -47,14 +47,14 @@ use tracing_subscriber::filter::LevelFilter;
 /// Exit status after Ctrl-C, as shells have it.
 const INTERRUPTED: u8 = 130;
 
-/// How long do requests take, and how many can this system bear?
+/// Measure client-server systems: how long requests take, and how many per second a system sustains
 ///
 /// kendall answers by queueing formula, by simulation and by measuring the real thing under load, and says which
 /// assumption broke where they differ.
 #[derive(Parser)]
 #[command(version, propagate_version = true, max_term_width = 100)]
 struct Arguments {
-    /// What is logged to standard error: error, warn, info, debug or trace [default: warn, and info of servers for remote work]
+    /// Log level on standard error: error, warn, info, debug or trace [default: warn, and info of servers for remote work]
     #[arg(long, global = true, value_name = "LEVEL", display_order = 1000)]
     log: Option<LevelFilter>,
 
@@ -67,11 +67,11 @@ enum Command {
     /// Answer a station, a network or a named model by formula and by simulation:
     /// kendall solve M/M/6 --arrival-rate 20 --service-rate 4.2
     Solve(kendall_solvecli::Solve),
-    /// Say how many requests a wanted precision costs: kendall plan M/M/6 --arrival-rate 20 --service-rate 4.2
+    /// Plan how many requests a wanted precision needs: kendall plan M/M/6 --arrival-rate 20 --service-rate 4.2
     Plan(plan::Options),
     /// Run an experiment: serve, load, record, model and report
     Run(run::Options),
-    /// Show runs in a browser: those that go on as they happen, reports, comparisons; stop and resume them
+    /// Show runs in a browser: live runs, reports and comparisons; stop and resume runs
     Web(web::Options),
     /// Print an experiment's results again and write its report.html anew
     Report(report::Options),
@@ -81,13 +81,13 @@ enum Command {
     Fit(fit::Options),
     /// Predict from measured points: kendall predict table.csv --rate 500 --slo 'p99<50ms'
     Predict(predict::Options),
-    /// Say which assumptions hold in a run, or what contradicts itself in a table: kendall check table.csv
+    /// Check which assumptions hold in a run, or find contradictions in a table: kendall check table.csv
     Check(check::Options),
-    /// Say which of several runs is faster, and how sure that is: kendall compare main=results/A branch=results/B
+    /// Compare runs or servers: which is faster, and is the difference significant: kendall compare main=results/A branch=results/B
     Compare(compare::Options),
-    /// Load a running server and print how long its requests took
+    /// Load a running server and print its response times
     Load(load::Options),
-    /// Watch a running process: CPU by thread, run queue, where threads wait, memory, files, connections; what limits it
+    /// Watch a running process and find its bottleneck: CPU by thread, run queue, waits of threads, memory, files, connections
     Probe(probe::Options),
     /// Emulate a network link: delay, rate, loss, queue
     #[command(subcommand)]
@@ -104,9 +104,9 @@ enum Command {
     Curve(Curve),
     /// Talk with other users of a directory server (kendall serve chat), full-screen or from scripts
     Chat(Chat),
-    /// Check the laboratory against synthetic servers whose law is known: are they named, do intervals hold?
+    /// Check kendall itself against synthetic servers with known distributions
     Selfcheck(selfcheck::Options),
-    /// Say what this machine offers for measuring, and what to fix
+    /// Check what this machine offers for measuring, and what to fix
     Doctor(doctor::Options),
     /// Print completions for a shell; put them where it looks for them
     Completions {

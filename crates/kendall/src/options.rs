@@ -23,7 +23,7 @@ pub(crate) fn arguments(parameters: &'static [Parameter]) -> impl Iterator<Item 
 /// An option for each parameter.
 pub(crate) fn options(parameters: impl IntoIterator<Item = &'static Parameter>) -> impl Iterator<Item = Arg> {
     parameters.into_iter().map(|parameter| {
-        let arg = taken(parameter).long(parameter.name).value_name("VALUE");
+        let arg = taken(parameter).long(parameter.name).value_name(value_name(parameter));
         let arg = if parameter.name == "duration" { arg.short('d').alias("time") } else { arg };
         match parameter.kind {
             Kind::Lines(_) | Kind::Headers => arg.action(ArgAction::Append),
@@ -31,6 +31,25 @@ pub(crate) fn options(parameters: impl IntoIterator<Item = &'static Parameter>) 
             _ => arg,
         }
     })
+}
+
+/// What an option's value is, as help shows it: `<DURATION>`.
+fn value_name(parameter: &Parameter) -> String {
+    let name = match parameter.kind {
+        Kind::Whole { .. } => "N",
+        Kind::Number { .. } => "NUMBER",
+        Kind::Time | Kind::TimeOr(_) => "DURATION",
+        Kind::Rate => "RATE",
+        Kind::Word(_) | Kind::Text(_) | Kind::Lines(_) => {
+            return parameter.name.replace('-', "_").to_uppercase();
+        }
+        Kind::Headers => "HEADER",
+        Kind::Body => "BODY",
+        Kind::Url => "URL",
+        Kind::File => "FILE",
+        Kind::Switch => "ON|OFF",
+    };
+    name.to_owned()
 }
 
 /// The values that the options were given, and the defaults of the others.

@@ -18,35 +18,34 @@ use crate::{INTERRUPTED, print, quiet};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The server and what to ask it, as a URL, as for kendall load
+    /// The server and the requests, as a URL, as for kendall load
     #[arg(value_name = "URL")]
     target: String,
 
     #[command(flatten)]
     asked: Asked,
 
-    /// What is to be met: the mean response time or a quantile below a limit, such as 'p99<50ms' or 'mean<0.2s'
+    /// The objective: the mean response time or a quantile below a limit, such as 'p99<50ms' or 'mean<0.2s'
     #[arg(long, value_name = "OBJECTIVE")]
     slo: Slo,
 
-    /// The share of requests that may be without a right answer
+    /// The share of requests that may lack a right answer
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share)]
     errors: f64,
 
-    /// How long a probe takes; those that cannot tell are repeated four times as long, and rates at which too few requests
-    /// come in this time are probed longer
-    #[arg(short, long, alias = "probe", value_name = "TIME", default_value = "5s", value_parser = positive_time)]
+    /// Duration of a probe; inconclusive probes are repeated four times as long, and low rates are probed longer to get enough requests
+    #[arg(short, long, alias = "probe", value_name = "DURATION", default_value = "5s", value_parser = positive_time)]
     duration: Duration,
 
     /// At most this many connections
     #[arg(short, long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     connections: u32,
 
-    /// Give a request up after this time
-    #[arg(short, long, value_name = "TIME", default_value = "30s", value_parser = positive_time)]
+    /// Give up a request after this time
+    #[arg(short, long, value_name = "DURATION", default_value = "30s", value_parser = positive_time)]
     timeout: Duration,
 
-    /// Seed of requests, arrivals and the order of confirmations; drawn by chance if left out, and printed
+    /// Seed of requests, arrivals and the order of confirmations; drawn at random if left out, and printed
     #[arg(long)]
     seed: Option<u64>,
 
@@ -126,20 +125,16 @@ fn line(event: &Event<'_>, slo: Slo) -> Option<String> {
             let servers =
                 if light.servers == 1 { "one server".into() } else { format!("{} servers", light.servers) };
             let guess = curve.highest_per_s(slo).map_or_else(
-                || "by it no rate meets the objective".to_owned(),
-                |rate| format!("by it {slo} up to {}/s", significant(rate, 3)),
+                || "it predicts that no rate meets the objective".to_owned(),
+                |rate| format!("it predicts {slo} up to {}/s", significant(rate, 3)),
             );
-            format!("Alone a request takes {}; as a model {servers}: {guess}", time(light.response_s))
+            format!("A request alone takes {}; the model {servers}: {guess}", time(light.response_s))
         }
         Event::Asking(ask, length) if ask.why == Why::Longer => {
-            format!(
-                "  … once more at {}/s, for {:.0} s",
-                significant(ask.rate_per_s, 4),
-                length.as_secs_f64()
-            )
+            format!("  … again at {}/s, for {:.0} s", significant(ask.rate_per_s, 4), length.as_secs_f64())
         }
         Event::Asking(ask, _) if ask.why == Why::Again => {
-            format!("  … once more at {}/s, because that was disturbed", significant(ask.rate_per_s, 4))
+            format!("  … again at {}/s, because the probe was disturbed", significant(ask.rate_per_s, 4))
         }
         Event::Asking(..) => return None,
         Event::Probed(probe, disturbed) => {
@@ -161,13 +156,13 @@ fn probed(probe: &Probe) -> String {
             time_with_interval(value.value, value.interval.filter(|(_, high)| high.is_finite()))
         }
         Some(_) => "beyond the limit when it was stopped".to_owned(),
-        None => "too few requests to tell".to_owned(),
+        None => "too few requests".to_owned(),
     }];
     if seen.grows {
         words.push("unstable: the number in the system grows".into());
     }
     if seen.is_overloaded() {
-        words.push(format!("only {:.0} % done in time", seen.achieved_share * 100.0));
+        words.push(format!("only {:.0} % finished in time", seen.achieved_share * 100.0));
     }
     if seen.errors.value > 0.0 {
         words.push(format!("errors {}", print::percent(seen.errors.value)));
@@ -185,12 +180,9 @@ fn answer(peak: &Peak) -> Vec<String> {
             let (shown, meaning) = match range(found) {
                 Some((low, high)) => (
                     format!(" [{}, {}]", significant(low, 3), significant(high, 3)),
-                    "in brackets: where another search ends, in 95 of 100 cases (docs/peak.md)",
+                    "in brackets: the range in which 95 of 100 searches end (docs/peak.md)",
                 ),
-                None => (
-                    String::new(),
-                    "undecided: some probes decided nothing, so there is no range; use a longer --duration",
-                ),
+                None => (String::new(), "no range: some probes were inconclusive; use a longer --duration"),
             };
             lines.push(format!("{slo} up to {}{shown}", rate(found.value)));
             lines.push(format!("  {meaning}"));
@@ -201,7 +193,7 @@ fn answer(peak: &Peak) -> Vec<String> {
     if let Some(knee) = peak.found.curve.knee() {
         let (at, response) = (rate(knee.rate_per_s), time(knee.response_s));
         lines.push(format!(
-            "{:<10} {at}, where throughput over response time is most: {response} there",
+            "{:<10} {at}, where throughput ÷ response time is highest: {response} there",
             "knee"
         ));
     }
@@ -217,7 +209,7 @@ fn answer(peak: &Peak) -> Vec<String> {
         None => format!("{:<10} none: throughput does not fall as users are added", "USL peak"),
     });
     let most = light.throughput_per_s.iter().map(|point| point.1).fold(0.0, f64::max);
-    lines.push(format!("{:<10} {} seen of a closed population", "most", rate(most)));
+    lines.push(format!("{:<10} {} measured with a closed population", "most", rate(most)));
     let plain = match peak.found.plain_probes {
         0 => String::new(),
         plain => format!("; doubling and halving from a light load would take {plain}"),
@@ -243,16 +235,16 @@ fn no_rate(peak: &Peak) -> String {
     let slo = peak.aim.slo;
     match (any(Outcome::Pass), any(Outcome::Fail)) {
         (true, true) => format!(
-            "{slo}: the probes contradict each other, for low rates failed and higher ones passed; either the server or the \
-             machine is not steady"
+            "{slo}: the probes contradict each other: low rates failed and higher ones passed, so the server or the machine is not \
+             steady"
         ),
-        (true, false) => format!("{slo}: no rate was found that does not meet it"),
+        (true, false) => format!("{slo}: every tried rate meets it"),
         (false, _) if any(Outcome::Grey) => format!(
-            "{slo}: undecided, because no probe passed and some decided nothing, down to {}/s; use a longer --duration",
+            "{slo}: undecided, because down to {}/s no probe passed and some were inconclusive; use a longer --duration",
             significant(slowest, 3)
         ),
         (false, _) => {
-            format!("{slo} is not met at any rate that was tried, down to {}/s", significant(slowest, 3))
+            format!("{slo} is not met at any tried rate, down to {}/s", significant(slowest, 3))
         }
     }
 }

@@ -14,7 +14,7 @@ use kendall_theory::{Basis, NoPlan, Plan, Target, plan as planned, sweep_plan};
 use crate::systems::SYSTEMS;
 use crate::{UNSTABLE, print};
 
-/// The lengths of runs whose precision is told.
+/// The lengths of runs whose precision is shown.
 const RUNS: [f64; 4] = [100.0, 1_000.0, 10_000.0, 100_000.0];
 
 #[derive(Args)]
@@ -80,7 +80,7 @@ fn words(station: &Station, plan: &Plan) -> Vec<String> {
             significant(plan.rate_per_s, 4),
             percent(plan.utilisation)
         ),
-        format!("\n{:<24} {:>12} {:>18}  a run of so many tells it to", "", "mean", requests_head(plan)),
+        format!("\n{:<24} {:>12} {:>18}  precision of a run of this many", "", "mean", requests_head(plan)),
         format!(
             "{:<24} {:>12} {:>18}  {}",
             "",
@@ -95,9 +95,9 @@ fn words(station: &Station, plan: &Plan) -> Vec<String> {
     lines.extend(split(plan));
     lines.push(calibration(plan));
     lines.push(match plan.basis {
-        Basis::Exact => "The variances are exact; they hold for runs much longer than that time.".to_owned(),
+        Basis::Exact => "The variances are exact for runs much longer than that time.".to_owned(),
         Basis::Pilot { customers } => format!(
-            "There is no exact variance for this station: it is from simulations of {} customers, and good to some 10 %.",
+            "There is no exact variance for this station: simulations of {} customers estimate it to about 10 %.",
             count(customers as f64)
         ),
     });
@@ -122,7 +122,7 @@ fn row(name: &str, target: &Target) -> String {
 fn split(plan: &Plan) -> Vec<String> {
     let Plan { warmup, repeats, .. } = plan;
     let bias = warmup.bias_without.map_or_else(String::new, |bias| {
-        format!(" Without it the mean of a repeat would come out {} too short.", percent(bias))
+        format!(" Without it a repeat underestimates the mean by {}.", percent(bias))
     });
     vec![
         format!(
@@ -133,8 +133,8 @@ fn split(plan: &Plan) -> Vec<String> {
             time(repeats.seconds)
         ),
         format!(
-            "Warm-up: leave out the first {} of each, {} requests. The station forgets that it began empty by a factor e \
-             every {} or sooner, so at most {} of that bias is left.{bias}",
+            "Warm-up: leave out the first {} of each, {} requests. The bias of the empty start falls by a factor e every {} or sooner, \
+             so at most {} of it is left.{bias}",
             time(warmup.time_s),
             count(warmup.requests),
             time(warmup.relaxation_s),
@@ -146,11 +146,11 @@ fn split(plan: &Plan) -> Vec<String> {
 fn calibration(plan: &Plan) -> String {
     let calibration = &plan.calibration;
     let needed = match calibration.samples {
-        samples if samples < 2.0 => "one measured service time tells".to_owned(),
-        samples => format!("{} independent service times tell", count(samples)),
+        samples if samples < 2.0 => "measure one service time".to_owned(),
+        samples => format!("measure {} independent service times", count(samples)),
     };
     format!(
-        "To predict it as precisely, the mean service time must be known to ± {}, for its error grows {}-fold: {needed}.",
+        "To predict it with the same precision, the mean service time must be known to ± {}, because its error grows {}-fold: {needed}.",
         percent(calibration.precision),
         significant(calibration.amplification, 3)
     )
@@ -171,7 +171,7 @@ fn count(value: f64) -> String {
 
 /// What each combination of an experiment costs, and what it plans to spend.
 fn experiment(file: &Path, options: &Options) -> anyhow::Result<ExitCode> {
-    ensure!(!options.figure.is_asked(), "--figure draws the plan of a station, and not of an experiment");
+    ensure!(!options.figure.is_asked(), "--figure draws the plan of a station, not of an experiment");
     let experiment = kendall_experiment::read(file, SYSTEMS)?;
     let costs = kendall_lab::costs(&experiment, options.precision, options.station.service_mean_s());
     if options.json {

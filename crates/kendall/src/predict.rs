@@ -20,15 +20,15 @@ pub(crate) struct Options {
     #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with = "users")]
     rate: Option<f64>,
 
-    /// Predict for so many users
+    /// Predict for this number of users
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     users: Option<u32>,
 
-    /// Mean think time of the users, such as 3, 3s or 100ms; as measured where it is not given
-    #[arg(long, value_name = "TIME", value_parser = seconds, requires = "users")]
+    /// Mean think time of the users, such as 3, 3s or 100ms; as measured if not given
+    #[arg(long, value_name = "DURATION", value_parser = seconds, requires = "users")]
     think_time: Option<f64>,
 
-    /// Predict for another number of servers than was measured
+    /// Predict for this number of servers, instead of the measured one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     with_servers: Option<u32>,
 
@@ -88,14 +88,14 @@ fn forecast(forecast: &Forecast) -> Vec<String> {
     }
     lines.extend(forecast.amplification.filter(|factor| *factor >= 2.0).map(|factor| {
         format!(
-            "  An error of 1 % in the service time is one of about {} % in the waiting time here: 1/(1 − utilisation).",
+            "  An error of 1 % in the service time changes the waiting time by about {} % here: 1/(1 − utilisation).",
             number::significant(factor, 2)
         )
     }));
     if forecast.steady < 1.0 {
         let share = number::percent(1.0 - forecast.steady);
         lines.push(format!(
-            "  In {share} of what the points do not refute, this load is more than the station bears."
+            "  In {share} of the fits that the points allow, this load exceeds the station's capacity."
         ));
     }
     lines

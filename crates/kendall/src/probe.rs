@@ -23,20 +23,20 @@ pub(crate) struct Options {
     #[arg(value_parser = value_parser!(u32).range(1..))]
     pid: u32,
 
-    /// The interval between two readings; what costs much is read less often
-    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = interval)]
+    /// The interval between two readings; expensive values are read less often
+    #[arg(long, value_name = "DURATION", default_value = "10ms", value_parser = interval)]
     every: Duration,
 
     /// How long to watch; until the process ends or Ctrl-C if left out
-    #[arg(short, long, alias = "for", value_name = "TIME", value_parser = positive_time)]
+    #[arg(short, long, alias = "for", value_name = "DURATION", value_parser = positive_time)]
     duration: Option<Duration>,
 
-    /// Sample its stacks, so often a second of CPU time, and say in which functions its time goes
+    /// Sample its stacks, this often per second of CPU time, to find the functions that use its time
     #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true, default_missing_value = "99",
         value_parser = value_parser!(u32).range(1..=1000))]
     profile: Option<u32>,
 
-    /// Keep every reading in this new folder: resources.parquet, summary.json, and of a profile profile.folded and flame.svg
+    /// Record every reading in this new folder: resources.parquet, summary.json, and of a profile profile.folded and flame.svg
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
 
@@ -45,7 +45,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-const _: () = assert!(DEFAULT_HZ == 99, "the value that --profile has alone");
+const _: () = assert!(DEFAULT_HZ == 99, "the default of --profile");
 
 fn interval(text: &str) -> Result<Duration, String> {
     time(text)

@@ -40,7 +40,7 @@ fn read(
 pub(crate) struct Pushing(Vec<Push>);
 
 impl PushOptions {
-    /// Whether somebody is to be told.
+    /// Whether there is a receiver.
     pub(crate) fn is_asked(&self) -> bool {
         !self.otlp.is_empty() || !self.remote_write.is_empty()
     }
@@ -58,14 +58,14 @@ impl PushOptions {
     pub(crate) fn of_run(&self, lab: &Lab) -> anyhow::Result<Pushing> {
         if self.is_asked() && lab.crosses_link() {
             bail!(
-                "a run over an emulated link has no other network, so --otlp and --remote-write reach nobody from there"
+                "a run over an emulated link has no other network, so --otlp and --remote-write cannot reach their servers"
             );
         }
         let run = lab.folder().file_name().unwrap_or_default().to_string_lossy().into_owned();
         self.start(lab.folder(), &[("experiment", &lab.experiment().name), ("run", &run)])
     }
 
-    /// Begins to send what is told in a folder, under these labels.
+    /// Starts to send the progress in a folder, under these labels.
     pub(crate) fn start(&self, folder: &Path, labels: &[(&str, &str)]) -> anyhow::Result<Pushing> {
         let labels: Vec<(String, String)> =
             labels.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();

@@ -34,7 +34,7 @@ pub(crate) fn servers(address: SocketAddr) -> LoadedServers {
 pub(crate) fn warn(servers: &LoadedServers) {
     if let Some(seen) = look_around(LOOK, servers).filter(Surroundings::is_noticeable) {
         print::note(&format!(
-            "Warning: {seen} just now, which a load would measure, too; kendall doctor --wait-quiet 1m waits for them"
+            "Warning: {seen} just now, which affects the measurement; kendall doctor --wait-quiet 1m waits until the machine is quiet"
         ));
     }
 }
@@ -60,7 +60,7 @@ pub(crate) fn wait(at_most: Duration, form: Form) -> anyhow::Result<ExitCode> {
     let (quiet, surroundings) = match wait_until_quiet(at_most, &mut tell, &cancel) {
         Quietness::Quiet(seen) => (true, seen),
         Quietness::Busy(seen) => (false, seen),
-        Quietness::Unknown => anyhow::bail!("this machine does not report what its programs use in /proc"),
+        Quietness::Unknown => anyhow::bail!("this machine does not report the CPU use of programs in /proc"),
         Quietness::Cancelled => return Ok(ExitCode::from(INTERRUPTED)),
     };
     match form {

@@ -26,9 +26,9 @@ pub(crate) struct Options {
     #[arg(long)]
     json: bool,
 
-    /// Write each figure into this folder as well, as SVG and PNG for a paper; those of the trials named by --trial, or of the
-    /// one that has most to tell, into a folder of the trial's name inside it
-    #[arg(long, value_name = "DIR")]
+    /// Also write each figure into this folder, as SVG and PNG for a paper; those of the trials named by --trial, or of the most
+    /// informative one, into a folder of the trial's name inside it
+    #[arg(long, value_name = "FOLDER")]
     figures: Option<PathBuf>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the figures of a run, and of these trials; of the one that has most to tell where none is named.
+/// Writes the figures of a run, and of these trials; of the most informative one if no trial is named.
 fn write_figures(report: &Report, trials: &[String], folder: &Path) -> anyhow::Result<()> {
     figures::write(&kendall_report::page_figures(report), folder)?;
     let shown: Vec<&TrialView> = if trials.is_empty() {
@@ -83,7 +83,7 @@ pub(crate) fn show(folder: &Path, form: Form, trials: &[String]) -> anyhow::Resu
     let is_unknown = |trial: &&String| !report.trial_views.iter().any(|view| view.trial == **trial);
     if let Some(unknown) = trials.iter().find(is_unknown) {
         bail!(
-            "no trial {unknown:?} is in the answers of {}; its folder trials has their names",
+            "there is no trial {unknown:?} in the answers of {}; its folder trials lists the names",
             folder.display()
         );
     }

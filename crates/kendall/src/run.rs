@@ -27,15 +27,15 @@ pub(crate) struct Options {
     #[arg(required_unless_present = "resume")]
     experiment: Option<PathBuf>,
 
-    /// Where results go: in a folder named after the experiment, in one named after the instant
+    /// The folder for results: each run gets EXPERIMENT/INSTANT in it
     #[arg(long, value_name = "FOLDER", default_value = "results")]
     results: PathBuf,
 
-    /// Go on with an interrupted run, given its folder; what is done is kept
+    /// Continue an interrupted run, given its folder; finished trials are kept
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["experiment", "seed"])]
     resume: Option<PathBuf>,
 
-    /// Go on also with a run that another person began, or whose experiment has changed since: its experiment may start any
+    /// Continue also a run that another user started, or whose experiment has changed since. Read it first: an experiment can start any
     /// program
     #[arg(long, requires = "resume")]
     trust: bool,
@@ -44,16 +44,16 @@ pub(crate) struct Options {
     #[arg(long, value_parser = value_parser!(u64).range(..=i64::MAX as u64))]
     seed: Option<u64>,
 
-    /// Sample the stacks of the server while it is loaded; the report shows in which functions its time goes
+    /// Sample the stacks of the server while it is loaded; the report shows the functions that use its time
     #[arg(long, conflicts_with = "resume")]
     profile: bool,
 
-    /// Write the results in a format of other tools as well, which may be given several times: csv, json, parquet, hdr or
-    /// openmetrics, or with a place as in csv=requests.csv
+    /// Also write the results in the format of other tools; may be given several times: csv, json, parquet, hdr or openmetrics, or with
+    /// a path as in csv=requests.csv
     #[arg(long, value_name = "FORMAT[=PATH]")]
     export: Vec<Export>,
 
-    /// Write what was expected as JUnit XML: a test case an expectation
+    /// Write the expectations as JUnit XML, one test case for each
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 
@@ -67,7 +67,7 @@ pub(crate) struct Options {
     #[arg(long)]
     open: bool,
 
-    /// Show the run as it happens, on a page in a browser, and serve that page until Ctrl-C; after the run's end, too
+    /// Show the run live in a browser, and serve the page until Ctrl-C, also after the end of the run
     #[arg(long)]
     web: bool,
 
@@ -77,7 +77,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
-    let program = env::current_exe().context("cannot find the program itself, to serve with")?;
+    let program = env::current_exe().context("cannot find the kendall program, to serve with")?;
     options.push.targets()?;
     let mut lab = match (&options.resume, &options.experiment) {
         (Some(folder), _) => {
@@ -106,7 +106,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     pushing.end();
     let ended = ended?;
     if ended == Ended::Interrupted {
-        print::note(&format!("Interrupted; go on with: kendall run --resume {}", lab.folder().display()));
+        print::note(&format!("Interrupted; continue with: kendall run --resume {}", lab.folder().display()));
         if lab.trials_done() == 0 {
             serve_on(beside.as_ref(), &ctrl_c)?;
             return Ok(ExitCode::from(INTERRUPTED));
@@ -135,13 +135,13 @@ fn foreign(lab: &Lab) -> String {
     let commands: Vec<String> =
         starts.flat_map(|variable| &variable.values).map(|command| format!("\n  {command}")).collect();
     let what = if commands.is_empty() {
-        format!("It would start kendall serve {}.", lab.experiment().system.name)
+        format!("It starts kendall serve {}.", lab.experiment().system.name)
     } else {
         format!("It would start:{}", commands.concat())
     };
     format!(
-        "{folder} was not begun by this user on this machine, or its experiment has changed since.\n{what}\nRead \
-         {folder}/experiment.toml; to go on with it: kendall run --resume {folder} --trust",
+        "{folder} was not started by this user on this machine, or its experiment has changed since.\n{what}\nRead \
+         {folder}/experiment.toml; to continue it: kendall run --resume {folder} --trust",
         folder = lab.folder().display()
     )
 }
@@ -152,6 +152,6 @@ fn serve_on(beside: Option<&Beside>, ctrl_c: &CtrlC) -> anyhow::Result<()> {
     let Some(beside) = beside else { return Ok(()) };
     // Read before the note: who reads that may press at once.
     let stop = Some(ctrl_c.as_fd()).filter(|_| !ctrl_c.is_pressed());
-    print::note("The page stays; Ctrl-C ends it.");
+    print::note("The page stays open; Ctrl-C ends it.");
     wait_for_end(beside.pid(), stop, None).context("cannot wait for the end of the page")
 }

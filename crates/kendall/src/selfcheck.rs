@@ -17,10 +17,10 @@ use crate::options::positive_time;
 use crate::systems::SYSTEMS;
 use crate::{INTERRUPTED, print};
 
-/// Of the runs of a case, at least so many must name the right station.
+/// At least this share of the runs of a case must name the right station.
 const NAMED: f64 = 0.95;
-/// So many of its intervals of 95 % must cover the true mean, where there are enough to tell: of 100 that do so 95 times in 100
-/// it is fewer or more than this once in 60 times.
+/// The range for the share of its 95 % intervals that cover the true mean, if there are enough intervals: of 100 correct ones the share
+/// lies outside this range once in 60 times.
 const COVERED: (f64, f64) = (0.90, 0.99);
 const TELLING: usize = 100;
 
@@ -30,12 +30,12 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
 
-    /// The seed of all
+    /// The seed of all random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// How long each run takes
-    #[arg(short, long, value_name = "TIME", default_value = "5s", value_parser = duration)]
+    /// Duration of each run
+    #[arg(short, long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
     duration: String,
 
     /// The warm-up of each
@@ -46,8 +46,8 @@ pub(crate) struct Options {
     #[arg(long, default_value = "2ms", value_parser = duration)]
     mean: String,
 
-    /// Stations that are checked at a time; a run costs little processor time [default: as many as processors]
-    #[arg(long, value_name = "NUMBER")]
+    /// Stations that are checked at the same time; a run uses little processor time [default: the number of processors]
+    #[arg(long, value_name = "N")]
     jobs: Option<usize>,
 
     /// Print JSON
@@ -78,7 +78,7 @@ pub(crate) fn selfcheck(options: &Options) -> anyhow::Result<ExitCode> {
     let system = SYSTEMS.iter().find(|system| system.name == "hold").expect("it is in the table");
     let cases = KNOWN.iter().map(|known| case(known, system, options)).collect::<anyhow::Result<Vec<_>>>()?;
     let folder = tempfile::tempdir().context("cannot make a folder for the records")?;
-    let program = env::current_exe().context("cannot find the program itself, to serve with")?;
+    let program = env::current_exe().context("cannot find the kendall program, to serve with")?;
     let check = Selfcheck {
         program: &program,
         system,
@@ -186,16 +186,16 @@ fn table(found: &[CaseResult]) -> String {
     let runs = found.iter().map(|case| case.seeds.len()).min().unwrap_or(0);
     text += &match runs {
         TELLING.. => format!(
-            "Asked: the right station in {} of the runs, the true mean in {} to {} of the intervals.\n",
+            "Required: the right station in {} of the runs, the true mean in {} to {} of the intervals.\n",
             percent(NAMED),
             percent(COVERED.0),
             percent(COVERED.1)
         ),
         _ => format!(
-            "Asked: the right station in {} of the runs. {runs} intervals are too few to judge; run with --seeds {TELLING}.\n",
+            "Required: the right station in {} of the runs. {runs} intervals are too few to judge; run with --seeds {TELLING}.\n",
             percent(NAMED)
         ),
     };
-    text += "The true mean is the station's, with the law of all service times that its server stamped, and the mean delay outside it.\n";
+    text += "The true mean is that of the station with all service times that its server stamped, plus the mean delay outside it.\n";
     text
 }

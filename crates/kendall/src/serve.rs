@@ -19,15 +19,15 @@ struct Common {
     #[arg(long, value_name = "ADDR", value_parser = address)]
     listen: Option<SocketAddr>,
 
-    /// Answer GET /metrics in Prometheus' text format on this address
+    /// Serve GET /metrics in Prometheus' text format on this address
     #[arg(long, value_name = "ADDR", value_parser = address)]
     metrics: Option<SocketAddr>,
 
-    /// Write the server's own stamps of each request to this file, and what it counts, if anything, to FILE.counts
+    /// Write the server's timestamps of each request to this file, and its counters, if any, to FILE.counts
     #[arg(long, value_name = "FILE")]
     stamps: Option<PathBuf>,
 
-    /// Stop when standard input ends, so as not to outlive whoever started this server
+    /// Stop when standard input ends, so that the server does not outlive its parent
     #[arg(long, hide = true)]
     until_stdin_ends: bool,
 }
@@ -95,6 +95,6 @@ pub(crate) fn serve(served: Served) -> anyhow::Result<ExitCode> {
 /// Says where the server listens; the laboratory waits for this line.
 fn ready(address: SocketAddr) {
     let mut out = io::stdout().lock();
-    // Whoever closed standard output does not want to know.
+    // A closed standard output needs no report.
     let _ = writeln!(out, "{}{address}", kendall_lab::LISTENING).and_then(|()| out.flush());
 }

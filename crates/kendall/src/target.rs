@@ -38,7 +38,7 @@ fn asked_of(system: &'static System) -> impl Iterator<Item = &'static Parameter>
 impl Args for Asked {
     fn augment_args(command: Command) -> Command {
         let asked = options(SYSTEMS.iter().flat_map(asked_of));
-        command.args(asked.map(|option| option.help_heading("What to ask over HTTP")))
+        command.args(asked.map(|option| option.help_heading("HTTP requests")))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -91,7 +91,7 @@ impl Target {
         let foreign = |(name, _): &(&str, &Value)| asked_of(system).all(|parameter| parameter.name != *name);
         if let Some((name, _)) = asked.0.iter().find(foreign) {
             bail!(
-                "--{name} means nothing to {}; its parameters stand in the URL, as ?NAME=VALUE",
+                "--{name} does not apply to {}; give its parameters in the URL, as ?NAME=VALUE",
                 system.name
             );
         }
@@ -110,7 +110,7 @@ impl Target {
     /// A URL whose query sets parameters of its workload.
     fn with_parameters(system: &'static System, url: &Url, text: &str) -> anyhow::Result<Self> {
         let Some(host) = url.host_str().filter(|host| !host.is_empty()) else {
-            bail!("{text:?} names no host; write {}://127.0.0.1:{}", system.name, system.default_port);
+            bail!("{text:?} has no host; write {}://127.0.0.1:{}", system.name, system.default_port);
         };
         let port = url.port().unwrap_or(system.default_port);
         let addresses: Vec<SocketAddr> = (host.trim_matches(['[', ']']), port)

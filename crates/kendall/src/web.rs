@@ -24,13 +24,13 @@ pub(crate) struct Options {
     #[arg(default_value = "results")]
     results: PathBuf,
 
-    /// Listen on this address; port 0 takes a free one. If other machines can reach it, reading needs the token in the address
-    /// that is printed, too
+    /// Listen on this address; port 0 takes a free one. If other machines can reach it, reading also needs the token in the printed
+    /// address
     #[arg(long, value_name = "ADDR", value_parser = address, default_value = "127.0.0.1:5080")]
     listen: SocketAddr,
 
-    /// Require this token, of at least 16 characters, instead of a drawn one; then reading needs it on a loopback address, too.
-    /// Every user of the machine sees it in the list of processes: prefer --token-file
+    /// Require this token, of at least 16 characters, instead of a random one; then reading needs it on a loopback address, too. Every
+    /// user of the machine can see it in the list of processes: prefer --token-file
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
 
@@ -46,13 +46,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FOLDER", hide = true)]
     run: Option<PathBuf>,
 
-    /// Stop when standard input ends, so as not to outlive whoever started this
+    /// Stop when standard input ends, so that the program does not outlive its parent
     #[arg(long, hide = true)]
     until_stdin_ends: bool,
 }
 
 pub(crate) fn web(options: &Options) -> anyhow::Result<ExitCode> {
-    let program = env::current_exe().context("cannot find the program itself, to take up runs with")?;
+    let program = env::current_exe().context("cannot find the kendall program, to take up runs with")?;
     let token = match &options.token_file {
         Some(file) => Some(kendall_stdio::read(file)?.trim().to_owned()),
         None => {
@@ -80,8 +80,8 @@ pub(crate) fn web(options: &Options) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The page beside a run, served by a process of its own, so that what it takes counts as neither generator's nor run's, and
-/// so that the run may move to the end of a link, where no browser reaches it. It ends with this value, or with this process.
+/// The page beside a run, served by a separate process, so that what it takes counts as neither generator's nor run's, and so that the
+/// run may move to the end of a link, where no browser reaches it. It ends with this value, or with this process.
 #[derive(Debug)]
 pub(crate) struct Beside(Child);
 
@@ -92,7 +92,7 @@ impl Beside {
         let Some(results) =
             folder.canonicalize().ok().and_then(|run| Some(run.parent()?.parent()?.to_owned()))
         else {
-            bail!("{} lies in no folder of results", folder.display());
+            bail!("{} is not in a folder of results", folder.display());
         };
         let mut child = Command::new(program)
             .arg("web")
@@ -125,7 +125,7 @@ impl Drop for Beside {
     fn drop(&mut self) {
         // The end of its standard input is the sign to stop.
         drop(self.0.stdin.take());
-        // It ends within two seconds, whoever is connected.
+        // It ends within two seconds, even with connected clients.
         let _ = self.0.wait();
     }
 }

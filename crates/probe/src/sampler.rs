@@ -124,7 +124,7 @@ impl Sampler {
         let diagnosis = diagnosis(server.map(|target| target.pid), &mut missing);
         let system = System::open();
         if !system.tells_pressure() {
-            missing.push("pressure: this kernel does not tell of it (/proc/pressure)".into());
+            missing.push("pressure: this kernel does not report it (/proc/pressure)".into());
         }
         for process in processes.iter().filter(|process| !process.tells_io()) {
             missing.push(format!(
@@ -394,7 +394,7 @@ impl Sampler {
             self.missing.push(format!("threads: of those of {label} only {watched} are watched"));
         }
         if self.tally.is_full() {
-            self.missing.push("threads: there came so many that the later ones are not told apart".into());
+            self.missing.push("threads: there were too many to distinguish the later ones".into());
         }
         if !self.tally.has_places() {
             self.missing

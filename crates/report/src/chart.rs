@@ -136,7 +136,7 @@ impl Scale {
     fn log_ticks(&self, quantity: Quantity) -> Vec<Tick> {
         let (low, high) = self.values;
         let decade = (self.pixels.1 - self.pixels.0).abs() / (high / low).log10();
-        // Labels are wider than high, and whoever has only one of them cannot read the scale.
+        // Labels are wider than high, and a scale with one label cannot be read.
         let is_upright = self.pixels.1 < self.pixels.0;
         let powers = (high.log10().floor() - low.log10().ceil()) as i32 + 1;
         let is_wide = decade > if is_upright { 75.0 } else { 150.0 };

@@ -27,7 +27,9 @@ pub const FORMATS: [&dyn Export; 6] =
 /// Names those that there are, where none is called so.
 pub fn named(text: &str) -> Result<&'static dyn Export, String> {
     let known = FORMATS.into_iter().find(|format| format.name() == text);
-    known.ok_or_else(|| format!("{text:?} is no format; there are {}", FORMATS.map(Export::name).join(", ")))
+    known.ok_or_else(|| {
+        format!("{text:?} is not a format; the formats are {}", FORMATS.map(Export::name).join(", "))
+    })
 }
 
 /// The formats in words, for the help of a command: "csv (every request …), json (…)".

@@ -1,7 +1,7 @@
 //! Figures: each says what is seen, shows it, and has its data as a table.
 //!
-//! One way to tell the three ways apart, everywhere: the measurement is black, formulas are lines, simulations are
-//! hollow markers; models differ by dash and shape, and by colour besides.
+//! One convention everywhere: the measurement is black, formulas are lines, simulations are hollow markers; models differ by dash and
+//! shape, and by colour besides.
 
 mod cores;
 mod dots;

@@ -1,7 +1,7 @@
 //! A flame graph: how CPU time is spread over stacks of functions, after Gregg, "The Flame Graph" (CACM 59/6, 2016).
 //!
-//! It reads without script: each frame that is wide enough bears its name, and each has a title that browsers show when
-//! it is pointed at. Frames too narrow to be seen are left out, which keeps it small.
+//! It reads without script: each frame that is wide enough shows its name, and each has a title that browsers show when it is pointed
+//! at. Frames too narrow to be seen are left out, which keeps it small.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ pub fn flame(folded: &[(String, u64)], title: &str) -> String {
     draw(folded, Svg::new, title)
 }
 
-/// The same as a file of its own.
+/// The same as a separate file.
 pub fn standalone(folded: &[(String, u64)], title: &str) -> String {
     let svg = |width, height, title: &str| {
         let mut svg = Svg::standalone(width, height, title, crate::figure::STYLE);
@@ -135,8 +135,7 @@ fn shade(name: &str) -> u32 {
     name.bytes().fold(7u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte))) >> 8 & 3
 }
 
-/// As many characters of a name as there is room for: without what stands in angle brackets, then of a path its end, which tells
-/// most.
+/// As much of a name as fits: without the part in angle brackets, then only the end of a path, its most specific part.
 fn shortened(name: &str, characters: usize) -> String {
     let fits = |text: &str| text.chars().count() <= characters;
     if fits(name) {

@@ -27,7 +27,7 @@ struct LoadPage<'a> {
     started_utc: String,
     /// Who limited it, as a sentence.
     headline: String,
-    /// What else is to be said first: how many requests, how they ended, whether the rate is more than the system bears.
+    /// The other lines at the top: how many requests, how they ended, whether the rate exceeds the system's capacity.
     sentences: Vec<String>,
     /// Every reason to doubt it, as sentences.
     doubts: Vec<String>,

@@ -298,7 +298,7 @@ fn reasons(point: &Point) -> Vec<String> {
             None => reasons.push((why, vec![model.notation.clone()])),
         }
     }
-    reasons.into_iter().map(|(why, models)| format!("No formula of {}: {why}.", list(&models))).collect()
+    reasons.into_iter().map(|(why, models)| format!("No formula for {}: {why}.", list(&models))).collect()
 }
 
 /// How many requests a trial leaves out, and until when.

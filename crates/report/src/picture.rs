@@ -1,7 +1,7 @@
 //! A figure that stands alone, made of plots side by side, in the style of what it is for.
 //!
-//! For whoever asks the command line for a picture. The figures of a report are in [`crate::figure`]; marks mean the same
-//! there and here: lines are formulas, hollow markers are simulations, discs are measurements.
+//! Pictures for the command line. The figures of a report are in [`crate::figure`]; marks mean the same there and here: lines are
+//! formulas, hollow markers are simulations, discs are measurements.
 
 mod compared;
 mod fitted;
@@ -297,7 +297,7 @@ impl Mark {
     }
 }
 
-/// The class that tells the second four styles from the first, which have the same colours.
+/// The class that distinguishes the second four styles from the first, which have the same colours.
 fn again(style: usize) -> &'static str {
     if style / 4 % 2 == 1 { " again" } else { "" }
 }

@@ -1,8 +1,8 @@
 //! A plot as data: two axes and layers of marks, drawn in order.
 //!
-//! One value has two renderings with the same numbers: static SVG, for readers without script, print and tests, and JSON, which
-//! the script of the page turns into a plot that zooms and tells values under the cursor. Colours and dashes are classes of
-//! `figure.css` in both.
+//! One value has two renderings with the same numbers: static SVG, for readers without script, print and tests, and JSON, which the
+//! script of the page turns into a plot that zooms and shows values under the cursor. Colours and dashes are classes of `figure.css` in
+//! both.
 
 mod clip;
 mod drawn;

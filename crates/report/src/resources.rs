@@ -173,7 +173,7 @@ fn note<'a>(summaries: impl Iterator<Item = &'a Summary> + Clone) -> String {
     let samples: u64 = costs().map(|cost| cost.samples).sum();
     let per_sample_s = cpu_s / samples.max(1) as f64;
     let mut note = format!(
-        "A reading costs {} of CPU in the mean: {} of a core at 100 a second.",
+        "Each reading takes {} of CPU time on average, {} of a core at 100 readings a second.",
         time(per_sample_s),
         percent(100.0 * per_sample_s)
     );
@@ -189,7 +189,7 @@ fn note<'a>(summaries: impl Iterator<Item = &'a Summary> + Clone) -> String {
 impl Flame {
     fn of(place: &str, profile: &Profile) -> Self {
         let all: u64 = profile.folded.iter().map(|(_, count)| count).sum();
-        let head = ["function", "by itself", "with what it calls"].map(str::to_owned).to_vec();
+        let head = ["function", "self", "with what it calls"].map(str::to_owned).to_vec();
         let row = |function: flame::Function| {
             let share = |count: u64| percent(count as f64 / all.max(1) as f64);
             vec![function.name, share(function.own), share(function.all)]

@@ -20,7 +20,7 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// The shape of a marker; each is told from the others without colour.
+/// The shape of a marker; each differs from the others without colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Marker {
@@ -51,7 +51,7 @@ impl Svg {
         Self { out }
     }
 
-    /// A drawing that is a file of its own: on paper of its own, styled as a figure of a page is.
+    /// A drawing as a separate file, with its own background, styled as a figure of a page.
     pub(crate) fn standalone(width: f64, height: f64, title: &str, style: &str) -> Self {
         let mut svg = Self::new(width, height, title);
         svg.out = svg.out.replacen("<svg ", "<svg class=\"chart\" ", 1);
@@ -63,7 +63,7 @@ impl Svg {
         svg
     }
 
-    /// A drawing that is a file of its own, on white, with a style that is written out.
+    /// A drawing as a separate file, on white, with its style included.
     pub(crate) fn for_paper((width, height): (f64, f64), title: &str, style: &str) -> Self {
         let mut svg = Self::new(width, height, title);
         svg.out = svg.out.replacen("<svg ", "<svg class=\"chart\" ", 1);

@@ -49,7 +49,7 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
         let narrowest = tables.next_back().expect("there are layouts");
         let table = tables.find(|table| table.width() <= width).unwrap_or(narrowest);
         let theory = match report.points.iter().any(|point| point.expected.is_some()) {
-            true => ", in brackets what theory expects of it",
+            true => ", in brackets the expectation of theory",
             false => "",
         };
         line(&mut out, &format!("Response time in {}; ± is half the 95 % interval{theory}.", unit.symbol()));
@@ -67,8 +67,8 @@ pub fn render(report: &Report, width: usize, style: Style) -> String {
     }
     if let Some((title, table)) = replay::table(report) {
         write_table(&mut out, &title, &table, style);
-        let caption = "Errors of mean and quantiles are predicted over measured, less 1; \"each\" is the mean error of a \
-                       request, as a share of the mean response.";
+        let caption = "Errors of mean and quantiles are predicted ÷ measured − 1; \"each\" is the mean absolute error of a request ÷ \
+                       the mean response.";
         write_led(&mut out, "  ", caption, width);
     }
     let expected = kendall_analysis::expected::table(report);
@@ -122,8 +122,7 @@ fn write_limits(out: &mut String, report: &Report, width: usize, style: Style) {
 /// The most findings of one verdict that a terminal lists.
 const MOST_LISTED: usize = 20;
 
-/// What checks found, as text at most `width` columns wide: what is broken in full, where a check could not tell, and how
-/// much holds.
+/// The findings of checks, as text at most `width` columns wide: broken assumptions in full, inconclusive checks, and how many hold.
 pub fn checks(findings: &[Checked], width: usize, style: Style) -> String {
     let mut out = String::new();
     for verdict in [Verdict::Broken, Verdict::CannotTell, Verdict::Holds] {
@@ -145,8 +144,8 @@ pub fn checks(findings: &[Checked], width: usize, style: Style) -> String {
     }
     if findings.iter().any(|finding| !numbers(finding).is_empty()) {
         let level = format!(
-            "p below {SIGNIFICANT} is significant. An assumption is broken if its deviation is significant and large \
-             enough to matter; one that holds at a smaller p deviates by too little to matter."
+            "p below {SIGNIFICANT} is significant. An assumption is broken if its deviation is significant and large enough to matter; \
+             one that holds with a smaller p deviates too little to matter."
         );
         write_wrapped(&mut out, &level, width);
     }
@@ -156,7 +155,7 @@ pub fn checks(findings: &[Checked], width: usize, style: Style) -> String {
 fn verdict_heading(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Broken => "Broken",
-        Verdict::CannotTell => "Cannot tell",
+        Verdict::CannotTell => "Inconclusive",
         Verdict::Holds => "Holds",
     }
 }

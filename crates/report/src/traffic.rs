@@ -23,9 +23,9 @@ pub fn flows_figures(found: &FlowsReport) -> Vec<Named> {
         .iter()
         .map(|run| Along { title: title(run), measured_from_s: run.measured_from_s, data: &run.queues[..] })
         .collect();
-    let caption = "What had arrived at the receiver's program in intervals of 0.1 s or more, as a rate: each flow stands on those that \
-                   were named before it, so that the upper edge is what all get together. Flows of one kind have one colour. \
-                   The shaded part is the warm-up.";
+    let caption = "The rate at which data reached the receiving program, in intervals of 0.1 s or more. Each flow is stacked on the \
+                   flows named before it, so the upper edge is their sum. Flows of one kind have one colour. The shaded part is the \
+                   warm-up.";
     let figures = [
         ("competition", found.matrix.as_ref().and_then(matrix), 1),
         ("goodput", goodput("Goodput along time", "goodput", caption, &rates), 4),
@@ -134,8 +134,8 @@ pub(crate) fn link_figures(report: &Report) -> Vec<Named> {
         .iter()
         .map(|one| Along { title: title(one), measured_from_s: 0.0, data: &one.queues[..] })
         .collect();
-    let caption = "What left the link's last hop in the first trial of each combination, on the way with more bytes, headers of packets \
-                   included: each connection stands on the others, those with most bytes at the bottom.";
+    let caption = "What left the link's last hop in the first trial of each combination, in the direction with more bytes, packet \
+                   headers included. Connections are stacked, those with most bytes at the bottom.";
     let figures = [
         ("link-rate", goodput("Throughput of the link along time", "throughput", caption, &rates), 4),
         ("delay-goodput", clouds("throughput", "all traffic of a trial", &link_clouds(report, trials)), 2),

@@ -89,7 +89,7 @@ impl StopRule {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum SimulationError {
-    #[error("the station cannot be: {0}")]
+    #[error("the station is not valid: {0}")]
     Impossible(#[from] StationError),
     #[error(
         "unstable: utilisation would be {rho:.2}; within {customers} customers the number in the station grew to \
@@ -100,7 +100,7 @@ pub enum SimulationError {
         "only {customers} requests left the station, which is too few for an answer; {needed} are needed"
     )]
     TooShort { customers: u64, needed: u64 },
-    #[error("the network cannot be: {0}")]
+    #[error("the network is not valid: {0}")]
     ImpossibleNetwork(#[from] NetworkError),
     #[error(
         "deadlock: at {at_s:.3} s, after {customers} arrivals, every server of {stations} is blocked by a customer that \

@@ -106,6 +106,6 @@ impl Simulated {
 /// What holds of a closed population without solving it.
 fn bounds(station: &Station) -> anyhow::Result<Bounds> {
     let users = closed_network(&Network::from(station))
-        .context("--bounds are of a closed population, as in M/M/4/∞/20")?;
+        .context("--bounds needs a closed population, as in M/M/4/∞/20")?;
     Ok(users.bounds()?)
 }

@@ -27,8 +27,7 @@ Examples:
   kendall solve --models
   kendall solve --batch questions.csv > answers.csv
 
-The exit status is 3 where a station is unstable, so that it has no steady state; with --batch it is 1 where a row has no
-value.";
+The exit status is 3 if a station is unstable, so that there is no steady state; with --batch it is 1 if a row has no value.";
 
 /// What `kendall solve` is asked.
 #[derive(Args)]
@@ -49,7 +48,7 @@ pub struct Solve {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["question", "models", "json"])]
     pub(crate) batch: Option<PathBuf>,
 
-    /// List the models, what they take and what they tell
+    /// List the models with their inputs and quantities
     #[arg(long, conflicts_with = "question")]
     pub(crate) models: bool,
 
@@ -59,11 +58,11 @@ pub struct Solve {
     #[command(flatten)]
     pub(crate) run: RunOptions,
 
-    /// Ask one way only
-    #[arg(long, value_name = "WAY", help_heading = "Output")]
+    /// Use only this method
+    #[arg(long, value_name = "METHOD", help_heading = "Output")]
     pub(crate) only: Option<Asked>,
 
-    /// Show what each of the textbooks' approximations says of the wait, beside the simulation
+    /// Show the textbooks' approximations of the wait beside the simulation
     #[arg(long, help_heading = "Output")]
     pub(crate) approximations: bool,
 
@@ -93,13 +92,13 @@ impl Solve {
         self.only.is_none_or(|only| only == way)
     }
 
-    /// A model and a batch take all that they need as inputs, and tell numbers.
+    /// A model and a batch take everything as inputs, and give numbers.
     pub(crate) fn refuse_station_options(&self, question: &str) -> anyhow::Result<()> {
-        ensure!(!self.figure.is_asked(), "--figure draws stations and networks, and not {question}");
+        ensure!(!self.figure.is_asked(), "--figure draws stations and networks, not {question}");
         let unused = self.station == StationOptions::default() && self.run == RunOptions::default();
         ensure!(
             unused,
-            "{question} takes its inputs as key=value words or JSON, and no options of a station"
+            "{question} takes its inputs as key=value arguments or JSON, not as options of a station"
         );
         Ok(())
     }

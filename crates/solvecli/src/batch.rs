@@ -17,8 +17,8 @@ use kendall_theory::batch::{self, Inputs};
 /// Answers the rows of a file, or of standard input where its name is `-`.
 ///
 /// # Errors
-/// Fails where the file cannot be read or lacks a column, and where the answers cannot be written. A row without an
-/// answer is none of these: it says why in its column `reason`.
+/// Fails where the file cannot be read or lacks a column, and where the answers cannot be written. A row without an answer is not an
+/// error: its column `reason` says why.
 pub(crate) fn answer(path: &Path) -> anyhow::Result<ExitCode> {
     let input: Box<dyn Read> = match path.to_str() {
         Some("-") => Box::new(io::stdin()),
@@ -154,7 +154,7 @@ impl Layout {
     fn value(&self, row: &ByteRecord) -> Result<f64, String> {
         if row.len() > self.given {
             return Err(format!(
-                "the row has {} fields, the header {}; inputs with commas stand in quotes, with each quote in them doubled",
+                "the row has {} fields, the header {}; quote inputs that contain commas, and double each quote in them",
                 row.len(),
                 self.given
             ));

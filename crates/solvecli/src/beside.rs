@@ -20,7 +20,7 @@ type Cell = fn(&Station, &Answer) -> Option<String>;
 /// A quantity that answers have.
 type Row = (&'static str, Cell);
 
-/// What is told of each station without a range. Where stations share their servers, nothing waits.
+/// The quantities of each station without a range. Where stations share their servers, nothing waits.
 const ROWS: [Row; 11] = [
     ("utilisation", |_, answer| Some(percent(answer.utilisation.value))),
     ("response time, mean", |_, answer| Some(time(answer.response.mean_s.value))),
@@ -37,7 +37,7 @@ const ROWS: [Row; 11] = [
 /// The places of the mean and of a high quantile there.
 const MEAN: usize = 1;
 const P99: usize = 4;
-/// What is told of one station along a range.
+/// The quantities of one station along a range.
 const COLUMNS: [usize; 8] = [0, 1, 2, 3, 4, 5, 6, 8];
 
 fn shares(station: &Station) -> bool {
@@ -163,7 +163,7 @@ fn marks(columns: &[Column]) -> Vec<String> {
     if used.is_empty() { Vec::new() } else { vec![used.join(";  ")] }
 }
 
-/// Who answered for a station, or why nobody did.
+/// The source of a station's answer, or why there is no answer.
 fn source(column: &Column) -> String {
     let said = match column.found.iter().find_map(Found::answer) {
         Some(answer) => by(&answer.by),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use kendall_station::{Answer, Station};
 
-/// One of the stations, and what is found of it at each value of the range; at one place where there is none.
+/// One of the stations, and its answers at each value of the range; a single answer without a range.
 pub(crate) struct Column {
     /// What it is called: its notation, and what distinguishes it from others.
     pub(crate) name: String,
@@ -28,7 +28,7 @@ impl Found {
         }
     }
 
-    /// Why there is none.
+    /// Why it is missing.
     pub(crate) fn without(why: &impl fmt::Display, unstable: bool) -> Self {
         if unstable { Self::Unstable(why.to_string()) } else { Self::NoAnswer(why.to_string()) }
     }

@@ -1,4 +1,4 @@
-//! What can befall customers and servers of a station, as options.
+//! Conditions of the customers and servers of a station, as options.
 
 use std::str::FromStr;
 
@@ -12,14 +12,14 @@ use crate::written::{self, WrittenLaw};
 /// Conditions of a station. Times are laws as `[KIND:]MEAN[:SCV]` in seconds, exponential where no kind is given.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(
-    next_help_heading = "What can befall customers and servers, by simulation (a LAW is 2, D:2 or LN:2:4)"
+    next_help_heading = "Conditions of customers and servers, by simulation (a LAW is 2, D:2 or LN:2:4)"
 )]
 pub(crate) struct ConditionOptions {
-    /// A customer that has waited so long leaves
+    /// A customer that has waited this long leaves
     #[arg(long, value_name = "LAW")]
     patience: Option<WrittenLaw>,
 
-    /// Who was turned away or left comes back after so long: after=LAW or after=1/2/4, and probability=0.9, most=5
+    /// A customer that was rejected or left comes back after this time: after=LAW or after=1/2/4, and probability=0.9, most=5
     #[arg(long, value_name = "KEY=VALUE,…")]
     retry: Option<RetryOption>,
 
@@ -27,11 +27,11 @@ pub(crate) struct ConditionOptions {
     #[arg(long, value_name = "KEY=VALUE,…")]
     breakdown: Option<BreakdownOption>,
 
-    /// A server that was idle needs so long before it serves: LAW, or time=LAW,off-after=LAW
+    /// An idle server needs this time before it serves again: LAW, or time=LAW,off-after=LAW
     #[arg(long, value_name = "LAW|KEY=VALUE,…")]
     setup: Option<SetupOption>,
 
-    /// So many customers come at once: 5, geometric:3, or each size with its chance as in 1:0.5/4:0.5
+    /// Customers that arrive at once: 5, geometric:3, or each size with its probability as in 1:0.5/4:0.5
     #[arg(long, value_name = "SIZES")]
     batch_size: Option<BatchOption>,
 }
@@ -146,14 +146,16 @@ impl FromStr for BatchOption {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let size = |text: &str| {
-            let must = |_| format!("a batch of {text:?} cannot be; write 5, geometric:3, or 1:0.5/4:0.5");
+            let must = |_| format!("{text:?} is not a valid batch; write 5, geometric:3, or 1:0.5/4:0.5");
             text.trim().parse::<u32>().map_err(must)
         };
         let listed = |part: &str| match part.split_once(':') {
-            Some((n, chance)) => Ok((size(n)?, written::positive("the chance of a batch", chance.trim())?)),
-            None => {
-                Err(format!("{part:?} has no chance; write each size with its chance, as in 1:0.5/4:0.5"))
+            Some((n, chance)) => {
+                Ok((size(n)?, written::positive("the probability of a batch", chance.trim())?))
             }
+            None => Err(format!(
+                "{part:?} has no probability; write each size with its probability, as in 1:0.5/4:0.5"
+            )),
         };
         Ok(Self(match text.trim().strip_prefix("geometric:") {
             Some(mean) => Batch::Geometric { mean: written::positive("the mean batch", mean)? },
@@ -233,7 +235,7 @@ mod tests {
             ("after=1/x".parse::<RetryOption>().unwrap_err(), "a number"),
             ("off-after=1".parse::<SetupOption>().unwrap_err(), "no time"),
             ("many".parse::<BatchOption>().unwrap_err(), "geometric"),
-            ("1:0.5/2".parse::<BatchOption>().unwrap_err(), "no chance"),
+            ("1:0.5/2".parse::<BatchOption>().unwrap_err(), "no probability"),
             ("60=1".parse::<ProfileOption>().unwrap_err(), "at 0 s"),
             ("0=1,period=soon".parse::<ProfileOption>().unwrap_err(), "a number"),
         ];

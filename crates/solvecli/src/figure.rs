@@ -10,11 +10,11 @@ use kendall_report::picture::{Picture, Style};
 /// Where to draw, and how.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct Figure {
-    /// Draw it as well; the name's ending says how: .svg, .png or .pdf
+    /// Draw a figure as well; the name ends in .svg, .png or .pdf
     #[arg(long, value_name = "FILE", help_heading = "Output", value_parser = file)]
     figure: Option<File>,
 
-    /// What the figure is for
+    /// The medium of the figure
     #[arg(
         long,
         value_name = "STYLE",

@@ -1,4 +1,4 @@
-//! `kendall solve MODEL`: all that a named model tells of its inputs; and the list of the models.
+//! `kendall solve MODEL`: all quantities of a named model for its inputs; and the list of the models.
 
 use std::process::ExitCode;
 
@@ -23,7 +23,7 @@ pub(crate) fn list(as_json: bool) -> anyhow::Result<ExitCode> {
     } else {
         let model = |model: &Model| {
             let Model { name, about, inputs, quantities, .. } = model;
-            format!("{name}\n    {about}\n    takes {inputs}\n    tells {quantities}\n")
+            format!("{name}\n    {about}\n    takes {inputs}\n    gives {quantities}\n")
         };
         kendall_stdio::out(&batch::models().map(model).collect::<Vec<_>>().join("\n"))?;
     }
@@ -33,7 +33,7 @@ pub(crate) fn list(as_json: bool) -> anyhow::Result<ExitCode> {
 /// Prints every quantity of a model.
 ///
 /// # Errors
-/// Fails on inputs that cannot be read, or from which the model can tell nothing. Those that it does not know are noted.
+/// Fails on inputs that cannot be read, or for which the model has no quantity. Prints a note for unknown inputs.
 pub(crate) fn tell(model: &Model, words: &[String], as_json: bool) -> anyhow::Result<ExitCode> {
     let inputs = read(words)?;
     for key in inputs.keys().filter(|key| !model.takes(key)) {
@@ -70,7 +70,7 @@ fn read(words: &[String]) -> Result<Inputs, BatchError> {
     }
 }
 
-/// What a model tells, and what it does not and why.
+/// The quantities that a model gives, and those that it does not give and why.
 #[derive(Default)]
 struct Quantities {
     values: Vec<(String, f64)>,
@@ -104,7 +104,7 @@ impl Quantities {
         }
     }
 
-    /// The values for 0, 1, 2 and so on, until there is none; some begin with 1.
+    /// The values for 0, 1, 2 and so on, until the first missing one; some begin with 1.
     fn numbered(&mut self, model: &Model, inputs: &Inputs, prefix: &str) {
         let name = |n: usize| format!("{prefix}{n}");
         let value = |n| Some((name(n), model.value(inputs, &name(n)).ok()?));

@@ -1,4 +1,4 @@
-//! How long a simulation runs, from which seed, and what it tells of single customers.
+//! How long a simulation runs, from which seed, and what it writes about single customers.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "[QUANTILE=]SHARE", value_parser = precision)]
     precision: Option<Precision>,
 
-    /// Simulate so many runs of --customers each that begin and end with an empty station, rather than the steady state
+    /// Simulate this number of runs of --customers each that begin and end with an empty station, instead of the steady state
     #[arg(
         long,
         value_name = "N",
@@ -43,11 +43,11 @@ pub(crate) struct RunOptions {
     )]
     replications: Option<u64>,
 
-    /// Write what became of each customer to a CSV file
+    /// Write the times and the outcome of each customer to a CSV file
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 
-    /// Write no more than so many customers to the trace
+    /// Write at most this many customers to the trace
     #[arg(
         long,
         value_name = "N",
@@ -97,7 +97,7 @@ impl RunOptions {
     }
 
     pub(crate) fn stop(&self) -> StopRule {
-        // Whoever asks for a precision wants to wait for it.
+        // A requested precision may take longer.
         let patience = if self.precision.is_some() { 100 } else { 1 };
         let max_customers = self.customers.unwrap_or(patience * StopRule::MOST_CUSTOMERS);
         let Precision { p, relative_half_width } = self.precision.unwrap_or(Self::PRECISION);
@@ -138,7 +138,7 @@ impl RunOptions {
     /// # Errors
     /// Fails where one is asked for.
     pub(crate) fn refuse_trace(&self) -> anyhow::Result<()> {
-        ensure!(self.trace.is_none(), "--trace is of one station without a range");
+        ensure!(self.trace.is_none(), "--trace needs one station without a range");
         Ok(())
     }
 
@@ -189,7 +189,7 @@ impl RunOptions {
     }
 }
 
-/// Whether the simulation of a single station knows all that befalls it.
+/// Whether the simulation of a single station covers all of its conditions.
 pub(crate) fn is_plain(station: &Station) -> bool {
     station.conditions.are_none() && !matches!(station.arrivals, Arrivals::Varying(_))
 }

@@ -86,7 +86,7 @@ fn is_unstable(why: &NoNetworkFormula) -> bool {
     )
 }
 
-/// An answer, or why there is none, in the form of the answers of stations.
+/// An answer, or why it is missing, in the form of the answers of stations.
 fn said<T: serde::Serialize, E: fmt::Display>(way: &Result<T, E>) -> Value {
     match way {
         Ok(answer) => json!({ "answer": answer }),

@@ -31,7 +31,7 @@ pub(crate) fn solve(words: &[&str], sweep: Option<&Sweep>, options: &Solve) -> a
     let notations = words.iter().map(|word| read(word)).collect::<anyhow::Result<Vec<_>>>()?;
     ensure!(
         !options.approximations && !options.bounds,
-        "--approximations and --bounds are of one station without a range"
+        "--approximations and --bounds need one station without a range"
     );
     options.run.refuse_trace()?;
     let mut columns = columns(words, &notations, sweep, options)?;
@@ -136,7 +136,7 @@ fn answer_one(station: &Station, options: &Solve) -> anyhow::Result<Found> {
     })
 }
 
-/// The stations as lines over the range, or over the load where there is none.
+/// The stations as lines over the range, or over the load without a range.
 fn picture(
     columns: &[Column],
     sweep: Option<&Sweep>,
@@ -177,15 +177,15 @@ fn over_load(title: String, columns: &[Column]) -> anyhow::Result<Picture> {
         if let Some(over) = sweep(&column.stations[0]).filter(|over| !over.points.is_empty()) {
             ensure!(
                 across.replace(over.along).is_none_or(|along| along == over.along),
-                "some of the stations are open and others have users, so no figure has one axis for both; draw them apart"
+                "some of the stations are open and others have users, so one figure cannot show both; draw them separately"
             );
             over.points.iter().for_each(|(load, answer)| add(&mut line, *load, answer));
         }
         compared.push(line);
     }
-    let across = match across
-        .context("no formula knows these stations under other loads; give a range, such as --rho 0.1..0.9")?
-    {
+    let across = match across.context(
+        "there is no formula for these stations under other loads; give a range, such as --rho 0.1..0.9",
+    )? {
         Along::Rate => "arrival rate [1/s]",
         Along::Users => "users",
     };

@@ -31,8 +31,8 @@ pub(crate) fn by(by: &By) -> String {
             let run = format!("{customers} customers after the warm-up, seed {seed}; 95 % intervals");
             let doubt = needed.map(|needed| {
                 format!(
-                    ".\nDoubt: so near its limit the station needs some {} customers to settle, so these numbers are of one \
-                     that is still filling; give --customers",
+                    ".\nDoubt: this close to saturation the station needs about {} customers to reach steady state, so these numbers \
+                     describe a station that is still filling; give --customers",
                     number::significant(needed as f64, 2)
                 )
             });

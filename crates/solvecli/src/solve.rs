@@ -28,12 +28,12 @@ pub fn solve(options: &Solve) -> anyhow::Result<ExitCode> {
     if Path::new(question).extension().is_some_and(|extension| extension == "toml") {
         ensure!(
             self_contained(options),
-            "{question} describes its stations itself: the options of a station are for those in Kendall's notation"
+            "{question} describes its stations itself: the options of a station apply only to Kendall's notation"
         );
         return scenario::solve(Path::new(question), options);
     }
     if let Some(parts) = tandem::split(question) {
-        ensure!(options.inputs.is_empty(), "stations one after the other stand alone, in one pair of quotes");
+        ensure!(options.inputs.is_empty(), "write stations in series as one quoted argument");
         return tandem::solve(question, &parts, options);
     }
     if !question.contains('/') {
@@ -44,7 +44,7 @@ pub fn solve(options: &Solve) -> anyhow::Result<ExitCode> {
     }
     if let Some(input) = options.inputs.iter().find(|input| input.contains('=')) {
         bail!(
-            "{input:?} is an input of a model, and {question} is a station: it has options, such as --arrival-rate"
+            "{input:?} is an input of a model, but {question} is a station: use options, such as --arrival-rate"
         );
     }
     if options.station.times_are_relative() {
@@ -62,8 +62,8 @@ pub fn solve(options: &Solve) -> anyhow::Result<ExitCode> {
     let station = options.station.station(&notation)?;
     if options.station.needs_no_law(&notation) && options.asks(Asked::Simulation) {
         kendall_stdio::note(
-            "No law of service is given. Under processor sharing no mean depends on it (insensitivity); the simulation uses log-normal \
-             service times with a coefficient of variation of 1, and its quantiles hold for these only",
+            "No distribution of service times is given. Under processor sharing the means do not depend on it (insensitivity); the \
+             simulation uses log-normal service times with a coefficient of variation of 1, and its quantiles hold only for these",
         );
     }
     alone::solve(&station, options)

@@ -63,13 +63,13 @@ impl StationOptions {
     pub(crate) fn station_at(&self, notation: &Notation, own: &Quantities) -> anyhow::Result<Station> {
         let notation = self.completed(notation, own);
         if notation.servers.get() > MOST || notation.population.is_some_and(|population| population > MOST) {
-            bail!("{notation} is too large to simulate; at most {MOST} servers or users can be");
+            bail!("{notation} is too large to simulate; at most {MOST} servers or users are possible");
         }
         let classes = self.classes.iter().map(|class| class.class(notation.service, own.service_scv));
         let classes = classes.collect::<anyhow::Result<Vec<_>>>()?;
         let service = match (&self.services, classes.first()) {
             (Some(path), _) => recorded_services(path, notation.service)?,
-            // Nobody is served by a law of the station, so that it may as well be that of a class.
+            // No request uses the station's own distribution, so it may be that of a class.
             (None, Some(class)) if self.quantities.lacks_service() && self.every_class_has_service() => {
                 class.service.clone().expect("every class has a service time")
             }
@@ -111,7 +111,7 @@ impl StationOptions {
             let poisson = notation.arrivals == Kind::Exponential && notation.population.is_none();
             ensure!(
                 poisson,
-                "--rate-profile is of an open Poisson stream: write M for its arrivals, and no population"
+                "--rate-profile needs an open Poisson stream: write M for the arrivals, and no population"
             );
             return Ok(Arrivals::Varying(profile.clone()));
         }
@@ -161,9 +161,9 @@ fn gap_s(notation: &Notation, own: &Quantities) -> anyhow::Result<f64> {
         (Some(_), Some(think_s), _) => Ok(think_s),
         (None, _, Some(rate_per_s)) => Ok(1.0 / rate_per_s),
         (Some(_), None, Some(_)) => {
-            bail!("{notation} has a population of its own: give --think-time, not --arrival-rate or --rho")
+            bail!("{notation} has a closed population: give --think-time, not --arrival-rate or --rho")
         }
-        (Some(_), None, None) => bail!("{notation} has a population: give its --think-time"),
+        (Some(_), None, None) => bail!("{notation} has a closed population: give its --think-time"),
         (None, Some(_), None) => {
             bail!("{notation} is an open station: give --arrival-rate, not --think-time")
         }
@@ -174,8 +174,9 @@ fn gap_s(notation: &Notation, own: &Quantities) -> anyhow::Result<f64> {
 }
 
 fn service_s(notation: &Notation, own: &Quantities) -> anyhow::Result<f64> {
-    own.service_s()
-        .with_context(|| format!("how fast does {notation} serve? Give --service-rate or --service-time"))
+    own.service_s().with_context(|| {
+        format!("the service time of {notation} is missing: give --service-rate or --service-time")
+    })
 }
 
 /// The station's arrivals at the rate that makes its servers so busy.
@@ -185,7 +186,7 @@ fn at_utilisation(station: &Station, utilisation: f64) -> anyhow::Result<Arrival
         .rate_per_s()
         .zip(station.offered_utilisation())
         .and_then(|(rate_per_s, now)| station.arrivals.at_rate(rate_per_s * utilisation / now));
-    scaled.context("--rho needs arrivals of a law; give no --arrivals or --rate-profile beside it")
+    scaled.context("--rho needs arrivals with a distribution; leave out --arrivals and --rate-profile")
 }
 
 fn law(kind: Kind, mean_s: f64, scv: Option<f64>, option: &str) -> anyhow::Result<Law> {
@@ -196,7 +197,7 @@ fn law(kind: Kind, mean_s: f64, scv: Option<f64>, option: &str) -> anyhow::Resul
 fn recorded_services(path: &Path, kind: Kind) -> anyhow::Result<Law> {
     ensure!(
         kind == Kind::General,
-        "service times from a file follow no named law: write G for them, not {kind}"
+        "service times from a file have no named distribution: write G for them, not {kind}"
     );
     let mut samples_s = Vec::new();
     for (number, line) in kendall_stdio::read(path)?.lines().map(str::trim).enumerate() {
@@ -207,7 +208,7 @@ fn recorded_services(path: &Path, kind: Kind) -> anyhow::Result<Law> {
         let must = || {
             let place = format!("{}, line {}", path.display(), number + 1);
             format!(
-                "{place}: {line:?} is not a service time; write one number of seconds a line, none negative"
+                "{place}: {line:?} is not a service time; write one number of seconds per line, not negative"
             )
         };
         samples_s.push(sample_s.with_context(must)?);
@@ -218,10 +219,13 @@ fn recorded_services(path: &Path, kind: Kind) -> anyhow::Result<Law> {
 /// The instants of a file.
 fn recorded_arrivals(path: &Path, notation: &Notation) -> anyhow::Result<Arrivals> {
     let kind = notation.arrivals;
-    ensure!(kind == Kind::General, "arrivals from a file follow no named law: write G for them, not {kind}");
+    ensure!(
+        kind == Kind::General,
+        "arrivals from a file have no named distribution: write G for them, not {kind}"
+    );
     ensure!(
         notation.population.is_none(),
-        "{notation} has a population: its requests come when its users send them"
+        "{notation} has a closed population: its users determine the arrivals"
     );
     Arrivals::trace(&kendall_stdio::read(path)?).with_context(|| path.display().to_string())
 }

@@ -47,7 +47,7 @@ fn write_out_station(station: &mut Table) -> anyhow::Result<bool> {
         None => "M/M/1".parse()?,
     };
     if notation.population.is_some() {
-        bail!("the notation {notation} has a population; write it as [users], for the whole network");
+        bail!("the notation {notation} has a closed population; write it as [users], for the whole network");
     }
     let mut quantity = |place: usize, read: fn(&str) -> Result<f64, String>| -> anyhow::Result<Option<f64>> {
         let Some(value) = given[place].take() else { return Ok(None) };
@@ -69,13 +69,13 @@ fn write_out_station(station: &mut Table) -> anyhow::Result<bool> {
     let arrival_scv = quantity(4, variation)?;
     let mut put = |key: &str, value: Value| {
         if station.contains_key(key) {
-            bail!("{key} is stated twice: as {key}, and by the keys of the command line");
+            bail!("{key} is given twice: as {key}, and by the keys of the command line");
         }
         station.insert(key.to_owned(), value);
         Ok(())
     };
     let service_s = match (service_rate, service_time) {
-        (Some(_), Some(_)) => bail!("service-rate and service-time say the same; give one of them"),
+        (Some(_), Some(_)) => bail!("service-rate and service-time have the same meaning; give one of them"),
         (Some(per_s), None) => Some(1.0 / per_s),
         (None, time) => time,
     };
@@ -141,8 +141,8 @@ mod tests {
             ("arrival-rate = \"fast\"\nmu = 1", "arrival-rate is \"fast\"; it must be a positive rate"),
             ("service-time = -1", "must be a time"),
             ("notation = \"M/G/1\"\nmu = 1", "see service-scv"),
-            ("notation = \"M/M/2\"\nservers = 2\nmu = 1", "servers is stated twice"),
-            ("mu = 1\nservice-time = 1", "say the same"),
+            ("notation = \"M/M/2\"\nservers = 2\nmu = 1", "servers is given twice"),
+            ("mu = 1\nservice-time = 1", "have the same meaning"),
         ] {
             let why =
                 format!("{:#}", network(&format!("[[station]]\nname = \"web\"\n{keys}\n")).unwrap_err());

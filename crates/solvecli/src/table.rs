@@ -144,7 +144,7 @@ pub(crate) fn befallen(answer: &NetworkAnswer) -> Vec<String> {
             rows.push((name, text));
         }
     };
-    add("turned away for good".into(), answer.turned_away, share(answer.turned_away));
+    add("lost after rejection".into(), answer.turned_away, share(answer.turned_away));
     add("left impatiently".into(), answer.abandoned, share(answer.abandoned));
     add("lost in a breakdown".into(), answer.broken, share(answer.broken));
     add("retries of a customer".into(), answer.retries, count(answer.retries));

@@ -21,7 +21,7 @@ pub(crate) fn split(word: &str) -> Option<Vec<&str>> {
 /// # Errors
 /// Fails on what is no station, on what is stated of a station that can only be stated in a file, and where no such network can be.
 pub(crate) fn solve(word: &str, parts: &[&str], options: &Solve) -> anyhow::Result<ExitCode> {
-    ensure!(!options.approximations, "--approximations is of one station");
+    ensure!(!options.approximations, "--approximations needs one station");
     let notations = parts.iter().map(|part| read(part)).collect::<anyhow::Result<Vec<_>>>()?;
     scenario::answer(word, &network(&notations, options)?, options)
 }
@@ -29,21 +29,18 @@ pub(crate) fn solve(word: &str, parts: &[&str], options: &Solve) -> anyhow::Resu
 fn network(notations: &[Notation], options: &Solve) -> anyhow::Result<Network> {
     ensure!(
         !options.station.is_of_one_station(),
-        "stations one after the other take rates, times and variations; describe classes, files and conditions in a network's .toml"
+        "stations in series take rates, times and variations; describe classes, files and conditions in a network's .toml"
     );
     let mut nodes: Vec<Node> = Vec::new();
     let mut population = None;
     for (place, notation) in notations.iter().enumerate() {
         let own = options.station.quantities.at(place, notations.len(), None)?;
-        ensure!(
-            own.rho.is_none(),
-            "--rho is of one station; give --arrival-rate for several one after the other"
-        );
+        ensure!(own.rho.is_none(), "--rho needs one station; give --arrival-rate for stations in series");
         ensure!(
             place == 0
                 || (notation.population.is_none()
                     && own.users == options.station.quantities.at(0, notations.len(), None)?.users),
-            "{notation} has a population; it is stated once, at the first station"
+            "{notation} has a closed population; give it once, at the first station"
         );
         // Those who come to the second and the others are those who leave the one before.
         let whole = if place == 0 {

@@ -105,8 +105,8 @@ pub(crate) struct QuantityOptions {
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = shares, conflicts_with_all = ["arrival_rate", "think_time"])]
     rho: Option<Values>,
 
-    /// Mean think time of each user, such as 3, 3s or 100ms, where there is a population
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = times, conflicts_with = "arrival_rate")]
+    /// Mean think time of each user of a closed population, such as 3, 3s or 100ms
+    #[arg(long, value_name = "DURATION", allow_negative_numbers = true, value_parser = times, conflicts_with = "arrival_rate")]
     think_time: Option<Values>,
 
     /// Requests per second that one busy server completes
@@ -114,7 +114,7 @@ pub(crate) struct QuantityOptions {
     service_rate: Option<Values>,
 
     /// Mean service time, such as 0.1 or 100ms, in place of a rate
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = times, conflicts_with = "service_rate")]
+    #[arg(long, value_name = "DURATION", allow_negative_numbers = true, value_parser = times, conflicts_with = "service_rate")]
     service_time: Option<Values>,
 
     /// Squared coefficient of variation of the service time, for G, LN, H2, Pa and U
@@ -208,7 +208,7 @@ impl QuantityOptions {
         own.collect()
     }
 
-    /// The quantities of one of so many stations, where the range, if there is one, has come to `swept`.
+    /// The quantities of one of the stations, at the value `swept` of the range, if there is a range.
     ///
     /// # Errors
     /// Fails where a list has another length than there are stations, and on a range where there can be none.
@@ -291,7 +291,7 @@ impl Values {
         if quantity.is_whole() {
             ensure!(
                 step.fract() == 0.0 || step < 1.0,
-                "{}: {step} is no step between whole numbers",
+                "{}: {step} is not a step between whole numbers",
                 quantity.option()
             );
             step = step.max(1.0);

@@ -69,12 +69,12 @@ impl FromStr for WrittenLaw {
             [kind, mean, scv] => (kind, mean, Some(scv)),
             _ => {
                 return Err(format!(
-                    "{text:?} is not a law; write KIND:MEAN or KIND:MEAN:SCV, such as D:2 or LN:2:4"
+                    "{text:?} is not a distribution; write KIND:MEAN or KIND:MEAN:SCV, such as D:2 or LN:2:4"
                 ));
             }
         };
         let kind: Kind = kind.parse().map_err(|error| format!("{error}"))?;
-        let mean_s = time_s("the mean of a law", mean)?;
+        let mean_s = time_s("the mean of a distribution", mean)?;
         let scv = scv.map(|scv| number("the squared coefficient of variation", scv)).transpose()?;
         let law = kind.law(mean_s, scv).map_err(|error| error.to_string())?;
         law.validate().map_err(|error| error.to_string())?;

@@ -99,7 +99,7 @@ mod tests {
     use crate::draws::Law;
     use crate::random::{Purpose, stream};
 
-    /// 400 intervals of 95 %: fewer than 362 or more than 396 hits happen by chance less than once in 10⁴.
+    /// 400 intervals of 95 %: fewer than 362 or more than 396 hits happen less than once in 10⁴.
     #[test]
     fn the_interval_covers_the_mean_of_a_correlated_series_as_often_as_it_says() {
         let noise = Law::Uniform { low_s: 0.0, high_s: 1.0 };
@@ -120,9 +120,8 @@ mod tests {
         assert!((362..=396).contains(&hits), "{hits} of 400");
     }
 
-    /// Means of 30 exponential times: 4000 intervals, each of which misses on either side with 2.5 %; Student's t misses 6.7 %
-    /// of those that lie high. Corrected, 3.4 % and 1.9 % are expected, so that more than 180 or 120 happen by chance less
-    /// than once in 10⁴.
+    /// Means of 30 exponential times: 4000 intervals, each of which misses on either side with 2.5 %; Student's t misses 6.7 % of those
+    /// that lie high. Corrected, 3.4 % and 1.9 % are expected, so that more than 180 or 120 happen less than once in 10⁴.
     #[test]
     fn skewed_values_are_covered_from_both_sides() {
         let unit = Law::Exponential { mean_s: 1.0 };

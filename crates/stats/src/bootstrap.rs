@@ -61,8 +61,8 @@ fn normal() -> Normal {
     Normal::standard()
 }
 
-/// Each sample's median times its sign, added up, with the BCa interval that reaches so many standard deviations to
-/// both sides (Davison and Hinkley 1997, section 5.3.2, for several samples).
+/// Each sample's median times its sign, added up, with the BCa interval that reaches the given number of standard deviations to both
+/// sides (Davison and Hinkley 1997, section 5.3.2, for several samples).
 fn bca(samples: &[(&[f64], f64)], reach: f64, seed: u64) -> Bootstrapped {
     let value: f64 = samples.iter().map(|(values, sign)| sign * median(values)).sum();
     let mut draws = draws(samples, seed);
@@ -133,7 +133,7 @@ mod tests {
         assert!(median(&[]).is_nan());
     }
 
-    /// 400 intervals of 95 %: fewer than 364 hold the truth by chance less than once in 5,000.
+    /// 400 intervals of 95 %: fewer than 364 hold the truth less than once in 5,000.
     #[test]
     fn intervals_of_few_runs_hold_the_truth_as_often_as_they_say() {
         let laws = [

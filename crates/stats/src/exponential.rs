@@ -13,10 +13,9 @@ const SEED: u64 = 1969;
 /// The law of the modified distance no longer changes much with the size of the sample from here on.
 const SETTLED: usize = 64;
 
-/// The test of Anderson and Darling against the exponential law with its mean estimated: A² (Anderson and Darling 1954).
-/// The chance is that of A²(1 + 0.6/n), by the fit of D'Agostino and Stephens (1986, section 4.9), good to 0.005: from
-/// 20 values on, and chances up to 0.2 from 5 on. No smaller chance than 10⁻⁶ is told. `None` for fewer than 2 values, or
-/// where one is negative or all are 0.
+/// The test of Anderson and Darling against the exponential law with its mean estimated: A² (Anderson and Darling 1954). The chance is
+/// that of A²(1 + 0.6/n), by the fit of D'Agostino and Stephens (1986, section 4.9), good to 0.005: from 20 values on, and chances up
+/// to 0.2 from 5 on. No p-value below 10⁻⁶ is reported. `None` for fewer than 2 values, or where one is negative or all are 0.
 pub fn anderson_darling_exponential(values: &[f64]) -> Option<Tested> {
     let scaled = in_means(values)?;
     let n = scaled.len() as f64;
@@ -136,7 +135,7 @@ mod tests {
         chances.iter().filter(|chance| **chance < level).count() as f64 / chances.len() as f64
     }
 
-    /// 2,000 samples at each level: four standard errors and 0.005 for the fit; each fails by chance in 1 of 16,000.
+    /// 2,000 samples at each level: four standard errors and 0.005 for the fit; each fails in 1 of 16,000 runs.
     #[test]
     fn exponential_values_are_rejected_as_often_as_the_level_says() {
         let law = Law::Exponential { mean_s: 0.02 };

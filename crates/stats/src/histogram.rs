@@ -29,7 +29,7 @@ impl Grid {
 #[derive(Clone, Debug)]
 pub struct Histogram {
     shift: u32,
-    /// The place of the smallest time that is told from zero. The bucket before it holds zero, and what is below.
+    /// The bucket of the smallest time that is distinguished from zero. The bucket before it holds zero, and what is below.
     least: u64,
     /// Grows, by whole doublings, to the largest time. A bucket is full at 2³² − 1: then quantiles near it are as good as
     /// they will ever be.

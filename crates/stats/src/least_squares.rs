@@ -97,8 +97,8 @@ impl Problem<'_> {
         (0..at.len()).map(column).collect()
     }
 
-    /// The standard error of each parameter, as if the curve were a plane and no bound were near: √(s²·(JᵀJ)⁻¹), with s²
-    /// on `freedom` degrees of freedom. Infinite where the data do not tell the parameter.
+    /// The standard error of each parameter, as if the curve were a plane and no bound were near: √(s²·(JᵀJ)⁻¹), with s² on `freedom`
+    /// degrees of freedom. Infinite if the data do not determine the parameter.
     pub fn standard_errors(&self, minimum: &Minimum, freedom: f64) -> Vec<f64> {
         // The bounds are not part of the plane.
         let unbounded = Problem {
@@ -153,14 +153,14 @@ impl Problem<'_> {
 pub struct Noise {
     /// The least sum that any fit has.
     pub least: f64,
-    /// The variance of a residual, known with so many degrees of freedom.
+    /// The variance of a residual, known with the given degrees of freedom.
     pub variance: f64,
     /// Degrees of freedom.
     pub freedom: f64,
 }
 
 impl Noise {
-    /// As the least sum of squares tells it.
+    /// Estimated from the least sum of squares.
     pub fn of(least: f64, freedom: f64) -> Self {
         Self { least, variance: least / freedom, freedom }
     }

@@ -76,7 +76,7 @@ impl TimeUnit {
     }
 }
 
-/// A number in plain decimals with so many significant digits; whole digits are never dropped.
+/// A number in plain decimals with the given significant digits; whole digits are never dropped.
 pub fn significant(value: f64, digits: i32) -> String {
     if !value.is_finite() {
         return NONE.to_owned();

@@ -6,9 +6,9 @@
 use crate::random::{Purpose, stream};
 use rand::seq::SliceRandom as _;
 
-/// Up to so many runs in all, every permutation is counted.
+/// Up to this number of runs in all, every permutation is counted.
 const EXACT_UP_TO: usize = 100;
-/// Beyond, so many are drawn.
+/// Beyond, this number is drawn.
 const DRAWN: u32 = 20_000;
 
 /// What a permutation test says.
@@ -54,8 +54,8 @@ pub fn rank_sum(first: &[f64], second: &[f64], seed: u64) -> Option<Permuted> {
     Some(Permuted { p_value: share(&ways[k], |sum| off(sum) >= far), drawn: None })
 }
 
-/// The signed-rank test of Wilcoxon (1945) that pairs differ by chance only, by all changes of their signs. Pairs without
-/// a difference say nothing and are left out; where no other is left, the chance is 1.
+/// The signed-rank test of Wilcoxon (1945) that pairs have no systematic difference, over all changes of their signs. Pairs without a
+/// difference are left out; if no other is left, the p-value is 1.
 pub fn signed_rank(differences: &[f64]) -> Permuted {
     let differing: Vec<f64> = differences.iter().copied().filter(|&difference| difference != 0.0).collect();
     let sizes: Vec<f64> = differing.iter().map(|difference| difference.abs()).collect();
@@ -90,7 +90,7 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The smallest two-sided chance that so many runs can show: of two samples, where each is on its own side of the other.
+/// The smallest two-sided p-value that these numbers of runs can reach: every value of one sample is above every value of the other.
 pub fn smallest_rank_sum(first: usize, second: usize) -> f64 {
     let k = first.min(second) as f64;
     let n = (first + second) as f64;

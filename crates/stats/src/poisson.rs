@@ -48,7 +48,7 @@ pub fn conditional_uniform_lewis(gaps: &[f64]) -> Option<Tested> {
             reached.clamp(0.0, 1.0)
         })
         .collect();
-    // The last sum is 1 by itself.
+    // The last sum is always 1.
     transformed.pop();
     uniform_distance(&transformed)
 }
@@ -96,7 +96,7 @@ mod tests {
         dispersion_index(&counts)
     }
 
-    /// 1,000 streams at 5 %: outside of 0.025 to 0.08 by chance less than once in 3,000.
+    /// 1,000 streams at 5 %: outside of 0.025 to 0.08 less than once in 3,000.
     #[test]
     fn a_poisson_stream_is_rejected_as_often_as_the_level_says() {
         let law = Law::Exponential { mean_s: 0.01 };

@@ -56,7 +56,7 @@ pub fn derive(seed: u64, purpose: Purpose, index: u64) -> u64 {
     derive_numbered(seed, purpose as u64, index)
 }
 
-/// [`derive()`] for a crate that numbers purposes of its own. Equal numbers give equal seeds.
+/// [`derive()`] for a crate that numbers its own purposes. Equal numbers give equal seeds.
 pub fn derive_numbered(seed: u64, purpose: u64, index: u64) -> u64 {
     mix(mix(mix(seed) ^ purpose) ^ index)
 }

@@ -30,9 +30,9 @@ fn sum_of_squares(values: &[f64]) -> f64 {
     values.iter().map(|x| (x - centre) * (x - centre)).sum()
 }
 
-/// The test of Ljung and Box (1978, equation 1.4) that the first `lags` autocorrelations are those of independent values:
-/// Q = n(n + 2) Σ r_k²/(n − k), chi-squared with so many degrees of freedom. `None` without lags, for a constant series,
-/// or one that is not longer than the lags.
+/// The test of Ljung and Box (1978, equation 1.4) that the first `lags` autocorrelations are those of independent values: Q = n(n + 2)
+/// Σ r_k²/(n − k), chi-squared with `lags` degrees of freedom. `None` without lags, for a constant series, or one that is not longer
+/// than the lags.
 pub fn ljung_box(values: &[f64], lags: usize) -> Option<Tested> {
     let n = values.len() as f64;
     let of_lag = |k: usize| Some(autocorrelation(values, k)?.powi(2) / (n - k as f64));
@@ -115,8 +115,7 @@ mod tests {
         (0..runs).filter(low).count() as f64 / runs as f64
     }
 
-    /// 1,000 series at 5 %: outside of 0.025 to 0.08 by chance less than once in 3,000. Ljung–Box is a little off for
-    /// skewed values.
+    /// 1,000 series at 5 %: outside of 0.025 to 0.08 less than once in 3,000. Ljung–Box is a little off for skewed values.
     #[test]
     fn independent_values_are_rejected_as_often_as_the_level_says_and_others_are_seen() {
         for test in [|x: &[f64]| ljung_box(x, 10), mann_kendall] {

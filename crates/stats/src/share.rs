@@ -10,15 +10,15 @@ const Z: f64 = 1.959_963_984_540_054;
 /// The 95 % interval of a probability of which `count` of `of` independent trials came true, by Clopper and Pearson (1934):
 /// exact, so that it holds at least as often as it says, also where none or all came true. The whole range without a trial.
 ///
-/// Of so many that chance is normal, it is that of Wilson (1927) with half a count for continuity, which differs by less than
-/// a hundredth of its width; the library's incomplete beta function does not converge there.
+/// For counts large enough for the normal approximation, it is that of Wilson (1927) with half a count for continuity, which differs by
+/// less than a hundredth of its width; the library's incomplete beta function does not converge there.
 pub fn share_interval(count: u64, of: u64) -> (f64, f64) {
     let (k, n) = (count.min(of) as f64, of as f64);
     if k * (n - k) > NORMAL_FROM * n {
         return (wilson(k - 0.5, n, -Z), wilson(k + 0.5, n, Z));
     }
     let bound = |a: f64, b: f64, p: f64| {
-        let law = Beta::new(a, b).expect("both shapes are at least 1, since neither none nor all came true");
+        let law = Beta::new(a, b).expect("both shapes are at least 1, because the count is neither 0 nor n");
         // The inverse that the library has does not end for shares of millions; 200 halvings are exact to rounding.
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..200 {
@@ -44,7 +44,7 @@ mod tests {
 
     use super::*;
 
-    /// At its ends the chance of so few, or so many, is 2.5 %: that is what makes it exact.
+    /// At each end the probability of the observed count or a more extreme one is 2.5 %: that makes it exact.
     #[test]
     fn each_end_errs_with_a_fortieth() {
         for (count, of) in [(1, 10), (5, 10), (3, 1000), (999, 1000), (2000, 1_000_000)] {

@@ -9,17 +9,16 @@ pub struct Cut {
     pub batches: usize,
     /// MSER there: the square of the standard error of what is left, its values taken as independent.
     pub value: f64,
-    /// Whether the cut lies at the limit, half of the series, or one beyond it would be much better: then the series is too
-    /// short to tell. Of one that becomes steady at once and late, no cut in the first half is any good, and the best of them
-    /// may well be none.
+    /// Whether the cut lies at the limit, half of the series, or one beyond it would be much better: then the series is too short. If a
+    /// series becomes steady suddenly and late, no cut in the first half is good, and the best of them may be at 0.
     pub too_short: bool,
 }
 
 /// What is left after a cut beyond the limit is at least this share of the series. Of fewer values the spread is often small by
 /// chance.
 const LEFT: f64 = 0.25;
-/// A cut there is much better if MSER is less than this share of that of the best in the first half. Of twenty independent
-/// batches, of which five are left then, that happens by chance to one series in 25 at each place, of forty to one in 700.
+/// A cut there is much better if MSER is less than this share of that of the best in the first half. Of twenty independent batches, of
+/// which five are left then, that happens to one series in 25 at each place, of forty to one in 700.
 const MUCH: f64 = 0.5;
 
 /// MSER-m (White 1997; m = 5 by Spratt 1998): drops as many batches of `batch` values as makes the standard error

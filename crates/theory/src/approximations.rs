@@ -20,7 +20,7 @@ type Known = (&'static str, &'static str, fn(&TwoMoments) -> f64);
 
 /// Those that take both laws into account.
 const ANY: [Known; 3] = [
-    ("M/M/m (SCVs of 1)", "exact where both laws are exponential", TwoMoments::exponential_s),
+    ("M/M/m (SCVs of 1)", "exact if both distributions are exponential", TwoMoments::exponential_s),
     (
         "Allen and Cunneen 1990",
         "2.5 % below M/E2/m, up to 16 % above M/H2/m of SCV 5.5",
@@ -40,7 +40,7 @@ const POISSON: [Known; 2] = [
 const CONSTANT: Known = ("Cosmetatos 1975", "within 1 % of M/D/m", TwoMoments::cosmetatos_s);
 const RENEWAL: Known = (
     "Krämer and Langenbach-Belz 1976",
-    "made for arrivals that are no Poisson stream, and one server",
+    "designed for non-Poisson arrivals and one server",
     TwoMoments::kraemer_langenbach_belz_s,
 );
 

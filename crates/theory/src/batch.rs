@@ -17,7 +17,7 @@ pub use inputs::Inputs;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum BatchError {
-    #[error("no model is called {0:?}; known are {known}", known = names())]
+    #[error("there is no model {0:?}; the models are {known}", known = names())]
     UnknownModel(String),
     #[error("the model {model} has no quantity {quantity:?}; it has {known}")]
     UnknownQuantity { model: String, quantity: String, known: String },
@@ -33,7 +33,7 @@ pub enum BatchError {
     NoAnswer(String),
 }
 
-/// One model: what it is called, what it is, what it takes, what it tells, and how.
+/// One model: its name, a description, its inputs, its quantities, and its function.
 #[derive(Clone, Copy, Debug)]
 pub struct Model {
     /// Its name in rows.

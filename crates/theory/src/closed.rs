@@ -45,15 +45,15 @@ pub struct ClosedStation {
     pub serving: Serving,
 }
 
-/// How fast a station works when n requests are there. Product form needs exponential service where the order is FIFO,
-/// and nothing where the server is shared or nobody waits (Baskett, Chandy, Muntz and Palacios 1975).
+/// The speed of a station with n requests present. Product form needs exponential service under FIFO, and any service if the server is
+/// shared or no request waits (Baskett, Chandy, Muntz and Palacios 1975).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Serving {
-    /// Nobody waits: a delay.
+    /// No request waits: a delay.
     Delay,
-    /// So many identical servers.
+    /// The given number of identical servers.
     Servers(Servers),
-    /// With n present, as fast as so many servers: the n-th entry, from n = 1; the last one holds beyond.
+    /// The speed with n present, in servers: the n-th entry, from n = 1; the last one holds beyond.
     Rates(Vec<f64>),
 }
 
@@ -68,7 +68,7 @@ pub struct ClosedAnswer {
     pub response_s: f64,
     /// In the order of the network.
     pub stations: Vec<ClosedStationAnswer>,
-    /// The station that limits the throughput of many users, by its place; `None` where nobody ever waits.
+    /// The station that limits the throughput of many users, by its place; `None` if no request ever waits.
     pub bottleneck: Option<usize>,
 }
 
@@ -95,31 +95,29 @@ pub enum ClosedError {
     #[error("a closed network needs at least one user")]
     NoUsers,
     #[error(
-        "{users} users are more than are solved here ({MOST_USERS}); ask the bounds, or Schweitzer's approximation"
+        "{users} users are more than the limit of {MOST_USERS}; use the bounds, or Schweitzer's approximation"
     )]
     TooMany { users: u64 },
     #[error("the {what} is {value} s; it must be finite and not negative")]
     Time { what: String, value: f64 },
     #[error(
-        "the station {station:?} serves at the rates {rates:?}; it needs at least one, and all finite and above zero"
+        "the station {station:?} serves at the rates {rates:?}; it needs at least one rate, and all must be finite and above zero"
     )]
     Rates { station: String, rates: Vec<f64> },
     #[error(
-        "users who neither think nor need a station would send requests without end; give a think time or a demand"
+        "users with neither a think time nor a demand send infinitely many requests; give a think time or a demand"
     )]
     NoTime,
     #[error(
-        "the rates of a station that slows down as it fills are added up for at most {most} users, and there are {users}; \
-         fewer users, or rates that do not fall"
+        "the rates of a station that slows down as it fills are limited to {most} users, but there are {users}; give fewer users, or \
+         rates that do not fall"
     )]
     FallingRates { users: u64, most: u64 },
     #[error("{0}; Schweitzer's approximation takes single servers and delays only")]
     NotSingle(String),
-    #[error("the classes' demands, think times and users must be as many: {0}")]
+    #[error("the classes' demands, think times and users must have the same number: {0}")]
     Shape(String),
-    #[error(
-        "exact analysis of these classes needs {states} states, more than {most}; ask for the approximation"
-    )]
+    #[error("exact analysis of these classes needs {states} states, more than {most}; use the approximation")]
     States { states: f64, most: u64 },
 }
 
@@ -134,7 +132,7 @@ impl ClosedStation {
         Self { name: name.into(), demand_s, serving: Serving::Servers(servers) }
     }
 
-    /// A station at which nobody waits.
+    /// A station at which no request waits.
     pub fn delay(name: impl Into<String>, demand_s: f64) -> Self {
         Self { name: name.into(), demand_s, serving: Serving::Delay }
     }
@@ -206,7 +204,7 @@ impl ClosedNetwork {
         self.stations.iter().map(|station| station.demand_s).sum()
     }
 
-    /// The station that limits the throughput of many users, by its place; `None` where nobody ever waits.
+    /// The station that limits the throughput of many users, by its place; `None` if no request ever waits.
     pub fn bottleneck(&self) -> Option<usize> {
         let binding = |&place: &usize| self.stations[place].binding_s();
         (0..self.stations.len())

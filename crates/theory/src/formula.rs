@@ -64,65 +64,63 @@ pub enum NoFormula {
         whose(keeping, growing)
     )]
     UnstableClasses { rho: f64, growth_per_s: f64, keeping: Vec<String>, growing: Vec<String> },
-    #[error("the formulas {why} need Poisson arrivals, and these are not; ask the simulation")]
+    #[error("the formulas {why} need Poisson arrivals, and these are not Poisson; use the simulation")]
     NeedsPoisson { why: &'static str },
     #[error(
-        "the arrivals are a recorded trace, of which formulas know no law; give the law of the gaps, or ask the simulation"
+        "the arrivals are a recorded trace, which has no formula; give the distribution of the gaps, or use the simulation"
     )]
     Trace,
     #[error(
-        "this formula needs exponential service times at the {servers} servers, and these are {law}; ask the \
-         simulation"
+        "this formula needs exponential service times at the {servers} servers, and these are {law}; use the simulation"
     )]
     NeedsExponential { law: &'static str, servers: u32 },
     #[error(
-        "with a closed population, waiting in order and these service times, {law}, there is no formula; it needs \
-         exponential ones, shared servers, or a server for each user; ask the simulation"
+        "with a closed population, waiting in order and these service times, {law}, there is no formula; it needs exponential service \
+         times, shared servers, or a server for each user; use the simulation"
     )]
     ClosedService { law: &'static str },
-    #[error("this formula is of an open stream, and the arrivals are of a closed population; ask `formula`")]
+    #[error(
+        "this formula is for an open stream, but the arrivals come from a closed population; use `formula`"
+    )]
     Closed,
-    #[error("{population} users are more than the formulas add up (ten million); ask the simulation")]
+    #[error("{population} users are more than the formulas' limit of ten million; use the simulation")]
     Users { population: u32 },
     #[error(
         "the service takes no time at all, so nothing limits a closed population; give a service time above zero"
     )]
     NoServiceTime,
-    #[error("there is no formula here for the discipline {0}; ask the simulation")]
+    #[error("there is no formula here for the discipline {0}; use the simulation")]
     Discipline(Discipline),
     #[error(
-        "there is no formula here for classes of different priority where room is limited; leave the room unlimited, \
-         or ask the simulation"
+        "there is no formula here for classes of different priority with limited capacity; leave the capacity unlimited, or use the \
+         simulation"
     )]
     Classes,
-    #[error("by formula only moments are known of this station, and no distribution; ask the simulation")]
+    #[error("the formula of this station gives only moments, no distribution; use the simulation")]
     OnlyMeans,
     #[error(
-        "the variance of the {law} law is infinite, and so is the mean waiting time or all that is known of it; ask \
-         the simulation for a run of the length that matters"
+        "the variance of the {law} law is infinite, and so is the mean waiting time or every formula for it; simulate a run of the \
+         length that matters"
     )]
     InfiniteVariance { law: &'static str },
     #[error(
-        "with room for {capacity} requests the formulas need exponential service times, and these are {law}; \
-         ask the simulation"
+        "with capacity {capacity} the formulas need exponential service times, and these are {law}; use the simulation"
     )]
     Capacity { capacity: u64, law: &'static str },
     #[error(
-        "room for {capacity} requests is more than the formulas add up (ten million); leave the room unlimited, or ask \
-         the simulation"
+        "a capacity of {capacity} requests is more than the formulas' limit of ten million; leave the capacity unlimited, or use the \
+         simulation"
     )]
     Room { capacity: u64 },
     #[error(
-        "the rate of the arrivals changes over time, and the formulas need it to stay; ask the simulation"
+        "the rate of the arrivals changes over time, and the formulas need a constant rate; use the simulation"
     )]
     Varying,
-    #[error(
-        "the number of users changes over time, and the formulas need it to stay; ask the simulation for runs"
-    )]
+    #[error("the number of users changes over time, and the formulas need a constant number; simulate runs")]
     Attended,
-    #[error("there is no formula here for a station with {0}; ask the simulation")]
+    #[error("there is no formula here for a station with {0}; use the simulation")]
     Conditions(&'static str),
-    #[error("the station cannot be: {0}")]
+    #[error("the station is not valid: {0}")]
     Impossible(#[from] StationError),
 }
 

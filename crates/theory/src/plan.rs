@@ -4,10 +4,9 @@
 //! that of n independent numbers. Its variance is σ²/n for large n, with the *asymptotic variance* σ², which is the
 //! variance of one plus twice the covariances with all that come after (Whitt 1989, "Planning queueing simulations").
 //!
-//! It is exact here where the service is exponential and arrivals are Poisson or from a population (`chain`), and for
-//! M/G/1 (`single`). For every other station a pilot simulation estimates it from batch means, which is good to some
-//! 10 % of the half-width. The scaling of heavy traffic by (c_a² + c_s²)/2, which is often used instead, is exact only
-//! in the limit, and tells nothing of the order of service.
+//! It is exact here where the service is exponential and arrivals are Poisson or from a population (`chain`), and for M/G/1 (`single`).
+//! For every other station a pilot simulation estimates it from batch means, which is good to some 10 % of the half-width. The scaling
+//! of heavy traffic by (c_a² + c_s²)/2, which is often used instead, is exact only in the limit, and ignores the order of service.
 
 mod chain;
 mod pilot;
@@ -27,7 +26,7 @@ pub(crate) use single::normal_quantile;
 const Z: f64 = 1.959_963_984_540_054;
 /// The share of the bias of an empty beginning that a warm-up leaves.
 const REMAINING: f64 = 0.01;
-/// Repeats are few enough to look at each, and enough for an interval.
+/// Repeats are few enough to inspect each, and enough for an interval.
 const FEWEST_REPEATS: u32 = 3;
 const MOST_REPEATS: u32 = 30;
 /// What fewer and longer repeats may cost in requests, beside the cheapest number of them.
@@ -128,18 +127,18 @@ pub struct Calibration {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoPlan {
-    #[error("the station cannot be: {0}")]
+    #[error("the station is not valid: {0}")]
     Impossible(#[from] StationError),
-    #[error("a precision of {0} cannot be; it must be above 0 and below 1, such as 5%")]
+    #[error("a precision of {0} is not valid; it must be above 0 and below 1, such as 5%")]
     Precision(f64),
     #[error(
-        "unstable: utilisation would be {rho:.2}, so there is no mean to measure, however long one does; add servers, or \
-         lower the arrival rate"
+        "unstable: utilisation would be {rho:.2}, so there is no steady state and no mean to measure; add servers, or lower the \
+         arrival rate"
     )]
     Unstable { rho: f64 },
     #[error(
-        "the {law} service time has so heavy a tail that the mean of n waiting times does not settle as 1/√n; no number \
-         of requests gives an interval that can be trusted"
+        "the tail of the {law} service time is so heavy that the mean of n waiting times does not converge as 1/√n; no number of \
+         requests gives a valid interval"
     )]
     HeavyTail { law: &'static str },
     #[error("the pilot simulation has no answer: {0}")]
@@ -178,15 +177,14 @@ impl Moments {
 }
 
 impl Target {
-    /// Half the width of the 95 % interval of the mean of so many requests, as a share of the mean. It holds for a run
-    /// much longer than the [relaxation](Warmup::relaxation_s); a shorter one is narrower and biased.
+    /// Half the width of the 95 % interval of the mean of `requests`, as a share of the mean. It holds for a run much longer than the
+    /// [relaxation](Warmup::relaxation_s); a shorter one is narrower and biased.
     pub fn relative_half_width(&self, requests: f64) -> f64 {
         Z * (self.asymptotic_variance_s2 / requests).sqrt() / self.mean_s
     }
 
-    /// The chance that the means of `trials` independent runs of so many requests spread as little as they did, or
-    /// less: a χ² test of their variance against theory. Small where an interval is too narrow to be true. `None` for
-    /// fewer than two trials.
+    /// The probability that the means of `trials` independent runs of `requests_each` spread as little as they did, or less: a χ² test
+    /// of their variance against theory. Small where an interval is too narrow to be true. `None` for fewer than two trials.
     pub fn chance_of_so_narrow(&self, half_width_s: f64, trials: u64, requests_each: f64) -> Option<f64> {
         let freedom = trials.checked_sub(1).filter(|&freedom| freedom > 0)? as f64;
         let variance = (half_width_s / student_t(freedom, 0.975)).powi(2) * trials as f64;
@@ -200,8 +198,8 @@ impl Target {
 /// station.
 ///
 /// # Errors
-/// Fails on a precision that is none, and on a station that is impossible, has no steady state, or whose service time has
-/// so heavy a tail that its means have none either.
+/// Fails on an invalid precision, and on a station that is invalid, has no steady state, or whose service time has so heavy a tail that
+/// its means do not converge.
 pub fn plan(station: &Station, precision: f64) -> Result<Plan, NoPlan> {
     if !(precision > 0.0 && precision < 1.0) {
         return Err(NoPlan::Precision(precision));

@@ -58,9 +58,9 @@ pub enum FitError {
     Odd { place: usize, users: f64, throughput_per_s: f64 },
     #[error("point {place} has the standard error {standard_error}; it must be finite and above zero")]
     StandardError { place: usize, standard_error: f64 },
-    #[error("the curve through these points needs the throughput of one user, and none has one user")]
+    #[error("the curve needs the throughput of one user, and no point has one user")]
     NoSingle,
-    #[error("no values of the parameters fit these points at all")]
+    #[error("no parameters fit these points")]
     NoFit,
 }
 

@@ -28,8 +28,8 @@ pub struct Line<T> {
     pub points: Vec<(f64, T)>,
 }
 
-/// The formula's answer for the station under loads up to what it can bear, or half as much again as is asked where
-/// nothing limits it; for a closed population up to twice the users. `None` for a trace or a rate that changes.
+/// The formula's answer for the station under loads up to its capacity, or up to 1.5 times the given load if it has no limit; for a
+/// closed population up to twice the users. `None` for a trace or a rate that changes.
 pub fn sweep(station: &Station) -> Option<Line<Answer>> {
     let service_s = station.service_overall().mean_s();
     let most_per_s = f64::from(station.servers.get()) / service_s;

@@ -16,7 +16,7 @@ impl Measurement {
     /// What the rows of a combination's trials say of the assumptions; their place is the caller's.
     pub(super) fn checks(&self, run: &RunFolder, combination: &Combination, sample: &Sample) -> Vec<Finding> {
         let (servers, discipline) = (run.experiment().system.station)(&combination.server);
-        // The law matters only where the server told no service times; exponential is what a model would take.
+        // The distribution matters only without service times from the server; a model then assumes exponential ones.
         let service = Law::Exponential { mean_s: self.answer.response.mean_s.value };
         let classes = asked_classes(sample).unwrap_or_default();
         let station =

@@ -25,12 +25,12 @@ pub(super) fn judged(run: &RunFolder, index: usize, axis: &Axis, sample: &Sample
 
 /// A trial that was stopped for an expectation decides it where the interval over the few trials does not.
 fn stopped(judged: &mut Judged, sample: &Sample) {
-    let out_of_reach = format!("{} was out of reach", judged.expected);
+    let out_of_reach = format!("{} could not be met", judged.expected);
     let of_trials = sample.trials.iter().filter_map(|trial| trial.result.hopeless.as_ref());
     let count = of_trials.filter(|why| why.contains(&out_of_reach)).count();
     if 2 * count > sample.trials.len() && judged.verdict == Verdict::Undecided {
         judged.verdict = Verdict::Failed;
-        judged.why = Some(format!("{count} of {} trials were stopped for it", sample.trials.len()));
+        judged.why = Some(format!("{count} of {} trials were stopped for this reason", sample.trials.len()));
     }
 }
 
@@ -44,8 +44,8 @@ pub(super) fn too_wide(run: &RunFolder, index: usize, axis: &Axis, sample: &Samp
     let the = if place.is_empty() { "The".to_owned() } else { format!("At {place} the") };
     let trials = if more == 1 { "trial".to_owned() } else { "trials".to_owned() };
     Some(format!(
-        "{the} interval of the {what} is wider than the ± {} that were asked for, after {} trials; about {more} more {trials} \
-         would narrow it.",
+        "{the} interval of the {what} is wider than the requested ± {} after {} trials; about {more} more {trials} would make it \
+         narrow enough.",
         kendall_stats::number::percent(precision.relative),
         sample.trials.len()
     ))

@@ -18,7 +18,7 @@ pub struct Points {
     pub group: String,
     /// What was measured.
     pub points: Vec<Observation>,
-    /// What the models should be told, but do not take into account.
+    /// Conditions of the load that the models ignore.
     pub doubts: Vec<String>,
 }
 
@@ -74,8 +74,8 @@ fn point(measurement: &Measurement, sample: &Sample, servers: u32) -> Option<Obs
     let half_width = |estimate: kendall_station::Estimate| estimate.interval.map(|_| estimate.half_width());
     let grows = sample.growth().map(|growth| {
         format!(
-            "its response times grew from {:.3} s in the first half of the trials to {:.3} s in the second, so their mean is no \
-             steady value",
+            "its response times grew from {:.3} s in the first half of the trials to {:.3} s in the second, so there is no steady \
+             state and their mean depends on the length of the trial",
             growth.first_half_s, growth.second_half_s
         )
     });
@@ -110,8 +110,8 @@ fn doubt(arrivals: &Arrivals) -> Option<String> {
         Arrivals::Open { gap: Law::Exponential { .. } } | Arrivals::Closed { .. } => return None,
         Arrivals::Open { gap } => gap.name(),
         Arrivals::Sessions(_) => "those of sessions",
-        Arrivals::Attended(_) => "those of users who come and go",
+        Arrivals::Attended(_) => "those of sessions that start and end",
         _ => "recorded, or of a rate that changes",
     };
-    Some(format!("the gaps between arrivals are {other}; the models take them as exponential"))
+    Some(format!("the gaps between arrivals are {other}; the models assume exponential gaps"))
 }

@@ -12,9 +12,8 @@ const LONGEST_RUN: u64 = 100_000;
 const SIMULATED: u64 = 1_000_000;
 const FEWEST_RUNS: u64 = 30;
 const MOST_RUNS: u64 = 480;
-/// How to simulate a load. An open stream that stops after so many requests, all of them counted, is simulated as what
-/// it is: so many requests to an empty server, and that many times. So are stages, which end by themselves. Others are taken
-/// for glimpses of a steady state.
+/// How to simulate a load. An open stream that stops after a number of requests, all of them counted, is simulated as such: that number
+/// of requests to an empty server, many times. So are stages, which end too. Others are taken for glimpses of a steady state.
 pub(super) fn stop(load: &Load) -> StopRule {
     let open = match &load.schedule {
         Schedule::Rate(_, arrivals) | Schedule::Share(_, arrivals) => {

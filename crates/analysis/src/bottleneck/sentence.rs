@@ -20,34 +20,38 @@ impl fmt::Display for Bottleneck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cpu { used_cores, cores, busiest } => {
-                write!(f, "The CPU limits: the server uses {used_cores:.2} of {cores:.0} cores")?;
+                write!(f, "The CPU is the bottleneck: the server uses {used_cores:.2} of {cores:.0} cores")?;
                 if busiest.is_empty() {
                     f.write_str(".")
                 } else {
-                    write!(f, ", most of all its thread {busiest}.")
+                    write!(f, "; its busiest thread is {busiest}.")
                 }
             }
             Self::OneThread { thread, used_cores, waiting, cores } => {
-                write!(f, "One thread limits: {thread} is busy {} of the time", percent(*used_cores))?;
+                write!(
+                    f,
+                    "One thread is the bottleneck: {thread} is busy {} of the time",
+                    percent(*used_cores)
+                )?;
                 if *waiting >= 0.05 {
-                    write!(f, " and ready to be for another {}", percent(*waiting))?;
+                    write!(f, " and ready to run for another {}", percent(*waiting))?;
                 }
                 write!(f, ", and can use only one of {cores:.0} cores.")
             }
             Self::Lock { share, waiters, used_cores, cores } => write!(
                 f,
-                "A lock limits: {} of the time some thread waits for the same mutex, {waiters:.1} in the mean, while only \
+                "A lock is the bottleneck: {} of the time some thread waits for the same mutex, {waiters:.1} on average, while only \
                  {used_cores:.2} of {cores:.0} cores are used.",
                 percent(*share)
             ),
             Self::RunQueue { throttled, .. } if *throttled >= LIMITS => write!(
                 f,
-                "The quota of its control group limits: the server is kept from running {} of the time.",
+                "The CPU quota of the control group is the bottleneck: it throttles the server {} of the time.",
                 percent(*throttled)
             ),
             Self::RunQueue { waiting_threads, used_cores, foreign_cores, .. } => write!(
                 f,
-                "The run queue limits: {waiting_threads:.1} of the server's threads are ready and have no core; it uses \
+                "The run queue is the bottleneck: {waiting_threads:.1} of the server's threads are ready and have no core; it uses \
                  {used_cores:.2} cores, and other programs {foreign_cores:.2}."
             ),
             Self::HeldBack { share, per_request_s, pauses } => {
@@ -56,30 +60,31 @@ impl fmt::Display for Bottleneck {
             Self::Machine { .. } => self.write_machine(f),
             Self::Network { blocked, unsent_bytes } => write!(
                 f,
-                "The network limits: {} of the time there are bytes that cannot be sent yet, {:.0} kB in the mean.",
+                "The network is the bottleneck: {} of the time there are bytes that cannot be sent yet, {:.0} kB on average.",
                 percent(*blocked),
                 unsent_bytes / 1e3
             ),
             Self::Disk { share, threads, written_per_s } => {
                 write!(
                     f,
-                    "The disk limits: {} of the time some thread waits for it, {threads:.1} in the mean",
+                    "The disk is the bottleneck: {} of the time some thread waits for it, {threads:.1} on average",
                     percent(*share)
                 )?;
                 match written_per_s.filter(|written| *written > 0.0) {
-                    Some(written) => write!(f, ", while {:.1} MB/s are written.", written / 1e6),
+                    Some(written) => write!(f, ", while the server writes {:.1} MB/s.", written / 1e6),
                     None => f.write_str("."),
                 }
             }
             Self::BackEnd { share, waiting } => write!(
                 f,
-                "The back end limits: {} of the time an answer of another server is due, {waiting:.1} in the mean.",
+                "The back end is the bottleneck: {} of the time the server waits for an answer of another server, {waiting:.1} on \
+                average.",
                 percent(*share)
             ),
             Self::Generator { why } => write!(f, "{why}"),
             Self::None { busiest, share } => write!(
                 f,
-                "Nothing is at its limit: what is most used is {busiest}, {} of the time.",
+                "No resource is saturated: the busiest is {busiest}, {} of the time.",
                 percent(*share)
             ),
         }
@@ -92,22 +97,22 @@ impl fmt::Display for GeneratorLimit {
             Self::Late { lag_s, response_s } => {
                 write!(
                     f,
-                    "The generator limits: the latest hundredth of the requests left {:.2} ms or more after it was due",
+                    "The generator is the bottleneck: the latest 1 % of the requests left {:.2} ms or more after they were due",
                     lag_s * 1e3
                 )?;
                 match response_s {
-                    Some(response_s) => write!(f, ", where the mean response is {:.2} ms.", response_s * 1e3),
+                    Some(response_s) => write!(f, "; the mean response is {:.2} ms.", response_s * 1e3),
                     None => f.write_str("."),
                 }
             }
             Self::Busy { thread, used_cores } => write!(
                 f,
-                "The generator limits: its thread {thread} is busy {} of the time.",
+                "The generator is the bottleneck: its thread {thread} is busy {} of the time.",
                 percent(*used_cores)
             ),
             Self::Crowding { used_cores, server_cores } => write!(
                 f,
-                "The generator limits: it uses {used_cores:.2} cores of a machine that is full, and the server \
+                "The generator is the bottleneck: it uses {used_cores:.2} cores of a fully loaded machine, and the server \
                  {server_cores:.2}."
             ),
         }
@@ -129,19 +134,19 @@ impl Bottleneck {
             return Ok(());
         };
         let whose = format!(
-            "{server_cores:.2} with the server, {generator_cores:.2} with the generator and {foreign_cores:.2} with other programs or \
-             the host"
+            "{server_cores:.2} by the server, {generator_cores:.2} by the generator and {foreign_cores:.2} by other programs or the \
+             host"
         );
         if server_cores + waiting_threads < IDLE {
             return write!(
                 f,
-                "The server is idle on a machine that is full: {busy_cores:.1} of {cores:.0} cores are busy, {whose}."
+                "The server is idle on a fully loaded machine: {busy_cores:.1} of {cores:.0} cores are busy, {whose}."
             );
         }
         write!(
             f,
-            "The machine limits: {busy_cores:.1} of its {cores:.0} cores are busy, {whose}. Give the server a machine of its own to see \
-             its own limit."
+            "The machine is the bottleneck: {busy_cores:.1} of its {cores:.0} cores are busy, {whose}. Run the server on a separate \
+             machine to see its own limit."
         )
     }
 }
@@ -154,8 +159,8 @@ fn write_held_back(
 ) -> fmt::Result {
     write!(
         f,
-        "Nagle's algorithm limits, against delayed acknowledgements, and not the network: {} of the time the server's kernel holds the \
-         last bytes of an answer back until the client acknowledges the first ones",
+        "Nagle's algorithm with delayed acknowledgements is the bottleneck, not the network: {} of the time the server's kernel holds \
+         back the last bytes of an answer until the client acknowledges the first ones",
         percent(share)
     )?;
     if let Some(per_request_s) = per_request_s {

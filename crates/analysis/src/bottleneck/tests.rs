@@ -152,13 +152,13 @@ fn a_queue_for_a_lock_on_full_cores_is_the_cores() {
     assert!(matches!(found, Bottleneck::Cpu { .. }), "{found}");
 }
 
-/// Connections of which so many were held back in the mean, at a share of the looks.
+/// Connections of which the given number were held back on average, in a share of the samples.
 fn held_back(mean: f64, share: f64) -> Option<Connections> {
     let held_back = Some((mean, share));
     Some(Connections { held_back, send_blocked: Some(0.0), looks: 100, ..Connections::default() })
 }
 
-/// Pauses of 40 ms in so many of a thousand answers, of which ten were the first of their connections.
+/// Pauses of 40 ms in the given number of a thousand answers, of which ten were the first of their connections.
 fn pauses(paused: u64) -> AnswerPauses {
     AnswerPauses {
         first: PauseCount { answers: 10, paused: 0 },
@@ -196,7 +196,7 @@ fn bytes_that_nagles_algorithm_holds_back_are_no_fault_of_the_network() {
     ] {
         assert!(said.contains(part), "{part} in {said}");
     }
-    assert!(!said.contains("The network limits"), "{said}");
+    assert!(!said.contains("The network is the bottleneck"), "{said}");
     // Where a request takes a second for other reasons, 40 ms of it limit nothing.
     let found = under(1.0, None);
     assert!(matches!(found, Bottleneck::None { .. }), "{found}");

@@ -7,7 +7,7 @@ use crate::report::point::{Modelled, ServiceSeen};
 
 /// A prediction this near the measurement serves for planning, however narrow the interval is.
 const NEAR: f64 = 0.05;
-/// An interval wider than this to either side tells hardly any two models apart.
+/// An interval wider than this to either side is too wide to distinguish models.
 pub(super) const WIDE: f64 = 0.25;
 /// A squared coefficient of variation is called different when it is this far off.
 const SCV_OFF: f64 = 0.2;

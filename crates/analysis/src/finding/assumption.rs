@@ -6,7 +6,7 @@ use crate::finding::kind::Finding;
 use crate::table::Table;
 use kendall_stats::number::{NONE, percent, significant};
 
-/// So many broken assumptions stand on the first screen; the table has them all.
+/// The number of broken assumptions on the first screen; the table has them all.
 const MOST: usize = 3;
 
 /// What other findings of a report say, with numbers of all trials: it is not said twice.
@@ -58,7 +58,7 @@ fn by_check(checks: &[Checked]) -> Vec<Vec<&Checked>> {
     grouped
 }
 
-/// Each assumption once: at how many points it holds, is broken or cannot be told, and its worst point in numbers.
+/// Each assumption once: at how many points it holds, is broken or is inconclusive, and its worst point in numbers.
 pub fn table(checks: &[Checked]) -> Table {
     let level = format!("p (level {SIGNIFICANT})");
     let head =

@@ -11,7 +11,7 @@ use crate::report::Report;
 use crate::report::factor::{Factor, FactorKind, words};
 use crate::report::point::Point;
 
-/// So many levels are compared with the first; those that differ most from it.
+/// The number of levels compared with the first: those that differ most from it.
 const MOST: usize = 2;
 
 /// The mean response times with one level of a factor, over those with its first level, all else being the same.
@@ -24,7 +24,7 @@ pub struct Contrast {
     pub most: (String, Estimate),
     pub shorter: usize,
     pub longer: usize,
-    /// So near to each other that nobody would mind.
+    /// So near to each other that the difference does not matter.
     pub alike: usize,
     pub of: usize,
 }
@@ -98,8 +98,12 @@ impl fmt::Display for Contrast {
         }
         let untold = of - shorter - longer - alike;
         write!(f, ", the least of {of} points, and {} × at {}, the most:", cell(most), most.0)?;
-        let parts =
-            [(shorter, "shorter"), (longer, "longer"), (alike, "alike"), (&untold, "too uncertain to tell")];
+        let parts = [
+            (shorter, "shorter"),
+            (longer, "longer"),
+            (alike, "alike"),
+            (&untold, "too uncertain to decide"),
+        ];
         let parts = parts.into_iter().filter(|(count, _)| **count > 0);
         let parts: Vec<String> = parts.map(|(count, what)| format!("{what} at {count}")).collect();
         write!(f, " {}.", parts.join(", "))

@@ -23,7 +23,7 @@ const LITTLE: f64 = 0.005;
 const NEARLY_FULL: f64 = 0.9;
 /// Service this much longer under load is no sampling error.
 const LOAD_DEPENDENT: f64 = 1.15;
-/// An interval so narrow happens once in so many times if the trials are what they are said to be.
+/// If the trials are independent, an interval this narrow has this probability.
 const CHANCE: f64 = 1e-3;
 
 /// All findings of a report: answers first, in the order in which they are worth reading, then notes and doubts.
@@ -177,7 +177,7 @@ fn verdicts(report: &Report, notation: &str) -> Vec<Finding> {
         agreeing += usize::from(told && !missed);
     }
     let mut found = Vec::new();
-    // A model that misses more often than not has its miss told, and how often it misses.
+    // A model that misses at most points has its miss reported, and how often it misses.
     if agreeing > 0 && 2 * agreeing >= judged {
         found.push(Finding::Agreement { model: notation.to_owned(), ways, agreeing, of: judged, untold });
     }
@@ -270,7 +270,7 @@ fn nearly_full(report: &Report) -> Option<Finding> {
     })
 }
 
-/// The point at which the largest part of the service is the same for every request, if the server tells that part.
+/// The point at which the largest part of the service is the same for every request, if the server reports that part.
 fn fixed_cost(report: &Report) -> Option<Finding> {
     let told = report.points.iter().filter_map(|point| Some((point, point.fixed_s?, point.service?.mean_s)));
     let share = |(_, fixed_s, service_s): &(&Point, f64, f64)| fixed_s / service_s;
@@ -420,7 +420,7 @@ fn with_wrong_answer(report: &Report) -> Option<Finding> {
 /// The point whose interval is too narrow to be true, if one is: that with the smallest chance.
 fn too_narrow(report: &Report) -> Option<Finding> {
     let chance = |point: &Point| point.expected.and_then(|expected| expected.chance);
-    // The more points, the more of them are narrow by chance.
+    // The more points, the more of them are narrow at random.
     let limit = CHANCE / report.points.len().max(1) as f64;
     let narrow: Vec<(&Point, f64)> = report
         .points

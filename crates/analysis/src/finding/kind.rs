@@ -85,9 +85,9 @@ pub enum Finding {
     Lost { place: String, lost: u64, sent: u64, also: Vec<String> },
     /// Requests with a wrong answer.
     Wrong { place: String, wrong: u64, sent: u64, also: Vec<String> },
-    /// Intervals too wide to tell models apart.
+    /// Intervals too wide to distinguish models.
     TooWide { places: Vec<String>, worst_relative: f64 },
-    /// An interval that is narrower than so many requests can make it.
+    /// An interval that is narrower than its number of requests allows.
     TooNarrow { place: String, half_width_s: f64, expected_s: f64, also: Vec<String> },
     /// No interval, because there is one trial only.
     NoInterval { places: Vec<String> },
@@ -197,7 +197,7 @@ impl Finding {
                     [PredictedBy::Simulation] => "simulation and measurement",
                     _ => "formula, simulation and measurement",
                 };
-                let that_tell = if *untold > 0 { " whose interval is narrow enough to tell" } else { "" };
+                let that_tell = if *untold > 0 { " with a sufficiently narrow interval" } else { "" };
                 let points =
                     if *of == 1 { "the one point".to_owned() } else { format!("{agreeing} of {of} points") };
                 write!(
@@ -207,14 +207,14 @@ impl Finding {
             }
             Self::Miss { model, way, place, predicted_s, measured_s, reason, missing, of } => {
                 let off = predicted_s / measured_s.value - 1.0;
-                let compared = if off > 0.0 { "too long" } else { "too short" };
+                let compared = if off > 0.0 { "overestimates" } else { "underestimates" };
                 let by = if *way == PredictedBy::Simulation { " by simulation" } else { "" };
                 let (predicted, measured) =
                     (time(*predicted_s), time_with_interval(measured_s.value, measured_s.interval));
                 let off = percent(off.abs());
                 write!(
                     f,
-                    "{model}{by} predicts {predicted} at {place}, measured {measured}: {off} {compared}"
+                    "{model}{by} predicts {predicted} at {place}, measured {measured}: it {compared} by {off}"
                 )?;
                 match *of {
                     1 => f.write_str(".")?,
@@ -226,7 +226,7 @@ impl Finding {
             Self::Unstable { place, utilisation, formula_answers, measured_s, growth, also } => {
                 let formula = match formula_answers {
                     Answers::None => "the queue grows without bound, so the formula has no answer",
-                    Answers::Some => "more work comes than the servers can do, so requests are turned away",
+                    Answers::Some => "more work arrives than the servers can do, so requests are rejected",
                 };
                 let rising = if *growth == Trend::Rising { " and rising" } else { "" };
                 let (utilisation, measured) = (significant(*utilisation, 3), time(*measured_s));
@@ -239,9 +239,13 @@ impl Finding {
             Self::Contrast(contrast) => write!(f, "{contrast}"),
             Self::Capacity { group, rate_per_s } => {
                 let rate = significant(*rate_per_s, 3);
-                write!(f, "{} servers can bear up to {rate}/s: there utilisation reaches 1.", the(group))
+                write!(
+                    f,
+                    "{} capacity of the servers is {rate}/s: utilisation reaches 100 % there.",
+                    the(group)
+                )
             }
-            _ => unreachable!("its severity says that it is an answer"),
+            _ => unreachable!("its severity is Answer"),
         }
     }
 
@@ -263,7 +267,7 @@ impl Finding {
                 let utilisation = significant(*utilisation, 2);
                 write!(
                     f,
-                    "At {place} utilisation is {utilisation}: so near 1 the mean hangs on rare long queues, "
+                    "At {place} utilisation is {utilisation}: this close to 1 the mean depends on rare long queues, "
                 )?;
                 f.write_str("and only long trials measure it well.")?;
                 write_also(f, also)
@@ -281,8 +285,8 @@ impl Finding {
                     (percent(fixed_s / service_s), time(*fixed_s), time(*service_s));
                 write!(
                     f,
-                    "At {place} {fixed} of {service} in service ({share}) are a cost that every request has, whatever it asks: \
-                     doing the rest better saves at most the other {other}.",
+                    "At {place} {fixed} of {service} in service ({share}) are a fixed cost of every request: optimising the rest saves \
+                     at most the other {other}.",
                     other = time(service_s - fixed_s)
                 )
             }
@@ -290,7 +294,7 @@ impl Finding {
                 let (delay, response) = (time(*delay_s), time(*response_s));
                 write!(
                     f,
-                    "At {place} {delay} of {response} pass outside the station: the network decides, not the queue."
+                    "At {place} {delay} of {response} pass outside the station: the network dominates, not the queue."
                 )
             }
             Self::LeftOut { trials, left_out, sent, least_s, median_s, most_s } => {
@@ -301,7 +305,7 @@ impl Finding {
                 if least == most {
                     return write!(f, "{median} of {trials}.");
                 }
-                write!(f, "{median} in the median of {trials}, from {least} to {most}.")
+                write!(f, "{median} (median of {trials}, from {least} to {most}).")
             }
             Self::NoFormula { model, why } => {
                 write!(f, "{model} has no formula: {}.", why.trim_end_matches('.'))
@@ -313,7 +317,7 @@ impl Finding {
                     how.trim_end_matches('.')
                 )
             }
-            _ => unreachable!("its severity says that it is a note"),
+            _ => unreachable!("its severity is Note"),
         }
     }
 
@@ -363,27 +367,27 @@ impl Finding {
             Self::TooWide { places, worst_relative } => {
                 let worst = percent(*worst_relative);
                 write!(f, "At {} the interval of the mean response is wide, up to ±{worst}: ", few(places))?;
-                f.write_str("it hardly tells models apart there. More or longer trials narrow it.")
+                f.write_str("too wide to distinguish models there. Run more trials, or longer ones.")
             }
             Self::TooNarrow { place, half_width_s, expected_s, also } => {
                 let narrower = times_narrower(*half_width_s, *expected_s);
                 let (half_width, expected) = (time(*half_width_s), time(*expected_s));
                 write!(
                     f,
-                    "At {place} the trials' means lie within ± {half_width} of each other, where theory expects ± {expected} of \
-                     so many requests: {narrower} times as much, and not by chance. "
+                    "At {place} the trials' means lie within ± {half_width} of each other; theory expects ± {expected} for this number \
+                     of requests, {narrower} times as much, and the difference is significant. "
                 )?;
-                f.write_str("Trials that repeat the same arrivals and requests are no independent ones.")?;
+                f.write_str("Trials that repeat the same arrivals and requests are not independent.")?;
                 write_also(f, also)
             }
             Self::NoInterval { places } => {
-                write!(f, "At {} there is no interval: it takes at least two trials.", few(places))
+                write!(f, "At {} there is no interval: an interval needs at least two trials.", few(places))
             }
             Self::Told { sentence } => write!(f, "{}.", sentence.trim_end_matches('.')),
             Self::Unfinished { done, planned } => {
-                write!(f, "{done} of {planned} trials were run: the experiment was interrupted.")
+                write!(f, "{done} of {planned} trials ran: the experiment was interrupted.")
             }
-            _ => unreachable!("its severity says that it is a doubt"),
+            _ => unreachable!("its severity is Doubt"),
         }
     }
 }
@@ -395,7 +399,7 @@ fn the(group: &str) -> String {
 
 /// The same at other places.
 fn write_also(f: &mut fmt::Formatter<'_>, also: &[String]) -> fmt::Result {
-    if also.is_empty() { Ok(()) } else { write!(f, " So it is at {}.", few(also)) }
+    if also.is_empty() { Ok(()) } else { write!(f, " The same holds at {}.", few(also)) }
 }
 
 /// "1 trial", "2 trials".

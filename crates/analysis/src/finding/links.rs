@@ -23,7 +23,7 @@ pub(super) fn doubts(report: &Report) -> Vec<Finding> {
             let LinkProperty { way, quantity, asked, .. } = property;
             let asked = asked.map_or_else(|| NONE.to_owned(), |asked| quantity.words(asked));
             let what =
-                format!("the link was not as asked for: {} {way} should have been {asked}", quantity.name());
+                format!("the link was not as requested: {} {way} should have been {asked}", quantity.name());
             add(what, &link.trial);
         }
         if link.late_s.is_some_and(|[_, p99_s, _]| p99_s > LATE_S) {
@@ -43,7 +43,7 @@ fn differences(report: &Report) -> impl Iterator<Item = Finding> {
     let different: BTreeSet<(String, String)> = report.links.iter().filter_map(said).collect();
     different.into_iter().map(|(emulated, differs)| Finding::Told {
         sentence: format!(
-            "The link was a {emulated}, and no link of packets: {differs}; what was measured of it is a relay of datagrams"
+            "The link was a {emulated}, not a link of packets: {differs}; the measurement describes a relay of datagrams"
         ),
     })
 }

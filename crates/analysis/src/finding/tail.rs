@@ -1,4 +1,4 @@
-//! Models judged by the 99th percentile: one that gets the mean right may still promise a tail that nobody sees.
+//! Models judged by the 99th percentile: one that gets the mean right may still predict a wrong tail.
 
 use std::fmt;
 
@@ -69,12 +69,12 @@ impl fmt::Display for TailMiss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { model, way, place, predicted_s, measured_s, reason, missing, of } = self;
         let off = predicted_s / measured_s.value - 1.0;
-        let compared = if off > 0.0 { "too long" } else { "too short" };
+        let compared = if off > 0.0 { "overestimates" } else { "underestimates" };
         let by = if *way == PredictedBy::Simulation { " by simulation" } else { "" };
         let measured = time_with_interval(measured_s.value, measured_s.interval);
         write!(
             f,
-            "{model}{by} puts the 99th percentile at {place} at {}, measured {measured}: {} {compared}; it is off at {missing} \
+            "{model}{by} puts the 99th percentile at {place} at {}, measured {measured}: it {compared} by {}; it misses at {missing} \
              of {of} points.",
             time(*predicted_s),
             percent(off.abs()),

@@ -28,7 +28,7 @@ impl GeneratorVerdict {
         let list = list.join(", ") + &why + &statuses;
         let requests = counted(run.sent, "request");
         let failures = match (answered, only_status(run)) {
-            (0, Some(status)) => format!("FAILED: every answer was {status}, of {requests}."),
+            (0, Some(status)) => format!("FAILED: every answer had status {status} ({requests})."),
             (0, None) => format!("FAILED: none of {requests} was answered as expected: {list}."),
             _ => format!("{} of {requests} failed: {list}.", percent(failed as f64 / run.sent as f64)),
         };
@@ -115,8 +115,8 @@ impl fmt::Display for Limit {
         match *self {
             Self::Late { lag_p99_s, share } => write!(
                 f,
-                "requests left late, 1 % by over {}, and that is up to {} of the response times; --timing precise or a core of \
-                 its own for the generator helps",
+                "requests left late, 1 % of them by over {}, which is up to {} of the response times; use --timing precise, or reserve \
+                 a core for the generator",
                 time(lag_p99_s),
                 percent(share)
             ),
@@ -124,18 +124,22 @@ impl fmt::Display for Limit {
                 write!(f, "the generator was busy for {} of the time", percent(core_share))
             }
             Self::Waited { share } => {
-                write!(f, "others kept the generator from its core for {} of the time", percent(share))
+                write!(
+                    f,
+                    "other programs kept the generator from its core for {} of the time",
+                    percent(share)
+                )
             }
-            Self::Rate { ratio } => write!(f, "it sent {} of what was due per second", percent(ratio)),
+            Self::Rate { ratio } => write!(f, "it sent {} of the requests due per second", percent(ratio)),
             Self::Gaps { cv, asked } => write!(
                 f,
-                "the gaps between sends vary by {} of their mean, where {} was asked for",
+                "the gaps between sends vary by {} of their mean, where {} was requested",
                 percent(cv),
                 percent(asked)
             ),
             Self::Dispersion { index, asked } => write!(
                 f,
-                "the sends bunch: their index of dispersion is {}, where {} was asked for",
+                "the sends bunch: their index of dispersion is {}, where {} was requested",
                 significant(index, 2),
                 significant(asked, 1)
             ),
@@ -144,7 +148,7 @@ impl fmt::Display for Limit {
                 write!(f, "{failed} failed because the generator had no port or file left")
             }
             Self::Little { gap } => {
-                write!(f, "its books do not balance: Little’s law is off by {}", percent(gap.abs()))
+                write!(f, "its counts do not add up: Little’s law is off by {}", percent(gap.abs()))
             }
         }
     }
@@ -158,7 +162,7 @@ impl Remark {
                 "requests left a little late, which shows in the response times; timing = \"precise\" sends them on time"
             }
             Self::Late { timing: Timing::Precise, .. } => {
-                "requests left a little late, which shows in the response times; give the generator a core of its own"
+                "requests left a little late, which shows in the response times; reserve a core for the generator"
             }
         }
     }
@@ -168,7 +172,7 @@ impl fmt::Display for Remark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self::Late { lag_p99_s, share, timing } = *self;
         let remedy = match timing {
-            Timing::Precise => "give the generator a core of its own",
+            Timing::Precise => "reserve a core for the generator",
             Timing::Sleep => "--timing precise sends them on time",
         };
         let (lag, share) = (time(lag_p99_s), percent(share));
@@ -202,16 +206,16 @@ impl fmt::Display for Doubt {
             }
             Self::TurnedAway { count } => {
                 let unsent = counted(*count, "request");
-                write!(f, "given up unsent: {unsent}, because too many waited for a connection already")
+                write!(f, "dropped unsent: {unsent}, because too many were waiting for a connection")
             }
             // Without its figures, so that all trials of a run say it once.
             Self::Crowding(_) => f.write_str(
-                "the generator used more of a full machine than the server; use a machine with more cores, or another one for the \
-                 load",
+                "the generator used more of a full machine than the server; use a machine with more cores, or run the generator on \
+                 another machine",
             ),
             Self::Unanswered { count } => {
                 let out = counted(*count, "request");
-                write!(f, "still out at the end: {out}, so the longest response times are not known")
+                write!(f, "unanswered at the end: {out}, so the longest response times are unknown")
             }
         }
     }

@@ -95,7 +95,7 @@ fn failed_requests_come_first() {
         headline(&RunSummary { statuses: statuses.iter().copied().collect(), ..run(ended) })
     };
     let line = found(&[(404, 50_000)], [0, 50_000, 0, 0, 0]);
-    assert_eq!(line, "FAILED: every answer was 404, of 50,000 requests.");
+    assert_eq!(line, "FAILED: every answer had status 404 (50,000 requests).");
     let line = found(&[(200, 40_000), (404, 10_000)], [40_000, 10_000, 0, 0, 0]);
     assert!(
         line.contains("10,000 wrong (the first: status 503); status: 200 × 40,000, 404 × 10,000."),
@@ -143,7 +143,7 @@ fn ports_that_the_generator_lacks_are_its_fault() {
     assert!(verdict.headline().contains("12 connections failed"), "{}", verdict.headline());
 }
 
-/// A wait for a connection is the server's doing, or that of whoever allowed too few.
+/// A wait for a connection is caused by the server, or by too few allowed connections.
 #[test]
 fn waiting_for_a_connection_is_a_doubt_and_not_the_generators_fault() {
     let mut run = clean(&exponential());
@@ -174,7 +174,7 @@ fn a_disturbance_is_named_before_what_it_explains() {
     // The generator was late because of it, and that is said.
     run.thread.run_queue_s = Some(3.0);
     let line = headline(&run, &seen);
-    let why = "others kept the generator from its core for 30 % of the time; other programs took 96 % of the machine";
+    let why = "other programs kept the generator from its core for 30 % of the time; other programs took 96 % of the machine";
     assert!(line.starts_with("GENERATOR-LIMITED: ") && line.contains(why), "{line}");
     // The same holds for a machine that stalls now and then.
     run.thread.run_queue_s = None;

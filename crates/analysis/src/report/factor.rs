@@ -12,7 +12,7 @@ pub struct Factor {
     /// How its values are shown.
     #[serde(default)]
     pub kind: FactorKind,
-    /// Whether it is what the generator was told, and not the system: a rate, a number of clients.
+    /// Whether it is a setting of the generator, not of the system: a rate, a number of clients.
     #[serde(default)]
     pub is_load: bool,
     /// Its values, as text without the unit.

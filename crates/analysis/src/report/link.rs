@@ -32,7 +32,7 @@ pub struct LinkProperty {
     pub asked: Option<f64>,
     /// What was measured; `None` where that was not possible.
     pub measured: Option<Estimate>,
-    /// Whether the one is the other, as far as the measurement can tell.
+    /// Whether both agree, within the precision of the measurement.
     pub holds: Option<bool>,
 }
 

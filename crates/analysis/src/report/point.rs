@@ -13,7 +13,7 @@ use crate::report::factor::value_of;
 pub struct Point {
     /// Factor and value, as text without the unit, in the order of `Report::factors`.
     pub settings: Vec<(String, String)>,
-    /// The value of the first factor as a number; its place in the list (0, 1, …) where it is none.
+    /// The value of the first factor as a number; its place in the list (0, 1, …) if it is not a number.
     pub x: f64,
     /// Requests that were due per second, over all trials; `None` for a closed population.
     pub offered_per_s: Option<f64>,
@@ -25,13 +25,13 @@ pub struct Point {
     pub models: Vec<Modelled>,
     /// Measured response times in ascending order: all of them, or an evenly thinned sample.
     pub responses_s: Vec<f64>,
-    /// Shares of the requests and the response time that they stayed within, from the fastest to as far out as the number of
-    /// requests tells.
+    /// Shares of the requests and the response time that they stayed within, from the fastest to the last one that the number of
+    /// requests supports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tail_s: Vec<(f64, f64)>,
     /// The service times by the server's own stamps, where it gives them.
     pub service: Option<ServiceSeen>,
-    /// The mean of the part of them that every request costs whatever it asks, where the server tells it apart.
+    /// The mean of the part of them that is a fixed cost of every request, where the server reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fixed_s: Option<f64>,
     /// How these spread; `None` where there are few, or all are alike.
@@ -44,8 +44,8 @@ pub struct Point {
     /// From the first request due to the last answer of a trial, over the trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_time_s: Option<Estimate>,
-    /// The trials' own arrivals and service times replayed through candidate stations, their pairs perhaps thinned; `None`
-    /// where the server told no service times.
+    /// The trials' own arrivals and service times replayed through candidate stations, their pairs perhaps thinned; `None` if the
+    /// server reported no service times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Candidates>,
     /// How wide theory expects the intervals of the measured means to be.
@@ -64,7 +64,7 @@ pub struct Modelled {
     pub simulation: Modelling,
 }
 
-/// What one way of modelling gives: an answer, or the reason why there is none.
+/// The result of one way of modelling: an answer, or the reason why it is missing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Modelling {
@@ -146,8 +146,7 @@ pub struct Curve {
     pub mean_waiting_s: Vec<(f64, f64)>,
 }
 
-/// Half the width of the 95 % interval that theory expects of a mean of so many requests, at this station, in so many
-/// trials as there were.
+/// Half the width of the 95 % interval that theory expects of the mean of these requests, at this station, in these trials.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExpectedWidth {
     /// Of the mean response time, in seconds.
@@ -155,8 +154,8 @@ pub struct ExpectedWidth {
     /// Of the mean waiting time, in seconds, where requests wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_s: Option<f64>,
-    /// The chance that the trials' means spread as little as they did, or less; `None` where the trials are too few or too
-    /// short for theory to tell.
+    /// The chance that the trials' means spread as little as they did, or less; `None` if the trials are too few or too short for
+    /// theory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chance: Option<f64>,
 }
@@ -172,7 +171,7 @@ impl Point {
         self.growing.is_none() && self.utilisation_offered.is_none_or(|utilisation| utilisation < 1.0)
     }
 
-    /// Whether a model was simulated as the trials were run: so many requests, from an empty server. Its mean is to be
+    /// Whether a model was simulated as the trials were run: a fixed number of requests, from an empty server. Its mean is to be
     /// compared with theirs whether or not it is steady.
     pub fn is_simulated_as_run(&self) -> bool {
         self.models.iter().filter_map(|model| model.simulation.answer()).any(is_of_runs)

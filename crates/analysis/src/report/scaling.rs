@@ -1,4 +1,4 @@
-//! How much a system bears, as the laboratory fitted it.
+//! The capacity of a system, as the laboratory fitted it.
 
 use serde::{Deserialize, Serialize};
 

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 pub struct TrialLine {
     /// The name of its folder: "001-rate=20,length=3".
     pub id: String,
-    /// Its point, as an index into `Report::points`; `None` where nothing was answered, so that there is none.
+    /// Its point, as an index into `Report::points`; `None` if no request was answered.
     pub point: Option<usize>,
     /// The seed of its workload and arrivals. Trials with the same seed were asked the same.
     pub seed: u64,
     /// Its own mean response time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_s: Option<f64>,
-    /// Its own response time of 99 % of the requests, where there were enough to tell.
+    /// Its own 99th percentile of the response time, if there were enough requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_p99_s: Option<f64>,
     /// Its own mean of weight × response time.
@@ -30,7 +30,7 @@ pub struct TrialLine {
     pub send_lag_p99_s: Option<f64>,
     /// Processor time of the server per second of the trial, in cores.
     pub server_cpu_cores: Option<f64>,
-    /// What its answer leaves out at the front; `None` where there is none, or the record does not say.
+    /// The warm-up that its answer excludes; `None` without a warm-up, or if the record does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<LeftOut>,
     /// Why the generator or the run is not to be trusted, each as a clause: "a core was busy at 97 %".
@@ -48,7 +48,7 @@ pub struct TrialLine {
 pub struct LeftOut {
     /// Requests that were due before this, in nanoseconds since the start of the trial.
     pub until_ns: i64,
-    /// So many they are.
+    /// Their number.
     pub requests: u64,
     /// Who says so.
     pub by: WarmupBy,

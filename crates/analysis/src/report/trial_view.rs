@@ -29,13 +29,13 @@ pub struct TrialView {
     pub failed: Vec<Ended>,
     /// Requests one by one: the whole trial, then details of it.
     pub windows: Vec<Window>,
-    /// Service times against the law that is closest to them; `None` where the server told none.
+    /// Service times against the closest distribution; `None` if the server reported none.
     pub service: Option<AgainstLaw>,
     /// Gaps between arrivals against the law that was asked for; `None` where no law was.
     pub gaps: Option<AgainstLaw>,
     /// How unevenly requests come, by the length of the spans in which they are counted.
     pub dispersion: Vec<Dispersion>,
-    /// Share and response time: so many requests took no longer. As far as the sample tells, after the warm-up.
+    /// Share and response time: this share of the requests took no longer. As far out as the sample supports, after the warm-up.
     pub quantiles_s: Vec<(f64, f64)>,
 }
 
@@ -59,7 +59,7 @@ pub struct Interval {
     pub completed: u64,
     /// Requests that were due and not over.
     pub in_flight: Spread,
-    /// Requests that the server had and no worker had taken up; `None` where the server does not tell.
+    /// Requests that the server had and no worker had taken up; `None` if the server does not report it.
     pub queued: Option<Spread>,
     /// Half of the requests due in it took no longer; `None` without any.
     pub p50_s: Option<f64>,
@@ -123,7 +123,7 @@ pub struct Window {
 /// What of a trial is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowOf {
-    /// All of it, thinned evenly, and so many of the slowest requests.
+    /// All of it, thinned evenly, and the given number of the slowest requests.
     Whole {
         /// How many of the slowest are shown.
         slowest: usize,
@@ -134,7 +134,7 @@ pub enum WindowOf {
     Median,
 }
 
-/// The instants of one request; what is not known is `None`.
+/// The instants of one request; `None` stands for an unknown one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stages {
     /// Its number.

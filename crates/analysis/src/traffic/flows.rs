@@ -81,8 +81,8 @@ pub fn read(folder: &Path) -> Result<Option<FlowsReport>, RecordError> {
     let mut missing = Vec::new();
     let (run, clouds) = run(&about, &traces, &mut missing);
     missing.push(
-        "There is no matrix of competition, because these flows ran once, all together: kendall transport compete measures every \
-         two of some kinds."
+        "There is no matrix of competition, because these flows ran once, all together: kendall transport compete measures every pair \
+         of kinds."
             .to_owned(),
     );
     missing.extend(cloudless(&clouds));
@@ -188,7 +188,7 @@ fn cloudless(clouds: &[Cloud]) -> Option<String> {
         clouds.iter().filter(|cloud| cloud.ellipse().is_none()).map(|cloud| cloud.kind.clone()).collect();
     (!without.is_empty()).then(|| {
         format!(
-            "There is no ellipse of {}, because its packets left the queues in fewer than three intervals of the measured span.",
+            "There is no ellipse of {}, because its packets left the queues in fewer than three intervals.",
             list(&without)
         )
     })
@@ -229,7 +229,7 @@ fn most_uneven(matrix: &Matrix) -> Option<String> {
     let index = jain[row][column]
         .map_or_else(String::new, |index| format!(" (Jain's index {})", significant(index, 3)));
     Some(format!(
-        "The least even pair is {} beside {}: {} of what both get goes to {}{index}.",
+        "The most uneven pair is {} and {}: {} of their goodput goes to {}{index}.",
         kinds[row],
         kinds[column],
         percent(share),
@@ -245,7 +245,7 @@ fn answers(result: &Competition) -> Vec<String> {
     }];
     if let (Some(idle_s), Some(loaded_s)) = (result.idle.p50_s, result.loaded.p50_s) {
         answers.push(format!(
-            "An echo of 64 bytes takes {} at the median without flows and {} beside them.",
+            "An echo of 64 bytes takes {} at the median without flows and {} with them.",
             time(idle_s),
             time(loaded_s)
         ));

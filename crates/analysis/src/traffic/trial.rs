@@ -64,8 +64,8 @@ impl Traffic {
         let measures = system.subcommands.all.iter().find(|one| one.name == "compete");
         if let (Some(measures), false) = (measures, self.trials.is_empty()) {
             self.missing.push(format!(
-                "There is no matrix of competition, because all flows of a trial are of one kind: kendall {} {} measures every two \
-                 of some kinds.",
+                "There is no matrix of competition, because all flows of a trial are of one kind: kendall {} {} measures every pair of \
+                 kinds.",
                 system.name, measures.name
             ));
         }

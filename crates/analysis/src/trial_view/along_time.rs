@@ -143,7 +143,7 @@ mod tests {
         let out_ns: i64 = all.iter().map(|row| rows.end_ns(row) - row.scheduled).sum();
         assert!((area(&|one| one.in_flight.mean) / out_ns as f64 - 1.0).abs() < 1e-9);
         let waited_ns: i64 = all.iter().filter_map(RequestRow::queueing_ns).sum();
-        let queued = |one: &Interval| one.queued.expect("the server tells").mean;
+        let queued = |one: &Interval| one.queued.expect("the server reports it").mean;
         assert!((area(&queued) / waited_ns as f64 - 1.0).abs() < 1e-9);
         for one in &intervals {
             let Spread { least, mean, most } = one.in_flight;

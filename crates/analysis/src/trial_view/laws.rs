@@ -9,7 +9,7 @@ use crate::report::trial_view::{AgainstLaw, Dispersion};
 use crate::thin::{evenly, sorted};
 use crate::trial_view::rows::{Rows, seconds};
 
-/// Pairs of quantiles: so many at even distances, and so many at each end.
+/// The number of pairs of quantiles at even distances, and at each end.
 const PAIRS: (usize, usize) = (64, 8);
 /// Where it is said how far chance may put them.
 const EXPECTED_AT: [f64; 13] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99];
@@ -58,8 +58,8 @@ fn against(sorted_s: &[f64], law: Law) -> Option<AgainstLaw> {
     })
 }
 
-/// The range of 95 % of the sample quantiles at `p`: so many of `n` fall below the law's quantile as a binomial count, which
-/// is near normal where both sides expect nine or more.
+/// The range of 95 % of the sample quantiles at `p`: the number of `n` below the distribution's quantile is binomial, which is near
+/// normal where both sides expect nine or more.
 fn expected(law: &Law, n: f64, p: f64) -> Option<(f64, (f64, f64))> {
     if n * p.min(1.0 - p) < 9.0 {
         return None;
@@ -124,7 +124,7 @@ mod tests {
     fn quantiles_of_the_right_law_lie_on_the_diagonal() {
         let all = random_rows(5_000);
         let rows = rows(&all);
-        let service = service(&rows).expect("it is told");
+        let service = service(&rows).expect("the server reports it");
         assert!(service.law.starts_with("exponential"), "{}", service.law);
         let gaps = gaps(&rows, &Arrivals::poisson(1000.0)).expect("a law was asked for");
         let longest = all.iter().filter_map(|row| row.service).max().map(seconds);

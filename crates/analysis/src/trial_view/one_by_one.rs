@@ -7,9 +7,9 @@ use crate::report::trial_view::{Stages, Window, WindowOf};
 use crate::thin::evenly;
 use crate::trial_view::rows::{Rows, seconds, slowest};
 
-/// Requests of the whole trial: so many at even distances, and so many of the slowest.
+/// The number of requests of the whole trial at even distances, and of the slowest.
 const WHOLE: (usize, usize) = (72, 18);
-/// Requests around one: so many that were due before it, and after. What it waited for came before.
+/// The number of requests around one: due before it, and after. What it waited for came before.
 const AROUND: (usize, usize) = (16, 7);
 
 pub(super) fn windows(rows: &Rows<'_>) -> Vec<Window> {

@@ -71,7 +71,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// An M/M/1 queue at half its capacity, with every instant of it told; one request in a hundred times out.
+    /// An M/M/1 queue at half its capacity, with every instant known; one request in a hundred times out.
     pub(in crate::trial_view) fn random_rows(requests: u64) -> Vec<RequestRow> {
         let mut rng = stream(7, Purpose::Trial, requests);
         let (gap, service) = (Law::exponential_rate(1000.0), Law::exponential_rate(2000.0));

@@ -172,7 +172,7 @@ fn a_tournament_is_a_matrix_and_names_what_it_lacks() {
         "{:?}",
         found.missing
     );
-    assert!(found.answers[0].contains("tcp beside curve: 75 %"), "{:?}", found.answers);
+    assert!(found.answers[0].contains("tcp and curve: 75 %"), "{:?}", found.answers);
     assert_eq!(found.runs.len(), 2);
 }
 

@@ -18,7 +18,7 @@ const INTERACTIVE: f64 = 0.02;
 /// The network decides rather than the queue where this share of the response is outside the station.
 const MOSTLY_DELAY: f64 = 0.5;
 
-/// Little's law over each whole trial; the worst one is told.
+/// Checks Little's law over each whole trial and reports the worst one.
 pub(super) fn little(seen: &Seen<'_>) -> Option<Finding> {
     let gaps = seen.whole.iter().filter_map(|trial| crate::little(trial.rows));
     let worst = gaps.max_by(|a, b| a.relative_gap.abs().total_cmp(&b.relative_gap.abs()));
@@ -57,7 +57,7 @@ pub(super) fn utilisation_law(seen: &Seen<'_>, setting: &Setting) -> Option<Find
     if busy_s <= 0.0 || span_s <= 0.0 {
         return Some(Finding::cannot_tell(
             Check::UtilisationLaw,
-            "The server did not tell its service times.",
+            "The server did not report its service times.",
         ));
     }
     let busy = busy_s / span_s;
@@ -65,16 +65,16 @@ pub(super) fn utilisation_law(seen: &Seen<'_>, setting: &Setting) -> Option<Find
     let (cpu, cores) = (significant(cpu_cores, 3), significant(busy, 3));
     let (verdict, sentence) = if effect > CPU_OFF {
         let sentence = format!(
-            "The server used {cpu} cores, but its requests were in service on {cores} only: {} of its work is outside the \
-             service time, such as connections and the system. The model does not see it.",
+            "The server used {cpu} cores, but its requests were in service on {cores} only: {} of its work is outside the service \
+             time, for example connection handling and system calls. The model does not include this work.",
             percent(effect / (1.0 + effect))
         );
         (Verdict::Broken, sentence)
     } else if let Some(queue) = setting.run_queue.filter(|queue| queue.explains(busy, cpu_cores)) {
         let sentence = format!(
-            "Requests were in service on {cores} servers at once, but these share {} cores: {} of their threads wait for one, on \
-             average. So service takes {} times as long as it takes alone, and longer the more are in service; a station of \
-             fewer servers that share, or as many workers as cores, would be told its true service time.",
+            "Requests were in service on {cores} servers at once, but these share {} cores: {} of their threads wait for a core, on \
+             average. So service takes {} times as long as it does alone, and longer the more requests are in service. Model a station \
+             with fewer servers that share, or run as many workers as there are cores, to measure the true service time.",
             queue.cores,
             significant(queue.waiting_threads, 3),
             significant(busy / cpu_cores, 2),
@@ -82,8 +82,8 @@ pub(super) fn utilisation_law(seen: &Seen<'_>, setting: &Setting) -> Option<Find
         (Verdict::Broken, sentence)
     } else if effect < -CPU_OFF {
         let sentence = format!(
-            "Requests were in service on {cores} servers, which used {cpu} cores: service waits for something that is no \
-             processor, such as a disk, a lock or other processes."
+            "Requests were in service on {cores} servers, which used {cpu} cores: service waits for something other than a processor, \
+             such as a disk, a lock or another process."
         );
         (Verdict::Broken, sentence)
     } else {
@@ -120,8 +120,8 @@ pub(super) fn interactive_law(seen: &Seen<'_>) -> Option<Finding> {
     let shown = significant(users, 3);
     let (verdict, sentence) = if effect.abs() > limit {
         let sentence = format!(
-            "Throughput × (response + think time) is {shown}, but there are {population} users: users, think time or response \
-             times are not what they are said to be."
+            "Throughput × (response + think time) is {shown}, but there are {population} users: the number of users, the think time or \
+             the response times are wrong."
         );
         (Verdict::Broken, sentence)
     } else {
@@ -169,7 +169,7 @@ pub(super) fn answers(seen: &Seen<'_>) -> Option<Finding> {
         Finding::new(Check::Answers, Verdict::Holds, format!("All {all} answers were right."))
     } else {
         let sentence = format!(
-            "{wrong} of {all} answers ({}) were wrong: their times are of no service.",
+            "{wrong} of {all} answers ({}) were wrong, so their response times do not measure the service.",
             percent(share)
         );
         Finding::new(Check::Answers, Verdict::Broken, sentence)
@@ -191,7 +191,7 @@ pub(super) fn retries(seen: &Seen<'_>) -> Option<Finding> {
     if outside_ns.len() < 20 {
         return Some(Finding::cannot_tell(
             Check::Retries,
-            "The server did not tell when it had the requests.",
+            "The server did not report when it received and answered requests.",
         ));
     }
     outside_ns.sort_unstable();
@@ -209,8 +209,8 @@ pub(super) fn retries(seen: &Seen<'_>) -> Option<Finding> {
     // Twice the width lies beside: three times as many as there means that they pile up.
     let finding = if at_retries >= 3 && 2 * at_retries > 3 * beside {
         let sentence = format!(
-            "{at_retries} requests ({}) took 0.2, 0.4, 0.8, 1, 2, 3, 4 or 7 s longer than usual, as packets that are sent \
-             again do: an accept queue overflowed, or the link loses. No model of a queue has these times.",
+            "{at_retries} requests ({}) took 0.2, 0.4, 0.8, 1, 2, 3, 4 or 7 s longer than usual, the delays of TCP retransmissions: an \
+             accept queue overflowed, or the link drops packets. No queueing model includes these delays.",
             percent(share)
         );
         Finding::new(Check::Retries, Verdict::Broken, sentence)
@@ -218,7 +218,7 @@ pub(super) fn retries(seen: &Seen<'_>) -> Option<Finding> {
         Finding::new(
             Check::Retries,
             Verdict::Holds,
-            "Nothing shows the pauses of packets that are sent again.",
+            "No response time shows the delay of a TCP retransmission.",
         )
     };
     Some(finding.statistic("at pauses", at_retries as f64).effect("requests", share))
@@ -229,7 +229,10 @@ pub(super) fn delay(seen: &Seen<'_>) -> Option<Finding> {
     let outside = |row: &RequestRow| Some(seconds(row.response_ns()? - (row.finished? - row.queued?)));
     let mut outside_s: Vec<f64> = seen.rows().filter_map(outside).collect();
     let (Some(response_s), true) = (seen.mean_response_s(), outside_s.len() >= 20) else {
-        return Some(Finding::cannot_tell(Check::Delay, "The server did not tell when it had the requests."));
+        return Some(Finding::cannot_tell(
+            Check::Delay,
+            "The server did not report when it received and answered requests.",
+        ));
     };
     outside_s.sort_by(f64::total_cmp);
     let delay_s = outside_s[outside_s.len() / 2].max(0.0);
@@ -238,8 +241,8 @@ pub(super) fn delay(seen: &Seen<'_>) -> Option<Finding> {
     let (shown, all) = (time(delay_s), time(response_s));
     let (verdict, sentence) = if share > MOSTLY_DELAY {
         let sentence = format!(
-            "{shown} of {all} pass outside the station: the network and the systems at its ends decide, not the queue. Add \
-             them to the model as a delay."
+            "{shown} of {all} pass outside the station: the network and the operating systems at both ends dominate, not the queue. \
+             Add this time to the model as a delay."
         );
         (Verdict::Broken, sentence)
     } else {

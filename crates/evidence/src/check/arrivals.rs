@@ -14,7 +14,7 @@ use kendall_stats::{
 
 /// A rate that is further off than this is another rate: at a utilisation of 0.8 it moves the wait by a quarter.
 const RATE_OFF: f64 = 0.05;
-/// So many gaps show a squared coefficient of variation that changes the wait by a tenth.
+/// This number of gaps shows a squared coefficient of variation that changes the wait by 10 %.
 const ENOUGH: usize = 200;
 /// Fewer gaps make no test.
 const FEWEST: usize = 20;
@@ -34,7 +34,7 @@ pub(super) fn rate(seen: &Seen<'_>, setting: &Setting) -> Option<Finding> {
         }
     }
     if gaps < FEWEST || span_s <= 0.0 || !asked_per_s.is_finite() {
-        let sentence = format!("Only {gaps} gaps between requests are too few to tell their rate.");
+        let sentence = format!("{gaps} gaps between requests are too few to estimate their rate.");
         return Some(Finding::cannot_tell(Check::Rate, sentence));
     }
     let sent_per_s = gaps as f64 / span_s;
@@ -48,11 +48,13 @@ pub(super) fn rate(seen: &Seen<'_>, setting: &Setting) -> Option<Finding> {
     let (sent, asked) = (significant(sent_per_s, 3), significant(asked_per_s, 3));
     let sentence = match verdict {
         Verdict::Broken => format!(
-            "Requests left at {sent}/s, not at the {asked}/s that were asked for: the load is another one than the model's."
+            "Requests left at {sent}/s, not at the requested {asked}/s: the load differs from the model's."
         ),
-        Verdict::Holds => format!("Requests left at {sent}/s, where {asked}/s were asked for."),
+        Verdict::Holds => format!("Requests left at {sent}/s; {asked}/s were requested."),
         Verdict::CannotTell => {
-            format!("Requests left at {sent}/s, where {asked}/s were asked for; so few may differ by chance.")
+            format!(
+                "Requests left at {sent}/s; {asked}/s were requested. With this few requests the difference is not significant."
+            )
         }
     };
     Some(
@@ -65,7 +67,8 @@ pub(super) fn law(seen: &Seen<'_>) -> Option<Finding> {
     let Arrivals::Open { gap } = &seen.station.arrivals else { return None };
     let gaps_s = seen.gaps_s();
     let Some(gap_scv) = scv(&gaps_s).filter(|_| gaps_s.len() >= FEWEST) else {
-        let sentence = format!("Only {} gaps between arrivals are too few to tell their law.", gaps_s.len());
+        let sentence =
+            format!("{} gaps between arrivals are too few to identify their distribution.", gaps_s.len());
         return Some(Finding::cannot_tell(Check::ArrivalLaw, sentence));
     };
     let poisson = matches!(gap, Law::Exponential { .. });
@@ -80,14 +83,14 @@ pub(super) fn law(seen: &Seen<'_>) -> Option<Finding> {
     let count = gaps_s.len();
     let sentence = match verdict {
         Verdict::Broken => format!(
-            "Arrivals are not {what}: the squared coefficient of variation of their gaps is {seen_scv}, not {asked_scv}. A \
-             model with that law predicts waits {}.",
+            "Arrivals are not {what}: the squared coefficient of variation of their gaps is {seen_scv}, not {asked_scv}. A model with \
+             that distribution {}.",
             off(factor)
         ),
         Verdict::Holds => format!(
-            "Arrivals are {what}, as near as {count} gaps tell: their squared coefficient of variation is {seen_scv}."
+            "Arrivals are {what}, within the precision of {count} gaps: their squared coefficient of variation is {seen_scv}."
         ),
-        Verdict::CannotTell => format!("{count} gaps do not tell whether arrivals are {what}."),
+        Verdict::CannotTell => format!("{count} gaps are too few to decide whether arrivals are {what}."),
     };
     let finding = Finding::new(Check::ArrivalLaw, verdict, sentence).statistic(name, tested.statistic);
     Some(finding.p(tested.p_value).effect("wait", factor - 1.0))
@@ -163,10 +166,10 @@ pub(super) fn independence(check: Check, what: &str, values: &[f64], share: f64)
             return Finding::new(
                 check,
                 Verdict::Holds,
-                format!("{what} are all alike, so none depends on another."),
+                format!("{what} are all equal, so they are independent."),
             );
         }
-        return Finding::cannot_tell(check, format!("{n} values are too few to tell dependence."));
+        return Finding::cannot_tell(check, format!("{n} values are too few to detect dependence."));
     };
     // Only those that stand out: the sum of the others is noise.
     let noise = 3.0 / (n as f64).sqrt();
@@ -177,13 +180,12 @@ pub(super) fn independence(check: Check, what: &str, values: &[f64], share: f64)
     let first = significant(autocorrelation(values, 1).unwrap_or(0.0), 2);
     let sentence = match verdict {
         Verdict::Broken => format!(
-            "{what} depend on those before them: neighbours are correlated by {first}. A model with independent ones \
-             predicts waits about {}.",
+            "{what} depend on those before them: neighbours are correlated by {first}. A model with independent values {}.",
             off(1.0 + effect)
         ),
-        Verdict::Holds => format!("{what} do not depend on those before them in a way that matters."),
+        Verdict::Holds => format!("{what} show no dependence on those before them that matters."),
         Verdict::CannotTell => {
-            format!("{n} values do not tell whether {} depend on one another.", lower(what))
+            format!("{n} values are too few to decide whether {} depend on one another.", lower(what))
         }
     };
     Finding::new(check, verdict, sentence)
@@ -213,7 +215,7 @@ pub(super) fn open_loop(seen: &Seen<'_>) -> Option<Finding> {
     if n < FEWEST {
         return Some(Finding::cannot_tell(
             Check::OpenLoop,
-            format!("{n} gaps are too few to tell whether requests wait for answers."),
+            format!("{n} gaps are too few to decide whether requests wait for answers."),
         ));
     }
     let near_ns = ((AFTER_ANSWER * mean(&gaps_ns)) as i64).max(1);
@@ -244,8 +246,8 @@ pub(super) fn open_loop(seen: &Seen<'_>) -> Option<Finding> {
              server is. An open model such as M/M/m does not describe it.",
             percent(share)
         ),
-        Verdict::Holds => "Requests leave whether or not answers have come: the loop is open.".to_owned(),
-        Verdict::CannotTell => "Whether requests wait for answers cannot be told.".to_owned(),
+        Verdict::Holds => "Requests leave whether or not answers have arrived: the load is open.".to_owned(),
+        Verdict::CannotTell => "The gaps do not show whether requests wait for answers.".to_owned(),
     };
     let finding = Finding::new(Check::OpenLoop, verdict, sentence).statistic("z", z);
     Some(finding.p(two_sided(z)).effect("requests after answers", share - expected))

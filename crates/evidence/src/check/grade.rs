@@ -8,8 +8,8 @@ use super::Verdict;
 /// and only if the effect is large as well.
 pub(super) const CHANCE: f64 = 1e-3;
 
-/// Grades by effect and by chance: broken where `effect` is above `limit` and no chance; holding where it is not above and
-/// `n` values are at least the `enough` that would have shown it.
+/// Grades by effect and significance: broken if `effect` is above `limit` and significant; holds if it is not above and there are at
+/// least `enough` of the `n` values that show such an effect.
 pub(super) fn grade(n: usize, enough: usize, p_value: f64, effect: f64, limit: f64) -> Verdict {
     match effect.abs() > limit {
         true if p_value < CHANCE => Verdict::Broken,
@@ -27,10 +27,10 @@ pub(super) fn two_sided(z: f64) -> f64 {
 pub(super) fn off(factor: f64) -> String {
     use kendall_stats::number::{percent, significant};
     match 1.0 / factor {
-        over if !over.is_finite() || over > 100.0 => "far too long".to_owned(),
-        over if over >= 2.0 => format!("{} times too long", significant(over, 2)),
-        over if over > 1.0 => format!("{} too long", percent(over - 1.0)),
-        over if over >= 0.5 => format!("{} too short", percent(1.0 - over)),
-        _ => format!("{} times too short", significant(factor, 2)),
+        over if !over.is_finite() || over > 100.0 => "overestimates waits by far".to_owned(),
+        over if over >= 2.0 => format!("overestimates waits by a factor of {}", significant(over, 2)),
+        over if over > 1.0 => format!("overestimates waits by {}", percent(over - 1.0)),
+        over if over >= 0.5 => format!("underestimates waits by {}", percent(1.0 - over)),
+        _ => format!("underestimates waits by a factor of {}", significant(factor, 2)),
     }
 }

@@ -68,8 +68,8 @@ pub(super) fn sent_when_due(seen: &Seen<'_>, setting: &Setting) -> Option<Findin
     let (verdict, sentence) = match setting.sends.map(|sends| sends.on_schedule) {
         Some(false) => {
             let sentence = format!(
-                "Requests left late, one in a hundred by {} or more, where the mean response is {}. That wait at the client \
-                 is counted here; a clock that starts at sending shows a mean {} less and a p99 {} less.",
+                "Requests left late, 1 % of them by {} or more; the mean response is {}. Response times here include that wait at the \
+                 client; a clock that starts at sending shows a mean {} lower and a p99 {} lower (coordinated omission).",
                 time(lag_p99_s),
                 time(response_s),
                 percent(mean_share),
@@ -84,7 +84,7 @@ pub(super) fn sent_when_due(seen: &Seen<'_>, setting: &Setting) -> Option<Findin
         }
         None => {
             let sentence = format!(
-                "99 % of the requests left within {} of when they were due; nothing judged the generator.",
+                "99 % of the requests left within {} of when they were due; the generator was not checked.",
                 time(lag_p99_s)
             );
             (Verdict::CannotTell, sentence)
@@ -109,12 +109,12 @@ pub(super) fn clock_resolution(seen: &Seen<'_>) -> Option<Finding> {
         .filter_map(|(what, found)| found.map(|(tick_s, mean_s)| (what, tick_s, mean_s)))
         .min_by(|a, b| ticks(a.1, a.2).total_cmp(&ticks(b.1, b.2)));
     let Some((what, tick_s, mean_s)) = coarsest else {
-        return Some(Finding::cannot_tell(Check::ClockResolution, "There are too few instants."));
+        return Some(Finding::cannot_tell(Check::ClockResolution, "There are too few timestamps."));
     };
     let count = ticks(tick_s, mean_s);
     let (verdict, sentence) = if count < TICKS {
         let sentence = format!(
-            "The clock ticks every {}, and the mean {what} time is {}: it is known to no better than {}.",
+            "The clock ticks every {}, and the mean {what} time is {}: its error is up to {}.",
             time(tick_s),
             time(mean_s),
             percent(tick_s / mean_s)
@@ -159,16 +159,12 @@ pub(super) fn instants_in_order(seen: &Seen<'_>) -> Option<Finding> {
     let share = count as f64 / all as f64;
     let finding = if count > 0 {
         let sentence = format!(
-            "{count} of {all} requests have instants in an order that cannot be, such as an answer before it was asked for: \
-             stamps are of different clocks, or of different requests."
+            "{count} of {all} requests have timestamps in an impossible order, such as an answer before its request: they come from \
+             different clocks, or from different requests."
         );
         Finding::new(Check::InstantsInOrder, Verdict::Broken, sentence)
     } else {
-        Finding::new(
-            Check::InstantsInOrder,
-            Verdict::Holds,
-            "All instants are in the order in which they must be.",
-        )
+        Finding::new(Check::InstantsInOrder, Verdict::Holds, "All timestamps are in order.")
     };
     Some(finding.statistic("out of order", count as f64).effect("requests", share))
 }
@@ -178,11 +174,11 @@ pub(super) fn apart_hosts(setting: &Setting) -> Option<Finding> {
     let finding = match setting.hosts {
         Hosts::Unknown => return None,
         Hosts::Apart => {
-            Finding::new(Check::ApartHosts, Verdict::Holds, "Client and server run on machines of their own.")
+            Finding::new(Check::ApartHosts, Verdict::Holds, "Client and server run on separate machines.")
         }
         Hosts::Same => Finding::cannot_tell(
             Check::ApartHosts,
-            "Client and server share a machine: they take processors from each other, and there is no network between them.",
+            "Client and server share a machine: they compete for processors, and there is no network between them.",
         ),
     };
     Some(finding)

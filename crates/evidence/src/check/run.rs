@@ -15,13 +15,13 @@ use kendall_stats::{batch_means, mann_kendall, mean, mser, t_interval};
 const GROWTH: f64 = 0.25;
 /// A warm-up that moves the mean by less than this is not worth longer trials.
 const WARM_UP: f64 = 0.05;
-/// An interval wider than this to either side tells hardly any two models apart.
+/// An interval wider than this to either side is too wide to distinguish models.
 const WIDE: f64 = 0.25;
 /// A share of a class that is further off than this changes what is measured.
 const SHARE_OFF: f64 = 0.05;
 /// Batches of MSER-5.
 const BATCH: usize = 5;
-/// So many batch means show a trend that is more than chance.
+/// This number of batch means shows a significant trend.
 const MEANS: usize = 30;
 
 /// Whether response times grow while the trials run: the trend of batch means that are no longer correlated (Mann and
@@ -42,7 +42,7 @@ pub(super) fn steady(seen: &Seen<'_>) -> Option<Finding> {
         }
     }
     if tests == 0 {
-        let sentence = "There are too few answers to tell whether response times grow.";
+        let sentence = "There are too few answers to decide whether response times grow.";
         return Some(Finding::cannot_tell(Check::Steady, sentence));
     }
     let z = z / f64::from(tests).sqrt();
@@ -53,15 +53,15 @@ pub(super) fn steady(seen: &Seen<'_>) -> Option<Finding> {
     let (first, second) = (time(first_s), time(second_s));
     let sentence = match verdict {
         Verdict::Broken => format!(
-            "Response times grow while the trials run, from {first} in the first half to {second} in the second: their mean \
-             tells how long the trials were, not how the system is."
+            "Response times grow while the trials run, from {first} in the first half to {second} in the second: the system is not in \
+             steady state, and the mean depends on how long the trials ran."
         ),
         Verdict::Holds => {
             format!("Response times do not grow: {first} in the first half, {second} in the second.")
         }
         Verdict::CannotTell => {
             format!(
-                "Response times were {first} in the first half and {second} in the second: that may be chance."
+                "Response times were {first} in the first half and {second} in the second: the difference is not significant."
             )
         }
     };
@@ -91,7 +91,7 @@ pub(super) fn warm_up(seen: &Seen<'_>) -> Option<Finding> {
     if tests == 0 {
         return Some(Finding::cannot_tell(
             Check::WarmUp,
-            "There are too few answers to tell where the warm-up ends.",
+            "There are too few answers to find the end of the warm-up.",
         ));
     }
     let (z, effect) = (z / f64::from(tests).sqrt(), effect / weight);
@@ -101,13 +101,13 @@ pub(super) fn warm_up(seen: &Seen<'_>) -> Option<Finding> {
     let verdict = grade(seen.count(), MEANS * BATCH, p_value, effect, WARM_UP);
     let sentence = match verdict {
         Verdict::Broken => format!(
-            "A warm-up is left in: the first {longest} answers of a trial are unlike the rest, and move the mean by {}. \
-             Leave them out with a longer warm-up.",
+            "The data include a warm-up: the first {longest} answers of a trial differ from the rest and move the mean by {}. Exclude \
+             them with a longer warm-up.",
             percent(effect.abs())
         ),
-        Verdict::Holds => "No warm-up is left in what is counted.".to_owned(),
+        Verdict::Holds => "The counted requests include no warm-up.".to_owned(),
         Verdict::CannotTell => format!(
-            "Whether a warm-up is left in cannot be told: without the first {longest} answers the mean would be {} away.",
+            "The data may include a warm-up: without the first {longest} answers of a trial the mean would change by {}.",
             percent(effect.abs())
         ),
     };
@@ -125,7 +125,7 @@ pub(super) fn precision(seen: &Seen<'_>) -> Option<Finding> {
     let (known, how) = match (t_interval(&means), trials.as_slice()) {
         (Some(known), _) => (Some(known), format!("by {} trials", means.len())),
         (None, [only]) if only.len() >= BATCH * MEANS => {
-            (batch_means(only).map(|found| (found.mean, found.half_width)), "by parts of one trial".into())
+            (batch_means(only).map(|found| (found.mean, found.half_width)), "by batches of one trial".into())
         }
         _ => (None, String::new()),
     };
@@ -139,7 +139,8 @@ pub(super) fn precision(seen: &Seen<'_>) -> Option<Finding> {
     let shown = percent(relative);
     let finding = if relative > WIDE {
         let sentence = format!(
-            "The mean response time is known to ±{shown} only, {how}: it hardly tells models apart. Run longer, or more often."
+            "The mean response time is known only to ±{shown}, {how}: too imprecise to distinguish models. Run longer, or run more \
+            trials."
         );
         Finding::new(Check::Precision, Verdict::CannotTell, sentence)
     } else {
@@ -163,7 +164,7 @@ pub(super) fn shares(seen: &Seen<'_>) -> Option<Finding> {
     if n < MEANS {
         return Some(Finding::cannot_tell(
             Check::Shares,
-            format!("{n} requests are too few to tell their shares."),
+            format!("{n} requests are too few to estimate the shares of the classes."),
         ));
     }
     let expected = |class: usize| (classes[class].share * n as f64).max(f64::MIN_POSITIVE);
@@ -177,13 +178,17 @@ pub(super) fn shares(seen: &Seen<'_>) -> Option<Finding> {
     let asked = percent(classes[worst].share);
     let sentence = match verdict {
         Verdict::Broken => {
-            format!("{share} of the requests are of class {name}, not {asked}: the load is another one.")
+            format!(
+                "{share} of the requests are of class {name}, not the requested {asked}: the load differs from the model's."
+            )
         }
         Verdict::Holds => {
-            format!("Classes came in the shares asked for; the furthest off is {name}, {share} for {asked}.")
+            format!(
+                "Classes came in the requested shares; the largest deviation is {name}, {share} instead of {asked}."
+            )
         }
         Verdict::CannotTell => {
-            format!("{n} requests do not tell whether classes come in the shares asked for.")
+            format!("{n} requests are too few to decide whether classes come in the requested shares.")
         }
     };
     let finding = Finding::new(Check::Shares, verdict, sentence).statistic("χ²", chi2);

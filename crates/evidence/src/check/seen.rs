@@ -1,4 +1,4 @@
-//! What the checks look at: the rows after the warm-up, and series made of them.
+//! The input of the checks: the rows after the warm-up, and series made of them.
 
 use crate::seconds::seconds;
 use std::cell::OnceCell;
@@ -73,8 +73,8 @@ impl<'a> Seen<'a> {
         self.arrivals_ns().into_iter().flat_map(gaps).collect()
     }
 
-    /// The service times, in the order in which the requests were due, in seconds. Without a stamp of its own, service
-    /// is from start to finish.
+    /// The service times, in the order in which the requests were due, in seconds. Without a stamped service time, service lasts from
+    /// start to finish.
     pub(super) fn services_s(&self) -> &[f64] {
         self.services_s.get_or_init(|| self.rows().filter_map(service_s).collect())
     }

@@ -14,7 +14,7 @@ const FEWEST: usize = 20;
 const OVERLAP: f64 = 0.005;
 /// A request waited if it did so for more than this part of a service time.
 const WAITED: f64 = 0.1;
-/// So many of those that waited may be overtaken by the way that threads take turns.
+/// This share of the waiting requests may be overtaken because of thread scheduling alone.
 const OVERTAKEN: f64 = 0.02;
 
 /// How many requests the server had in service at once.
@@ -25,7 +25,10 @@ pub(super) fn servers(seen: &Seen<'_>) -> Option<Finding> {
     let spans: Vec<Vec<(i64, i64)>> = seen.whole.iter().map(|trial| in_service(trial.rows)).collect();
     let count = spans.iter().map(Vec::len).sum::<usize>();
     if count < FEWEST {
-        return Some(Finding::cannot_tell(Check::Servers, "The server did not tell when it served whom."));
+        return Some(Finding::cannot_tell(
+            Check::Servers,
+            "The server did not report when it served each request.",
+        ));
     }
     let (most, expected) = (most_at_once(&spans), seen.station.servers.get() as usize);
     let waited = waiting(seen).count();
@@ -39,14 +42,14 @@ pub(super) fn servers(seen: &Seen<'_>) -> Option<Finding> {
         (Verdict::Broken, sentence)
     } else if waited >= FEWEST && waited as f64 > 0.01 * count as f64 {
         let sentence = format!(
-            "At most {all} in service at once, though {waited} requests waited; the model has {expected} {}. Set the \
-             servers to {most}, or find what holds the others back.",
+            "At most {all} in service at once, though {waited} requests waited; the model has {expected} {}. Set the servers to \
+             {most}, or find what keeps the others idle.",
             plural(expected)
         );
         (Verdict::Broken, sentence)
     } else {
         let sentence =
-            format!("At most {all} in service at once, and nobody waited: more servers there may be.");
+            format!("At most {all} in service at once, and no request waited: there may be more servers.");
         (Verdict::CannotTell, sentence)
     };
     let finding = Finding::new(Check::Servers, verdict, sentence).statistic("at once", most as f64);
@@ -63,7 +66,7 @@ fn in_service(rows: &[RequestRow]) -> Vec<(i64, i64)> {
 
 /// The most that were in service at once for more than a moment.
 fn most_at_once(trials: &[Vec<(i64, i64)>]) -> usize {
-    // How long so many were in service, of all trials.
+    // How long each number of requests was in service, over all trials.
     let mut lasted: Vec<f64> = Vec::new();
     for spans in trials {
         let mut changes: Vec<(i64, bool)> =
@@ -106,8 +109,7 @@ pub(super) fn order(seen: &Seen<'_>) -> Option<Finding> {
     }
     let waited = waiting(seen).count();
     if waited < FEWEST {
-        let sentence =
-            format!("{waited} requests waited: too few to tell the order in which they were served.");
+        let sentence = format!("{waited} requests waited: too few to find the order of service.");
         return Some(Finding::cannot_tell(Check::Order, sentence));
     }
     // Two workers that take neighbours may write their stamps in the other order.
@@ -127,8 +129,8 @@ pub(super) fn order(seen: &Seen<'_>) -> Option<Finding> {
     let shown = percent(share);
     let (verdict, sentence) = if share > OVERTAKEN {
         let sentence = format!(
-            "{shown} of the requests that waited were overtaken by later ones: the server does not serve in the order of \
-             arrival. The mean may hold, quantiles do not."
+            "{shown} of the requests that waited were overtaken by later ones: the server does not serve in the order of arrival. The \
+             model's mean may still be right; its quantiles are not."
         );
         (Verdict::Broken, sentence)
     } else {
@@ -148,15 +150,17 @@ pub(super) fn room(seen: &Seen<'_>) -> Option<Finding> {
     let share = count as f64 / seen.count().max(1) as f64;
     let servers = seen.station.servers;
     let finding = match (count, seen.station.capacity) {
-        (0, None) => {
-            Finding::new(Check::Room, Verdict::Holds, "No request was turned away: there was room for all.")
-        }
+        (0, None) => Finding::new(
+            Check::Room,
+            Verdict::Holds,
+            "No request was rejected: the queue had capacity for all.",
+        ),
         (0, Some(room)) => {
-            let sentence = format!("No request was turned away; the model has room for {room}.");
+            let sentence = format!("No request was rejected; the model's capacity is {room}.");
             Finding::cannot_tell(Check::Room, sentence)
         }
         (_, Some(room)) => {
-            let sentence = format!("{count} requests were turned away; the model has room for {room}.");
+            let sentence = format!("{count} requests were rejected; the model's capacity is {room}.");
             Finding::new(Check::Room, Verdict::Holds, sentence)
         }
         (_, None) => {
@@ -165,11 +169,11 @@ pub(super) fn room(seen: &Seen<'_>) -> Option<Finding> {
                 Some(room) if room >= servers.get() as usize => {
                     format!(" They found {room} in the server: try M/M/{servers}/{room}.")
                 }
-                _ => format!(" Give the model its room, as in M/M/{servers}/K."),
+                _ => format!(" Give the model a capacity, as in M/M/{servers}/K."),
             };
             let requests = if count == 1 { "request was" } else { "requests were" };
             let sentence =
-                format!("{count} {requests} turned away, but the model has room without end.{guess}");
+                format!("{count} {requests} rejected, but the model's capacity is unlimited.{guess}");
             Finding::new(Check::Room, Verdict::Broken, sentence)
         }
     };

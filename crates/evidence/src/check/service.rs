@@ -13,18 +13,18 @@ use kendall_stats::{
     anderson_darling_exponential, anderson_darling_modified, cross_correlation, mean, two_samples,
 };
 
-/// So many times show a squared coefficient of variation that changes the wait by a tenth.
+/// This number of service times shows a squared coefficient of variation that changes the wait by 10 %.
 const ENOUGH: usize = 200;
 const FEWEST: usize = 20;
 /// Service this much longer under load is no error of sampling, and moves a wait at ρ = 0.8 by more than half.
 pub(super) const LOAD_DEPENDENT: f64 = 0.15;
-/// A hole in the logarithms of service times this wide, with 10 or more times on either side, happens by chance in one
-/// exponential sample in 50,000.
+/// A hole in the logarithms of service times this wide, with 10 or more times on either side, occurs in one exponential sample in
+/// 50,000.
 const HOLE: f64 = 3.0;
 
 fn untold(check: Check, n: usize) -> Finding {
     let sentence = match n {
-        0 => "The server did not tell its service times.".to_owned(),
+        0 => "The server did not report its service times.".to_owned(),
         n => format!("{n} service times are too few."),
     };
     Finding::cannot_tell(check, sentence)
@@ -50,29 +50,31 @@ pub(super) fn law(seen: &Seen<'_>) -> Option<Finding> {
         (Verdict::Broken, closest) => {
             let (which, other) = match closest {
                 Some(closest) if closest.distance.statistic < 0.1 => (
-                    format!("the closest law is {}", in_words(&closest.law)),
+                    format!("the closest distribution is {}", in_words(&closest.law)),
                     seen.with_service(&closest.law),
                 ),
-                _ => ("no named law is close".to_owned(), format!("M/G/{}", seen.station.servers)),
+                _ => ("no named distribution is close".to_owned(), format!("M/G/{}", seen.station.servers)),
             };
             format!(
-                "Service times are not exponential: their squared coefficient of variation is {shown}, not 1, and {which}. \
-                 M/M/{} predicts waits {}; take {other}.",
+                "Service times are not exponential: their squared coefficient of variation is {shown}, not 1, and {which}. M/M/{} {}; \
+                 use {other}.",
                 seen.station.servers,
                 off(factor)
             )
         }
         (Verdict::Holds, Some(closest)) if !matches!(closest.law, Law::Exponential { .. }) => format!(
-            "Service times vary like exponential ones (squared coefficient of variation {shown}), though their law is nearer \
-             {}: means hold, far quantiles may not.",
+            "Service times vary as much as exponential ones (squared coefficient of variation {shown}), but their distribution is \
+             closer to {}: the model's means hold, its high quantiles may not.",
             in_words(&closest.law)
         ),
         (Verdict::Holds, _) => {
             format!(
-                "Service times are exponential, as near as matters: their squared coefficient of variation is {shown}."
+                "Service times are close enough to exponential: their squared coefficient of variation is {shown}."
             )
         }
-        (Verdict::CannotTell, _) => format!("{n} service times do not tell whether they are exponential."),
+        (Verdict::CannotTell, _) => {
+            format!("{n} service times are too few to decide whether they are exponential.")
+        }
     };
     let statistic = anderson_darling_modified(tested.statistic, n);
     let finding = Finding::new(Check::ServiceLaw, verdict, sentence).statistic("A²", statistic);
@@ -94,14 +96,14 @@ pub(super) fn one_kind(seen: &Seen<'_>) -> Option<Finding> {
     // P(X₍ⱼ₊₁₎ > r·X₍ⱼ₎) ≤ r^(−j) for exponential times, summed over the ranks from 10 on.
     let p_value = (libm::pow(ratio, -10.0) / (1.0 - 1.0 / ratio.max(1.01))).min(1.0);
     if ratio < HOLE {
-        let sentence = "Service times make one group: there are not two kinds of request.";
+        let sentence = "Service times form one group: there is one kind of request.";
         return Some(
             Finding::new(Check::OneKind, Verdict::Holds, sentence).statistic("widest hole", ratio).p(p_value),
         );
     }
     let sentence = format!(
-        "There are two kinds of request: {} take {} or less, the others {} or more. So it is with repeated requests that a \
-         cache answers; give the kinds as classes, or take the measured law.",
+        "There are two kinds of request: {} take {} or less, the others {} or more. A cache that answers repeated requests has this \
+         effect. Give the kinds as classes, or use the measured distribution.",
         percent(share),
         time(sorted[at - 1]),
         time(sorted[at])
@@ -147,12 +149,13 @@ pub(super) fn apart_from_arrivals(seen: &Seen<'_>) -> Option<Finding> {
     let shown = significant(r, 2);
     let sentence = match verdict {
         Verdict::Broken => format!(
-            "Service times depend on the gap before them (correlation {shown}): a model where they do not predicts waits \
-             about {}.",
+            "Service times depend on the gap before them (correlation {shown}): a model with independent service times {}.",
             off(1.0 + effect)
         ),
         Verdict::Holds => "Service times do not depend on the gaps between arrivals.".to_owned(),
-        Verdict::CannotTell => format!("{n} pairs do not tell whether service depends on arrivals."),
+        Verdict::CannotTell => {
+            format!("{n} pairs are too few to decide whether service depends on arrivals.")
+        }
     };
     let finding = Finding::new(Check::ServiceApartFromArrivals, verdict, sentence).statistic("r", r);
     Some(finding.p(p_value).effect("wait", effect))
@@ -186,7 +189,8 @@ pub(super) fn apart_from_load(seen: &Seen<'_>) -> Option<Finding> {
     let n = alone_s.len().min(busy_s.len());
     let tested = if n >= FEWEST { two_samples(&alone_s, &busy_s) } else { None };
     let Some(tested) = tested else {
-        let sentence = format!("{n} requests were served alone or beside a full server: too few to compare.");
+        let sentence =
+            format!("{n} requests were served alone or with all servers busy: too few to compare.");
         return Some(Finding::cannot_tell(Check::ServiceApartFromLoad, sentence));
     };
     Some(load_finding(&alone_s, "alone", &busy_s, "with all servers busy", tested.statistic, tested.p_value))
@@ -209,8 +213,8 @@ pub(super) fn load_finding(
     let (low_time, high_time) = (time(low_mean_s), time(high_mean_s));
     let sentence = match verdict {
         Verdict::Broken => format!(
-            "Service takes {high_time} {high} and {low_time} {low}, {} times as long: it depends on the load. Take the \
-             service time that was measured under load.",
+            "Service takes {high_time} {high} and {low_time} {low}, {} times as long: it depends on the load. Use the service time \
+             measured under load.",
             significant(kappa, 2)
         ),
         Verdict::Holds => {

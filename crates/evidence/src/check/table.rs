@@ -1,7 +1,7 @@
 //! Which numbers of a table contradict one another, or what they are said to be.
 //!
-//! A table has no single requests, so there is nothing to test by chance: its numbers are computed again, from each other.
-//! What differs by more than its printed digits can explain is broken.
+//! A table has no single requests, so there is nothing to test statistically: its numbers are recomputed from each other. A number that
+//! differs by more than its printed digits can explain is broken.
 
 mod agreement;
 mod closed;
@@ -19,9 +19,9 @@ const DIGITS: f64 = 0.01;
 /// The same for what is computed of several of them.
 const COMPUTED: f64 = 0.02;
 
-/// Which numbers of a table contradict one another: units, utilisation, steady state, computed response times, laws of
-/// operation, total times, and room that the model leaves out. `servers` is for rows that do not tell theirs. What holds
-/// in every row is one finding, what does not is one for each row.
+/// Finds the numbers of a table that contradict one another: units, utilisation, steady state, computed response times, operational
+/// laws, total times, and a capacity that the model leaves out. `servers` is for rows without a number of servers. An assumption that
+/// holds in every row is one finding; a broken one is a finding for each row.
 pub fn check_table(table: &Table, servers: Option<Servers>) -> Vec<Finding> {
     let by_row: [fn(&Known<'_>) -> Option<Finding>; 11] = [
         model::units,
@@ -64,8 +64,7 @@ fn of_rows(rows: &[Known<'_>], check: impl Fn(&Known<'_>) -> Option<Finding>) ->
 struct Known<'a> {
     row: &'a Row,
     servers: Option<Servers>,
-    /// The mean service time, by the service rate where that is told: of two that disagree, the rate is what utilisation
-    /// was computed from.
+    /// The mean service time, from the service rate if the row has one: where the two disagree, utilisation was computed from the rate.
     service_s: Option<f64>,
 }
 
@@ -87,7 +86,7 @@ impl<'a> Known<'a> {
         Some(rate_per_s * self.service_s? / f64::from(self.servers?.get()))
     }
 
-    /// The row as M/M/m, with its room if it tells one, where that has a steady state.
+    /// The row as M/M/m, with its capacity if the row has one; `None` without a steady state.
     fn exponential(&self) -> Option<Exponential> {
         let (rate_per_s, service_s, servers) = (self.rate_per_s()?, self.service_s?, self.servers?);
         let (m, load) = (f64::from(servers.get()), rate_per_s * service_s);
@@ -116,7 +115,7 @@ impl<'a> Known<'a> {
         response_s.is_finite().then_some(Roomy { lost, response_s })
     }
 
-    /// How many requests the server can hold: as told, or those in service and those in the backlog.
+    /// How many requests the server can hold: the capacity given, or servers plus backlog.
     fn room(&self) -> Option<u64> {
         let servers = f64::from(self.servers?.get());
         let room = self.row.capacity.or_else(|| Some(self.row.backlog? + servers))?;

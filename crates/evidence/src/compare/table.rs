@@ -15,28 +15,28 @@ const MOST_METRICS: usize = 100;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoRuns {
-    #[error("line {line}: {text:?} in column {column:?} is no number")]
+    #[error("line {line}: {text:?} in column {column:?} is not a number")]
     NotANumber { line: u64, column: String, text: String },
     #[error("line {line} has {found} columns where the head has {head}")]
     Ragged { line: u64, found: usize, head: usize },
     #[error(
-        "it holds no run; write a number a line, a CSV table with a row for each run, or give the output of {}",
+        "it holds no run; write one number per line, a CSV table with a row for each run, or give the output of {}",
         kendall_outputs::tools()
     )]
     Empty,
-    #[error("it is no table: {0}")]
+    #[error("it is not a table: {0}")]
     NoTable(String),
     #[error("it holds more than {MOST_RUNS} runs or {MOST_METRICS} columns; a row is a run, not a request")]
     TooMany,
     #[error(transparent)]
     Output(#[from] kendall_outputs::OutputError),
-    #[error("it holds {} commands: {}; export each to a file of its own, which is a side", .0.len(), .0.join(", "))]
+    #[error("it holds {} commands: {}; export each command to a separate file, and name each file as a side", .0.len(), .0.join(", "))]
     Several(Vec<String>),
 }
 
-/// Reads runs. Columns are called as in tables that are fitted ([`crate::table`]): `mean_ms`, `p99_us`, `throughput`, `errors`; a time without a
-/// unit is a plain number. Other columns are metrics, too; a unit at the end of a name is taken off. A column "block" tells which runs
-/// were made together. More is better of what is called throughput, rate or rps, or ends in "/s".
+/// Reads runs. Columns are called as in tables that are fitted ([`crate::table`]): `mean_ms`, `p99_us`, `throughput`, `errors`; a time
+/// without a unit is a plain number. Other columns are metrics, too; a unit at the end of a name is taken off. A column "block" says
+/// which runs were made together. More is better of what is called throughput, rate or rps, or ends in "/s".
 ///
 /// # Errors
 /// Names the line at fault.
@@ -273,6 +273,9 @@ mod tests {
         assert!(refused("mean\n1\nx\n").starts_with("line 3: \"x\" in column \"mean\""));
         assert!(refused("a,b\n1,2\n1\n").starts_with("line 3 has 1 columns"));
         assert!(refused("").contains("no run") && refused("mean\n").contains("no run"));
-        assert!(refused("mean\nNaN\n").contains("no number") && refused("mean\ninf\n").contains("no number"));
+        assert!(
+            refused("mean\nNaN\n").contains("not a number")
+                && refused("mean\ninf\n").contains("not a number")
+        );
     }
 }

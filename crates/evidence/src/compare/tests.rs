@@ -37,8 +37,8 @@ fn runs(n: usize, factor: f64, seed: u64) -> Vec<f64> {
     (0..n).map(|_| factor * law.sample(&mut rng)).collect()
 }
 
-/// Three metrics a comparison, 200 comparisons of equals: with Holm at 5 % more than 22 false alarms in a comparison happen by
-/// chance less than once in 1,000.
+/// Three metrics a comparison, 200 comparisons of equals: with Holm at 5 % more than 22 false alarms in a comparison happen less than
+/// once in 1,000.
 #[test]
 fn equals_are_called_different_as_seldom_as_the_level_says() {
     let metrics: Vec<Metric> = ["a", "b", "c"].map(|name| Metric::new(name, Unit::Seconds)).into();
@@ -124,7 +124,7 @@ fn verdicts_read_as_sentences() {
     let undecided = words(&near(1.0, 0.2), &near(1.05, 0.2));
     assert!(undecided.starts_with("undecided (−") && undecided.ends_with("more runs"), "{undecided}");
     assert_eq!(words(&[1.0; 4], &[2.0; 9]), "4 runs allow 87.5 %; 2 more runs of each side for 95 %");
-    assert_eq!(words(&[1.0], &[2.0]), "1 run says nothing of chance; 5 more runs of each side for 95 %");
+    assert_eq!(words(&[1.0], &[2.0]), "1 run cannot show significance; 5 more runs of each side for 95 %");
     assert_eq!(words(&[], &[2.0]), "not measured on both sides");
 }
 

@@ -6,7 +6,7 @@ use super::{Better, Compared, Effect, FEWEST_RUNS, LEVEL, Scale, Terms, Unit};
 use kendall_stats::Bootstrapped;
 use kendall_stats::number::{significant, time};
 
-/// More runs than this are not asked for: so near to its margin a difference is not to be told.
+/// Never advise more runs than this: a difference this close to its margin cannot be decided.
 const MOST_RUNS: f64 = 1_000.0;
 
 /// What a comparison comes to.
@@ -21,15 +21,15 @@ pub enum Verdict {
     Equivalent,
     /// The interval reaches over the margin.
     Undecided {
-        /// About so many more runs of each side decide it; `None` where it lies so near the margin that a thousand do not.
+        /// About this many more runs of each side decide it; `None` if it is so near the margin that a thousand do not.
         more_runs: Option<u64>,
     },
     /// There are too few runs for a statement at 95 %.
     TooFewRuns {
-        /// So many there are of the side that has fewer.
+        /// The number of runs of the side that has fewer.
         runs: usize,
     },
-    /// No run tells, or only those of one side.
+    /// No run has a value, or only runs of one side.
     NotMeasured,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Judged {
     pub(super) p_holm: f64,
     /// Of the side that has fewer.
     pub(super) runs: usize,
-    /// Whether so many runs can show any difference at all among so many tests.
+    /// Whether `runs` can reach significance among this number of tests.
     pub(super) can_tell: bool,
 }
 
@@ -187,7 +187,7 @@ fn too_few(runs: usize) -> String {
     let needed = FEWEST_RUNS - runs;
     let more = if needed == 1 { "1 more run".to_owned() } else { format!("{needed} more runs") };
     let allowed = match runs {
-        1 => "1 run says nothing of chance".to_owned(),
+        1 => "1 run cannot show significance".to_owned(),
         _ => {
             let held = 100.0 * (1.0 - libm::exp2(1.0 - runs as f64));
             format!(

@@ -23,7 +23,7 @@ pub(super) struct Shape {
     capacity: Option<u64>,
 }
 
-/// More servers than this are not told apart from this many.
+/// More servers than this cannot be distinguished from this number.
 const MOST_SERVERS: u32 = 512;
 /// Where the search for the number of servers looks first.
 const SERVERS: [u32; 16] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512];

@@ -33,7 +33,7 @@ pub struct Forecast {
     /// Response time, delay included. An interval's upper end is infinite where parameters that the points do not refute
     /// put the load beyond saturation.
     pub response: Summary,
-    /// Why there are no quantiles, if there are none.
+    /// Why the quantiles are missing, if they are.
     pub no_quantiles: Option<String>,
     /// Completed requests per second.
     pub throughput_per_s: Estimate,
@@ -41,7 +41,7 @@ pub struct Forecast {
     pub utilisation: Option<Estimate>,
     /// By how much an error of the service time grows on its way into the waiting time: 1/(1 − ρ).
     pub amplification: Option<f64>,
-    /// The share of the bootstrap's draws that bear the load.
+    /// The share of the bootstrap's draws that sustain the load.
     pub steady: f64,
 }
 
@@ -50,17 +50,17 @@ pub struct Forecast {
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoForecast {
     #[error(
-        "overload: at {load} the utilisation would be {}, and the queue would grow by {} requests per second without end; \
-         {model} bears less than {}/s", short(*.rho), short(*.growth_per_s), short(*.capacity_per_s)
+        "overload: at {load} the utilisation would be {}, and the queue would grow by {} requests per second without end; the capacity \
+         of {model} is {}/s", short(*.rho), short(*.growth_per_s), short(*.capacity_per_s)
     )]
     Overload { load: Load, rho: f64, growth_per_s: f64, capacity_per_s: f64, model: String },
     #[error("{slo} is not met at any load: {why}")]
     NeverMet { slo: Slo, why: String },
-    #[error("the model {0} has no servers to count; name another, or give more points")]
+    #[error("the model {0} has no number of servers; name another model, or give more points")]
     NoServers(String),
-    #[error("the fit is of {fitted}, which has no {asked} to ask for; give {instead}")]
+    #[error("the fit is of {fitted}, which has no {asked}; give {instead}")]
     WrongLoad { fitted: &'static str, asked: &'static str, instead: &'static str },
-    #[error("no quantile is known of {model}: {why}; ask for the mean")]
+    #[error("{model} gives no quantiles: {why}; use the mean")]
     NoQuantile { model: String, why: String },
 }
 
@@ -96,7 +96,9 @@ pub struct Slo {
 
 /// Why an objective cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no objective; write what is to stay below which time, such as 'p99<50ms' or 'mean<0.2s'")]
+#[error(
+    "{0:?} is not a valid objective; write a statistic and the time it must stay below, such as 'p99<50ms' or 'mean<0.2s'"
+)]
 pub struct SloError(String);
 
 impl FromStr for Slo {
@@ -129,10 +131,10 @@ impl std::fmt::Display for Slo {
 }
 
 impl Fit {
-    /// What the best candidate predicts at a load, with so many servers if another number is asked for.
+    /// What the best candidate predicts at a load, with `servers` in place of the fitted number if given.
     ///
     /// # Errors
-    /// Says by how much the load is more than the model bears.
+    /// Fails if the load exceeds the model's capacity, and says by how much.
     pub fn forecast(&self, load: Load, servers: Option<u32>) -> Result<Forecast, NoForecast> {
         let candidate = self.best();
         let model = with_servers(candidate, servers)?;
@@ -186,7 +188,7 @@ impl Fit {
     /// The highest load of the kind that was measured at which the best candidate meets an objective.
     ///
     /// # Errors
-    /// Says why no load meets it, or why it cannot be told.
+    /// Fails if no load meets the objective or the model cannot decide, and says why.
     pub fn highest(&self, slo: Slo, servers: Option<u32>) -> Result<Highest, NoForecast> {
         let candidate = self.best();
         let model = with_servers(candidate, servers)?;
@@ -204,7 +206,10 @@ impl Fit {
             SloMeasure::Quantile(_) if !why.is_empty() => {
                 NoForecast::NoQuantile { model: candidate.name.clone(), why }
             }
-            _ => NoForecast::NeverMet { slo, why: "an idle station already takes longer".into() },
+            _ => NoForecast::NeverMet {
+                slo,
+                why: "the response time of an idle station is already longer".into(),
+            },
         };
         let found = highest(&model).map_err(why_not)?;
         if found == 0.0 {
@@ -234,7 +239,7 @@ impl Fit {
             Ok(None) => {
                 return Err(NoForecast::NeverMet {
                     slo,
-                    why: "no number of servers is enough, for what else a request needs takes as long".into(),
+                    why: "no number of servers is enough, because the rest of the request already takes as long".into(),
                 });
             }
             Err(why) => return Err(NoForecast::NoQuantile { model: candidate.name.clone(), why }),
@@ -246,7 +251,7 @@ impl Fit {
         Ok(within(found, self.draws(None).iter().map(of_draw).collect()))
     }
 
-    /// The models that the samples drawn anew give, with so many servers if another number is asked for.
+    /// The models fitted to the resampled points, with `servers` in place of the fitted number if given.
     fn draws(&self, servers: Option<u32>) -> Vec<Model> {
         let draws = self.draws.get_or_init(|| self.drawn());
         draws.iter().map(|draw| draw.with_servers(servers)).collect()
@@ -338,19 +343,19 @@ fn utilisation(model: &Model, load: &Load) -> Option<f64> {
     Some(done_per_s * (served.service_s / f64::from(served.servers)).max(served.serial_s))
 }
 
-/// The quantiles of the response time by formula, delay included, or why there are none.
+/// The quantiles of the response time by formula, delay included, or why they are missing.
 fn quantiles(model: &Model, load: &Load) -> Result<Vec<Quantile>, String> {
     let (Some(station), Model::Served(served)) = (model.station(load), model) else {
-        return Err("this model tells means only".into());
+        return Err("this model gives only means".into());
     };
     let answer = formula(&station).map_err(|why| why.to_string())?;
     if answer.response.quantiles.is_empty() {
-        return Err("its formula tells means only".into());
+        return Err("its formula gives only means".into());
     }
     Ok(answer.response.shifted(served.delay_s).quantiles)
 }
 
-/// Whether a model meets an objective at a load, or why that cannot be told. What is overloaded does not.
+/// Whether a model meets an objective at a load, or why that is unknown. An overloaded model does not.
 pub(crate) fn meets(model: &Model, load: &Load, slo: Slo) -> Result<bool, String> {
     let Some(mean_s) = model.response_s(load) else { return Ok(false) };
     let p = match slo.measure {
@@ -358,7 +363,7 @@ pub(crate) fn meets(model: &Model, load: &Load, slo: Slo) -> Result<bool, String
         SloMeasure::Quantile(p) => p,
     };
     let (Some(station), Model::Served(served)) = (model.station(load), model) else {
-        return Err("this model tells means only".into());
+        return Err("this model gives only means".into());
     };
     let left_s = slo.at_most_s - served.delay_s;
     match response_survival(&station, left_s) {

@@ -40,7 +40,7 @@ pub struct Served {
     pub service_s: f64,
     /// Squared coefficient of variation of the service time.
     pub scv: f64,
-    /// Time that passes outside the station, and where nobody waits.
+    /// Time that passes outside the station, without queueing.
     pub delay_s: f64,
     /// What each request needs of one server that everybody shares.
     pub serial_s: f64,
@@ -70,7 +70,7 @@ pub enum Model {
 }
 
 impl Model {
-    /// The mean response time; `None` where the load is more than the model bears.
+    /// The mean response time; `None` if the load exceeds the model's capacity.
     pub fn response_s(&self, load: &Load) -> Option<f64> {
         match (self, load) {
             (Self::Served(served), Load::Open { rate_per_s }) => served.response_s(*rate_per_s),
@@ -86,7 +86,7 @@ impl Model {
         }
     }
 
-    /// Completed requests per second; `None` where the load is more than the model bears.
+    /// Completed requests per second; `None` if the load exceeds the model's capacity.
     pub fn throughput_per_s(&self, load: &Load) -> Option<f64> {
         match (self, load) {
             (Self::Served(served), Load::Open { rate_per_s }) => {
@@ -230,7 +230,7 @@ impl Room {
 }
 
 impl Scaling {
-    /// Completed requests per second of so many users.
+    /// Completed requests per second of `users`.
     pub fn throughput_per_s(&self, users: f64) -> f64 {
         let others = users - 1.0;
         self.alone_per_s * users / (1.0 + self.contention * others + self.coherency * users * others)

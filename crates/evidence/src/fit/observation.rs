@@ -133,7 +133,7 @@ impl Observation {
         }
     }
 
-    /// The points of a table; a row without rate, throughput or users is none.
+    /// The points of a table; rows without rate, throughput or users are skipped.
     pub fn of_table(table: &Table) -> Vec<Self> {
         table.rows.iter().filter_map(Self::of_row).collect()
     }
@@ -163,8 +163,7 @@ impl Observation {
         })
     }
 
-    /// The throughput of a closed population, as told or by the interactive response-time law X = N/(R + Z)
-    /// (Denning and Buzen 1978).
+    /// The throughput of a closed population, as given or by the interactive response-time law X = N/(R + Z) (Denning and Buzen 1978).
     pub(super) fn closed_throughput_per_s(&self) -> Option<f64> {
         let Load::Closed { users, think_s } = self.load else { return None };
         self.throughput_per_s.or_else(|| Some(f64::from(users) / (self.response_s? + think_s)))

@@ -18,7 +18,7 @@ pub struct Question {
     pub slo: Option<Slo>,
 }
 
-/// The answers to a [`Question`], or the reasons why there are none.
+/// The answers to a [`Question`], or the reasons why they are missing.
 #[derive(Clone, Debug, Serialize)]
 pub struct Prediction {
     /// The model that predicts.

@@ -10,9 +10,9 @@ use super::words::{self, Parameter};
 
 /// Loads up to this share of the highest are fitted, the others predicted.
 const LOW_LOADS: f64 = 0.6;
-/// But so many samples are predicted if enough are left, so that one odd sample does not decide.
+/// At least this number of samples is predicted if enough are left, so that one outlier does not decide.
 const LEAST_HELD_OUT: usize = 3;
-/// And so many are fitted at least.
+/// At least this number of samples is fitted.
 const LEAST_FITTED: usize = 4;
 /// Candidates whose errors differ by less than this, or by a tenth of the least error, are taken to predict equally well.
 /// They predict the same points, so most of the noise of these is in all of their errors alike.

@@ -21,7 +21,7 @@ pub(super) struct Sample {
     /// The standard error: of a response time relative to it, of a throughput in 1/s; 1 where it is not known.
     pub(super) noise: f64,
     pub(super) noise_is_known: bool,
-    /// The share that was turned away, and how many requests tell it.
+    /// The share of rejected requests, and how many requests it is based on.
     lost: Option<(f64, f64)>,
 }
 
@@ -37,14 +37,14 @@ pub(super) struct Prior {
 const HALF_WIDTH: f64 = 1.96;
 /// No sample is believed to be more exact than this, relative to it: what moves a machine from trial to trial is more.
 const LEAST_NOISE: f64 = 1e-3;
-/// How many requests are taken to stand behind a share of losses where it is not told.
+/// The number of requests assumed behind a share of losses if the table does not give it.
 const FEW_REQUESTS: f64 = 1e3;
 
 /// The most samples that are fitted: the interval of a parameter evaluates the model some ten thousand times for each.
 const MOST_SAMPLES: usize = 40;
 
-/// Replaces neighbouring samples by their means where there are too many. Where almost each has a think time of its own, there are no
-/// neighbours, and some samples are picked at equal distances instead.
+/// Replaces neighbouring samples by their means where there are too many. Where almost every sample has a different think time, there
+/// are no neighbours, and some samples are picked at equal distances instead.
 fn thinned(mut samples: Vec<Sample>) -> Vec<Sample> {
     if samples.len() <= MOST_SAMPLES {
         return samples;
@@ -64,7 +64,8 @@ fn thinned(mut samples: Vec<Sample>) -> Vec<Sample> {
 }
 
 /// Groups of samples with one think time whose loads differ by at most this share of the highest load, or at low loads by four times
-/// this share of their own: the curve is steep near saturation and bends at low loads. The samples are in order of think time and load.
+/// this share of the load itself: the curve is steep near saturation and bends at low loads. The samples are in order of think time and
+/// load.
 fn groups(samples: &[Sample], width: f64) -> Vec<&[Sample]> {
     let highest = samples.iter().map(|sample| sample.load.size()).fold(0.0, f64::max);
     let belongs = |first: &Sample, sample: &Sample| {
@@ -215,7 +216,7 @@ impl Sample {
         missing.map_or(f64::NAN, |missing| missing / self.noise)
     }
 
-    /// How far the share of losses is from a model in units of its binomial standard error; 0 where it was not told.
+    /// How far the share of losses is from a model in units of its binomial standard error; 0 if there is no share of losses.
     pub(super) fn lost_residual(&self, model: &Model) -> f64 {
         let (Some((lost, requests)), Model::Served(served), Load::Open { rate_per_s }) =
             (self.lost, model, self.load)

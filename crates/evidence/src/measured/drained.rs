@@ -5,7 +5,7 @@ use kendall_record::RequestRow;
 use crate::seconds::seconds;
 use kendall_stats::{self as statistics, LittleCheck};
 
-/// Slices of a trial: the number present, or whatever else has no interval of its own, is averaged in each.
+/// Slices of a trial: the number present, and any other value without its own interval, is averaged in each.
 pub(crate) const SLICES: usize = 20;
 
 /// Little's law over a whole drained run, from the first request due to the last completed. The number in the system is
@@ -62,7 +62,7 @@ pub fn trend(rows: &[RequestRow], from_ns: i64) -> Option<Trend> {
     let mut present = vec![0.0; SLICES];
     for row in rows {
         let end = row.completed.unwrap_or(i64::MAX);
-        // Whoever came before may still be here.
+        // Earlier requests may still be present.
         let first = ((row.scheduled - from) / width).max(0) as usize;
         for (i, number) in present.iter_mut().enumerate().skip(first) {
             let (low, high) = (from + width * i as i64, from + width * (i as i64 + 1));

@@ -14,17 +14,17 @@ pub(super) struct Window<'a> {
     pub(super) rows: Vec<&'a RequestRow>,
     /// All requests of the trial: who came before may still be here.
     all: &'a [RequestRow],
-    /// From when to when each was in service, ascending, each list by itself.
+    /// The starts and the ends of services, each list in ascending order.
     started: Vec<i64>,
     finished: Vec<i64>,
 }
 
-/// Whether a request may have been served, but nobody waited for it to the end.
+/// Whether a request may have been served although its client gave up.
 pub(crate) fn is_censored(row: &RequestRow) -> bool {
     matches!(row.outcome, Outcome::TimedOut | Outcome::Unanswered)
 }
 
-/// The time a request spent at the server and not in service, if the server's stamps tell it.
+/// The time a request spent at the server and not in service, if the server's stamps show it.
 pub(super) fn waiting_ns(row: &RequestRow) -> Option<i64> {
     let response_ns = row.response_ns()?;
     let interrupted_ns = match (row.started, row.finished, row.service) {
@@ -140,8 +140,8 @@ impl<'a> Window<'a> {
 }
 
 impl Window<'_> {
-    /// The share of the requests due in a slice that met at least as many others, due before and not yet over, as there
-    /// are servers: as far as clients can tell, they had to wait.
+    /// The share of the requests due in a slice that met at least as many others, due before and not yet over, as there are servers: as
+    /// far as clients can see, they had to wait.
     pub(super) fn met_share(&self, servers: Servers, from_ns: i64, to_ns: i64) -> f64 {
         let mut arrived: Vec<i64> = self.all.iter().map(|row| row.scheduled).collect();
         let mut over: Vec<i64> = self.all.iter().filter_map(|row| row.completed).collect();

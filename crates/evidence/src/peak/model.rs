@@ -7,7 +7,7 @@ use crate::fit::{Family, Load, Model, Served, Slo, SloMeasure, highest_rate, mee
 
 /// How fast the weight of a probe falls with the distance of what it saw from the limit: at twice the limit to an eighth.
 const NEARNESS: f64 = 3.0;
-/// The distance that stands for overload, where there is none to be measured.
+/// The distance used for overload, where no distance can be measured.
 const OVERLOADED: f64 = 2.0;
 
 /// A station that stands for the system: m servers under Poisson arrivals. It is corrected by every probe.
@@ -26,7 +26,7 @@ pub struct Knee {
 }
 
 impl Curve {
-    /// A station with so many servers, whose requests need so long in service and besides pass so much time outside of it.
+    /// A station with `servers`, whose requests take the given time in service and the given delay outside.
     pub fn new(servers: u32, service_s: f64, delay_s: f64) -> Self {
         let served = Served {
             family: Family::Exponential,
@@ -45,7 +45,7 @@ impl Curve {
         highest_rate(&Model::Served(self.served), slo).ok().filter(|&rate_per_s| rate_per_s > 0.0)
     }
 
-    /// The most requests per second that it bears.
+    /// Its capacity in requests per second.
     pub fn capacity_per_s(&self) -> f64 {
         f64::from(self.served.servers) / self.served.service_s
     }
@@ -82,7 +82,7 @@ impl Curve {
             let achieved_per_s = seen.achieved_share * rate_per_s;
             return (achieved_per_s > 0.0).then_some((servers / achieved_per_s, OVERLOADED));
         }
-        // Nobody is served in no time: what was seen below the delay tells nothing.
+        // No service takes zero time: a measurement below the delay carries no information.
         let value_s = seen.value_s?.value;
         if !value_s.is_finite() || value_s <= self.served.delay_s {
             return None;
@@ -117,7 +117,7 @@ impl Curve {
         Some(Knee { rate_per_s, response_s: response_s(rate_per_s)? })
     }
 
-    /// What the objective is of, by this model, idle: with nobody else there. For an objective below that no rate passes.
+    /// The value of the objective by this model on an idle system. No rate passes an objective below it.
     pub fn is_within_reach(&self, slo: Slo) -> bool {
         match slo.measure {
             SloMeasure::Mean => self.served.service_s + self.served.delay_s < slo.at_most_s,

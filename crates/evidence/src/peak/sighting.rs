@@ -12,7 +12,7 @@ use kendall_stats::{batch_means, minimum_samples, quantile_rank, quantile_ranks,
 
 /// Below this share of what was due a system is overloaded; above the other it keeps up.
 const ACHIEVED: (f64, f64) = (0.97, 0.99);
-/// Into so many sections the requests of a probe are divided, at most and at least, for the interval of a quantile.
+/// The most and the fewest sections into which the requests of a probe are divided for the interval of a quantile.
 const SECTIONS: (usize, usize) = (10, 5);
 
 /// What one probe saw.
@@ -20,7 +20,7 @@ const SECTIONS: (usize, usize) = (10, 5);
 pub struct Sighting {
     /// Completed over due, while the load lasted.
     pub achieved_share: f64,
-    /// What the objective is of, in seconds; `None` where too few requests tell it.
+    /// The measured value of the objective, in seconds; `None` with too few requests.
     pub value_s: Option<Estimate>,
     /// The share of requests without a right answer.
     pub errors: Estimate,

@@ -1,4 +1,4 @@
-//! Which number of servers and which order of service explain a run: many stations replayed, ranked, and told apart.
+//! Finds which number of servers and which order of service explain a run: replays many stations, ranks and distinguishes them.
 
 use kendall_station::{Discipline, Servers};
 use serde::{Deserialize, Serialize};
@@ -9,13 +9,13 @@ use super::{NotReplayed, Replay, Rules};
 use crate::Trial;
 use kendall_stats::{lag_one_correlation, mean};
 
-/// Up to so many servers every number is tried up to twice as many; above, some of them.
+/// Up to this number of servers, every number up to twice as many is tried; above, only some.
 const EVERY: u32 = 8;
 /// Two stations whose errors differ by less than this share of the mean response predict alike, however sure that is.
 const ALIKE: f64 = 0.01;
-/// Two stations are told apart where the run is so many times as likely, as a logarithm, by the better one. The worse one
-/// comes to this by chance at most once in e^12 = 160 000 runs if it is true (Royall 2000, "On the probability of
-/// observing misleading statistical evidence"), so that a choice among some thirty of them is still safe.
+/// Two stations are distinguished if the log-likelihood of the run is this much higher by the better one. If the worse one is true,
+/// this happens at most once in e^12 = 160 000 runs (Royall 2000, "On the probability of observing misleading statistical evidence"),
+/// so that a choice among some thirty of them is still safe.
 const SURE: f64 = 12.0;
 /// A best candidate that is further off than this share of the mean response explains nothing.
 const UNEXPLAINED: f64 = 0.25;
@@ -32,7 +32,7 @@ pub struct Candidate {
     pub capacity: Option<u64>,
     /// How far its predictions are from the measurement.
     pub fit: Fit,
-    /// Whether the run tells it from the best.
+    /// Whether the run distinguishes it from the best.
     pub told_apart: bool,
 }
 
@@ -42,7 +42,7 @@ pub struct Candidate {
 pub enum Verdict {
     /// The first one explains it, and no other predicts alike.
     Explained,
-    /// The first ones predict alike: too few requests waited to tell them apart.
+    /// The first ones predict alike: too few requests waited to distinguish them.
     CannotTell,
     /// Even the best is far off: something else than the servers and their order decides.
     Unexplained,
@@ -53,7 +53,7 @@ pub enum Verdict {
 pub struct Candidates {
     /// What the run says of them.
     pub verdict: Verdict,
-    /// The best first; among those that it cannot be told from, the system's own comes before.
+    /// The best first; the system's own comes before candidates that the run cannot distinguish from it.
     pub ranked: Vec<Candidate>,
     /// Where the system's own stands among them.
     pub own: usize,
@@ -62,17 +62,17 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Those that the run cannot tell from the best, which is the first of them.
+    /// Those that the run cannot distinguish from the best, which is the first of them.
     pub fn alike(&self) -> impl Iterator<Item = &Candidate> {
         self.ranked.iter().filter(|candidate| !candidate.told_apart)
     }
 }
 
-/// Replays trials through stations of one to twice as many servers as the system's `own`, each first in first out, last in
-/// first out, sharing, in its own order, and by priority where classes differ in weight. Where the server turned requests
-/// away, each also with room for as many as were there when it did, one more and one fewer. They are ranked by
-/// [`Fit::relative_error`] and told apart by the likelihood of their errors on the same requests, and by that of who was
-/// turned away. What room the system's own station has is not known beforehand: with any it is the own one.
+/// Replays trials through stations of one to twice as many servers as the system's `own`, each first in first out, last in first out,
+/// sharing, in its own order, and by priority where classes differ in weight. Where the server turned requests away, each also with
+/// room for as many as were there when it did, one more and one fewer. They are ranked by [`Fit::relative_error`] and distinguished by
+/// the likelihood of their errors on the same requests, and of which requests were rejected. What room the system's own station has is
+/// not known beforehand: with any it is the own one.
 ///
 /// # Errors
 /// As [`super::replay`].
@@ -90,7 +90,7 @@ pub fn candidates(trials: &[Trial<'_>], own: &Rules<'_>) -> Result<Candidates, N
     let is_own = |replay: &Replay| replay.servers == own.servers && replay.discipline == own.discipline;
     tried.sort_by(|a, b| a.fit.relative_error.total_cmp(&b.fit.relative_error));
     let least_error = tried[0].fit.relative_error;
-    // By responses, servers and order are told apart with the run's own refusals, and the room by who was turned away. A
+    // Response times, with the run's own refusals, distinguish servers and order; the rejected requests distinguish the capacity. A
     // replay that turns one request away too many or too few is another from there on, and that says little against its room.
     let unlimited = |replay: &Replay| {
         let same = |other: &&Replay| {
@@ -132,7 +132,7 @@ pub fn candidates(trials: &[Trial<'_>], own: &Rules<'_>) -> Result<Candidates, N
     Ok(Candidates { verdict, ranked: candidates, own, best: ranked.swap_remove(0).0 })
 }
 
-/// Of those whose responses are alike, those are told apart from the rest that explain who was turned away.
+/// Among candidates with like responses, those that explain which requests were rejected are distinguished from the rest.
 fn tell_apart_by_refusals(tried: &[Replay], told_apart: &mut [bool]) {
     let alike = tried.iter().zip(&*told_apart).filter(|(_, told_apart)| !**told_apart);
     let most = alike.map(|(replay, _)| replay.refusal_evidence).fold(0.0, f64::max);

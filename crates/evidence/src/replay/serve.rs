@@ -1,8 +1,8 @@
 //! A station in virtual time, fed by a trace: exact for any order of service, any number of servers, and limited room.
 //!
-//! Every order but processor sharing is one loop over arrivals and the events between them, on the same `Queue` that live
-//! servers take their next request from. Processor sharing has a clock of its own, which advances by the service that
-//! each request present receives, so that the order of departures is known on arrival.
+//! Every order but processor sharing is one loop over arrivals and the events between them, on the same `Queue` that live servers take
+//! their next request from. Processor sharing has its own clock, which advances by the service that each request present receives, so
+//! that the order of departures is known on arrival.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -221,7 +221,7 @@ impl Floor<'_> {
             return;
         };
         let interrupted = self.servers[server].take().expect("it was in service just now");
-        // First out, then back in: the one that is interrupted would outrank nobody that made it go.
+        // Take the next first, then put back the interrupted one: it cannot outrank the request that preempted it.
         self.serve_next(server);
         self.queue.resume(interrupted.entry);
     }

@@ -48,7 +48,7 @@ impl Visits {
         let stamped = rows().filter(|row| row.service.is_some()).all(|row| row.queued.is_some());
         let (arrived_by, delay_ns) = match stamped {
             true => (ArrivedBy::Server, quantile(rows().filter_map(outside_ns), 0.5)),
-            // Waiting is in it and cannot be told from it; those that waited least have next to none.
+            // It includes waiting, which cannot be separated; the requests that waited least have almost none.
             false => (ArrivedBy::Client, quantile(rows().filter_map(not_served_ns), 0.05)),
         };
         let delay_ns = delay_ns.ok_or(NotReplayed::NothingToCompare)?;
@@ -132,9 +132,8 @@ impl Agreement {
         self.counts[usize::from(by_server)][usize::from(by_room)] += 1;
     }
 
-    /// The logarithm of the likelihood ratio of "who finds no room tells whom the server turns away" to "it does not", with the
-    /// shares that were found: half the statistic G (Sokal and Rohlf 1981, section 17.1). Nothing where the one goes against the
-    /// other.
+    /// The logarithm of the likelihood ratio of "a request is rejected if it finds no capacity" to "it does not", with the shares that
+    /// were found: half the statistic G (Sokal and Rohlf 1981, section 17.1). Nothing where the one goes against the other.
     fn evidence(&self) -> f64 {
         let [[neither, room], [server, both]] = self.counts.map(|row| row.map(|count| count as f64));
         let all = neither + room + server + both;
@@ -164,9 +163,8 @@ impl Run {
         Self { served: Stream::of(trial, delay_ns, trial.rows.iter().filter(served)), everybody }
     }
 
-    /// Of each request, how many were there when it came, as it was: those that had come and not gone. And whether it was
-    /// turned away. A replay that decides that anew is another from its first other decision on, and tells no more of what
-    /// the server found.
+    /// Of each request, how many were there when it came, as it was: those that had come and not gone. And whether it was turned away.
+    /// A replay that decides that anew is another from its first other decision on, and no longer shows what the server found.
     fn found(&self) -> Vec<(u64, bool)> {
         let Some(Stream { visits, refused, went_s, .. }) = &self.everybody else { return Vec::new() };
         let there = || visits.iter().zip(refused).zip(went_s).filter(|((_, refused), _)| !**refused);

@@ -45,7 +45,7 @@ pub struct QuantileSeen {
     /// The value is a lower bound, because so large a share of the requests is censored.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
-    /// How many requests the value needs, or its interval, where it is not there for want of them.
+    /// How many requests the value, or its interval, needs if there are too few.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<u64>,
 }
@@ -152,10 +152,10 @@ fn around(value: f64, found: &BatchMeans) -> (f64, f64) {
     ((value + found.interval.0 - found.mean).max(0.0), value + found.interval.1 - found.mean)
 }
 
-/// Quantiles with their intervals, each the wider of two: that of order statistics, which is exact for independent
-/// requests (David and Nagaraja 2003, section 7.1), and that of the share of requests below the quantile, whose batch means
-/// over the sections allow for dependence (indirect estimation, Heidelberger and Lewis 1984): its ends are read off the
-/// distribution. So where requests hang together, as they do in a queue, the interval is as much wider as that costs.
+/// Quantiles with their intervals, each the wider of two: that of order statistics, which is exact for independent requests (David and
+/// Nagaraja 2003, section 7.1), and that of the share of requests below the quantile, whose batch means over the sections allow for
+/// dependence (indirect estimation, Heidelberger and Lewis 1984): its ends are read off the distribution. So where requests are
+/// correlated, as they are in a queue, the interval is wider by what that costs.
 ///
 /// `wanted` ascends.
 fn quantiles(all: &Times, sections: &[&Times], wanted: &[f64]) -> Vec<QuantileSeen> {
@@ -181,9 +181,9 @@ fn quantiles(all: &Times, sections: &[&Times], wanted: &[f64]) -> Vec<QuantileSe
     ascending(wanted.iter().enumerate().map(quantile).collect())
 }
 
-/// A higher quantile is no shorter than a lower one, so the ends of its interval are none before those of the lower one's. Where slow
-/// requests came together, in one stall, the shares of sections below p90 differ more than those below p99.9; then the upper end of
-/// p90 is not known, and that of p99.9 cannot be.
+/// A higher quantile is no shorter than a lower one, so neither end of its interval lies below that of the lower one's. Where slow
+/// requests came together, in one stall, the shares of sections below p90 differ more than those below p99.9; then the upper end of p90
+/// is not known, and that of p99.9 cannot be.
 fn ascending(mut quantiles: Vec<QuantileSeen>) -> Vec<QuantileSeen> {
     let (mut ends_s, mut open, mut needs) = ((0.0_f64, 0.0_f64), false, None);
     for quantile in quantiles.iter_mut().filter(|quantile| quantile.value_s.is_some() && !quantile.at_least) {
@@ -216,7 +216,7 @@ fn interval(
     let low = low.min(((p - above) * n as f64).floor().max(1.0) as u64);
     let high = high.max(((p + below) * n as f64).ceil() as u64);
     let end = |rank: u64| all.known.histogram.at_rank_s(rank);
-    // Its upper end lies above all that was measured: with so many more requests it would not.
+    // Its upper end lies above all that was measured: with this many more requests it would not.
     let needs = (high > n).then(|| (n as f64 * (below / (1.0 - p)).powi(2) * 1.05).ceil() as u64);
     (end(low).zip(end(high)), needs)
 }

@@ -14,7 +14,7 @@ const FINEST_NS: i64 = 1_000_000;
 const SHOWN_AT_MOST: usize = 600;
 const SHOWN_NS: i64 = 100_000_000;
 const ENOUGH: usize = 40;
-/// Response times below this are told as zero, in seconds.
+/// Response times below this are reported as zero, in seconds.
 const LEAST_S: f64 = 1e-6;
 
 #[derive(Clone, Debug)]
@@ -185,7 +185,7 @@ impl Bins {
         Series { width_s, bins: bins.iter().enumerate().zip(present).map(bin).collect() }
     }
 
-    /// When each bin begins, and itself: as many as may be shown, however narrow. Of few bins a part is steady by chance.
+    /// When each bin begins, and itself: as many as may be shown, however narrow. Among few bins a part looks steady at random.
     pub(super) fn starts(&self) -> Vec<(i64, Bin)> {
         let (mut bins, mut width_ns) = (self.bins.clone(), self.width_ns);
         while bins.len() > SHOWN_AT_MOST {

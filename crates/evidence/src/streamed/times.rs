@@ -2,7 +2,7 @@
 
 use kendall_stats::histogram::{Grid, Histogram};
 
-/// Times below this are told as zero, in seconds.
+/// Times below this are reported as zero, in seconds.
 const LEAST_S: f64 = 1e-7;
 
 /// One kind of time: of requests that were seen to their end, and the least that the others took.

@@ -106,7 +106,7 @@ fn cell(name: &str, value: Option<&Value>) -> Result<String, NoCells> {
         Some(Value::String(text)) => Ok(text.trim().to_owned()),
         Some(value @ (Value::Number(_) | Value::Bool(_))) => Ok(value.to_string()),
         Some(Value::Array(_) | Value::Object(_)) => {
-            Err(NoCells::NotJson(format!("the value of {name:?} is a list or an object, and not one number")))
+            Err(NoCells::NotJson(format!("the value of {name:?} is a list or an object, not a number")))
         }
     }
 }

@@ -58,7 +58,7 @@ impl Must {
             Self::NotNegative => "zero or above",
             Self::Whole => "a whole number, at least 1",
             Self::Share => {
-                "from 0 to 1 (or from 0 to 100 in a column of per cent; a number of requests is no share)"
+                "from 0 to 1 (or from 0 to 100 in a column of per cent; a number of requests is not a share)"
             }
         }
     }

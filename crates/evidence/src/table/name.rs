@@ -75,7 +75,7 @@ fn rate(words: &[&str]) -> Option<String> {
     Some(format!("{quantity}{}", unit.unwrap_or("_per_s")))
 }
 
-/// A response time, its mean or a quantile; with no unit where none is given, for there is none to guess.
+/// A response time, its mean or a quantile; without a unit if none is given, because it cannot be guessed.
 fn time(words: &[&str]) -> Option<String> {
     let (words, unit) = match words {
         [stem @ .., "s" | "sec" | "secs" | "second" | "seconds"] => (stem, "_s"),

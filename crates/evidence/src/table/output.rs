@@ -44,13 +44,13 @@ fn assumed(output: &Output) -> Option<String> {
     let tool = output.tool;
     match (output.load, output.connections) {
         (Some(Load::Open { rate_per_s: None }), _) => Some(format!(
-            "{tool} does not say at which rate it was to send; the rate that it achieved is taken for it, which is too little where the \
-             server could not keep up"
+            "{tool} does not report its target rate; the achieved rate is used instead, which is too low where the server could not \
+             keep up"
         )),
         (Some(Load::Closed { .. }), Some(_)) | (Some(Load::Open { .. }), _) => None,
         _ => Some(format!(
-            "{tool} does not say how it sent, on a schedule or from so many connections; its rate is taken for that of an open stream. Where \
-             it sent from connections, write a table with the columns users, throughput and mean_ms"
+            "{tool} does not report whether its load was open (a schedule) or closed (a number of connections); its rate is taken as \
+             that of an open stream. If the load was closed, write a table with the columns users, throughput and mean_ms"
         )),
     }
 }

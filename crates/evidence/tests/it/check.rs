@@ -1,4 +1,4 @@
-//! Checks of rows: each sees what it is for, is quiet where nothing is wrong, and bears any rows.
+//! Checks of rows: each finds its fault, is quiet where nothing is wrong, and accepts any rows.
 //!
 //! Seeds are fixed. A sound run is one of a station that is simulated here; each fault is put into such a run.
 
@@ -41,8 +41,8 @@ fn only(rows: &[RequestRow], station: &Station, what: Check) -> Finding {
     found(rows, station, what)
 }
 
-/// 200 sound runs, each of nine tests at a level of 1 in 1,000: 1.8 false alarms are expected, if all came with an effect
-/// large enough; 8 or more happen by chance in less than 1 of 1,000 such sets of runs.
+/// 200 sound runs, each of nine tests at a level of 1 in 1,000: 1.8 false alarms are expected, if all came with an effect large enough;
+/// 8 or more happen in less than 1 of 1,000 such sets of runs.
 #[test]
 fn a_sound_run_breaks_no_assumption() {
     let mut alarms = Vec::new();
@@ -62,7 +62,7 @@ fn a_long_sound_run_holds_every_assumption_that_it_can() {
     }
 }
 
-/// A tiny deviation, in so many values that every test rejects: uniform jitter on exponential service.
+/// A tiny deviation, with enough values that every test rejects: uniform jitter on exponential service.
 #[test]
 fn many_samples_do_not_make_a_small_effect_matter() {
     let service = Law::Hyperexponential { parts: vec![(0.5, 0.9 * MEAN_S), (0.5, 1.1 * MEAN_S)] };
@@ -143,10 +143,10 @@ fn uniform_service_is_named_and_its_cost_told() {
     let run = Run { service: Law::Uniform { low_s: 0.0, high_s: 2.0 * MEAN_S }, ..Run::default() };
     let law = only(&run.rows(), &run.station(), Check::ServiceLaw);
     assert!((law.effect.unwrap().value - (4.0 / 6.0 - 1.0)).abs() < 0.05);
-    assert!(law.sentence.contains("uniform from") && law.sentence.contains("take M/U/2"), "{}", law.sentence);
+    assert!(law.sentence.contains("uniform from") && law.sentence.contains("use M/U/2"), "{}", law.sentence);
     let constant = Run { service: Law::Constant { mean_s: MEAN_S }, ..Run::default() };
     let law = only(&constant.rows(), &constant.station(), Check::ServiceLaw);
-    assert!(law.sentence.contains("2.0 times too long; take M/D/2"), "{}", law.sentence);
+    assert!(law.sentence.contains("overestimates waits by a factor of 2.0; use M/D/2"), "{}", law.sentence);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn two_kinds_of_request_are_told_apart() {
     let finding = found(&rows, &Run::default().station(), Check::OneKind);
     assert_eq!(finding.verdict, Verdict::Broken);
     assert!((finding.effect.unwrap().value - 0.25).abs() < 0.01);
-    assert!(finding.sentence.contains("a cache answers"), "{}", finding.sentence);
+    assert!(finding.sentence.contains("A cache that answers"), "{}", finding.sentence);
 }
 
 #[test]

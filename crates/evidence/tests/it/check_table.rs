@@ -55,8 +55,8 @@ fn every_contradiction_of_the_file_recovery_table_is_found() {
     let sentence = |check, line| says(FILE_RECOVERY, check, line);
     assert_eq!(
         sentence(Check::Units, "line 2"),
-        "A service rate of 42.052/s means a service time of 23.8 ms, but 0.23800 s is given: it is 10 times that, which no \
-         unit explains."
+        "A service rate of 42.052/s means a service time of 23.8 ms, but 0.23800 s is given: it is 10 times that, which no mix-up of \
+         units explains."
     );
     for line in ["line 3", "line 4", "line 5"] {
         assert!(sentence(Check::Units, line).ends_with("looks like milliseconds."));
@@ -73,7 +73,7 @@ fn every_contradiction_of_the_file_recovery_table_is_found() {
     assert!(
         sentence(Check::Formula, "line 3").ends_with("multiplied by 6! where the formula divides by it.")
     );
-    assert!(sentence(Check::Stability, "line 4").ends_with("The servers bear up to 9.78/s."));
+    assert!(sentence(Check::Stability, "line 4").ends_with("Capacity is 9.78/s."));
     assert!(sentence(Check::Delay, "line 2").contains("90.7 ms to 110 ms longer"));
     // The utilisations are right.
     assert!(
@@ -91,8 +91,8 @@ fn the_backlog_and_the_products_of_the_text_search_table_are_found() {
     // 70 requests meet a room of 51; 40 do not.
     assert_eq!(of(Check::Room), 6);
     let room = says(TEXT_SEARCH, Check::Room, "line 17 ");
-    assert!(room.contains("room for 51 (1 in service and 50 in the backlog)"), "{room}");
-    assert!(room.contains("M/M/1/51 loses 0.0042 %") && room.contains("19 are turned away"), "{room}");
+    assert!(room.contains("capacity is 51 (1 in service and 50 in the backlog)"), "{room}");
+    assert!(room.contains("M/M/1/51 loses 0.0042 %") && room.contains("19 are rejected"), "{room}");
     // 40 × the response time is no total time.
     assert_eq!(of(Check::TotalTime), 6, "{found:?}");
     assert!(
@@ -104,7 +104,7 @@ fn the_backlog_and_the_products_of_the_text_search_table_are_found() {
     assert_eq!(of(Check::ServiceLaw), 6);
     assert!(
         says(TEXT_SEARCH, Check::ServiceLaw, "line 6 ")
-            .contains("98 % too long: 1.21 s instead of about 610 ms")
+            .contains("overestimates waits by 98 %: 1.21 s instead of about 610 ms")
     );
 }
 
@@ -144,7 +144,7 @@ fn each_slip_of_a_computed_response_is_named() {
         (0.5 + 8.0 * waiting_s, "mean number waiting"),
         (1.0 / (12.0 - 8.0), "one server 6 times as fast"),
         (0.5 / (1.0 - 2.0 / 3.0), "6 servers with a queue each"),
-        (0.5 + 0.5 * p_wait, "servers that are free"),
+        (0.5 + 0.5 * p_wait, "number of free servers"),
         (1e3 * (0.5 + waiting_s), "1000 times too large"),
     ];
     for (printed_s, words) in cases {
@@ -162,7 +162,7 @@ fn a_table_that_is_right_passes_in_every_check() {
     let found = findings(&text);
     assert!(found.iter().all(|finding| finding.verdict == Verdict::Holds), "{found:#?}");
     assert_eq!(found.len(), 10, "{found:#?}");
-    // A wider interval, and a load near 1, cannot be told.
+    // A wider interval, and a load near 1, are inconclusive.
     let near = "rate_per_s,service_mean_s,servers,requests,response_mean_s\n1.9,0.5,1,100,10\n";
     let verdicts: Vec<Verdict> = findings(near).iter().map(|finding| finding.verdict).collect();
     assert_eq!(verdicts, [Verdict::CannotTell, Verdict::CannotTell]);

@@ -19,7 +19,7 @@ fn station(service: &Law, servers: u32, rate_per_s: f64) -> Station {
     Station::new(Arrivals::poisson(rate_per_s), service.clone(), servers)
 }
 
-/// Runs of so many requests at shares of what the station bears, seen from beyond a delay.
+/// Runs of the given number of requests at shares of the station's capacity, measured behind a delay.
 fn measured(service: &Law, servers: u32, delay_s: f64, requests: u64, seed: u64) -> Vec<Observation> {
     let point = |(i, share): (u64, &f64)| {
         let rate_per_s = share * f64::from(servers) / service.mean_s();
@@ -45,8 +45,7 @@ fn exponential() -> Law {
     Law::Exponential { mean_s: SERVICE_S }
 }
 
-/// With intervals of 95 %, fewer than 16 of 20 hits happen by chance once in 390 times for each of the four; the seeds
-/// are fixed.
+/// With intervals of 95 %, fewer than 16 of 20 hits happen once in 390 times for each of the four; the seeds are fixed.
 #[test]
 fn the_true_parameters_and_predictions_lie_in_their_intervals() {
     let (mut hits, seeds) = ([0; 4], 20);
@@ -100,7 +99,7 @@ fn the_ranking_finds_the_family_and_the_servers() {
     }
 }
 
-/// At low loads nobody waits, so one cannot tell how many would be served at once.
+/// At low loads no request waits, so the number of servers is not identifiable.
 #[test]
 fn servers_that_the_points_do_not_tell_are_said_not_to_be_identifiable() {
     let mut points = measured(&exponential(), 16, 0.0, 5_000, 3);
@@ -205,7 +204,7 @@ fn an_objective_is_met_up_to_the_highest_rate_and_with_the_fewest_servers() {
     let there = fit.forecast(p99.at, None).unwrap().response.quantile(0.99).unwrap().value;
     assert!((there / 0.2 - 1.0).abs() < 1e-6, "{there}");
     let never = fit.highest("p99<10ms".parse().unwrap(), None).unwrap_err();
-    assert!(never.to_string().contains("an idle station already takes longer"), "{never}");
+    assert!(never.to_string().contains("the response time of an idle station is already longer"), "{never}");
     for text in ["p99", "p0<1s", "p100<1s", "p99<-1s", "p99<1", "max<1s", ""] {
         assert!(text.parse::<Slo>().is_err(), "{text}");
     }
@@ -227,11 +226,11 @@ fn points_beyond_saturation_are_left_out_with_a_sentence() {
     let fit = fit(&points, Given { servers: Some(2), ..Given::default() }).unwrap();
     assert_eq!((fit.points.len(), fit.left_out.len()), (SHARES.len(), 2));
     assert!(
-        fit.left_out[0].contains("line 9, 130/s: only 76.15 % of what was offered"),
+        fit.left_out[0].contains("line 9, 130/s: only 76.15 % of the offered requests"),
         "{:?}",
         fit.left_out
     );
-    assert!(fit.left_out[1].contains("no steady value"));
+    assert!(fit.left_out[1].contains("no steady state"));
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn rules(number: u32, discipline: Discipline) -> Rules<'static> {
     Rules::new(servers(number), discipline, &[])
 }
 
-/// Arrival and service of so many requests, in seconds: Poisson, exponential, at a utilisation of `servers` servers.
+/// Arrival and service of `n` requests, in seconds: Poisson, exponential, at a utilisation of `servers` servers.
 fn requests(number: usize, servers: u32, utilisation: f64, seed: u64) -> Vec<(f64, f64)> {
     let arrivals = Arrivals::poisson(utilisation * f64::from(servers) / MEAN_S);
     let (service, mut rng) = (Law::Exponential { mean_s: MEAN_S }, stream(seed, Purpose::Service, 0));
@@ -122,8 +122,8 @@ fn the_right_station_predicts_every_request_and_the_wrong_ones_are_far_off() {
     }
 }
 
-/// Three hundred requests of a busy station tell its servers and its order, whatever the seed, though they are asked of a
-/// system that claims to be another one.
+/// Three hundred requests of a busy station identify its servers and its order, whatever the seed, although the system is declared as
+/// another station.
 #[test]
 fn a_few_hundred_requests_tell_three_servers_from_four_and_sharing_from_a_queue() {
     for_stations(&[0.6, 0.85, 0.95], |station, rows| {
@@ -135,8 +135,8 @@ fn a_few_hundred_requests_tell_three_servers_from_four_and_sharing_from_a_queue(
     });
 }
 
-/// Noise of a third of the service time outside the station, and a machine that stands still twice, for 15 services each.
-/// What is true is ruled out at most once in e^12 runs, so that one of 480 has a chance of 0.3 %.
+/// Noise of a third of the service time outside the station, and a machine that stalls twice, for 15 services each. What is true is
+/// ruled out at most once in e^12 runs, so that one of 480 has a chance of 0.3 %.
 #[test]
 fn noise_and_pauses_never_rule_out_the_true_station() {
     let noise = Law::Exponential { mean_s: MEAN_S / 3.0 };
@@ -205,7 +205,7 @@ fn noise_outside_the_station_does_not_hide_it() {
     assert!(found.ranked[0].fit.relative_error < 0.1);
 }
 
-/// Where next to nobody waits, more servers and another order would have done the same.
+/// Where almost no request waits, more servers and another order have the same effect.
 #[test]
 fn an_idle_station_does_not_tell() {
     let found = ranked(&fifo_run(400, 4, 0.05, 3), rules(4, Discipline::Fifo));
@@ -327,8 +327,8 @@ proptest! {
         }
     }
 
-    /// One server that is never idle while there is work is done with all of it at the same instant in any order, and
-    /// nobody is done before its own service.
+    /// One server that is never idle while there is work is done with all of it at the same instant in any order, and no request
+    /// finishes before its own service.
     #[test]
     fn every_order_does_the_same_work(trace in trace(), number in 1u32..4, class in 0usize..3) {
         let classes = [1.0, 2.0, 7.0].map(|weight| RowClass { name: String::new(), weight });

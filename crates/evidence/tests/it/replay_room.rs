@@ -13,9 +13,9 @@ const DELAY_S: f64 = 0.1e-3;
 /// Why the server turns a request away.
 #[derive(Clone, Copy)]
 enum Refuses {
-    /// So many are there.
+    /// When this number of requests is present.
     Beyond(usize),
-    /// By chance, so often.
+    /// This share of the requests, at random.
     Share(f64),
 }
 
@@ -85,7 +85,7 @@ fn the_room_is_told_by_whom_the_server_turned_away() {
     {
         let rows = rows(4_000, servers, utilisation, Refuses::Beyond(room), seed);
         let found = explained(&rows);
-        // Where nobody waits, every order of service is the same.
+        // Where no request waits, every order of service is the same.
         let verdict = if room == 1 { Verdict::CannotTell } else { Verdict::Explained };
         assert_eq!(found.verdict, verdict, "{room}: {:?}", &found.ranked[..3]);
         assert_eq!(best(&found), (servers as u32, Discipline::Fifo, Some(room as u64)));

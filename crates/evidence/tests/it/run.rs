@@ -16,9 +16,9 @@ pub(crate) struct Run {
     pub(crate) service: Law,
     /// The part of each service time that is that of the one before.
     pub(crate) kept: f64,
-    /// Service that starts while the other server is busy takes so many times as long.
+    /// Service that starts while the other server is busy takes this many times as long.
     pub(crate) slowdown: f64,
-    /// Whoever came last is served first.
+    /// The last request is served first.
     pub(crate) newest_first: bool,
 }
 

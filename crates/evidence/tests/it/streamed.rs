@@ -125,7 +125,7 @@ fn no_quantile_is_told_without_requests_enough() {
     );
 }
 
-/// 1,000 requests a second for 8 s; the server stands still for the third of them, and then answers at once.
+/// 1,000 requests a second for 8 s; the server stalls for the third of them, and then answers at once.
 #[test]
 fn a_stall_is_in_the_quantiles_as_arithmetic_says() {
     let stall = 3 * SECOND_NS..4 * SECOND_NS;
@@ -192,8 +192,8 @@ fn what_is_still_out_counts_until_the_end() {
     assert_eq!((seen.lost.value, seen.response.censored), (0.5, 1000));
 }
 
-/// However many come, there are at most so many sections and bins: the second half costs no more memory than the first. The
-/// cut of the warm-up is found, and a run that grows is told from one that does not.
+/// However many requests come, sections and bins stay bounded: the second half costs no more memory than the first. The cut of the
+/// warm-up is found, and a run that grows is distinguished from one that does not.
 #[test]
 fn the_start_is_cut_where_it_differs_and_growth_is_seen() {
     let run = |response_ns: &dyn Fn(u64) -> i64| -> Vec<RequestRow> {

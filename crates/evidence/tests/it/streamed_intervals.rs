@@ -23,7 +23,7 @@ enum Kind {
 
 const KINDS: [Kind; 5] = [Kind::Independent, Kind::Bursts, Kind::Stall, Kind::GivenUp, Kind::Growing];
 
-/// So many requests, 1 ms apart.
+/// The given number of requests, 1 ms apart.
 fn run(kind: Kind, requests: u64, seed: u64) -> Streamed {
     let unit = Law::Exponential { mean_s: 1.0 };
     let mut rng = stream(seed, Purpose::Service, 0);

@@ -20,19 +20,19 @@ use crate::record::new_folder;
 use crate::target::{Asked, Target};
 use crate::{load, print, quiet};
 
-/// What each server gets, where the sides are URLs.
+/// The load of each server, if the sides are URLs.
 #[derive(Args)]
-#[command(next_help_heading = "Servers that are measured, where the sides are URLs")]
+#[command(next_help_heading = "Options for URLs: kendall measures the servers")]
 pub(super) struct Measuring {
     /// The rate of each server's open load, the same requests at the same instants: 100, 100/s, 2k or 600/min
     #[arg(short, long, value_name = "RATE", value_parser = rate)]
     rate: Option<f64>,
 
-    /// How long each server is measured in all its rounds together [default: 10s, or as long as a p99 in each round needs, up to 60s]
-    #[arg(short, long, value_name = "TIME", value_parser = positive_time)]
+    /// Measure each server this long, over all rounds [default: 10s, or as long as a p99 in each round needs, up to 60s]
+    #[arg(short, long, value_name = "DURATION", value_parser = positive_time)]
     duration: Option<Duration>,
 
-    /// How often each server has its turn, in an order that is drawn for each round
+    /// Rounds; each measures every server once, in random order
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     rounds: u32,
 
@@ -40,15 +40,15 @@ pub(super) struct Measuring {
     #[arg(short, long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     connections: u32,
 
-    /// Give a request up after this time
-    #[arg(short, long, value_name = "TIME", default_value = "30s", value_parser = positive_time)]
+    /// Give up a request after this time
+    #[arg(short, long, value_name = "DURATION", default_value = "30s", value_parser = positive_time)]
     timeout: Duration,
 
-    /// What is expected of each server, judged by all its rounds: 'p99<50ms', 'errors<1%'; may be given several times
+    /// Expect this of each server, over all its rounds: 'p99<50ms', 'errors<1%'; may be given several times
     #[arg(long, value_name = "EXPECTATION")]
     expect: Vec<Expectation>,
 
-    /// Keep each load in a folder of its own in this new folder, which kendall compare A='FOLDER/A-*' B='FOLDER/B-*' compares again
+    /// Keep each load in a separate folder in this new folder, which kendall compare A='FOLDER/A-*' B='FOLDER/B-*' compares again
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
 
@@ -58,7 +58,7 @@ pub(super) struct Measuring {
 
 /// How long each server is measured if nothing else is said: at least, and at most.
 const LENGTH_S: (f64, f64) = (10.0, 60.0);
-/// So many requests a round have a p99, and some more come by chance.
+/// This number of requests in a round has a p99, with a margin for random arrivals.
 const FOR_P99: f64 = 350.0;
 /// The share of a round that warms its connections up, and is left out.
 const WARM_UP: f64 = 0.2;
@@ -88,7 +88,7 @@ impl Measuring {
         ];
         match given.iter().find(|(_, given)| *given) {
             Some((name, _)) => bail!(
-                "--{name} is for servers that are measured: name each side as a URL, such as http://localhost:8080/"
+                "--{name} applies only to servers: give each side as a URL, such as http://localhost:8080/"
             ),
             None => Ok(()),
         }
@@ -115,7 +115,7 @@ impl Measuring {
             .map_err(|(name, why)| anyhow::anyhow!("--{name}: {why}"))?;
         ensure!(
             rate * length.as_secs_f64() >= 1.0,
-            "a round of {} at {}/s holds no request: give a longer --duration or fewer --rounds",
+            "a round of {} at {}/s contains no request: give a longer --duration or fewer --rounds",
             Value::Time(length),
             significant(rate, 3)
         );
@@ -176,7 +176,7 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Rounds>> {
     let found = rounds(&records, &own.expect)?;
     if let Some(silent) = found.silent.first() {
         bail!(
-            "{silent} answered no request, so there is nothing to compare: is it the right URL? kendall load says more of one server"
+            "{silent} answered no request, so there is nothing to compare: check the URL; kendall load tests a single server"
         );
     }
     Ok(Some(found))
@@ -187,7 +187,7 @@ impl Measuring {
     fn announce(&self, servers: usize, load: &Load) {
         let length_s = load.duration.unwrap_or_default().as_secs_f64();
         print::note(&format!(
-            "Measuring {} at {}/s in {} of {} each, in drawn order: about {:.0} s",
+            "Measuring {} at {}/s in {} of {} each, in random order: about {:.0} s",
             counted(servers as u64, "server"),
             significant(self.rate.unwrap_or_default(), 4),
             counted(self.rounds.into(), "round"),
@@ -204,7 +204,8 @@ impl Options {
         for side in &self.sides {
             let url = side.url.as_deref().with_context(|| {
                 format!(
-                    "{:?} is no URL, and servers are compared with servers; record loads of each with kendall load --record",
+                    "{:?} is not a URL, and a server can only be compared with a server; to compare with a file, record loads of each \
+                    server with kendall load --record",
                     side.name
                 )
             })?;
@@ -215,7 +216,7 @@ impl Options {
         }
         ensure!(
             all.len() > 1,
-            "two sides are needed at least; name another server, or kendall load measures one"
+            "at least two sides are needed; name another server, or measure one with kendall load"
         );
         let names: Vec<String> = all.iter().map(|named| named.name.clone()).collect();
         for (index, Named { name, .. }) in all.iter_mut().enumerate() {

@@ -18,7 +18,7 @@ use crate::record::new_folder;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Where clients connect; port 0 takes a free one
+    /// The address for clients; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = address)]
     listen: SocketAddr,
 
@@ -33,15 +33,15 @@ pub(crate) struct Options {
     #[command(flatten)]
     link: LinkOptions,
 
-    /// Seed of all that chance decides; drawn by chance if left out, and printed
+    /// Seed of all random decisions; drawn at random if left out, and printed
     #[arg(long)]
     seed: Option<u64>,
 
-    /// Keep what the relay did in this new folder: link.json
+    /// Record what the relay did in this new folder: link.json
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
 
-    /// Stop when standard input ends, so as not to outlive whoever started this relay
+    /// Stop when standard input ends, so that the relay does not outlive its parent
     #[arg(long, hide = true)]
     until_stdin_ends: bool,
 }

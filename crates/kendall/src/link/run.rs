@@ -30,50 +30,50 @@ pub(crate) struct Options {
     #[command(flatten)]
     link: LinkOptions,
 
-    /// One of several links in a row, from client to server: 'delay=5ms rate=100mbit'; after a slash, what differs on
-    /// the way back: 'delay=5ms rate=10mbit / rate=100mbit'
+    /// One of several links in a row, from client to server: 'delay=5ms rate=100mbit'; after a slash, settings that differ in the other
+    /// direction: 'delay=5ms rate=10mbit / rate=100mbit'
     #[arg(long, value_name = "SETTINGS", value_parser = Hop::from_str)]
     hop: Vec<Hop>,
 
-    /// Run this, by the shell, at the server's end; CMD starts when it listens at 10.0.0.2 or 0.0.0.0
+    /// Run this shell command at the server's end; CMD starts when it listens at 10.0.0.2 or 0.0.0.0
     #[arg(long, value_name = "COMMAND")]
     server: Option<String>,
 
-    /// How long the server may take until it listens
-    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = positive_time)]
+    /// Wait this long at most until the server listens
+    #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = positive_time)]
     wait: Duration,
 
-    /// Let a TCP port at the server's end lead to one of this machine: 8080, or 80=127.0.0.1:8080
+    /// Forward a TCP port at the server's end to one of this machine: 8080, or 80=127.0.0.1:8080
     #[arg(long, value_name = "PORT[=ADDR]", value_parser = forward)]
     forward: Vec<(u16, SocketAddr)>,
 
-    /// Congestion control of connections from both ends: cubic, bbr, reno; that of the machine if left out
+    /// Congestion control of connections from both ends: cubic, bbr, reno [default: that of the machine]
     #[arg(long, value_name = "NAME", value_parser = congestion_control)]
     congestion: Option<String>,
 
-    /// How packets are brought to the link; the first that works here if left out
+    /// How packets get to the link [default: the first that works here]
     #[arg(long, value_name = "NAME")]
     back_end: Option<Named>,
 
-    /// Seed of all that chance decides; drawn by chance if left out, and printed
+    /// Seed of all random decisions; drawn at random if left out, and printed
     #[arg(long)]
     seed: Option<u64>,
 
-    /// Measure the link before CMD starts, for some seconds
+    /// Measure the link for some seconds before CMD starts
     #[arg(long)]
     measure: bool,
 
-    /// Keep what happened in this new folder: link.json, and link.parquet with every flow every 10 ms
+    /// Record what happened in this new folder: link.json, and link.parquet with every flow every 10 ms
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
 
-    /// Do not say at the end what the link did
+    /// Print no summary of the link at the end
     #[arg(long)]
     quiet: bool,
 
-    /// The command to run at the client's end. {server} in it becomes the server's URL, http://10.0.0.2:PORT, {host} and {port} its parts;
-    /// KENDALL_SERVER has the address, too. Several words are run as they are, without a shell; one word with blanks, such as
-    /// 'curl -s {server}/ | wc -c', by the shell
+    /// The command to run at the client's end. {server} in it becomes the server's URL, http://10.0.0.2:PORT, {host} and {port} its
+    /// parts; KENDALL_SERVER has the address, too. Several words run as they are, without a shell; one word with blanks runs by the
+    /// shell, such as 'curl -s {server}/ | wc -c', by the shell
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
     command: Vec<String>,
 }
@@ -99,14 +99,14 @@ impl From<Named> for BackEnd {
     }
 }
 
-/// Reads "8080" or "80=127.0.0.1:8080".
 fn congestion_control(name: &str) -> Result<String, String> {
     kendall_link::check_congestion_control(name).map(|()| name.to_owned())
 }
 
+/// Reads "8080" or "80=127.0.0.1:8080".
 fn forward(text: &str) -> Result<(u16, SocketAddr), String> {
     let (port, to) = text.split_once('=').unwrap_or((text, text));
-    let refuse = || format!("{text:?} is no port to forward; write 8080, or 80=127.0.0.1:8080");
+    let refuse = || format!("{text:?} is not a port to forward; write 8080, or 80=127.0.0.1:8080");
     let read = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
     let to = to.parse().ok().or_else(|| read(to).map(loopback));
     Ok((read(port).ok_or_else(refuse)?, to.ok_or_else(refuse)?))
@@ -165,7 +165,7 @@ fn command(words: &[String], port: Option<u16>) -> anyhow::Result<Command> {
         let port = match port {
             Some(port) => port.to_string(),
             None if names_port => {
-                bail!("{word:?} names the server's port, and there is no server; give --server or --forward")
+                bail!("{word:?} is the server's port, but there is no server; give --server or --forward")
             }
             None => String::new(),
         };
@@ -200,7 +200,7 @@ fn code(end: ProgramEnd) -> ExitCode {
 }
 
 fn lay(options: &Options) -> anyhow::Result<EmulatedLink> {
-    let program = env::current_exe().context("cannot find the program itself, to emulate the link with")?;
+    let program = env::current_exe().context("cannot find the kendall program, to emulate the link with")?;
     let back_ends: Vec<BackEnd> = match options.back_end {
         Some(named) => vec![named.into()],
         None => BackEnd::ALL.into(),

@@ -32,12 +32,23 @@ impl LinkOptions {
     }
 }
 
+/// What the value of a setting is, as help shows it.
+fn value_name(setting: &str) -> &'static str {
+    match setting {
+        "delay" | "jitter" => "DURATION",
+        "rate" => "RATE",
+        "overhead" | "queue" | "wire" => "BYTES",
+        "aqm" => "AQM",
+        _ => "SHARE",
+    }
+}
+
 impl Args for LinkOptions {
     fn augment_args(command: Command) -> Command {
         let setting = |(name, help): (&'static str, &str)| {
             // Judged here, so that the message names the option.
             let read = move |text: &str| Settings::default().set(name, text).map(|()| text.to_owned());
-            let arg = Arg::new(name).long(name).value_name("VALUE").value_parser(read);
+            let arg = Arg::new(name).long(name).value_name(value_name(name)).value_parser(read);
             arg.help(capital(help)).help_heading("Link, each way")
         };
         let way = |name: &'static str, help: &'static str| {
@@ -46,8 +57,8 @@ impl Args for LinkOptions {
             arg.help(help).help_heading("Link, each way")
         };
         command.args(NAMES.map(setting)).args([
-            way("up", "What differs from client to server: 'rate=2mbit queue=32k'"),
-            way("down", "What differs from server to client: 'rate=50mbit aqm=fq-codel'"),
+            way("up", "Settings that differ from client to server: 'rate=2mbit queue=32k'"),
+            way("down", "Settings that differ from server to client: 'rate=50mbit aqm=fq-codel'"),
         ])
     }
 

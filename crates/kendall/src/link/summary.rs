@@ -50,7 +50,7 @@ fn hop_lines(name: &str, asked: &[String], way: &Way) -> Vec<String> {
             (hop.dropped_overflow, "dropped by a full queue"),
             (hop.dropped_aqm, "dropped by CoDel"),
             (hop.dropped_lost, "lost"),
-            (hop.dropped_wire_full, "dropped for want of memory"),
+            (hop.dropped_wire_full, "dropped for lack of memory"),
             (hop.marked, "marked"),
             (hop.copies, "twice"),
             (hop.corrupted, "damaged"),
@@ -71,7 +71,7 @@ fn time_lines(way: &Way) -> Vec<String> {
     lines.extend(way.late.as_ref().map(|late| format!("    handed out late by: {}", times(late))));
     if way.unsent > 0 {
         let refused = packets(way.unsent);
-        lines.push(format!("    refused by the kernel: {refused}, losses that nobody asked for"));
+        lines.push(format!("    refused by the kernel: {refused}, losses beyond the configured ones"));
     }
     lines
 }

@@ -10,12 +10,12 @@ use kendall_probe::listener;
 
 #[derive(Args)]
 pub(super) struct ProbeOptions {
-    /// Watch the server while it is loaded, if it is on this machine: what it uses, and what limits it. It is the process
-    /// that listens at the URL's address, or the one that is named
+    /// Watch the server while it is loaded, if it is on this machine: its resource use and its bottleneck. Without PID, watch the
+    /// process that listens at the URL's address
     #[arg(long, value_name = "PID", num_args = 0..=1, require_equals = true, default_missing_value = AUTO)]
     probe: Option<Process>,
 
-    /// Watch the server, and sample its stacks: in which functions its time goes
+    /// Watch the server, and sample its stacks to find the functions that use its time
     #[arg(long)]
     profile: bool,
 }

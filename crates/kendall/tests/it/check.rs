@@ -27,7 +27,7 @@ fn the_backlog_that_a_model_leaves_out_is_found() {
     // One line, however wide the terminal.
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in
-        ["room for 51 (1 in service and 50 in the backlog)", "19 are turned away", "a sum of responses"]
+        ["capacity is 51 (1 in service and 50 in the backlog)", "19 are rejected", "a sum of response times"]
     {
         assert!(text.contains(words), "{words:?} is missing in:\n{text}");
     }

@@ -106,7 +106,7 @@ fn patterns_behind_a_name_are_expanded() {
     assert_eq!(output.status.code(), Some(4));
     let none = kendall(&folder, &["new=results/new-*", "old=results/none-*"]);
     let said = String::from_utf8(none.stderr).unwrap();
-    assert!(!none.status.success() && said.contains("no file or folder is called results/none-*"), "{said}");
+    assert!(!none.status.success() && said.contains("there is no file or folder results/none-*"), "{said}");
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn what_is_alike_passes_and_what_is_not_known_does_not() {
     undisturbed(0, &["equivalent within 60 %"], || one("8", &[]));
     assert_eq!(one("2", &[]).status.code(), Some(3));
     assert_eq!(one("2", &["--allow", "undecided"]).status.code(), Some(0));
-    // A metric that no round tells is not a pass either.
+    // A metric without a value in any round is not a pass either.
     let too_few = compare(&[&url, &url, "-r", "20", "-d", "1s", "--rounds", "6", "--metric", "p99.9"]);
     assert_eq!(too_few.status.code(), Some(3));
 }
@@ -93,8 +93,10 @@ fn faults_say_what_to_write() {
     };
     assert!(fault(&[&url, &url]).contains("add --rate, such as --rate 100"));
     assert!(fault(&[&url, "--rate", "10"]).contains("two sides are needed"));
-    assert!(fault(&[&url, "results/x", "--rate", "10"]).contains("servers are compared with servers"));
-    assert!(fault(&["a.csv", "b.csv", "--rate", "10"]).contains("name each side as a URL"));
+    assert!(
+        fault(&[&url, "results/x", "--rate", "10"]).contains("a server can only be compared with a server")
+    );
+    assert!(fault(&["a.csv", "b.csv", "--rate", "10"]).contains("give each side as a URL"));
     assert!(fault(&[&url, &url, "--rate", "fast"]).contains("such as 100, 100/s, 2k or 600/min"));
     assert!(fault(&[&url, &url, "--rate", "1", "-d", "1s"]).contains("holds no request"));
     let silent = fault(&[&url, &nobody, "--rate", "20", "-d", "500ms", "--rounds", "2"]);

@@ -318,9 +318,10 @@ fn every_format_is_written_where_it_is_asked_for() {
     let failures = tree.descendants().filter(|node| node.has_tag_name("failure")).count();
     assert_eq!((cases, failures), (4, 2), "{junit}");
 
-    for (arguments, says) in
-        [(["--format", "xml"], "is no format; there are csv"), (["--format", "csv=x"], "is no format")]
-    {
+    for (arguments, says) in [
+        (["--format", "xml"], "is not a format; the formats are csv"),
+        (["--format", "csv=x"], "is not a format"),
+    ] {
         let refused =
             kendall().arg("export").arg(&run.results).args(arguments).output().expect("kendall starts");
         assert!(!refused.status.success() && words(&refused).contains(says), "{}", words(&refused));

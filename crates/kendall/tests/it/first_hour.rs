@@ -58,7 +58,7 @@ fn a_load_that_is_answered_with_404_says_so_in_its_first_line() {
     let output = run(&["load", &target, "-n", "100", "-r", "500", "--record", record.to_str().unwrap()]);
     let shown = stdout(&output);
     let first = shown.lines().next().unwrap();
-    assert!(first.starts_with("FAILED: every answer was 404, of 100 requests."), "{shown}");
+    assert!(first.starts_with("FAILED: every answer had status 404 (100 requests)."), "{shown}");
     assert!(shown.contains("status: 404 × 100\n"), "{shown}");
     let page = std::fs::read_to_string(record.join("report.html")).unwrap();
     assert!(page.contains(first) && page.contains("status: 404 × 100"), "{page}");
@@ -77,14 +77,14 @@ fn a_rate_in_per_cent_is_calibrated() {
     let calibrated =
         said.lines().find(|line| line.starts_with("Calibrated: ")).unwrap_or_else(|| panic!("{said}"));
     assert!(
-        calibrated.contains("/s is the most that closed users got")
+        calibrated.contains("/s is the highest throughput of a closed load")
             && calibrated.contains("5.0 % of that is")
     );
     let shown = stdout(&output);
     let again = shown.lines().find(|line| line.starts_with("The same again: ")).unwrap();
     let capacity: f64 =
         again.split("--capacity ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
-    // Of four users at most, each of whom waits for 5 ms at least.
+    // At most four users, and each waits for at least 5 ms.
     assert!(capacity > 0.0 && capacity <= 4.0 / 0.005 * 1.01, "{again}");
     assert!(again.contains("--rate 5%") && shown.contains("offered "), "{again}");
     let known = run(&["load", &target, "--rate", "5%", "--capacity", "1k", "-d", "300ms", "--json"]);

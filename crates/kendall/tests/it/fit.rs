@@ -38,7 +38,7 @@ fn a_table_is_fitted_and_the_model_named() {
     assert_eq!(json["fit"]["candidates"][0]["name"], "delay + M/M/4 + serial part");
 }
 
-/// Two points bear no load at all and the others no response time, so that there is nothing to fit, and still much to say.
+/// Two points have no load and the others no response time, so there is nothing to fit, but there are findings.
 #[test]
 fn a_table_that_contradicts_itself_says_so_before_the_fit_and_without_one() {
     let output = kendall(&["fit", &example("file-recovery.csv")]);

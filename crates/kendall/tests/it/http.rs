@@ -1,4 +1,4 @@
-//! A server of somebody else's: loaded by its URL, started by a command in an experiment, and gone afterwards.
+//! A third-party server: loaded by its URL, started by a command in an experiment, and gone afterwards.
 
 use std::fs;
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ fn has_nginx() -> bool {
     kendall_testbed::has_peer("nginx", "-v")
 }
 
-/// Writes the port into a file, so that a test can see that nobody listens there afterwards.
+/// Writes the port into a file, so that a test can check that no process listens there afterwards.
 const COMMAND: &str = r#"
 echo {port} >> ports.txt
 cat > {folder}/nginx.conf <<END
@@ -57,7 +57,7 @@ fn an_experiment_starts_a_server_measures_it_and_leaves_nothing_running() {
     assert_eq!(point["measured"]["classes"].as_array().unwrap().len(), 2);
     assert!(point["models"][0]["formula"]["answer"].is_object(), "{}", point["models"]);
     assert!(point["replay"].is_null());
-    assert!(report["notes"].as_str().unwrap().contains("stamps nothing"), "{}", report["notes"]);
+    assert!(report["notes"].as_str().unwrap().contains("sends no timestamps"), "{}", report["notes"]);
     for trial in report["trials"].as_array().unwrap() {
         assert_eq!(trial["counts"]["sent"], trial["counts"]["answered"], "{trial}");
         assert!(number(&trial["server_cpu_cores"]) > 0.0, "the workers of the server are counted");

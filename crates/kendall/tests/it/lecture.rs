@@ -158,7 +158,7 @@ fn what_cannot_be_is_said_with_the_option() {
     for (words, part) in [
         (&["M/M/1", "M/M/2", "--rho", "0.1..0.9", "--servers", "1..3"][..], "both ranges"),
         (&["M/M/1", "M/M/2", "--lambda", "1,2,3", "--mu", "5"], "has 3 values, and there are 2 stations"),
-        (&["M/M/1", "M/M/2", "--rho", "0.5", "--trace", "t.csv"], "--trace is of one station"),
+        (&["M/M/1", "M/M/2", "--rho", "0.5", "--trace", "t.csv"], "--trace needs one station"),
         (&["M/M/1", "lam=3", "--rho", "0.5"], "is an input of a model"),
         (&["M/M/1", "M/M", "--rho", "0.5"], "\"M/M\" is not a station"),
         (&["M/M/1/∞/5", "--rho", "0.5"], "give --think-time"),

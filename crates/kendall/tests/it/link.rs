@@ -52,8 +52,8 @@ impl User {
     }
 }
 
-/// The users who can emulate a link here: those to whom `unshare` gives namespaces, and root can become. Where it does, kendall must
-/// emulate a link, too.
+/// The users who can emulate a link here: those that get namespaces from `unshare`, and that root can become. Where it does, kendall
+/// must emulate a link, too.
 fn users() -> &'static [User] {
     static USERS: OnceLock<Vec<User>> = OnceLock::new();
     USERS.get_or_init(|| {
@@ -163,7 +163,7 @@ fn what_is_lost_is_what_does_not_arrive() {
     }
 }
 
-/// A server outside of the link that takes so many bytes from its only client, closes, and says how many came, and in what
+/// A server outside of the link that takes the given number of bytes from its only client, closes, and says how many came, and in what
 /// time the second half of them did: by then TCP has found out the rate.
 fn sink(wanted: usize) -> (u16, std::thread::JoinHandle<(usize, Duration)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -90,7 +90,7 @@ fn requests_without_an_answer_make_the_score_a_lower_bound() {
     let at_least_us = score.trim().strip_prefix("at least ").and_then(|rest| rest.split_whitespace().next());
     assert!(at_least_us.unwrap().parse::<u64>().unwrap() >= 100_000, "{shown}");
     assert!(
-        shown.contains("right answers            0 %") && shown.contains("in the score the others end"),
+        shown.contains("right answers            0 %") && shown.contains("in the score as exactly"),
         "{shown}"
     );
 }
@@ -127,7 +127,7 @@ fn what_is_expected_decides_the_exit_status() {
     let failed = load(&server, &["--expect", "errors>50%", "--expect", "p50<10s"]);
     assert_eq!(failed.status.code(), Some(4));
     assert!(String::from_utf8_lossy(&failed.stdout).contains("Expected errors > 50 %: failed"));
-    // A hundred requests cannot tell.
+    // A hundred requests are too few to decide.
     let undecided = ["--json", "--expect", "p99<10s"];
     let stopped = load(&server, &undecided);
     let found: Value = serde_json::from_slice(&stopped.stdout).unwrap();

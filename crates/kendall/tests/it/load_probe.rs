@@ -59,7 +59,8 @@ fn the_server_is_found_by_its_port_and_what_it_used_is_what_the_kernel_says() {
     assert!(fs::metadata(record.join("resources.parquet")).unwrap().len() > 0);
     let shown = kendall().arg("report").arg(&record).output().unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
-    for part in [&format!("Process {} while", server.child.id()), "run queue", "with calls", "Watching cost"]
+    for part in
+        [&format!("Process {} while", server.child.id()), "run queue", "with calls", "Each reading took"]
     {
         assert!(shown.contains(part), "{part} is missing in:\n{shown}");
     }
@@ -124,8 +125,8 @@ fn who_cannot_be_watched_is_said_before_any_load() {
     let far = refused(&["http://192.0.2.1/", "--probe"]);
     assert!(far.contains("192.0.2.1 is no address of this machine"), "{far}");
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let nobody = refused(&[&format!("http://{free}/"), "--probe"]);
-    assert!(nobody.contains(&format!("nothing listens at {free}")), "{nobody}");
+    let closed = refused(&[&format!("http://{free}/"), "--probe"]);
+    assert!(closed.contains(&format!("nothing listens at {free}")), "{closed}");
     let word = refused(&[&format!("http://{free}/"), "--probe=nginx"]);
     assert!(word.contains("the number of a process, or auto"), "{word}");
 }
@@ -175,12 +176,13 @@ fn nagle_against_delayed_acknowledgements_is_named_and_a_server_that_does_it_rig
     });
     kendall_testbed::unless_disturbed(|| {
         let said = load(apart, &["--probe"]);
-        let limit = said.contains("Nagle's algorithm limits") && said.contains("TCP_NODELAY");
+        let limit = said.contains("Nagle's algorithm with delayed acknowledgements is the bottleneck")
+            && said.contains("TCP_NODELAY");
         let split = said.contains("One request's time in the server") && said.contains("held back (Nagle)");
-        if limit && split && !said.contains("The network limits") { Ok(()) } else { Err(said) }
+        if limit && split && !said.contains("The network is the bottleneck") { Ok(()) } else { Err(said) }
     });
     for more in [&[][..], &["--probe"]] {
         let said = load(right, more);
-        assert!(!said.contains("Nagle") && !said.contains("The network limits"), "{said}");
+        assert!(!said.contains("Nagle") && !said.contains("The network is the bottleneck"), "{said}");
     }
 }

@@ -149,10 +149,13 @@ fn what_is_not_understood_says_what_was_found_and_what_is_known() {
         assert!(fault("common.csv .").contains("one folder of a run, or one or more files"));
     }
     let rates = said(&kendall(folder.path(), "fit rates.csv"));
-    assert!(rates.contains("\"rate\" (rate_per_s), \"colour\" (no known quantity)"), "{rates}");
+    assert!(rates.contains("\"rate\" (rate_per_s), \"colour\" (not a known quantity)"), "{rates}");
     assert!(
         said(&kendall(folder.path(), "compare half.txt half.txt")).contains("of wrk, but it has no line")
     );
     write("hey.txt", include_str!("../../../outputs/testdata/hey.txt"));
-    assert!(said(&kendall(folder.path(), "check hey.txt")).contains("hey does not say how it sent"));
+    assert!(
+        said(&kendall(folder.path(), "check hey.txt"))
+            .contains("hey does not report whether its load was open")
+    );
 }

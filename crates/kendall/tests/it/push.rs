@@ -1,4 +1,4 @@
-//! Runs and loads that tell other tools of themselves while they go on.
+//! Runs and loads that report to other tools while they go on.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,7 +10,7 @@ use std::thread;
 use serde_json::Value;
 
 const EXPERIMENT: &str = r#"
-name = "told"
+name = "pushed"
 question = "What arrives elsewhere?"
 repeats = 1
 disturbed-over = "100%"
@@ -45,7 +45,7 @@ fn receiver() -> (SocketAddr, Receiver<Value>) {
     (address, bodies)
 }
 
-/// How many samples arrived, and the labels that they bear.
+/// How many samples arrived, and their labels.
 fn arrived(bodies: &Receiver<Value>) -> (usize, Vec<String>) {
     let mut labels = Vec::new();
     let points = |body: Value| {
@@ -62,10 +62,10 @@ fn arrived(bodies: &Receiver<Value>) -> (usize, Vec<String>) {
 fn a_run_sends_its_samples_and_says_how_many_arrived() {
     let (address, bodies) = receiver();
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("told.toml"), EXPERIMENT).unwrap();
+    fs::write(folder.path().join("pushed.toml"), EXPERIMENT).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_kendall"))
         .current_dir(folder.path())
-        .args(["run", "told.toml", "--json", "--otlp", &format!("http://{address}")])
+        .args(["run", "pushed.toml", "--json", "--otlp", &format!("http://{address}")])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -1,4 +1,4 @@
-//! `kendall serve recover`, `kendall recover` and a run of both, as users have them: in processes of their own.
+//! `kendall serve recover`, `kendall recover` and a run of both, as users have them: in separate processes.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -8,9 +8,9 @@ use kendall_testbed::{tempdir, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// Two runs of each of four stations, of some 700 to 3,000 requests. A station is named against evidence of e^12 once in 160,000
-/// runs; what a busy machine adds may cost one of the six that are loaded below what they can do. The room of the last is found
-/// where requests are turned away, to one more or fewer, for on a busy machine a worker may stand still between two requests.
+/// Two runs of each of four stations, of some 700 to 3,000 requests. A station is named against evidence of e^12 once in 160,000 runs;
+/// what a busy machine adds may cost one of the six that are loaded below what they can do. The room of the last is found where
+/// requests are turned away, to one more or fewer, because on a busy machine a worker may stall between two requests.
 #[test]
 fn stations_whose_law_is_known_are_named() {
     let output = Command::new(env!("CARGO_BIN_EXE_kendall"))

@@ -112,7 +112,8 @@ fn classes_have_rows_of_their_own() {
     let classes = json["simulation"]["answer"]["classes"].as_array().unwrap();
     let mean = |class: &Value| class["response"]["mean_s"]["value"].as_f64().unwrap();
     assert_eq!((&classes[0]["name"], &classes[1]["name"]), (&"urgent".into(), &"other".into()));
-    // Whom nobody delays: M/M/1 of the urgent alone, 1/(50 − 2). Seed and length are fixed: this holds always or never.
+    // Urgent requests are never delayed by others: M/M/1 of the urgent alone, 1/(50 − 2). Seed and length are fixed: this holds always
+    // or never.
     assert!((mean(&classes[0]) / (1.0 / 48.0) - 1.0).abs() < 0.02, "{classes:?}");
     assert!(mean(&classes[1]) > 0.08);
 }
@@ -134,7 +135,7 @@ fn recorded_services_and_arrivals_are_simulated_as_they_are() {
     let answer = &json["simulation"]["answer"];
     assert_eq!(
         answer["response"]["mean_s"]["value"], 0.5,
-        "nobody waits where all are done before the next comes"
+        "no request waits if each is done before the next arrives"
     );
     assert_eq!(answer["p_wait"]["value"], 0.0);
 
@@ -192,7 +193,7 @@ fn a_row_without_a_value_shows_in_the_exit_status() {
     let good = "mm1,\"{\"\"lam\"\": 1, \"\"mu\"\": 2}\",R_mean\n";
     let all = fed(&["solve", "--batch", "-"], &format!("{header}{good}{good}"));
     assert!(all.status.success() && stderr(&all).is_empty(), "{}", stderr(&all));
-    let one = fed(&["solve", "--batch", "-"], &format!("{header}nobody,{{}},R_mean\n{good}"));
+    let one = fed(&["solve", "--batch", "-"], &format!("{header}unknown,{{}},R_mean\n{good}"));
     assert_eq!(one.status.code(), Some(1));
     assert!(stderr(&one).contains("1 of 2 rows"), "{}", stderr(&one));
     assert!(stdout(&one).ends_with("R_mean,1.0,\n"), "{}", stdout(&one));

@@ -21,7 +21,7 @@ fn experiment(trials: u32) -> String {
     format!(
         r#"
 name = "watched"
-question = "How long do small searches take while somebody looks?"
+question = "How long do small searches take while the page is open?"
 repeats = {trials}
 seed = 5
 # Other tests run beside this one.
@@ -213,7 +213,7 @@ fn a_run_is_watched_to_its_end_and_through_what_happens_meanwhile() {
     patiently(&page, "document.getElementById('p99').textContent.endsWith('s')");
     patiently(&page, "/^\\d+:\\d\\d$/.test(document.getElementById('left').textContent)");
 
-    // Whoever loads it anew sees what was before.
+    // A page that is loaded again shows the earlier state.
     let points = page.number(POINTS);
     page.reload();
     patiently(&page, &format!("{POINTS} >= {points}"));
@@ -244,7 +244,7 @@ fn a_run_is_watched_to_its_end_and_through_what_happens_meanwhile() {
     page.navigate(&format!("{}report.html", web.page_of(&run)));
     assert!(
         page.text("document.body.innerText")
-            .contains("How long do small searches take while somebody looks?")
+            .contains("How long do small searches take while the page is open?")
     );
     let report = page.requests();
     assert!(requests.iter().chain(&report).all(|url| url.starts_with(&web.url)), "{requests:?} {report:?}");

@@ -152,7 +152,7 @@ fn every_figure_of_a_report_is_written_as_svg_and_png() {
         entry.file_type().unwrap().is_dir().then(|| entry.file_name().into_string().unwrap())
     });
     let trials: Vec<String> = trials.collect();
-    let [trial] = &*trials else { panic!("the trial with most to tell: {trials:?}") };
+    let [trial] = &*trials else { panic!("the most informative trial: {trials:?}") };
     let of_trial = ["time", "requests", "quantiles", "laws"].map(|name| format!("{trial}/trial-{name}"));
     let of_run = ["response", "waiting", "quantiles", "slower", "ecdf", "services", "replay", "cores"];
     for name in of_run.map(str::to_owned).into_iter().chain(of_trial) {
@@ -263,7 +263,7 @@ fn a_warm_up_that_is_found_is_counted_and_left_out() {
             None => {
                 assert_eq!((&left_out["by"], before), (&Value::from("untold"), 0));
                 let doubts = line["doubts"].to_string();
-                assert!(doubts.contains("not enough data to tell where the warm-up ends"), "{doubts}");
+                assert!(doubts.contains("too few data to find the end of the warm-up"), "{doubts}");
             }
         }
     }

@@ -140,7 +140,7 @@ pub enum ExportError {
     #[error("the run in {} has no trial that counts, so there is nothing to write", .0.display())]
     Nothing(PathBuf),
     #[error(
-        "openmetrics is written of the runs of an experiment, not of a single load; export it in another format"
+        "openmetrics is a format for runs of an experiment, not for a single load; choose another format"
     )]
     NotOfLoads,
 }

@@ -157,7 +157,7 @@ const MEANS: [(&str, &str, &str, Of); 6] = [
     (
         "kendall_waiting_mean",
         "seconds",
-        "The mean time between the server's having a request and taking it up.",
+        "The mean time between the arrival of a request at the server and the start of its service.",
         |answer| Some(answer.waiting.mean_s),
     ),
     ("kendall_throughput", "requests_per_second", "Completed requests.", |answer| {
@@ -166,10 +166,13 @@ const MEANS: [(&str, &str, &str, Of); 6] = [
     ("kendall_utilisation", "ratio", "The share of the servers' time that is in service.", |answer| {
         Some(answer.utilisation)
     }),
-    ("kendall_in_system", "requests", "The mean number of requests that are due and not over.", |answer| {
-        Some(answer.in_system)
-    }),
-    ("kendall_lost", "ratio", "The share of requests that is turned away or never answered.", |answer| {
+    (
+        "kendall_in_system",
+        "requests",
+        "The mean number of requests that are due and not yet finished.",
+        |answer| Some(answer.in_system),
+    ),
+    ("kendall_lost", "ratio", "The share of requests that are rejected or never answered.", |answer| {
         Some(answer.lost)
     }),
 ];

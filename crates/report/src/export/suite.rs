@@ -39,7 +39,7 @@ impl<'a> Suite<'a> {
         }
     }
 
-    /// What was expected of a load of its own.
+    /// The expectations of a single load.
     pub fn of_load(result: &'a TrialResult) -> Self {
         let (limits, doubts) = (result.verdict.limits.iter(), result.verdict.doubts.iter());
         let limits = limits.map(|limit| format!("the generator limited it: {limit}"));

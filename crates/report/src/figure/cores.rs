@@ -10,7 +10,7 @@ use crate::plot::{Axis, Layer, Marks, Plot};
 use kendall_stats::number::significant;
 
 const SIZE: (f64, f64) = (560.0, 250.0);
-/// Lines that the styles tell apart.
+/// The number of lines that the styles distinguish.
 const MOST_LINES: usize = 4;
 
 /// Cores used by server and generator over time, and by the server's busiest threads. `None` where there is no time to
@@ -39,8 +39,8 @@ pub(crate) fn cores(summary: &Summary, title: String) -> Option<Figure> {
     ];
     Some(Figure::of(
         title,
-        "The mean over each interval. On the left the server's busiest threads; on the right the threads of the \
-         server and of the generator that were ready to run and had no core.",
+        "The mean over each interval. On the left the server's busiest threads; on the right the threads of the server and of the \
+         generator that were ready to run but had no core.",
         plots.map(|(title, plot)| (title.to_owned(), Plot { title: title.to_owned(), ..plot })).into(),
         table(&whole, &threads, timeline.bin_s),
     ))

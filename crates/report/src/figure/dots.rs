@@ -32,7 +32,7 @@ pub(super) fn dots(report: &Report, shown: Shown) -> Figure {
     }
     if report.points.iter().any(is_over) {
         caption.push_str(
-            " Where more work comes than the servers can do, the mean is that of this many requests.",
+            " Where more work arrives than the servers can do, the mean is that of this many requests.",
         );
     }
     caption.push_str(as_run_caption(report));

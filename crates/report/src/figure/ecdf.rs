@@ -24,10 +24,9 @@ pub fn ecdf(report: &Report) -> Figure {
     };
     Figure::of(
         "Share of requests answered within a time",
-        "The staircase counts measured response times. Each model is drawn at the quantiles it has: formulas as \
-         lines through them, simulations as hollow markers. Where a model lies to the right of the staircase it \
-         predicts longer times than were measured. Times are on a log scale, the same in every panel but those of \
-         points that are not steady.",
+        "The staircase shows the measured response times. Each model is drawn at the quantiles it has: formulas as lines through them, \
+         simulations as hollow markers. Where a model lies to the right of the staircase it predicts longer times than were measured. \
+         Times are on a log scale, the same in every panel except those of points that are not steady.",
         report.points.iter().filter(|point| !point.responses_s.is_empty()).map(panel).collect(),
         table(report),
     )
@@ -73,7 +72,7 @@ fn plot(report: &Report, point: &Point, (low, high): (f64, f64)) -> Plot {
     }
 }
 
-/// The share of the sample, which is in order, that is at most so long, from one end to the other.
+/// The share of the sorted sample up to each time, from one end to the other.
 fn staircase(sample_s: &[f64], (from, to): (f64, f64)) -> Vec<(f64, f64)> {
     let all = sample_s.len() as f64;
     let step = |(before, time_s): (usize, &f64)| (*time_s, (before + 1) as f64 / all);

@@ -31,10 +31,9 @@ pub fn effects(report: &Report) -> Option<Figure> {
     );
     Some(Figure::of(
         "What each factor does",
-        "Effects are ratios, since what slows a server down slows it by a factor: 2 is twice the geometric mean over all \
-         combinations. Bars are 95 % intervals, from the spread of the trials of each combination. Where lines of two factors \
-         together run side by side, the factors do not depend on each other. The table tells how much of the variation between \
-         combinations each explains.",
+        "Effects are ratios, because a factor usually changes response times by a ratio: 2 is twice the geometric mean over all \
+         combinations. Bars are 95 % intervals, from the spread of the trials of each combination. Where the lines of two factors are \
+         parallel, the factors do not interact. The table shows how much of the variation between combinations each one explains.",
         plots,
         table(report),
     ))

@@ -23,9 +23,9 @@ pub fn replay(report: &Report) -> Option<Figure> {
     let plots: Vec<(String, Plot)> = replayed().map(panel).collect();
     (!plots.is_empty()).then(|| {
         let caption = format!(
-            "A dot is a request: to the right what was measured, upwards what the replay predicts, both on log scales. On the \
-             line the prediction is right; above it, it is too long. Each panel shows the candidate that explains its point \
-             best. {}",
+            "Each dot is a request: measured response time on the x axis, predicted by the replay on the y axis, both on log scales. \
+             On the line the prediction is exact; above it, the replay overestimates. Each panel shows the candidate that explains its \
+             point best. {}",
             replay::caption(report).unwrap_or_default()
         );
         Figure::of("Each request, replayed", caption, plots, table(report, replayed()))
@@ -74,7 +74,7 @@ fn table<'a>(report: &Report, replayed: impl Iterator<Item = (&'a Point, &'a Can
             percent(best.fit.relative_error),
             percent(best.fit.mean_error.abs()),
             best.fit.correlation.map_or_else(|| NONE.to_owned(), |value| format!("{value:.3}")),
-            if own.told_apart { "told apart".to_owned() } else { "not told apart".to_owned() },
+            if own.told_apart { "distinguishable".to_owned() } else { "not distinguishable".to_owned() },
             percent(own.fit.relative_error),
         ]);
         row

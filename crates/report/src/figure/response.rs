@@ -20,12 +20,14 @@ const LOG_X_FROM: f64 = 50.0;
 pub(super) const MEASURED: &str = "measured, 95 % interval";
 
 /// What rings with an arrow mean.
-pub(super) const RISING_CAPTION: &str = " Rings were not steady: a longer trial would have measured more.";
+pub(super) const RISING_CAPTION: &str =
+    " Rings mark points that were not steady: a longer trial measures a longer mean.";
 
-/// How trials of so many requests were simulated, where they were.
+/// How trials with a fixed number of requests were simulated, if there were such trials.
 pub(super) fn as_run_caption(report: &Report) -> &'static str {
     if report.points.iter().any(Point::is_simulated_as_run) {
-        " Trials of so many requests were simulated as such: as many requests from an empty server, many times over."
+        " Trials with a fixed number of requests were simulated as they ran: the same number of requests on an empty server, many \
+        times over."
     } else {
         ""
     }
@@ -55,7 +57,7 @@ fn caption(report: &Report) -> String {
     }
     if report.points.iter().any(is_over) {
         caption.push_str(
-            " Beyond the dashed upright line more work comes than the servers can do, so no mean exists.",
+            " Beyond the dashed vertical line more work arrives than the servers can do, so there is no mean.",
         );
     }
     if !report.points.iter().all(Point::is_steady) {
@@ -138,7 +140,7 @@ impl Panel<'_> {
         self.points.iter().filter_map(at).collect()
     }
 
-    /// What was measured; of what lies above `most` the value alone is told.
+    /// The measured points; a point above `most` shows only its value.
     fn measurement(&self, most: f64) -> Vec<Layer> {
         let seen = || self.points.iter().filter_map(|point| Some((*point, self.shown.of(&point.measured)?)));
         let bar = |(point, mean_s): (&Point, Estimate)| {

@@ -24,10 +24,10 @@ pub fn services(report: &Report) -> Option<Figure> {
     let plots: Vec<(String, Plot)> = told().map(panel).collect();
     (!plots.is_empty()).then(|| {
         Figure::of(
-            "Service times and the laws of the models",
-            "Bars count the service times that the server stamped, waiting excluded. A line is how many each law expects in the \
-             same intervals, with the measured mean and, where the law has room for it, the measured variation. The slowest 0.5 % \
-             are beyond the right end.",
+            "Service times and the distributions of the models",
+            "Bars count the service times that the server stamped, waiting excluded. A line shows the count that each distribution \
+             expects in the same intervals, with the measured mean and, where it has a parameter for it, the measured variation. The \
+             slowest 0.5 % lie beyond the right end.",
             plots,
             table(report, told()),
         )

@@ -43,7 +43,7 @@ impl Shown {
         }
     }
 
-    /// The line of a formula along the first factor; empty where there is none of this time.
+    /// The line of a formula along the first factor; empty if it does not give this time.
     pub(super) fn along(self, curve: &Curve) -> &[(f64, f64)] {
         match self {
             Self::Response => &curve.mean_response_s,

@@ -14,7 +14,7 @@ const STYLES: usize = 6;
 /// The quantiles of the table.
 const SHOWN: [f64; 6] = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
 
-/// Response times by quantile, a line for each point and a panel for each group, as far out as the requests tell.
+/// Response times by quantile, a line for each point and a panel for each group, as far out as the number of requests supports.
 pub fn quantiles(report: &Report) -> Option<Figure> {
     let plots = panels(report, |lines| {
         let last = lines.iter().flat_map(|line| line.tail()).map(|(p, _)| *p).fold(0.9, f64::max);
@@ -27,8 +27,8 @@ pub fn quantiles(report: &Report) -> Option<Figure> {
         }
     })?;
     let caption = format!(
-        "The further to the right, the fewer requests took longer: each step of the axis is a tenth of those of the step before. \
-         A line ends where there are too few requests to tell (of 299, 99 % can be told; of 2,995, 99.9 %).{}",
+        "The further to the right, the fewer requests took longer: each step of the axis is a tenth of those of the step before. A \
+         line ends where there are too few requests (299 requests show 99 %; 2,995 show 99.9 %).{}",
         beside(report)
     );
     Some(Figure::of("Response time by quantile", caption, plots, table(report)))
@@ -47,8 +47,8 @@ pub fn slower(report: &Report) -> Option<Figure> {
         }
     })?;
     let caption = format!(
-        "Both axes are by ratios. A line that falls ever more steeply has a tail like the exponential's or a shorter one; a \
-         straight line falls like a power of the time, and then no mean of a short run can be trusted.{}",
+        "Both axes are logarithmic. A line that falls more and more steeply has an exponential tail or a shorter one; a straight line \
+         is a power law, and then the mean of a short run cannot be trusted.{}",
         beside(report)
     );
     Some(Figure::of("Share of requests that take longer than a time", caption, plots, table(report)))
@@ -58,8 +58,8 @@ pub fn slower(report: &Report) -> Option<Figure> {
 fn beside(report: &Report) -> String {
     report.notations().first().map_or_else(String::new, |first| {
         format!(
-            " Solid lines are measured; beside them stands the first model, {first}: dotted lines are its formula, hollow \
-             markers its simulation, each at the quantiles that it has."
+            " Solid lines are measured. Dotted lines are the formula of the first model, {first}; hollow markers are its simulation, \
+             at the quantiles that it has."
         )
     })
 }

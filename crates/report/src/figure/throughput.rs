@@ -1,4 +1,4 @@
-//! What a system bears: its response time against its throughput, and its throughput against its users.
+//! The scaling of a system: its response time against its throughput, and its throughput against its users.
 
 use kendall_analysis::Table;
 use kendall_analysis::table::time_cell;
@@ -87,15 +87,14 @@ fn per_s(answer: &Answer) -> f64 {
 
 fn caption(report: &Report) -> String {
     let mut caption =
-        "To the right the requests answered per second, upwards how long they took; one point for each load, joined in the order \
-         of load. Discs are measured means, with bars for their 95 % intervals; triangles are what 99 % of the requests stayed \
-         below."
+        "The x axis shows the requests answered per second, the y axis how long they took; one point for each load, joined in order of \
+         load. Discs are measured means, with bars for their 95 % intervals; triangles are what 99 % of the requests stayed below."
             .to_owned();
     if !report.notations().is_empty() {
         caption.push_str(" Lines are formulas and hollow markers simulations of the mean.");
     }
     if report.scaling.iter().any(|scaling| scaling.knee.is_some()) {
-        caption.push_str(" The knee is where the first model has the most throughput for its response time (Kleinrock 1979).");
+        caption.push_str(" The knee is where the first model has the highest ratio of throughput to response time (Kleinrock 1979).");
     }
     caption.push_str(as_run_caption(report));
     caption
@@ -115,7 +114,7 @@ impl Panel<'_> {
             false => (ScaleLaw::Linear, (0.0, high * 1.12)),
         };
         let most = self.points.iter().map(|point| per_s(&point.measured)).fold(0.0, f64::max);
-        // Where service times differ between loads, so does what they add up to: beyond what was done it is told, not before.
+        // Where service times differ between loads, so does the capacity: it is drawn only beyond the measured throughput.
         let capacity = capacity_x(self.points).filter(|at| (0.97 * most..1.25 * most).contains(at));
         let end = 1.06 * capacity.unwrap_or(most).max(most);
         let mut layers = self.rules(capacity);
@@ -220,7 +219,7 @@ impl Panel<'_> {
     }
 }
 
-/// A thin line from point to point in the order of load. More load may get less done, so each part is a line of its own.
+/// A thin line from point to point in the order of load. More load may get less done, so each part is a separate line.
 fn trail(label: &str, points: Vec<(f64, f64)>) -> Vec<Layer> {
     let part = |pair: &[(f64, f64)]| {
         let (from, to) = if pair[0].0 <= pair[1].0 { (pair[0], pair[1]) } else { (pair[1], pair[0]) };

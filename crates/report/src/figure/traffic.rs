@@ -1,4 +1,5 @@
-//! What passed over links: goodput stacked along time, queue delay along time, delay against goodput, and who gets what beside whom.
+//! What passed over links: goodput stacked along time, queue delay along time, delay against goodput, and the share of each flow beside
+//! every other.
 
 mod matrix;
 
@@ -160,9 +161,9 @@ pub fn queues(panels: &[Along<'_, [HopQueue]>]) -> Option<Figure> {
     }
     let head = ["run and hop", "way", "from the start", "mean", "longest"];
     let table = Table { head: head.map(str::to_owned).to_vec(), rows };
-    let caption = "How long the packets that left the queue of a link had waited in it: their mean, and the longest, in intervals of \
-                   0.1 s or more. Where no packet left it, the line is interrupted. A way on which nothing waits for 1 % of the \
-                   longest wait has no line. The shaded part is the warm-up. Hops are numbered from the server to the client.";
+    let caption = "The queueing delay of the packets that left a queue of the link: mean and maximum, in intervals of 0.1 s or more. \
+                   Where no packet left the queue, the line is interrupted. A direction whose delays stay below 1 % of the longest has \
+                   no line. The shaded part is the warm-up. Hops are numbered from the server to the client.";
     widen(&mut plots);
     (!plots.is_empty()).then(|| Figure::of(TITLE, caption, plots, table))
 }
@@ -254,10 +255,10 @@ pub fn clouds(what: &str, whose: &str, panels: &[(String, Vec<Cloud>)]) -> Optio
         "correlation",
     ];
     let caption = format!(
-        "A point is {whose} in one interval of 0.1 to 1 s: the mean wait of its packets in all queues on their way, and its {what}. The \
-         marker is the mean of a kind, the ellipse the one-sigma contour of the normal law that fits its points best, after Winstein and \
-         Balakrishnan, “TCP ex Machina” (SIGCOMM 2013). The best place is at the top left: much {what}, no delay. A narrow ellipse is a \
-         kind that behaves alike all the time."
+        "Each point is {whose} in one interval of 0.1 to 1 s: the mean delay of its packets in all queues on their path, and its \
+         {what}. The marker is the mean of a kind, the ellipse the one-sigma contour of the normal law that fits its points best, \
+         after Winstein and Balakrishnan, “TCP ex Machina” (SIGCOMM 2013). The best place is at the top left: high {what}, no delay. A \
+         narrow ellipse is a kind with steady behaviour."
     );
     let table = Table { head: head.map(str::to_owned).to_vec(), rows };
     (!plots.is_empty()).then(|| Figure::of(TITLE, caption, plots, table))

@@ -36,8 +36,8 @@ pub(super) fn along_time(seen: &Streamed) -> Figure {
     Figure::of(
         "Along time",
         format!(
-            "In bins of {}, by the instant at which requests were due: a request that waits through a stall is drawn where it \
-             was due, and so is what the stall cost it. The shaded part is the warm-up, which is left out of every number.",
+            "In bins of {}, by the instant at which requests were due: a request that waits through a stall is drawn where it was due, \
+             and so is its delay. The shaded part is the warm-up, which every number excludes.",
             time(series.width_s)
         ),
         plots.into_iter().map(|(title, plot)| (title.to_owned(), plot)).collect(),
@@ -55,9 +55,9 @@ pub(super) fn quantiles(seen: &Streamed) -> Figure {
     let drawn = || of.iter().zip(CURVES).filter_map(|((name, times), class)| Some((*name, (*times)?, class)));
     Figure::of(
         "How many requests took how long",
-        "The further to the right, the fewer requests took longer: each step of the axis is a tenth of those of the \
-         step before. Where the response time stands above the service time, requests waited before they were sent, \
-         which a clock that starts at sending does not see.",
+        "The further to the right, the fewer requests took longer: each step of the axis is a tenth of those of the step before. Where \
+         the response time stands above the service time, requests waited before they were sent, which a clock that starts at sending \
+         does not measure (coordinated omission).",
         vec![(String::new(), curves(&drawn().collect::<Vec<_>>()))],
         curve_table(&drawn().map(|(name, times, _)| (name, times)).collect::<Vec<_>>()),
     )

@@ -12,7 +12,7 @@ use crate::terminal::{self, with_interval};
 
 /// The quantiles that are shown.
 const SHOWN: [f64; 6] = [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999];
-/// A quantile that so many requests would not suffice for is not missed.
+/// A quantile that needs more than this many requests is left out.
 const FAR: u64 = 10;
 
 /// A field that the record of a load always has.
@@ -20,7 +20,7 @@ pub(super) fn recorded(text: &Option<String>) -> &str {
     text.as_deref().unwrap_or_default()
 }
 
-/// How many requests, how they ended, and whether the rate is more than the system bears.
+/// How many requests, how they ended, and whether the rate exceeds the system's capacity.
 pub(super) fn sentences(found: &TrialResult) -> Vec<String> {
     let run = &found.run;
     let offered =
@@ -46,7 +46,7 @@ pub(super) fn asked(found: &TrialResult) -> Vec<String> {
     found.precision.iter().map(precision).chain(expected).collect()
 }
 
-/// A rate that the system cannot bear is a result.
+/// A rate that the system cannot sustain is a result.
 fn unstable(seen: &Streamed) -> Option<String> {
     let growth = seen.growth.filter(|growth| growth.unstable)?;
     Some(format!(
@@ -102,7 +102,7 @@ pub(super) fn times(seen: &Streamed) -> Table {
 /// That the interval of the mean is too narrow, where it is.
 pub(super) fn correlated(seen: &Streamed) -> Option<String> {
     seen.response.correlated.then(|| {
-        "Even the longest batches of requests hang together, so the interval of the mean is too narrow: run longer.".into()
+        "Even the longest batches of requests are correlated, so the interval of the mean is too narrow: run longer.".into()
     })
 }
 
@@ -110,7 +110,8 @@ pub(super) fn correlated(seen: &Streamed) -> Option<String> {
 pub(super) fn without_intervals(seen: &Streamed) -> Option<String> {
     if seen.growth.is_some_and(|growth| growth.unstable) {
         return Some(
-            "No intervals: the system is unstable at this rate, and a longer run gives longer times.".into(),
+            "No intervals: the system is unstable at this rate, and a longer run measures longer times."
+                .into(),
         );
     }
     let open = |quantile: &&QuantileSeen| {
@@ -122,8 +123,8 @@ pub(super) fn without_intervals(seen: &Streamed) -> Option<String> {
     let first = seen.response.quantiles.iter().find(open)?;
     let needs = count(two_digits(first.needs?));
     Some(format!(
-        "From p{} on there is no upper end: slow requests followed each other, so that they count as few. Some {needs} requests \
-         would do.",
+        "From p{} on the interval has no upper end: slow requests came in bursts, so they count as few. About {needs} requests are \
+         enough.",
         (first.p * 1e8).round() / 1e6
     ))
 }
@@ -161,8 +162,10 @@ pub(super) fn rates(found: &TrialResult, seen: &Streamed) -> Vec<(String, String
         }
         (0.0, Some(_)) => "none found, none left out".to_owned(),
         (used, Some(_)) => format!("{} left out", time(used)),
-        (0.0, None) => "none left out; the run is too short, or too unsteady, to find one".to_owned(),
-        (used, None) => format!("{} left out; too short or too unsteady to find one", time(used)),
+        (0.0, None) => "none left out; the run is too short or too unsteady to find its end".to_owned(),
+        (used, None) => {
+            format!("{} left out; the run is too short or too unsteady to find its end", time(used))
+        }
     };
     let run = &found.run;
     let waited = match run.waited_for_connection {
@@ -203,15 +206,15 @@ fn precision(found: &PrecisionReached) -> String {
     let PrecisionReached { wanted, of, reached, missing } = found;
     match (reached, missing) {
         (Some(reached), Some(0)) => {
-            format!("Precision of the {of}: ± {} of ± {} asked for", percent(*reached), percent(*wanted))
+            format!("Precision of the {of}: ± {}, requested ± {}", percent(*reached), percent(*wanted))
         }
         (Some(reached), Some(missing)) => format!(
-            "Precision of the {of}: ± {}, not ± {}: about {} requests more would do",
+            "Precision of the {of}: ± {}, not ± {}: it needs about {} more requests",
             percent(*reached),
             percent(*wanted),
             count(two_digits(*missing))
         ),
-        _ => format!("Precision of the {of}: too few requests to say; ± {} was asked for", percent(*wanted)),
+        _ => format!("Precision of the {of}: unknown, too few requests; requested ± {}", percent(*wanted)),
     }
 }
 
@@ -230,8 +233,8 @@ pub(super) fn without_answer(found: &TrialResult) -> Vec<String> {
     let mut lines = Vec::new();
     if missing > 0 {
         lines.push(format!(
-            "{} of the requests had no answer; they count as no shorter than when they were given up, and in the score the \
-             others end when they were given up.",
+            "{} of the requests had no answer; each counts as at least the time until it was given up, and in the score as exactly \
+             that time.",
             share(missing)
         ));
     }

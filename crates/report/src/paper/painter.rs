@@ -39,7 +39,7 @@ impl Painter {
     /// Finds the fonts of the machine.
     ///
     /// # Errors
-    /// Fails where there are none.
+    /// Fails on a machine without fonts.
     pub fn new() -> Result<Self, PaintError> {
         let mut options = Options::default();
         let fonts = options.fontdb_mut();

@@ -66,7 +66,7 @@ mod tests {
     use super::super::Style;
     use super::*;
 
-    /// Eight lines are told apart by colour and dashes together.
+    /// Colour and dashes together distinguish eight lines.
     #[test]
     fn eight_stations_have_eight_styles() {
         let station = |label: usize| Compared {
@@ -76,7 +76,7 @@ mod tests {
         };
         let stations: Vec<Compared> = (0..8).map(station).collect();
         let picture = compared("eight".into(), "utilisation", &stations);
-        assert_eq!(picture.plots.len(), 1, "nobody knows a 99th percentile");
+        assert_eq!(picture.plots.len(), 1, "no station has a 99th percentile");
         for style in [Style::Screen, Style::Paper, Style::Slides] {
             let svg = picture.svg(style);
             let lines: std::collections::BTreeSet<&str> =

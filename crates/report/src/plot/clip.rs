@@ -7,7 +7,7 @@ pub(super) type Pixel = (f64, f64);
 
 /// Further out than any screen reaches; beyond this, pixels are as far as this.
 const FAR: f64 = 1e6;
-/// Of one column of pixels a line keeps at most so many points.
+/// The most points that a line keeps in one column of pixels.
 const COLUMN: usize = 4;
 
 /// A rectangle of pixels.

@@ -1,4 +1,4 @@
-//! A plot as static SVG: for readers without script, for print, for files of their own.
+//! A plot as static SVG: for readers without script, for print, for separate files.
 //!
 //! Nothing is drawn outside of the axes but their labels. A measurement beyond the range stands at its edge with its value;
 //! lines and areas are cut there; other markers are left out.
@@ -17,7 +17,7 @@ const FOOT: f64 = 52.0;
 const HEAD: (f64, f64) = (36.0, 14.0);
 /// Lines of notes that do not stand on each other.
 const NOTE: f64 = 16.0;
-/// Dots nearer to each other than so many pixels are one to the eye.
+/// Dots nearer to each other than this many pixels look like one.
 const APART: f64 = 1.5;
 
 impl Plot {

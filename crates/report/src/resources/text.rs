@@ -21,12 +21,12 @@ pub fn text(summary: &Summary, limit: Option<&Bottleneck>) -> String {
     }
     let cost = &summary.cost;
     text += &format!(
-        "\nWatching cost {} of CPU a reading, {} of a core at 100 a second.\n",
+        "\nEach reading took {} of CPU time, {} of a core at 100 readings a second.\n",
         time(cost.per_sample_s()),
         percent(cost.share_at_100_per_s())
     );
     for what in &summary.missing {
-        text += &format!("Not seen: {what}.\n");
+        text += &format!("Not measured: {what}.\n");
     }
     text
 }
@@ -88,7 +88,7 @@ pub fn profile_text(profile: &Profile) -> String {
         );
     }
     if profile.folded.is_empty() {
-        return text + "\nIt used no CPU of which a stack could be taken.\n";
+        return text + "\nIt used too little CPU to sample a stack.\n";
     }
     let all: u64 = profile.folded.iter().map(|(_, count)| count).sum();
     text += &format!("{:>8}  {:>10}  function\n", "itself", "with calls");
@@ -126,7 +126,7 @@ fn connections(seen: &Connections) -> String {
         words += &format!(", round trip {}", time(round_trip_s));
     }
     if let Some((mean, most)) = seen.accept_queue {
-        words += &format!(", accept queue {} in the mean and {most:.0} at most", significant(mean, 2));
+        words += &format!(", accept queue {} on average and {most:.0} at most", significant(mean, 2));
     }
     if let Some((count, busy, _)) = seen.back_end {
         words +=

@@ -26,12 +26,12 @@ pub(super) fn figure(view: &TrialView) -> Option<Figure> {
     }
     (!plots.is_empty()).then(|| {
         Figure::of(
-            "Laws of service and arrivals",
-            "Each dot is a measured quantile against the same quantile of the law: the closest one of service times, the one \
-             that was asked for of gaps. On the dashed diagonal both are equal; the grey band is where 95 % of samples of this \
-             size from that law would be, at each place by itself. Of many quantiles some are drawn, and the extremes always. \
-             Dispersion is the variance of the numbers of requests in spans of a length over their mean: 1 at every length for \
-             a Poisson stream, below it where requests come more evenly, above it where they come in bursts.",
+            "Distributions of service times and gaps",
+            "Each dot is a measured quantile against the same quantile of a distribution: the closest one for service times, the \
+             requested one for gaps. On the dashed diagonal both are equal; the grey band holds 95 % of the samples of this size from \
+             that distribution, at each quantile separately. Of many quantiles some are drawn, and the extremes always. Dispersion is \
+             the variance ÷ mean of the number of requests in spans of a length: 1 at every length for a Poisson stream, below 1 for \
+             more even arrivals, above 1 for bursts.",
             plots,
             table(view),
         )
@@ -61,7 +61,7 @@ fn quantiles(against: &AgainstLaw, what: &str) -> Plot {
         Layer::new("measured", "replayed", Marks::points(Marker::Dot, against.pairs_s.iter().copied())),
     ];
     Plot {
-        title: format!("Quantiles of {what} against the law: {}", against.law),
+        title: format!("Quantiles of {what} against the distribution: {}", against.law),
         x: Axis::times("by the law", ScaleLaw::Linear, range),
         y: Axis::times("measured", ScaleLaw::Linear, range),
         layers,
@@ -94,7 +94,7 @@ fn dispersion(view: &TrialView) -> Plot {
         let note = if (scv - 1.0).abs() < 1e-9 {
             "Poisson".to_owned()
         } else {
-            format!("asked for: tends to {}", significant(scv, 2))
+            format!("requested: tends to {}", significant(scv, 2))
         };
         layers.push(Layer::unnamed("diagonal", Marks::Rule { axis: Which::Y, at: scv, note }));
     }
@@ -126,6 +126,6 @@ fn table(view: &TrialView) -> Table {
             format!("{} to {}", significant(low, 3), significant(high, 3)),
         ]);
     }
-    let head = ["what", "measured", "of the law; of 95 % of Poisson streams"];
+    let head = ["what", "measured", "of the distribution; of 95 % of Poisson streams"];
     Table { head: head.map(str::to_owned).to_vec(), rows }
 }

@@ -35,15 +35,18 @@ pub(super) fn figure(view: &TrialView, cores: Option<&Timeline>) -> Figure {
     ];
     let cores = cores.filter(|timeline| timeline.lines.first().is_some_and(|line| line.cpu_cores.len() > 2));
     plots.extend(cores.map(|timeline| ("Cores used".to_owned(), used(view, timeline))));
-    let left_out =
-        if view.left_out_s > 0.0 { " The shaded part is the warm-up, which is in no answer." } else { "" };
+    let left_out = if view.left_out_s > 0.0 {
+        " The shaded part is the warm-up, which all results exclude."
+    } else {
+        ""
+    };
     Figure::of(
         "Along time",
         format!(
-            "In intervals of {}. A request belongs where it was due, so what a stall costs is drawn where it was due; sent and \
-             completed count where that happened. The grey band spans the least and the most in flight. Of each interval p90 \
-             is told from 10 requests on, p99 from 100 on, and the longest always. Darker cells of the heat map are more \
-             requests, by equal ratios; the rings are its {} slowest requests.{left_out}",
+            "In intervals of {}. Response times are drawn where requests were due, so a stall shows where its cost began; sent and \
+             completed requests are counted when they were sent and completed. The grey band spans the least and the most in flight. \
+             An interval shows p90 from 10 requests on, p99 from 100 on, and the maximum always. Darker cells of the heat map have \
+             more requests, by equal ratios; the rings are the {} slowest requests.{left_out}",
             time(view.interval_s),
             view.slowest.len(),
         ),

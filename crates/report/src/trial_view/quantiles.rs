@@ -1,4 +1,4 @@
-//! How many requests took how long, to the last quantile that the sample tells.
+//! How many requests took how long, to the last quantile that the sample supports.
 
 use crate::chart::ScaleLaw;
 use crate::figure::Figure;
@@ -36,8 +36,8 @@ pub(super) fn figure(view: &TrialView) -> Option<Figure> {
     };
     Some(Figure::of(
         "How many requests took how long",
-        "After the warm-up. The further to the right, the fewer requests took longer: from one named quantile to the next it is \
-         a tenth of them. The line ends where the sample tells no more with 95 % confidence.",
+        "After the warm-up. The further to the right, the fewer requests took longer: from one named quantile to the next it is a \
+         tenth of them. The line ends at the last quantile that the sample supports with 95 % confidence.",
         vec![(String::new(), plot)],
         table(view),
     ))

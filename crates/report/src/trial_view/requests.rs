@@ -18,7 +18,7 @@ const WHOLE_HEIGHT: f64 = 420.0;
 const AXES: f64 = 90.0;
 /// Lanes of a whole trial that are named, at most.
 const NAMES: usize = 8;
-/// The table has so many of the slowest requests.
+/// The number of slowest requests in the table.
 const ROWS: usize = 10;
 
 /// What a request does until the instant that ends it.
@@ -29,7 +29,7 @@ enum Stage {
     Queued,
     Served,
     ToClient,
-    /// Sent and not over, where the server tells nothing.
+    /// Sent and not over, if the server sends no timestamps.
     Out,
 }
 
@@ -93,8 +93,8 @@ pub(super) fn figure(view: &TrialView) -> Option<Figure> {
     let all = view.requests as usize;
     let thinned = match shown[0].of {
         WindowOf::Whole { slowest } if whole < all => format!(
-            "The whole trial shows {whole} of its {all} requests: evenly thinned, with the {slowest} slowest. The details leave \
-             none out: those due before and after the slowest request, and before and after one of median response time. "
+            "The whole trial shows {whole} of its {all} requests: evenly thinned, with the {slowest} slowest. The details show every \
+             request: those due before and after the slowest request, and before and after one of median response time. "
         ),
         _ => String::new(),
     };
@@ -102,8 +102,8 @@ pub(super) fn figure(view: &TrialView) -> Option<Figure> {
     Some(Figure::of(
         "One request a row",
         format!(
-            "{thinned}Rows stand in the order in which requests were due, the first on top; the colours say where each was. \
-             Queue and service are by the server’s own stamps, where it gives them."
+            "{thinned}Rows are in the order in which requests were due, the first on top; the colours show the stages of each. Queue \
+             and service come from the server’s own stamps, where it sends them."
         ),
         plots,
         table(view),

@@ -24,7 +24,7 @@ pub(crate) struct Section {
 /// One trial on a page.
 pub(crate) struct Shown {
     id: String,
-    /// What tells it from the others: "80 % · 004-rate=80%".
+    /// What distinguishes it from the others: "80 % · 004-rate=80%".
     label: String,
     html: String,
 }
@@ -55,8 +55,8 @@ impl Section {
         let (here, all) = (trials.len(), report.trial_views.len());
         let note = if here < all {
             format!(
-                "{here} of {all} trials are here: the one with the longest mean response, those with doubts, one of each point, \
-                 and others as there is room. kendall report FOLDER --trial NAME shows any other."
+                "{here} of {all} trials are shown: the one with the longest mean response, those with doubts, one of each point, and \
+                 others up to the limit. kendall report FOLDER --trial NAME shows any other."
             )
         } else {
             String::new()
@@ -88,7 +88,7 @@ fn drawn(report: &Report, view: &TrialView) -> Vec<(&'static str, Figure)> {
     figures
 }
 
-/// The trial of a report that has most to tell: the one that its page shows first.
+/// The most informative trial of a report: the one that its page shows first.
 pub fn first_of(report: &Report) -> Option<&TrialView> {
     by_weight(report).first().map(|&at| &report.trial_views[at])
 }
@@ -114,8 +114,8 @@ fn sentences(view: &TrialView, line: Option<&TrialLine>) -> Vec<String> {
     sentences
 }
 
-/// The views by how much they have to tell: the trial with the longest mean response where response times do not grow without
-/// bound, then those with doubts, then one of each point, then the others; within each as they ran.
+/// The views, most informative first: the trial with the longest mean response where response times do not grow without bound, then
+/// those with doubts, then one of each point, then the others; within each as they ran.
 fn by_weight(report: &Report) -> Vec<usize> {
     let line = |view: &TrialView| report.trials.iter().find(|line| line.id == view.trial);
     let steady = |line: &TrialLine| {

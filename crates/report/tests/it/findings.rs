@@ -126,7 +126,7 @@ fn a_calm_report_answers_and_has_no_doubt() {
         [
             "The mean response time goes from 6.25 ms at 40/s to 12.5 ms at 120/s.",
             "M/M/1: formula, simulation and measurement agree at 3 of 3 points, within the interval of measurement or 5 %.",
-            "The servers can bear up to 200/s: there utilisation reaches 1.",
+            "The capacity of the servers is 200/s: utilisation reaches 100 % there.",
         ]
     );
 }
@@ -139,8 +139,8 @@ fn a_miss_names_its_size_and_the_assumption_that_broke() {
             report.points[2].models[0].formula = modelled(12.3e-3);
             report.points[2].service = Some(ServiceSeen { mean_s: 5e-3, scv: 0.33, n: 1000 });
         },
-        "M/M/1 predicts 12.3 ms at 120/s, measured 8.10 ms [7.20, 9.00]: 52 % too long, its only miss at 3 points. \
-         Service times vary less than exponential ones (squared coefficient of variation 0.33, not 1).",
+        "M/M/1 predicts 12.3 ms at 120/s, measured 8.10 ms [7.20, 9.00]: it overestimates by 52 %, its only miss at 3 points. Service \
+         times vary less than exponential ones (squared coefficient of variation 0.33, not 1).",
     );
 }
 
@@ -157,8 +157,8 @@ fn a_model_that_agrees_on_means_may_miss_the_tail() {
     };
     assert_says(
         change,
-        "M/M/1 puts the 99th percentile at 80/s at 76.0 ms, measured 50.0 ms [45.0, 56.0]: 52 % too long; it is off at 2 of 3 \
-         points. Service times vary less than exponential ones (squared coefficient of variation 0.33, not 1).",
+        "M/M/1 puts the 99th percentile at 80/s at 76.0 ms, measured 50.0 ms [45.0, 56.0]: it overestimates by 52 %; it misses at 2 of \
+         3 points. Service times vary less than exponential ones (squared coefficient of variation 0.33, not 1).",
     );
     assert!(sentences(change).iter().any(|sentence| sentence.contains("agree at 3 of 3 points")));
 }
@@ -167,8 +167,8 @@ fn a_model_that_agrees_on_means_may_miss_the_tail() {
 fn a_miss_without_a_broken_assumption_claims_none() {
     assert_says(
         |report| report.points[0].models[0].simulation = modelled(3e-3),
-        "M/M/1 by simulation predicts 3.00 ms at 40/s, measured 6.25 ms [5.62, 6.88]: 52 % too short, its only miss at \
-         3 points.",
+        "M/M/1 by simulation predicts 3.00 ms at 40/s, measured 6.25 ms [5.62, 6.88]: it underestimates by 52 %, its only miss at 3 \
+         points.",
     );
 }
 
@@ -196,7 +196,7 @@ fn an_unstable_point_has_no_formula_and_no_place_in_the_range() {
 fn notes_explain_load() {
     assert_says(
         |report| report.points[2].utilisation_offered = Some(0.95),
-        "At 120/s utilisation is 0.95: so near 1 the mean hangs on rare long queues, and only long trials measure it well.",
+        "At 120/s utilisation is 0.95: this close to 1 the mean depends on rare long queues, and only long trials measure it well.",
     );
     assert_says(
         |report| report.points[2].service = Some(ServiceSeen { mean_s: 6.5e-3, scv: 1.0, n: 1000 }),
@@ -208,12 +208,12 @@ fn notes_explain_load() {
     };
     assert_says(
         with_key,
-        "At 80/s 4.00 ms of 5.00 ms in service (80 %) are a cost that every request has, whatever it asks: doing the rest better \
-         saves at most the other 1.00 ms.",
+        "At 80/s 4.00 ms of 5.00 ms in service (80 %) are a fixed cost of every request: optimising the rest saves at most the other \
+         1.00 ms.",
     );
     assert_says(
         |report| report.points[0].delay_s = 4e-3,
-        "At 40/s 4.00 ms of 6.25 ms pass outside the station: the network decides, not the queue.",
+        "At 40/s 4.00 ms of 6.25 ms pass outside the station: the network dominates, not the queue.",
     );
     assert_says(
         |report| {
@@ -308,17 +308,17 @@ fn intervals_that_cannot_tell_are_said_not_to() {
     };
     assert_says(
         wide,
-        "At 40/s the interval of the mean response is wide, up to ±48 %: it hardly tells models apart there. More or longer \
-         trials narrow it.",
+        "At 40/s the interval of the mean response is wide, up to ±48 %: too wide to distinguish models there. Run more trials, or \
+         longer ones.",
     );
     assert_says(
         wide,
-        "M/M/1: formula, simulation and measurement agree at 2 of 2 points whose interval is narrow enough to tell, within \
-         the interval of measurement or 5 %.",
+        "M/M/1: formula, simulation and measurement agree at 2 of 2 points with a sufficiently narrow interval, within the interval of \
+         measurement or 5 %.",
     );
     assert_says(
         |report| report.points[1].measured.response.mean_s.interval = None,
-        "At 80/s there is no interval: it takes at least two trials.",
+        "At 80/s there is no interval: an interval needs at least two trials.",
     );
 }
 
@@ -329,10 +329,7 @@ fn growth_below_full_use_and_missing_trials_are_doubts() {
         "At 80/s response times grow while the trials run, from 7.00 ms in the first half to 9.60 ms in the second: the mean \
          depends on how long the trials are.",
     );
-    assert_says(
-        |report| report.planned_trials = 9,
-        "3 of 9 trials were run: the experiment was interrupted.",
-    );
+    assert_says(|report| report.planned_trials = 9, "3 of 9 trials ran: the experiment was interrupted.");
 }
 
 #[test]
@@ -341,7 +338,7 @@ fn an_empty_report_finds_only_that_nothing_was_run() {
         report.points.clear();
         report.trials.clear();
     });
-    assert_eq!(found, ["0 of 3 trials were run: the experiment was interrupted."]);
+    assert_eq!(found, ["0 of 3 trials ran: the experiment was interrupted."]);
 }
 
 #[test]
@@ -374,12 +371,12 @@ fn a_broken_assumption_is_told_once_at_its_worst_and_what_holds_is_not() {
             checked(Check::Rate, Verdict::Broken, "40/s", -0.1),
             checked(Check::Rate, Verdict::Broken, "80/s", -0.3),
             checked(Check::Rate, Verdict::Holds, "120/s", 0.0),
-            // The report says these in words of its own.
+            // The report has its own sentences for these.
             checked(Check::LittlesLaw, Verdict::Broken, "40/s", 0.2),
             checked(Check::Order, Verdict::CannotTell, "40/s", 0.2),
         ];
     };
-    assert_says(with, "At 80/s: Requests left at 14/s, not at 20/s. So it is at 40/s.");
+    assert_says(with, "At 80/s: Requests left at 14/s, not at 20/s. The same holds at 40/s.");
     let mut without = sentences(with);
     without.retain(|sentence| !sentence.starts_with("At 80/s: "));
     assert_eq!(without, sentences(|_| {}));

@@ -227,7 +227,7 @@ fn junit_has_a_case_an_expectation_and_every_doubt() {
     assert!(to_xml(&Suite::of(&report)).contains("tests=\"0\""));
 }
 
-/// All that it takes to add a format: a type that writes one. In the crate it is a file of its own with its lines in `export.rs`.
+/// All that it takes to add a format: a type that writes one. In the crate it is a separate file with its lines in `export.rs`.
 #[test]
 fn a_format_is_added_by_one_type() {
     #[derive(Debug)]

@@ -41,7 +41,7 @@ fn text(report: &Report) -> String {
 #[test]
 fn the_limits_stand_beside_the_result_with_what_binds() {
     let report = limited_by_the_disk();
-    let sentence = "At 230/s, 200/s: a limit of the machine binds: fdatasync in /var/tmp, 83 % used.";
+    let sentence = "At 230/s, 200/s: a limit of the machine is reached: fdatasync in /var/tmp, 83 % used.";
     assert!(findings(&report).iter().any(|finding| finding.to_string() == sentence));
     let (page, text) = (page(&report), text(&report));
     for words in [

@@ -57,7 +57,7 @@ fn asked_and_measured_stand_side_by_side_in_every_rendering() {
     );
     assert_eq!(row(&report, "down", "rate")[..2], ["no limit", "2.00 Gbit/s"]);
     let page = page(&report);
-    for words in ["Link: asked against measured", "9.98 Mbit/s", "late by 2.00 µs at the median, 40.0 µs"] {
+    for words in ["Link: requested and measured", "9.98 Mbit/s", "late by 2.00 µs at the median, 40.0 µs"] {
         assert!(text(&report).contains(words) && page.contains(words), "{words}");
     }
     let back: Report = serde_json::from_str(&report.to_json()).unwrap();
@@ -78,7 +78,7 @@ fn a_link_that_is_not_as_asked_for_is_a_reason_to_doubt() {
     let report = over_a_link(&[9.98e6, 9.1e6, 9.2e6]);
     let second = &report.trials[1].id;
     let expected = format!(
-        "In 2 trials, first in {second}: the link was not as asked for: rate up should have been 10.0 Mbit/s."
+        "In 2 trials, first in {second}: the link was not as requested: rate up should have been 10.0 Mbit/s."
     );
     assert_eq!(said(&report), [expected]);
     assert_eq!(row(&report, "up", "rate")[3], "1 of 3");
@@ -92,7 +92,7 @@ fn a_link_that_is_not_as_asked_for_is_a_reason_to_doubt() {
 fn without_a_link_there_is_no_such_section() {
     let report = sample::report();
     assert!(
-        !page(&report).contains("asked against measured")
-            && !text(&report).contains("asked against measured")
+        !page(&report).contains("requested and measured")
+            && !text(&report).contains("requested and measured")
     );
 }

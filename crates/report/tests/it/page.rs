@@ -25,7 +25,7 @@ const BROWN: Colour = [0xb3, 0x47, 0x00];
 const GREEN: Colour = [0x00, 0x79, 0x5a];
 const BLUE_IN_THE_DARK: Colour = [0x74, 0xb6, 0xee];
 
-/// A page in a folder of its own, and its address.
+/// A page in its own folder, and its address.
 fn saved(html: &str) -> (TempDir, String) {
     let folder = tempdir().unwrap();
     let path = folder.path().join("report.html");
@@ -82,8 +82,8 @@ impl<'p> Shown<'p> {
     /// What stands beside the cursor; empty where nothing does.
     fn readout(&self) -> String {
         let text = self.eval(
-            "{ const told = panel.querySelector('.plot-readout');
-               return told.hidden ? '' : [...told.children].map((line) => line.textContent).join('; '); }",
+            "{ const readout = panel.querySelector('.plot-readout');
+               return readout.hidden ? '' : [...readout.children].map((line) => line.textContent).join('; '); }",
         );
         text.as_str().unwrap().to_owned()
     }
@@ -108,7 +108,7 @@ impl<'p> Shown<'p> {
     }
 }
 
-/// A line of so many points over x from 0 to 10 at 0.5, in blue.
+/// A line of the given number of points over x from 0 to 10 at 0.5, in blue.
 fn level_line(points: u32) -> Value {
     let x = || (0..=points).map(|place| f64::from(place) * 10.0 / f64::from(points));
     layer("level", "formula model0", "line", json!({"x": numbers(x()), "y": numbers(x().map(|_| 0.5))}))

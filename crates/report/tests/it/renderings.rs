@@ -42,7 +42,7 @@ fn empty() -> Report {
     report
 }
 
-/// The sample with numbers that are none, and times of nothing.
+/// The sample with numbers that are not finite, and times of zero.
 fn broken() -> Report {
     let mut report = sample::report();
     report.points[0].measured.response.mean_s = Estimate::exact(f64::NAN);
@@ -88,7 +88,7 @@ fn no_rendering_shows_a_number_that_is_none() {
 
 #[test]
 fn the_page_reaches_for_nothing_outside_itself() {
-    // Its own script, which its own test looks at, and data in elements that no browser runs.
+    // Its own script, which has its own test, and data in elements that no browser runs.
     let page = sample::without_script(&page(&sample::report()));
     for reach in ["<script", "<link", "<img", "<iframe", "@import", "url(", "src="] {
         assert!(!page.contains(reach), "{reach}");
@@ -183,8 +183,8 @@ fn the_line_of_full_use_stands_at_the_capacity() {
     let xs: Vec<f64> = numbers(svg, "measured", ["cx", "cy"]).iter().map(|[x, _]| *x).collect();
     let per_rate = (xs[4] - xs[0]) / (report.points[4].x - report.points[0].x);
     let at = report.points[0].x + (line_x - xs[0]) / per_rate;
-    // Two servers of 9.5 ms bear 210.5/s; the mean of 24,000 sampled service times is within 1.5 % of that but
-    // with a probability below 1e-3.
+    // The capacity of two servers of 9.5 ms is 210.5/s; the mean of 24,000 sampled service times is within 1.5 % of that but with a
+    // probability below 1e-3.
     assert!((at / (2.0 / 9.5e-3) - 1.0).abs() < 0.015, "{at}");
 }
 
@@ -251,7 +251,7 @@ fn the_weighted_response_is_shown_where_weights_differ() {
     assert!(page(&report).contains("7.12 ± 0.25 s"), "to three digits, ties to even");
 }
 
-/// Words have no places on a line: each stands in a row of its own, under what it is asked.
+/// Levels that are words have no order: each has its own row, under its factor.
 #[test]
 fn categories_stand_one_below_the_other() {
     let report = sample::categories();
@@ -327,8 +327,8 @@ fn published_figures_stand_beside_ours_with_their_order() {
             "published ÷ fifo",
             // √(5 %² + 2.5 %²) = 5.6 %.
             "2.00 [1.89, 2.11]",
-            "Of 3 pairs that differ in discipline only, the order here is the published one in 2, another in 1",
-            "Another order at case many easy: published, priority is 0.800 × fifo; here 2.00 [1.89, 2.11] ×.",
+            "Of 3 pairs that differ only in discipline, 2 have the published order here, 1 have another order",
+            "A different order at case many easy: published, priority is 0.800 × fifo; here 2.00 [1.89, 2.11] ×.",
         ] {
             assert!(text.contains(part), "{part:?} is not in\n{text}");
         }
@@ -337,8 +337,8 @@ fn published_figures_stand_beside_ours_with_their_order() {
     let point = &report.points[0];
     let idle = point.measured_of(&Measure::Idle).unwrap();
     assert!((idle.value + point.measured.utilisation.value - 1.0).abs() < 1e-12);
-    let nobody = Measure::ClassResponse { class: "nobody".to_owned() };
-    assert_eq!((point.measured_of(&nobody), point.measured_of(&Measure::TotalTime)), (None, None));
+    let unknown = Measure::ClassResponse { class: "unknown".to_owned() };
+    assert_eq!((point.measured_of(&unknown), point.measured_of(&Measure::TotalTime)), (None, None));
 }
 
 #[test]
@@ -374,10 +374,9 @@ fn ways_to_serve_are_put_in_relation_to_the_first() {
         for part in [
             "Relative to fifo: weighted response by discipline",
             "0.800 [0.800, 0.800]",
-            "Relative to fifo, 1 of 3 measured ratios are those simulated, within 10 % or their interval, 1 are not, and of 1 \
-             the interval is too wide to tell.",
-            "At most there was 50 % to gain on fifo by simulation, at case many easy with discipline gittins; measured, it \
-             was 75 %.",
+            "Relative to fifo, 1 of 3 measured ratios agree with the simulated ones within 10 % or their interval, 1 do not, and 1 \
+             have too wide an interval to decide.",
+            "The largest gain over fifo by simulation is 50 %, at case many easy with discipline gittins; the measured gain is 75 %.",
         ] {
             assert!(text.contains(part), "{part:?} is not in\n{text}");
         }

@@ -11,7 +11,7 @@ use crate::sample;
 
 const MEAN_NS: f64 = 1e7;
 
-/// So many requests at a utilisation of two servers, first come first served.
+/// The given number of requests at a utilisation of two servers, first come first served.
 fn rows(requests: usize, utilisation: f64) -> Vec<RequestRow> {
     let arrivals = Arrivals::poisson(utilisation * 2.0);
     let (service, mut rng) = (Law::Exponential { mean_s: 1.0 }, stream(1, Purpose::Service, 0));
@@ -65,16 +65,16 @@ fn the_sentence_names_the_station_and_what_others_would_be_off_by() {
     let text = sentence(&report(2));
     assert!(text.starts_with("Replayed through 2 servers FIFO, the run's own"), "{text}");
     assert!(text.contains(" at 190/s to ") && text.contains("(correlation above 0.999)"), "{text}");
-    assert!(text.contains("servers FIFO would be") && text.contains("2 servers "), "{text}");
+    assert!(text.contains("servers FIFO underestimates") && text.contains("2 servers "), "{text}");
     assert!(text.ends_with("No other point contradicts that."), "{text}");
-    assert!(!text.contains("was to be"), "{text}");
+    assert!(!text.contains("configured system"), "{text}");
 }
 
 #[test]
 fn a_system_that_is_another_station_than_it_says_is_found_out() {
     let text = sentence(&report(1));
     assert!(text.starts_with("Replayed through 2 servers FIFO"), "{text}");
-    assert!(text.contains("The system was to be 1 server FIFO: 1 server FIFO would be"), "{text}");
+    assert!(text.contains("The configured system is 1 server FIFO: 1 server FIFO overestimates"), "{text}");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn where_nobody_waits_it_says_that_it_cannot_tell() {
     let mut report = report(2);
     report.points[4].replay = None;
     let text = sentence(&report);
-    assert!(text.contains("would predict the same, for too few requests waited"), "{text}");
+    assert!(text.contains("would predict the same, because too few requests waited"), "{text}");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn the_expected_half_width_stands_beside_the_measured_one() {
     report.points[0].expected = expected(0.125, Some(0.4));
     assert!(page(&report).contains("theory ± 12 %"), "{}", page(&report));
     let text = terminal::render(&report, 160, terminal::Style::Plain);
-    assert!(text.contains("in brackets what theory expects of it") && text.contains(" ("), "{text}");
+    assert!(text.contains("in brackets the expectation of theory") && text.contains(" ("), "{text}");
     let lies =
         |report: &Report| findings(report).iter().any(|found| matches!(found, Finding::TooNarrow { .. }));
     assert!(!lies(&report));

@@ -52,7 +52,7 @@ fn summary() -> Summary {
                 line(Role::Generator, "main"),
             ],
         },
-        missing: vec!["pressure: this kernel does not tell of it".into()],
+        missing: vec!["pressure: this kernel does not report it".into()],
     }
 }
 
@@ -94,10 +94,10 @@ fn a_page_shows_resources_over_time_by_trial_and_by_function() {
         "Cores used over time in trial 002 at 230/s",
         "34 MB",
         "hash: 90 %, 90 samples",
-        "0.40 % of a core at 100 a second",
+        "0.40 % of a core at 100 readings a second",
         "One request&#39;s time in the server: 10.0 ms",
         "waiting for a lock",
-        "From 40 looks",
+        "From 40 samples",
         "Not seen: pressure",
         "worker &#60;2&#62;",
     ] {
@@ -115,7 +115,7 @@ fn the_limit_is_named_at_the_point_where_the_server_used_most() {
     let limits: Vec<_> = found.iter().filter(|finding| matches!(finding, Finding::Limited { .. })).collect();
     assert_eq!(limits.len(), 1);
     let said = limits[0].to_string();
-    assert!(said.starts_with("At 230/s: A lock limits: 90 % of the time"), "{said}");
+    assert!(said.starts_with("At 230/s: A lock is the bottleneck: 90 % of the time"), "{said}");
     assert_eq!(limits[0].severity(), Severity::Note);
 }
 
@@ -131,5 +131,5 @@ fn the_screen_shows_what_could_be_read_and_names_the_rest() {
     for part in ["0.710 of 2.0 cores", "p99 3.0", "34 MB at most", "running 80 %, lock 20 %", "40"] {
         assert!(text.contains(part), "{part} in\n{text}");
     }
-    assert!(text.contains("Not seen: pressure") && !text.contains("NaN"), "{text}");
+    assert!(text.contains("Not measured: pressure") && !text.contains("NaN"), "{text}");
 }

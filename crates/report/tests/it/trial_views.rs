@@ -8,7 +8,7 @@ use kendall_report::page;
 
 use crate::sample;
 
-/// A view of `intervals` intervals and `requests` requests one by one, with numbers of its own in every place.
+/// A view of `intervals` intervals and `requests` requests one by one, with its own numbers in every place.
 fn view(trial: &str, intervals: usize, requests: usize) -> TrialView {
     let time = |at: usize| 1e-3 * (1.0 + (at * 7919 % 97) as f64);
     let interval = |at: usize| Interval {
@@ -110,7 +110,7 @@ fn what_has_no_room_is_left_out_and_the_page_says_so() {
     let page = page(&report);
     let names = shown(&page);
     assert!(!names.is_empty() && names.len() < report.trials.len(), "{}", names.len());
-    let note = format!("{} of {} trials are here", names.len(), report.trials.len());
+    let note = format!("{} of {} trials are shown", names.len(), report.trials.len());
     assert!(page.contains(&note) && page.contains("kendall report FOLDER --trial"), "{note}");
     // What a page may take for trials, and what all else of it takes.
     assert!(

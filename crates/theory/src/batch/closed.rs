@@ -35,48 +35,48 @@ pub(super) const MODELS: &[Model] = &[
     Model {
         name: "closed_mva",
         about: "a closed network of single-server stations, exact mean value analysis",
-        inputs: "D: demands, Z=0: think time, N: users, servers?: as many numbers as demands, station?: the one to tell",
+        inputs: "D: demands, Z=0: think time, N: users, servers?: as many numbers as demands, station?: the one to report",
         quantities: NETWORK,
         value: exact,
     },
     Model {
         name: "closed_mva_multiserver",
         about: "a closed network of stations with several servers, exact",
-        inputs: "D: demands, servers=1: of each station; 0 is a delay, Z=0: think time, N: users, station?: the one to tell",
+        inputs: "D: demands, servers=1: of each station; 0 is a delay, Z=0: think time, N: users, station?: the one to report",
         quantities: NETWORK,
         value: exact,
     },
     Model {
         name: "closed_schweitzer",
         about: "a closed network by Schweitzer's approximation",
-        inputs: "D: demands, Z=0: think time, N: users, servers?: as many numbers as demands, station?: the one to tell",
+        inputs: "D: demands, Z=0: think time, N: users, servers?: as many numbers as demands, station?: the one to report",
         quantities: NETWORK,
         value: schweitzer,
     },
     Model {
         name: "closed_mva_multiclass",
         about: "a closed network with several classes of users, exact",
-        inputs: "D: for each station the demand of each class, Z=0: of each class, N: of each class, cls?: the one to tell",
+        inputs: "D: for each station the demand of each class, Z=0: of each class, N: of each class, cls?: the one to report",
         quantities: CLASSES,
         value: multi_class,
     },
     Model {
         name: "closed_schweitzer_multiclass",
         about: "a closed network with several classes by Schweitzer's approximation",
-        inputs: "D: for each station the demand of each class, Z=0: of each class, N: of each class, cls?: the one to tell",
+        inputs: "D: for each station the demand of each class, Z=0: of each class, N: of each class, cls?: the one to report",
         quantities: CLASSES,
         value: multi_class_schweitzer,
     },
     Model {
         name: "closed_linearizer",
         about: "a closed network with several classes by the Linearizer",
-        inputs: "D: for each station the demand of each class, Z=0: of each class, N: of each class, cls?: the one to tell",
+        inputs: "D: for each station the demand of each class, Z=0: of each class, N: of each class, cls?: the one to report",
         quantities: CLASSES,
         value: multi_class_linearizer,
     },
     Model {
         name: "asymptotic_bounds",
-        about: "what a closed network can at most and must at least do, by its demands",
+        about: "bounds of a closed network, from its demands",
         inputs: "D: demands, Z=0: think time, N: users, servers?: as many numbers as demands",
         quantities: BOUNDS,
         value: asymptotic,
@@ -151,7 +151,7 @@ fn network(inputs: &Inputs) -> Result<ClosedNetwork, BatchError> {
     }
     let serving = |servers: f64| {
         let whole = Some(servers).filter(|servers| servers.fract() == 0.0 && (0.0..=4e9).contains(servers));
-        let whole = whole.ok_or_else(|| no_answer(format!("{servers} is no number of servers")))?;
+        let whole = whole.ok_or_else(|| no_answer(format!("{servers} is not a number of servers")))?;
         Ok(Servers::new(whole as u32).map_or(Serving::Delay, Serving::Servers))
     };
     let station = |((place, &demand_s), &servers): ((usize, &f64), &f64)| {
@@ -198,7 +198,7 @@ fn of_network(inputs: &Inputs, answer: &ClosedAnswer, quantity: &str) -> Result<
 fn classes(inputs: &Inputs) -> Result<MultiClass, BatchError> {
     let whole = |number: f64| {
         let users = Some(number).filter(|users| users.fract() == 0.0 && (0.0..=4e9).contains(users));
-        users.map(|users| users as u32).ok_or_else(|| no_answer(format!("{number} is no number of users")))
+        users.map(|users| users as u32).ok_or_else(|| no_answer(format!("{number} is not a number of users")))
     };
     let users: Result<Vec<u32>, BatchError> = inputs.numbers("N")?.into_iter().map(whole).collect();
     let users = users?;

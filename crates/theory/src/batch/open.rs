@@ -41,7 +41,7 @@ fn sizing(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
     };
     servers
         .map(|servers| Some(f64::from(servers.get())))
-        .ok_or_else(|| no_answer("no number of servers does it"))
+        .ok_or_else(|| no_answer("no number of servers is enough"))
 }
 
 /// The fewest servers, or the most load, with which at most a given share is lost.
@@ -52,7 +52,7 @@ fn loss_sizing(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchErro
             let servers = servers_for_loss(load(inputs)?, target);
             servers
                 .map(|servers| Some(f64::from(servers.get())))
-                .ok_or_else(|| no_answer("no number of servers does it"))
+                .ok_or_else(|| no_answer("no number of servers is enough"))
         }
         "max_load" => Ok(Some(load_for_loss(inputs.servers("m")?, target))),
         _ => Ok(None),
@@ -75,7 +75,7 @@ fn percentile(inputs: &Inputs, prefix: &str) -> Result<(f64, f64), BatchError> {
     match inputs.keys().find_map(|key| Some((named(key)?, key))) {
         Some((per_cent, key)) => Ok((per_cent, inputs.positive(key)?)),
         None => {
-            Err(BatchError::Missing { key: format!("{prefix}95"), must: "the most that the quantile may be" })
+            Err(BatchError::Missing { key: format!("{prefix}95"), must: "the upper limit of the quantile" })
         }
     }
 }
@@ -163,7 +163,7 @@ fn approximate(
 
 fn bound(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
     let (moments, _, service_s) = two_moments(inputs)?;
-    let bound_s = moments.kingman_bound_s().ok_or_else(|| no_answer("Kingman's bound is of one server"))?;
+    let bound_s = moments.kingman_bound_s().ok_or_else(|| no_answer("Kingman's bound is for one server"))?;
     Ok(match quantity {
         "Wq_mean_upper" => Some(bound_s),
         "R_mean_upper" => Some(bound_s + service_s),
@@ -199,7 +199,7 @@ fn ranked(inputs: &Inputs, quantity: &str, discipline: Discipline) -> Result<Opt
     };
     let answer = formula(&station).map_err(no_answer)?;
     let known = |value: Option<f64>| match (value, quantity) {
-        (None, "R_var" | "Wq_var") => Err(no_answer("of these classes only the means are known")),
+        (None, "R_var" | "Wq_var") => Err(no_answer("only the means of these classes are known")),
         (value, _) => Ok(value),
     };
     if !inputs.has("cls") {
@@ -270,7 +270,9 @@ fn divided(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
     match quantity {
         "R_mean_together" => mean(found.together),
         "R_mean_apart" => mean(found.apart),
-        "crossover" => Ok(Some(found.crossover_per_s.ok_or_else(|| no_answer("one way is always better"))?)),
+        "crossover" => {
+            Ok(Some(found.crossover_per_s.ok_or_else(|| no_answer("one of the two is always better"))?))
+        }
         _ => Ok(None),
     }
 }

@@ -5,7 +5,7 @@ use crate::plan::{mm1_waiting_variance, normal_quantile};
 
 pub(super) const MODELS: &[Model] = &[Model {
     name: "run_length_mm1",
-    about: "how many customers of M/M/1 tell its mean waiting time to a wanted precision",
+    about: "how many customers of M/M/1 give its mean waiting time to the wanted precision",
     inputs: "rho: utilisation, mu=1, rel_halfwidth?: wanted, conf=0.95, n?: customers of a run",
     quantities: "asymptotic_var_Wq, customers_needed, rel_halfwidth",
     value: run_length,
@@ -23,7 +23,9 @@ fn run_length(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError
     let z = || -> Result<f64, BatchError> {
         match inputs.optional("conf")?.unwrap_or(0.95) {
             confidence if confidence > 0.0 && confidence < 1.0 => Ok(normal_quantile(confidence)),
-            confidence => Err(BatchError::NoAnswer(format!("there is no confidence of {confidence}"))),
+            confidence => Err(BatchError::NoAnswer(format!(
+                "{confidence} is not a confidence level; it must be above 0 and below 1"
+            ))),
         }
     };
     Ok(match quantity {

@@ -43,14 +43,14 @@ pub(super) const MODELS: &[Model] = &[
     },
     Model {
         name: "amdahl",
-        about: "Amdahl's law: the same work by N",
+        about: "Amdahl's law: the same work on N processors",
         inputs: "serial: share of the work, alpha?: the same, N?",
         quantities: "speedup, limit",
         value: amdahl_value,
     },
     Model {
         name: "gustafson",
-        about: "Gustafson's law: as much more work by N",
+        about: "Gustafson's law: N times the work on N processors",
         inputs: "serial: share of the time, alpha?: the same, N",
         quantities: "speedup",
         value: gustafson_value,
@@ -122,7 +122,7 @@ fn usl_fit(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
         "N_peak" | "X_peak" | "profile95_N_peak_lo" | "profile95_N_peak_hi" => {
             let peak = fit.peak;
             if quantity.starts_with(['N', 'X']) && peak.users.is_infinite() {
-                return Err(no_answer("the fitted law has no peak, for its beta is zero"));
+                return Err(no_answer("the fitted law has no peak, because its beta is zero"));
             }
             Some(match quantity {
                 "N_peak" => peak.users,
@@ -210,7 +210,7 @@ fn aicc_value(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError
     let value = aicc(sum, points, inputs.whole("params_incl_sigma")? as usize);
     if value.is_infinite() {
         return Err(no_answer(format!(
-            "{points} points are too few for the corrected criterion of so many parameters"
+            "{points} points are too few for the corrected criterion with this number of parameters"
         )));
     }
     Ok((quantity == "AICc_no_const").then_some(value))

@@ -10,14 +10,14 @@ use kendall_stats::{
 pub(super) const MODELS: &[Model] = &[
     Model {
         name: "anderson_darling_exponential",
-        about: "the Anderson-Darling test for an exponential law",
+        about: "the Anderson-Darling test for an exponential distribution",
         inputs: "x: sample",
         quantities: "A2, A2_star, p_value",
         value: anderson_darling,
     },
     Model {
         name: "lilliefors_exponential",
-        about: "Lilliefors' test for an exponential law",
+        about: "Lilliefors' test for an exponential distribution",
         inputs: "x: sample",
         quantities: "D, p_value",
         value: lilliefors,
@@ -31,7 +31,7 @@ pub(super) const MODELS: &[Model] = &[
     },
     Model {
         name: "autocorrelation",
-        about: "the correlation of a series with itself, later",
+        about: "the autocorrelation of a series",
         inputs: "x: series, lag",
         quantities: "r_k",
         value: correlation,
@@ -66,7 +66,7 @@ pub(super) const MODELS: &[Model] = &[
     },
     Model {
         name: "quantile_ci_ranks",
-        about: "between which order statistics a quantile lies",
+        about: "the order statistics that bracket a quantile",
         inputs: "n: sample size, p, conf=0.95",
         quantities: "lower_rank, upper_rank",
         value: ranks,
@@ -90,7 +90,7 @@ pub(super) const MODELS: &[Model] = &[
 /// A test's statistic by its name, and its chance.
 fn tested(found: Option<Tested>, name: &str, quantity: &str) -> Result<Option<f64>, BatchError> {
     let found = found.ok_or_else(|| {
-        BatchError::NoAnswer("too few values for the test, or all alike, or some that cannot be".into())
+        BatchError::NoAnswer("too few values for the test, or all equal, or some invalid".into())
     })?;
     Ok(match quantity {
         "p_value" => Some(found.p_value),
@@ -165,7 +165,7 @@ fn ranks(inputs: &Inputs, quantity: &str) -> Result<Option<f64>, BatchError> {
     let confidence = if inputs.has("conf") { share(inputs, "conf")? } else { 0.95 };
     let found = quantile_ranks_with(inputs.whole("n")?, share(inputs, "p")?, confidence);
     let (lower, upper) = found.ok_or_else(|| {
-        BatchError::NoAnswer("no two of so few values bracket it with that confidence".into())
+        BatchError::NoAnswer("there are too few values to bracket it with that confidence".into())
     })?;
     Ok(match quantity {
         "lower_rank" => Some(lower as f64),

@@ -16,8 +16,8 @@ pub struct Bounds {
     pub balanced_throughput_per_s: Option<(f64, f64)>,
     /// The same for the mean response time, in seconds.
     pub balanced_response_s: Option<(f64, f64)>,
-    /// N*, the number of users at which the two asymptotes of the throughput meet: from here on users queue at the
-    /// bottleneck. Infinite where nobody ever waits.
+    /// N*, the number of users at which the two asymptotes of the throughput meet: from here on users queue at the bottleneck. Infinite
+    /// if no request ever waits.
     pub saturation_users: f64,
 }
 
@@ -29,7 +29,7 @@ impl ClosedNetwork {
     pub fn bounds(&self) -> Result<Bounds, ClosedError> {
         self.validate()?;
         let users = self.users as f64;
-        // A delay takes time but nobody waits there, so it counts as thinking until the response is asked for.
+        // A delay takes time but no request waits there, so it counts as thinking except in the response time.
         let think_s = super::mva::delay_s(self);
         let queueing = || self.stations.iter().filter(|station| !station.is_delay());
         let demand_s: f64 = queueing().map(|station| station.demand_s).sum();

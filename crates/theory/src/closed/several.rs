@@ -166,7 +166,7 @@ impl MultiClass {
         vec![users.iter().map(|users| users / stations).collect(); self.demands_s.len()]
     }
 
-    /// The fixed point in which who arrives sees each class's share of the queue, changed as told, of one user less.
+    /// The fixed point in which an arriving request sees the queue of one user less, with each class's share changed as given.
     fn core(
         &self,
         users: &[f64],

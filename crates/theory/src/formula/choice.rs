@@ -32,7 +32,7 @@ pub(super) fn solve(station: &Station) -> Result<Solution, NoFormula> {
     if let Some(capacity) = station.capacity {
         return match poisson {
             true => limited(rate_per_s, service, station.servers.get(), capacity, order),
-            false => Err(NoFormula::NeedsPoisson { why: "of limited room" }),
+            false => Err(NoFormula::NeedsPoisson { why: "with limited capacity" }),
         };
     }
     stable(rate_per_s, service.mean_s(), station.servers)?;
@@ -105,16 +105,16 @@ fn many_servers(rate_per_s: f64, service: Law, servers: Servers) -> Result<Solut
     let (source, approximate, waiting_s) = if scv <= 1.0 {
         (
             "M/G/m between M/D/m and M/M/m (Tijms 2003, section 9.6.2)",
-            "interpolation by the squared coefficient of variation, mean wait within 0.5 % of exact for Erlang \
-             service; P(wait) as of M/M/m, quantiles as if who waits did so exponentially",
+            "interpolation by the squared coefficient of variation, mean wait within 0.5 % of exact for Erlang service; P(wait) as of \
+             M/M/m, quantiles as if the time of those that wait were exponential",
             moments.interpolation_s(),
         )
     } else {
         (
             "M/G/m by Whitt (1993, equations 2.16 to 2.25)",
-            "from two moments, mean wait within 3 % of exact for hyperexponential service of squared coefficient \
-             of variation 5.5 at 70 % utilisation or more, within 10 % below; P(wait) as of M/M/m, quantiles as if \
-             who waits did so exponentially",
+            "from two moments, mean wait within 3 % of exact for hyperexponential service of squared coefficient of variation 5.5 at \
+             70 % utilisation or more, within 10 % below; P(wait) as of M/M/m, quantiles as if the time of those that wait were \
+             exponential",
             moments.whitt_s(),
         )
     };
@@ -152,9 +152,9 @@ fn other_arrivals(gap: &Law, service: Law, servers: Servers, order: Order) -> Re
         1 => ("GI/G/1 by Kraemer and Langenbach-Belz (1976)", moments.kraemer_langenbach_belz_s()),
         _ => ("GI/G/m by Whitt (1993, equations 2.16 to 2.25)", moments.whitt_s()),
     };
-    let approximate = "from two moments of gaps and of service, though the wait depends on more; exact in heavy \
-                       traffic, seen a fifth too long for E2/U/3 at two thirds utilisation. P(wait) as with \
-                       exponential service, quantiles as if who waits did so exponentially";
+    let approximate = "from two moments of gaps and of service, though the wait depends on more; exact in heavy traffic, overestimates \
+                       by 20 % for E2/U/3 at a utilisation of 2/3. P(wait) as with exponential service, quantiles as if the time of \
+                       those that wait were exponential";
     Ok(fitted(source, approximate, p_wait, waiting_s, 1.0 / gap.mean_s(), service).ordered(order))
 }
 

@@ -1,8 +1,8 @@
-//! Which classes a discipline tells apart, and which goes first.
+//! Which classes a discipline distinguishes, and which goes first.
 
 use kendall_station::{Class, Formulas, Knows, Law, Station};
 
-/// Whether a discipline that knows classes has any to tell apart.
+/// Whether a discipline that knows classes has any to distinguish.
 pub(super) fn matters(station: &Station) -> bool {
     let order = |class: &Class| urgency(station, class);
     let differ = |pair: &[Class]| order(&pair[0]).total_cmp(&order(&pair[1])).is_ne();

@@ -1,4 +1,4 @@
-//! One station with a fixed number of users: the machine-repair model, and Engset's where nobody may wait.
+//! One station with a fixed number of users: the machine-repair model, and Engset's without a queue.
 //!
 //! Users who think are an infinite-server station, so only the mean of their law matters (Baskett, Chandy, Muntz and
 //! Palacios 1975). The number present is a birth–death chain, added up from its most likely state outwards in positive
@@ -80,7 +80,7 @@ pub fn engset(sources: u32, servers: Servers, ratio: f64) -> Engset {
     }
 }
 
-/// The number present.
+/// When this number of requests is present.
 struct Chain {
     users: f64,
     think_s: f64,
@@ -178,7 +178,7 @@ impl Chain {
     }
 }
 
-/// The waiting and response times, in order of arrival, of requests that find so many before them.
+/// The waiting and response times, in order of arrival, by the number of requests that an arrival finds.
 pub(super) struct Seen {
     /// The chance to find a free server.
     p_free: f64,

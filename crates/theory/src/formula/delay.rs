@@ -1,5 +1,5 @@
-//! A wait that is none with some chance, and otherwise exponential: exact for M/M/m and GI/M/m, and the usual guess
-//! where only its mean is known.
+//! A wait that is zero with some probability, and otherwise exponential: exact for M/M/m and GI/M/m, and the usual approximation if
+//! only its mean is known.
 
 use kendall_station::Law;
 
@@ -44,7 +44,7 @@ impl Delay {
             return at_once;
         }
         let rate_per_s = self.spare / self.service_s;
-        // Panels of the shorter of the two scales; the wait is over after forty of its own.
+        // Panels of the shorter of the two scales; the wait is over after forty times its own scale.
         let end_s = t_s.min(40.0 / rate_per_s);
         let panels = (end_s * rate_per_s / 2.0).max(4.0 * (end_s / self.service_s).min(16.0)).ceil().max(1.0);
         let width_s = end_s / panels;

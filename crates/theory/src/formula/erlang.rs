@@ -2,9 +2,9 @@
 
 use super::poisson::{Sides, ln_chance, smaller_side};
 
-/// Erlang B: the share of requests lost where `load` = λ·E\[S\] is offered to `servers` servers without a queue.
-/// A recursion of positive terms (Jagerman 1974); of very many servers, the chance of exactly so many requests at
-/// infinitely many servers over that of at most so many.
+/// Erlang B: the share of requests lost where `load` = λ·E\[S\] is offered to `servers` servers without a queue. A recursion of
+/// positive terms (Jagerman 1974); for very many servers, the probability of exactly m requests at infinitely many servers ÷ that of at
+/// most m.
 pub fn erlang_b(servers: u32, load: f64) -> f64 {
     const MANY: u32 = 1000;
     if servers > MANY && load > 0.0 {

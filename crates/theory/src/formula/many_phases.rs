@@ -11,7 +11,7 @@ use super::phases::{Chain, Phases, Stages};
 use super::solution::Solution;
 use super::tails::Tails;
 
-/// Beyond this many states of m busy servers an approximation answers; so many take about a millisecond.
+/// Beyond this many states of m busy servers an approximation answers; this number takes about a millisecond.
 const MOST_STATES: u64 = 24;
 
 /// The states of n requests in service: how many are in each stage.

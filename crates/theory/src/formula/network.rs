@@ -25,11 +25,11 @@ pub struct NetworkFormula {
     pub in_system: f64,
     /// Of each station, in the order of the network.
     pub nodes: Vec<NodeFormula>,
-    /// The station that limits the throughput, by its place; `None` where nobody ever waits.
+    /// The station that limits the throughput, by its place; `None` if no request ever waits.
     pub bottleneck: Option<usize>,
 }
 
-/// What theory says of one station of a network; all zero where nobody comes.
+/// The theory's results for one station of a network; all zero without arrivals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NodeFormula {
     /// Its name.
@@ -52,14 +52,14 @@ pub struct NodeFormula {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum NoNetworkFormula {
-    #[error("the network cannot be: {0}")]
+    #[error("the network is not valid: {0}")]
     Impossible(#[from] NetworkError),
-    #[error("unstable: {}; add servers there, or send less that way", overloaded(nodes))]
+    #[error("unstable: {}; add servers there, or send less to it", overloaded(nodes))]
     Unstable { nodes: Vec<(String, f64)> },
     #[error("station {node:?}: {why}")]
     Node { node: String, why: NoFormula },
     #[error(
-        "station {node:?} has limited room, and there is no formula for who is turned away within a network; ask the simulation"
+        "station {node:?} has limited capacity, and there is no formula for rejection within a network; use the simulation"
     )]
     Room { node: String },
     #[error("{0}")]
@@ -71,9 +71,9 @@ fn overloaded(nodes: &[(String, f64)]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// Means of a network, node by node: exact where all arrivals are Poisson or of users, and each node has exponential
-/// service alike for all classes in an order that does not look at it, or shares its servers. Elsewhere it is as if it
-/// were so, and the answer is labelled as an approximation.
+/// Means of a network, node by node: exact if all arrivals are Poisson or of users, and each node has the same exponential service for
+/// all classes in an order that ignores it, or shares its servers. Otherwise these are assumed, and the answer is labelled as an
+/// approximation.
 ///
 /// # Errors
 /// Fails where the network is impossible, of limited room or under conditions, and where a node is overloaded or has no
@@ -106,7 +106,7 @@ pub fn closed_network(network: &Network) -> Option<ClosedNetwork> {
     closed_among(network, &(0..network.nodes.len()).map(|i| alone(network, &flows, i)).collect::<Vec<_>>())
 }
 
-/// A node as a station of its own, with Poisson arrivals at the rate of the flows; `None` if nobody comes to it.
+/// A node as a separate station, with Poisson arrivals at the rate of the flows; `None` without arrivals.
 fn alone(network: &Network, flows: &[Vec<f64>], i: usize) -> Option<Station> {
     let node = &network.nodes[i];
     let rate_per_s: f64 = flows.iter().map(|flow| flow[i]).sum();
@@ -220,7 +220,9 @@ fn closed(
         by: By::Formula {
             source: source.into(),
             approximate: odd(network, alone).map(|odd| {
-                format!("all service taken as exponential and alike, in the order of arrival, though {odd}")
+                format!(
+                    "all service taken as exponential with one mean, in the order of arrival, though {odd}"
+                )
             }),
         },
         throughput_per_s,

@@ -50,7 +50,7 @@ impl Distributions for Phases {
 /// Moves of a chain: from, to, rate.
 type Moves = Vec<(usize, usize, f64)>;
 
-/// Service as stages: a fresh one starts in one of them by chance, and moves to the next one or ends.
+/// Service as stages: a service starts in a random one of them, and moves to the next one or ends.
 pub(super) struct Stages {
     pub(super) rates_per_s: Vec<f64>,
     /// Whether service ends with the stage.

@@ -130,7 +130,7 @@ impl Method<'_> {
         self.station.discipline.preempts()
     }
 
-    /// The share of so many servers that the first k ranks leave free.
+    /// The share of the servers that the first k ranks leave free.
     fn free(&self, k: usize, servers: f64) -> f64 {
         1.0 - self.offered[k].load / servers
     }
@@ -246,8 +246,8 @@ impl Method<'_> {
             let (response, waiting) = self.top()?;
             waits[0] = Waits::whole(response, waiting);
         }
-        let how = "the wait in order of arrival, scaled as priorities scale it at one server of the same capacity; \
-                   exact where all classes have the same exponential service and nobody is preempted";
+        let how = "the wait in order of arrival, scaled as priorities scale it at one server of the same capacity; exact where all \
+                   classes have the same exponential service and there is no preemption";
         let source = format!("M/G/m with priorities (Bondi and Buzen 1984), from {}", plain.source);
         Ok((source, Some(how.into()), plain.p_wait, waits))
     }
@@ -280,7 +280,7 @@ fn dressed(station: &Station, ranks: &[Rank<'_>], waits: Vec<Waits>, overall: Ov
         let law = law_of(station, class);
         let wait_s = wait.mean_s + wait.per_service * law.mean_s();
         let waiting = summary(wait_s, wait.variance_s2, wait.quantiles.clone());
-        // A class that shares its rank with another law has only the mean of its own.
+        // A class that shares its rank with another distribution has only its own mean.
         let response = match &wait.response {
             Some(response) if rank.classes.len() == 1 => response.clone(),
             _ => {

@@ -8,7 +8,7 @@ use super::quadrature::{nodes, places};
 use super::solution::Solution;
 use super::tails::Tails;
 
-/// Beyond so many operations an approximation answers.
+/// Beyond this number of operations an approximation answers.
 const MOST_WORK: usize = 4_000_000;
 
 /// Means, variances and tails of GI/M/m in order of arrival. `None` where there are too many servers, or samples of
@@ -99,8 +99,8 @@ impl Gaps {
         sigma / sum
     }
 
-    /// P(at most j of n requests in service are still there after a gap), and the same from the geometric queue: with
-    /// the chance 1 − σ nobody waits, otherwise until an exponential time of rate θ = m(1−σ) has passed.
+    /// P(at most j of n requests in service are still there after a gap), and the same from the geometric queue: with probability 1 − σ
+    /// no request waits, otherwise until an exponential time of rate θ = m(1−σ) has passed.
     fn descents(&self, slack: f64, m: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
         let mut fewer = vec![vec![0.0; m]; m];
         let mut queued = vec![0.0; m];

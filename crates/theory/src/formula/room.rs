@@ -1,4 +1,4 @@
-//! M/M/m/K: room for K requests; and M/G/m/m, where nobody waits.
+//! M/M/m/K: capacity K; and M/G/m/m, where no request waits.
 
 use kendall_station::Law;
 
@@ -9,7 +9,7 @@ use super::tails::{Distributions, NoWait, Tails};
 
 /// The largest room that is answered.
 pub(super) const MOST: u64 = 10_000_000;
-/// Up to so many places to wait, tails are added up place by place; beyond, their sums are taken in closed form.
+/// Up to this number of waiting places, tails are added up place by place; beyond, their sums have a closed form.
 const FEW: u64 = 64;
 /// Where the ratio of the chances differs from one by less than this over all places, their logarithm is taken as
 /// small: the closed sums would lose digits there, and the neglected square is smaller still.
@@ -19,8 +19,8 @@ const ALL_BUT_EQUAL: f64 = 1e-5;
 pub(super) struct Room {
     /// The chance that an accepted request finds a free server.
     p_free: f64,
-    /// Chances that it finds m, m + 1, …, K − 1 requests before it: so many places, the logarithm of the first chance,
-    /// and ρ, the ratio of each to the one before.
+    /// Probabilities that it finds m, m + 1, …, K − 1 requests before it: their number, the logarithm of the first one, and ρ, the
+    /// ratio of each to the one before.
     places: u64,
     ln_first: f64,
     load: f64,
@@ -221,7 +221,7 @@ fn moments(rate_per_s: f64, service_s: f64, servers: u32, capacity: u64) -> (Sol
     (moments, room)
 }
 
-/// M/G/m/m: who finds all servers busy is lost, so nobody waits; the loss depends on the law only by its mean.
+/// M/G/m/m: a request that finds all servers busy is lost, so no request waits; the loss depends only on the mean of the distribution.
 pub(super) fn loss(rate_per_s: f64, service: Law, servers: u32) -> Solution {
     let service_s = service.mean_s();
     let lost = erlang_b(servers, rate_per_s * service_s);

@@ -1,10 +1,9 @@
-//! Sessions at a station, as an open network: whoever is served thinks, at a station where nobody waits, and comes back, or
-//! leaves.
+//! Sessions at a station, as an open network: a served customer thinks, at a station without a queue, and comes back, or leaves.
 //!
-//! Of product form, such a network lets each of its stations be as it were alone, with Poisson arrivals of the rate at which
-//! requests come in all, λ·E\[k\] (Jackson 1963; Baskett, Chandy, Muntz and Palacios 1975), and whoever arrives sees what holds in
-//! the long run (Lavenberg and Reiser 1980; Sevcik and Mitrani 1981). The law of thinking does not matter, nor that of the
-//! number of requests, which is a matter of classes that a session passes through.
+//! Of product form, such a network lets each of its stations behave as if it were alone, with Poisson arrivals of the rate at which
+//! requests come in all, λ·E\[k\] (Jackson 1963; Baskett, Chandy, Muntz and Palacios 1975), and an arrival sees the long-run
+//! distribution (Lavenberg and Reiser 1980; Sevcik and Mitrani 1981). The law of thinking does not matter, nor that of the number of
+//! requests, which is a matter of classes that a session passes through.
 
 use kendall_station::{Arrivals, Knows, Sessions, Station};
 
@@ -13,8 +12,8 @@ use super::premises::exponential_mean;
 pub(super) const SOURCE: &str = "open network with feedback through thinking, of product form (Jackson 1963; Baskett, Chandy, Muntz \
      and Palacios 1975)";
 
-/// The same station with a Poisson stream of as many requests, and why that is only an approximation, if it is. `None` of
-/// other arrivals.
+/// The same station with a Poisson stream of the same rate, and why that is only an approximation, if it applies. `None` of other
+/// arrivals.
 pub(super) fn as_open(station: &Station) -> Option<(Station, Option<&'static str>)> {
     let Arrivals::Sessions(sessions) = &station.arrivals else { return None };
     let open = Station { arrivals: Arrivals::poisson(sessions.rate_per_s()), ..station.clone() };
@@ -24,20 +23,21 @@ pub(super) fn as_open(station: &Station) -> Option<(Station, Option<&'static str
 /// What keeps the network from product form.
 fn odd(station: &Station, sessions: &Sessions) -> Option<&'static str> {
     let memoryless = exponential_mean(&station.service_overall()).is_some();
-    // An order that looks at sizes or classes.
+    // An order that uses sizes or classes.
     let blind = station.discipline.knows() == Knows::Nothing
         || (station.classes.is_empty() && station.discipline.knows() != Knows::Size);
     if exponential_mean(&sessions.gap).is_none() {
         Some("requests of the sessions taken as a Poisson stream, though sessions do not begin as one")
     } else if station.capacity.is_some() {
         Some(
-            "requests of the sessions taken as a Poisson stream, though those turned away come back after thinking",
+            "requests of the sessions taken as a Poisson stream, though rejected ones come back after thinking",
         )
     } else if station.discipline.shares() || memoryless && blind {
         None
     } else {
         Some(
-            "requests of the sessions taken as a Poisson stream, though service is not exponential or its order not blind",
+            "requests of the sessions taken as a Poisson stream, though service is not exponential or its order depends on sizes or \
+            classes",
         )
     }
 }

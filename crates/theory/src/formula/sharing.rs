@@ -65,7 +65,7 @@ impl SharedServer {
 }
 
 impl Distributions for SharedServer {
-    /// No request waits. What it takes longer for the others there is no wait of its own.
+    /// No request waits. The slowdown by other requests is not counted as waiting.
     fn waiting(&self, _t_s: f64) -> f64 {
         0.0
     }

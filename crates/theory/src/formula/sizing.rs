@@ -44,7 +44,7 @@ pub fn servers_for_loss(load: f64, target: f64) -> Option<Servers> {
     None
 }
 
-/// The load λ·E\[S\] of which so many servers without a queue lose the share `target`, which lies between 0 and 1.
+/// The load λ·E\[S\] of which the given servers without a queue lose the share `target`, between 0 and 1.
 pub fn load_for_loss(servers: Servers, target: f64) -> f64 {
     let (mut low, mut high) = (0.0, f64::from(servers.get()));
     while erlang_b(servers.get(), high) < target && high < f64::MAX / 2.0 {

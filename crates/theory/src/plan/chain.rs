@@ -121,7 +121,7 @@ impl Chain {
         (n as f64).min(self.servers) * self.rate_per_s
     }
 
-    /// The states up to the top, or below the number of servers where there is none; and the chance of all beyond.
+    /// The states up to the top, or below the number of servers without a top; and the probability of all beyond.
     fn probabilities(&self) -> (Vec<f64>, f64) {
         let servers = self.servers as usize;
         let last = self.top.unwrap_or(servers - 1);
@@ -230,7 +230,7 @@ impl Chain {
             let before = if n > 0 { self.death_per_s(n) * extra[n - 1] } else { 0.0 };
             extra[n] = (before - excess(n)) / self.birth_per_s(n).max(f64::MIN_POSITIVE);
         }
-        // Nobody comes on top of a full station.
+        // A full station admits no arrivals.
         extra[last] = self.tail(tail).map_or(0.0, |tail| {
             let (at, step) = tail.extra(time, self.servers);
             at - step

@@ -9,7 +9,7 @@ use kendall_stats::{mean, variance};
 /// Independent simulations, and the customers of each.
 const PILOTS: u64 = 10;
 const CUSTOMERS: u64 = 150_000;
-/// Batches of each. All their 200 means tell the variance to about √(2/199) = 10 %, and a half-width to 5 %.
+/// Batches of each. All their 200 means give the variance to about √(2/199) = 10 %, and a half-width to 5 %.
 const BATCHES: usize = 20;
 
 /// One simulation after its warm-up.

@@ -10,8 +10,8 @@ use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use super::{Basis, Moments, Spread};
 
-/// `None` where the station is not an M/G/1 whose order minds no sizes and interrupts nobody: such orders change neither
-/// the number in the station nor, so, the sum of all times.
+/// `None` if the station is not an M/G/1 whose order ignores sizes and never preempts: such orders change neither the number in the
+/// station nor, so, the sum of all times.
 pub(super) fn spread(station: &Station) -> Option<Spread> {
     let Arrivals::Open { gap: Law::Exponential { mean_s: gap_s } } = station.arrivals else { return None };
     let order = station.discipline;

@@ -21,7 +21,7 @@ pub struct Amdahl {
 }
 
 impl Amdahl {
-    /// The throughput that so many users get, in requests per second.
+    /// The throughput of the given number of users, in requests per second.
     pub fn predict(&self, users: f64) -> f64 {
         self.gamma_per_s.value * laws::amdahl(self.alpha.value, users)
     }

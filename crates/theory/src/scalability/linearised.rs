@@ -14,7 +14,7 @@ pub struct LinearisedUsl {
 }
 
 impl LinearisedUsl {
-    /// The throughput that so many users get, in requests per second.
+    /// The throughput of the given number of users, in requests per second.
     pub fn predict(&self, users: f64) -> f64 {
         laws::usl(self.sigma, self.kappa, self.single_per_s, users)
     }

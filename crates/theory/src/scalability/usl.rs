@@ -32,7 +32,7 @@ pub struct Usl {
 /// The largest throughput of the law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Peak {
-    /// At so many users; infinite without β.
+    /// At this number of users; infinite without β.
     pub users: f64,
     /// The 95 % interval of that number by profile likelihood; open upwards where β may be zero.
     pub interval: (f64, f64),
@@ -54,7 +54,7 @@ pub enum PeakSeen {
 }
 
 impl Usl {
-    /// The throughput that so many users get, in requests per second.
+    /// The throughput of the given number of users, in requests per second.
     pub fn predict(&self, users: f64) -> f64 {
         laws::usl(self.alpha.value, self.beta.value, self.gamma_per_s.value, users)
     }

@@ -45,7 +45,7 @@ fn every_station_of_a_network_is_told() {
     let delays = r#"{"D": [0.5, 1.5], "servers": [0, 0], "Z": 2, "N": 7}"#;
     near(ask("closed_mva_multiserver", delays, "throughput"), 7.0 / 4.0);
     let odd = r#"{"D": [1], "servers": [1.5], "N": 2}"#;
-    assert!(refused("closed_mva_multiserver", odd, "throughput").contains("1.5 is no number of servers"));
+    assert!(refused("closed_mva_multiserver", odd, "throughput").contains("1.5 is not a number of servers"));
     assert!(refused("closed_mva", r#"{"D": [1], "N": 0}"#, "throughput").contains("at least one user"));
 }
 

@@ -345,7 +345,7 @@ fn the_simulation_agrees() {
 fn sharing_takes_any_service_and_order_does_not() {
     let general = Station { service: Law::Uniform { low_s: 0.0, high_s: 0.8 }, ..station(2, 1.0, 0.4, 9) };
     assert!(matches!(formula(&general), Err(NoFormula::ClosedService { .. })));
-    // Whom to serve next matters once sizes or classes are known, also where service is exponential.
+    // The order of service matters once sizes or classes are known, also with exponential service.
     let shortest = Station { discipline: Discipline::ShortestRemaining, ..station(2, 1.0, 0.4, 9) };
     assert!(matches!(formula(&shortest), Err(NoFormula::Discipline(_))));
     let class = |name: &str, weight| Class { name: name.into(), share: 0.5, weight, service: None };
@@ -361,7 +361,7 @@ fn sharing_takes_any_service_and_order_does_not() {
     assert_eq!(answer.response.mean_s, exact.response.mean_s);
     let found = simulate(&shared, StopRule::customers(200_000), 4).unwrap().response.mean_s;
     assert!((found.value - exact.response.mean_s.value).abs() < 1.6 * found.half_width(), "{found:?}");
-    // With a server for each user nobody waits, so any law will do.
+    // With a server for each user no request waits, so any distribution works.
     let plenty = Station { servers: servers(9), ..general };
     let answer = formula(&plenty).unwrap();
     assert_eq!((answer.p_wait.value, answer.waiting.mean_s.value), (0.0, 0.0));
@@ -389,8 +389,8 @@ fn what_cannot_be_is_refused_in_words() {
     assert_eq!(why(one(1, 1.0, 1.0, 0)), "a closed network needs at least one user");
     assert!(why(one(1, -1.0, 1.0, 3)).contains("think time is -1 s"));
     assert!(why(one(1, 1.0, f64::NAN, 3)).contains("demand at the station \"cpu\" is NaN s"));
-    assert!(why(one(1, 0.0, 0.0, 3)).contains("without end"));
-    assert!(why(one(2, 1.0, 1.0, u64::MAX)).contains("ask the bounds"));
+    assert!(why(one(1, 0.0, 0.0, 3)).contains("infinitely many"));
+    assert!(why(one(2, 1.0, 1.0, u64::MAX)).contains("use the bounds"));
     let of = |rates: Vec<f64>| {
         let stations =
             vec![ClosedStation { name: "a".into(), demand_s: 1.0, serving: Serving::Rates(rates) }];

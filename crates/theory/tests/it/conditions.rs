@@ -146,7 +146,7 @@ fn a_setup_delays_as_welch_says() {
     }
 }
 
-/// A server that stays on for a while is off more rarely: only if nobody comes for so long.
+/// A server that stays on for a while is off more rarely: only if no request arrives for that long.
 #[test]
 fn a_server_that_stays_on_is_set_up_more_rarely() {
     let setup = Setup { time: exponential(2.0), off_after: Some(exponential(1.0)) };
@@ -318,7 +318,7 @@ fn what_never_settles_is_said() {
     let breakdowns = breaking(exponential(2.0), Interrupted::Resume, Clock::Calendar);
     let broken = refused(&under(breakdowns, station(0.8, exponential(1.0), 1)));
     assert!(matches!(broken, SimulationError::Unstable { rho, .. } if (rho - 1.12).abs() < 1e-9), "{broken}");
-    // Nobody gives up, so whoever is turned away comes back and back.
+    // No customer gives up, so rejected ones come back again and again.
     let retry = Retry { probability: 1.0, after: Delays::Law(exponential(1.0)), most: None };
     let retries = Conditions { retry: Some(retry), ..Conditions::default() };
     let crowded = Station { capacity: Some(3), ..station(1.5, exponential(1.0), 1) };

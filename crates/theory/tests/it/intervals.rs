@@ -20,7 +20,7 @@ fn two_classes() -> Vec<Class> {
     vec![class("urgent", 3.0), class("patient", 1.0)]
 }
 
-/// How many of 200 runs of so many customers have the exact mean in their interval. The runs are shared by all threads.
+/// How many of 200 runs of `customers` have the exact mean in their interval. The runs are shared by all threads.
 fn hits(station: &Station, exact: f64, customers: u64) -> u64 {
     const RUNS: u64 = 200;
     let threads = processors().get() as u64;
@@ -110,7 +110,7 @@ fn traced(station: &Station, rule: StopRule) -> Vec<Traced> {
     all
 }
 
-/// Every customer is told once, its instants are in order, and what it tells adds up to the answer.
+/// Every customer is reported once, its instants are in order, and the reports add up to the answer.
 #[test]
 fn a_trace_tells_every_customer_of_the_answer() {
     let rule = StopRule::Runs { customers: 60, runs: 40 };
@@ -145,8 +145,8 @@ fn a_trace_tells_every_customer_of_the_answer() {
     }
 }
 
-/// No order of service that never idles while somebody waits makes or saves work: under one seed the busy time of all of
-/// them is the same, from an empty station to an empty station, and at each instant so is the unfinished work.
+/// No work-conserving order of service makes or saves work: under one seed the busy time of all of them is the same, from an empty
+/// station to an empty station, and at each instant so is the unfinished work.
 #[test]
 fn the_work_is_the_same_in_every_order() {
     let rule = StopRule::Runs { customers: 200, runs: 10 };
@@ -172,7 +172,7 @@ fn the_work_is_the_same_in_every_order() {
     for discipline in Discipline::ALL {
         let (found_s, all) = of(discipline);
         assert!((found_s / busy_s - 1.0).abs() < 1e-9, "{discipline}: {found_s} {busy_s}");
-        // Whoever leaves the station empty leaves it at the same instants in every order.
+        // The station becomes empty at the same instants in every order.
         let ends = |all: &[Traced]| -> Vec<f64> {
             let mut left: Vec<f64> = all
                 .iter()

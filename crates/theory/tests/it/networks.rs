@@ -53,7 +53,7 @@ fn run(network: &Network, seed: u64) -> NetworkAnswer {
     answer
 }
 
-/// Jackson (1957): every node is an M/M/m of its own flow, feedback or not, under any order that ignores sizes.
+/// Jackson (1957): every node is an M/M/m with its own flow, with or without feedback, under any order that ignores sizes.
 #[test]
 fn an_open_network_has_a_product_form() {
     let orders = [Discipline::Fifo, Discipline::ProcessorSharing, Discipline::Lifo];

@@ -366,7 +366,7 @@ fn any_quantile_can_be_asked_for() {
     }
 }
 
-/// So many servers, so near to saturation, and still no trouble.
+/// Many servers, close to saturation, and still no numerical trouble.
 #[test]
 fn a_hundred_thousand_servers_are_answered() {
     for (servers, slack) in [(100_000u32, 1e-9), (100_000, 1e-2), (1000, 1e-6), (2, 1e-9)] {

@@ -116,7 +116,7 @@ fn a_law_finds_itself() {
     assert!(far.to_string().ends_with("beyond the measured loads"), "{far}");
 }
 
-/// More than its share for each user: told, and not extrapolated.
+/// More than its share for each user: reported, and not extrapolated.
 #[test]
 fn a_superlinear_rise_is_told_apart() {
     let users = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];

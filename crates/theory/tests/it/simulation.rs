@@ -59,7 +59,7 @@ fn users_over_time_are_as_many_as_there_are_to_be() {
     simulate_traced(&come_and_go, runs, 1, &mut |one| seen.push((one.arrival_s, one.departure_s))).unwrap();
     let here = |at_s: f64| seen.iter().filter(|(from_s, to_s)| *from_s <= at_s && at_s < *to_s).count();
     assert!(seen.iter().all(|(from_s, _)| *from_s < 30.0));
-    // All runs are alike, for nothing is by chance: in each of them so many are out at once.
+    // All runs are alike, because nothing is random: each has the same number in the system.
     let most = |from: u32, to: u32| (from..to).map(|i| here(f64::from(i) * 0.01 + 0.005)).max().unwrap() / 30;
     assert_eq!((most(0, 1000), most(2020, 3000)), (1, 1));
     assert!((2..=3).contains(&most(1000, 2000)));
@@ -184,7 +184,7 @@ fn a_closed_population_is_that_of_the_table() {
             "throughput" => answer.throughput_per_s,
             "R_mean" => answer.response.mean_s,
             "utilisation" => answer.utilisation,
-            other => panic!("nobody simulates {other}"),
+            other => panic!("no simulation of {other}"),
         };
         near(&format!("{row:?}"), found, row.value);
     }
@@ -228,7 +228,7 @@ fn the_order_does_not_change_the_number_present() {
     let exact = formula(&station(Arrivals::poisson(4.8), Law::Exponential { mean_s: 0.5 }, 3)).unwrap();
     for discipline in Discipline::ALL {
         if discipline == Discipline::ShortestRemaining {
-            continue; // It alone is told the sizes.
+            continue; // Only this order is given the sizes.
         }
         let class = |name: &str, weight| Class { name: name.into(), share: 0.5, weight, service: None };
         let station = Station {
@@ -257,7 +257,7 @@ fn who_knows_more_waits_less() {
     );
 }
 
-/// A law of two values: whoever has outlived the shorter one makes way for those who may not.
+/// A distribution of two values: a request that has outlived the shorter one makes way for those that may not.
 #[test]
 fn gittins_serves_laws_with_atoms() {
     let law = Law::Mixture {
@@ -328,7 +328,7 @@ fn it_stops_when_it_is_precise_enough() {
     assert!(matches!(answer.by, By::Simulation { customers, .. } if customers < 500_000), "{:?}", answer.by);
 }
 
-/// Sixty runs, each with an interval of 95 %: fewer than 50 hits happen by chance once in a thousand.
+/// Sixty runs, each with an interval of 95 %: fewer than 50 hits happen once in a thousand.
 #[test]
 fn the_interval_covers_as_often_as_it_says() {
     let busy = station(Arrivals::poisson(1.6), Law::Exponential { mean_s: 0.5 }, 1);
@@ -341,8 +341,8 @@ fn the_interval_covers_as_often_as_it_says() {
     assert!(hits >= 50, "{hits} of 60");
 }
 
-/// Where the order does not look at weights, requests of all classes wait alike; where it does, the weighted response is
-/// the classes' own, each by its share and weight.
+/// If the order ignores weights, requests of all classes wait alike; otherwise the weighted response is the classes' own, each by its
+/// share and weight.
 #[test]
 fn the_weighted_response_adds_up_over_the_classes() {
     let class = |name: &str, share, weight| Class { name: name.into(), share, weight, service: None };
@@ -406,8 +406,8 @@ fn the_order_of_service_is_worth_what_another_simulator_says() {
         let found = score(&searches(discipline, 1.0));
         assert!(found.half_width() < 0.06 * found.value, "{discipline} {found:?}");
         assert!((found.value / wanted - 1.0).abs() < 0.2, "{discipline}: {} for {wanted}", found.value);
-        let (ratio, told) = (found.value / fifo, wanted / table[0].1);
-        assert!((ratio / told - 1.0).abs() < 0.04, "{discipline}: {ratio} of FIFO for {told}");
+        let (ratio, known) = (found.value / fifo, wanted / table[0].1);
+        assert!((ratio / known - 1.0).abs() < 0.04, "{discipline}: {ratio} of FIFO for {known}");
     }
 }
 
@@ -453,7 +453,7 @@ fn runs_are_finite_and_from_empty() {
         assert!((product / answer.in_system.value - 1.0).abs() < 1e-9, "Little's law");
         assert_eq!(answer, runs(station));
     }
-    // One request alone waits for nobody.
+    // A single request never waits.
     let alone = simulate(&overloaded, StopRule::Runs { customers: 1, runs: 400 }, 6).unwrap();
     assert!(alone.waiting.mean_s.value < 1e-12);
     near("alone", alone.response.mean_s, 0.5);

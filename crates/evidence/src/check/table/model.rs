@@ -25,14 +25,20 @@ pub(super) fn units(known: &Known<'_>) -> Option<Finding> {
         3 if round => format!("{printed} looks like milliseconds"),
         6 if round => format!("{printed} looks like microseconds"),
         9 if round => format!("{printed} looks like nanoseconds"),
-        -3 if round => "the rate looks like one per millisecond".to_owned(),
+        -3 if round => "the rate looks like a rate per millisecond".to_owned(),
         times @ 1.. if round => {
-            format!("it is {} times that, which no unit explains", significant(10f64.powi(times), 1))
+            format!(
+                "it is {} times that, which no mix-up of units explains",
+                significant(10f64.powi(times), 1)
+            )
         }
         times if round && times < 0 => {
-            format!("it is 1/{} of that, which no unit explains", significant(10f64.powi(-times), 1))
+            format!(
+                "it is 1/{} of that, which no mix-up of units explains",
+                significant(10f64.powi(-times), 1)
+            )
         }
-        _ => format!("it is {} times that: they are of two measurements", significant(product, 3)),
+        _ => format!("it is {} times that: the two are from different measurements", significant(product, 3)),
     };
     let holds =
         format!("A service time of {} and a rate of {rate}/s are inverse to each other.", time(mean_s));
@@ -46,7 +52,7 @@ pub(super) fn units(known: &Known<'_>) -> Option<Finding> {
 /// Utilisation as given, and as rate × service time / servers.
 pub(super) fn utilisation(known: &Known<'_>) -> Option<Finding> {
     let (given, computed) = (known.row.utilisation?, known.offered_utilisation()?);
-    // Of a measured share nobody expects more than 1; and what is near 0 is rounded.
+    // A measured share is at most 1, and a value near 0 is rounded.
     let effect = if (given - computed).abs() < 0.001 { 0.0 } else { apart(given, computed) };
     let (shown, again) = (significant(given, 3), significant(computed, 3));
     let holds = format!("Utilisation is {shown}, and rate × service time / servers is {again}.");
@@ -54,7 +60,7 @@ pub(super) fn utilisation(known: &Known<'_>) -> Option<Finding> {
     Some(agreement(Check::Utilisation, effect, COMPUTED, "utilisation", holds, broken))
 }
 
-/// Whether there is a steady state of which a mean can be told.
+/// Whether there is a steady state, so that a mean exists.
 pub(super) fn stability(known: &Known<'_>) -> Option<Finding> {
     if known.row.users.is_some() {
         return None;
@@ -66,22 +72,24 @@ pub(super) fn stability(known: &Known<'_>) -> Option<Finding> {
     let finding = if utilisation >= 1.0 {
         let mean = match given {
             Some(mean_s) => format!(
-                "the mean response of {} tells how long was measured, not how the system is",
+                "there is no steady state, and the mean response of {} depends on how long the run was",
                 time(mean_s)
             ),
-            None => "the queue grows as long as requests come, and no mean response time exists".to_owned(),
+            None => {
+                "the queue grows as long as requests arrive, and there is no mean response time".to_owned()
+            }
         };
-        let sentence = format!("Utilisation is {shown}: {mean}. The servers bear up to {capacity}/s.");
+        let sentence = format!("Utilisation is {shown}: {mean}. Capacity is {capacity}/s.");
         Finding::new(Check::Stability, Verdict::Broken, sentence)
     } else if utilisation > NEARLY_FULL {
         let sentence = format!(
-            "Utilisation is {shown}: so near 1 the mean hangs on rare long queues, and an error of 1 % in the service time \
-             moves it by {}. The servers bear up to {capacity}/s.",
+            "Utilisation is {shown}: this close to 1 the mean depends on rare long queues, and an error of 1 % in the service time \
+             moves it by {}. Capacity is {capacity}/s.",
             percent(0.01 * utilisation / (1.0 - utilisation))
         );
         Finding::cannot_tell(Check::Stability, sentence)
     } else {
-        let sentence = format!("Utilisation is {shown}; the servers bear up to {capacity}/s.");
+        let sentence = format!("Utilisation is {shown}; capacity is {capacity}/s.");
         Finding::new(Check::Stability, Verdict::Holds, sentence)
     };
     Some(finding.effect("utilisation above 1", utilisation - 1.0))
@@ -107,7 +115,7 @@ pub(super) fn formula_of(known: &Known<'_>) -> Option<Finding> {
     let name = format!("M/M/{}", station.servers);
     let (printed, right) = (time(printed_s), time(right_s));
     let finding = if closest(&nearest) <= COMPUTED {
-        let sentence = format!("{name} has a mean response of {right}, and {printed} is given.");
+        let sentence = format!("{name} has a mean response of {right}, but {printed} is given.");
         Finding::new(Check::Formula, Verdict::Holds, sentence)
     } else {
         let ways = significant(by_states_s * 1e3, 5);
@@ -160,16 +168,20 @@ fn slip(printed_s: f64, station: &super::Exponential) -> Option<String> {
             service_s + rate_per_s * waiting_s,
             "The mean number waiting was added in place of the waiting time.".to_owned(),
         ),
-        (several, 1.0 / (m / service_s - rate_per_s), format!("That is one server {servers} times as fast.")),
+        (
+            several,
+            1.0 / (m / service_s - rate_per_s),
+            format!("That is the response of one server {servers} times as fast."),
+        ),
         (
             several,
             service_s / (1.0 - station.utilisation()),
-            format!("That is {servers} {} with a queue each.", whole(servers)),
+            format!("That is the response of {servers} {} with a queue each.", whole(servers)),
         ),
         (
             several,
             service_s + p_wait * service_s,
-            "The waiting time lacks its division by the servers that are free.".to_owned(),
+            "The waiting time lacks the division by the number of free servers.".to_owned(),
         ),
         (
             true,
@@ -179,7 +191,7 @@ fn slip(printed_s: f64, station: &super::Exponential) -> Option<String> {
         (
             true,
             1e3 * station.response_s(),
-            "It is 1000 times too large: milliseconds, given as seconds.".to_owned(),
+            "It is 1000 times too large: milliseconds given as seconds.".to_owned(),
         ),
         (true, 1e-3 * station.response_s(), "It is 1000 times too small.".to_owned()),
     ];
@@ -189,14 +201,14 @@ fn slip(printed_s: f64, station: &super::Exponential) -> Option<String> {
         .map(|slip| slip.2)
 }
 
-/// Whether exponential service was assumed though the row tells another variation.
+/// Whether exponential service was assumed although the row has another variation.
 pub(super) fn service_law(known: &Known<'_>) -> Option<Finding> {
     let scv = known.row.service_scv?;
     let factor = (1.0 + scv) / 2.0;
     let shown = significant(scv, 2);
     let finding = if EXPONENTIAL_SCV.contains(&scv) {
         let sentence = format!(
-            "The squared coefficient of variation of service is {shown}: near enough to exponential."
+            "The squared coefficient of variation of service is {shown}: close enough to exponential."
         );
         Finding::new(Check::ServiceLaw, Verdict::Holds, sentence)
     } else {
@@ -207,8 +219,7 @@ pub(super) fn service_law(known: &Known<'_>) -> Option<Finding> {
         let law = if scv < 0.05 { "D" } else { "G" };
         let servers = known.servers.map_or_else(|| "m".to_owned(), |servers| servers.to_string());
         let sentence = format!(
-            "The squared coefficient of variation of service is {shown}, not 1: M/M/{servers} predicts waits {}{waits}. Take \
-             M/{law}/{servers}.",
+            "The squared coefficient of variation of service is {shown}, not 1: M/M/{servers} {}{waits}. Use M/{law}/{servers}.",
             off(factor)
         );
         Finding::new(Check::ServiceLaw, Verdict::Broken, sentence)
@@ -225,11 +236,11 @@ pub(super) fn sum(known: &Known<'_>) -> Option<Finding> {
     let holds = format!("The response of {all} is waiting and service, {parts}.");
     let broken = if effect < 0.0 {
         format!(
-            "The response of {all} is less than waiting and service, {parts}: they are not of the same requests."
+            "The response of {all} is less than waiting and service, {parts}: they are not from the same requests."
         )
     } else {
         format!(
-            "The response of {all} is more than waiting and service, {parts}: {} pass elsewhere, and are in no model.",
+            "The response of {all} is more than waiting and service, {parts}: {} pass elsewhere, and no queueing model includes them.",
             time(response_s - parts_s)
         )
     };
@@ -261,8 +272,8 @@ pub(super) fn delay(rows: &[Known<'_>]) -> Option<Finding> {
     }
     let places: Vec<String> = beyond.iter().map(|row| row.2.clone()).collect();
     let sentence = format!(
-        "Measured responses are {} to {} longer than the model's, nearly the same everywhere: that time passes outside the \
-         station, as on a link. Add a delay of about {} to the model.",
+        "Measured responses are {} to {} longer than the model's, by nearly the same time in every row: that time passes outside the \
+         station, for example on a link. Add a delay of about {} to the model.",
         time(least),
         time(most),
         time(middle_s)

@@ -9,9 +9,9 @@ use kendall_stats::number::{percent, significant, time};
 const RATE_OFF: f64 = 0.05;
 /// A loss below this does not change a mean.
 const LOSS: f64 = 1e-3;
-/// A run of fewer requests than so many times the room may be one burst.
+/// A run of fewer requests than this many times the capacity may be one burst.
 const ROOMS: f64 = 10.0;
-/// An interval wider than this to either side tells hardly any two models apart.
+/// An interval wider than this to either side is too wide to distinguish models.
 const WIDE: f64 = 0.25;
 
 /// Requests offered, and requests answered.
@@ -26,10 +26,13 @@ pub(super) fn rate(known: &Known<'_>) -> Option<Finding> {
     let holds = format!("{done}/s were answered of {asked}/s offered.");
     let broken = if effect < 0.0 {
         format!(
-            "{done}/s were answered of {asked}/s offered, and no loss is told: the generator did not keep up, or the queue grew."
+            "{done}/s were answered of {asked}/s offered, and the table reports no loss: the generator did not keep up, or the queue \
+            grew."
         )
     } else {
-        format!("{done}/s were answered, more than the {asked}/s offered: the rates are of different things.")
+        format!(
+            "{done}/s were answered, more than the {asked}/s offered: the two rates do not count the same requests."
+        )
     };
     Some(agreement(Check::Rate, effect, RATE_OFF, "rate", holds, broken))
 }
@@ -50,8 +53,8 @@ pub(super) fn total_time(known: &Known<'_>) -> Option<Finding> {
     let sum = apart(total_s, product_s).abs() <= COMPUTED && apart(product_s, arriving_s).abs() > 0.1;
     let finding = if sum {
         let sentence = format!(
-            "The total of {} is {count} × the response time of {}: waits overlap, so it is a sum of responses and no time \
-             that passes. {count} requests at {}/s take about {}.",
+            "The total of {} is {count} × the response time of {}: waits overlap, so this is a sum of response times and not elapsed \
+             time. {count} requests at {}/s take about {}.",
             time(total_s),
             time(response_s),
             significant(rate_per_s, 3),
@@ -84,26 +87,26 @@ pub(super) fn room(known: &Known<'_>) -> Option<Finding> {
     let burst = known.row.requests.filter(|requests| *requests > room as f64 && short.contains(requests));
     let finding = if lost > LOSS && apart(told, lost).abs() > 0.5 {
         let sentence = format!(
-            "The server has room for {room} ({of}): {name} loses {share} of the requests, and {} are told.",
+            "The server's capacity is {room} ({of}): {name} loses {share} of the requests, but the table reports {}.",
             if told == 0.0 { "none".to_owned() } else { percent(told) }
         );
         Finding::new(Check::Room, Verdict::Broken, sentence)
     } else if let Some(requests) = burst {
         let sentence = format!(
-            "The server has room for {room} ({of}). At random arrivals {name} loses {share}, but {requests} requests at once \
-             do not fit: {} are turned away, or tried again after seconds. A model without room does not see that.",
+            "The server's capacity is {room} ({of}). With Poisson arrivals {name} loses {share}, but {requests} requests at once do \
+             not fit: {} are rejected, or retried after seconds. A model with unlimited capacity does not show that.",
             requests - room as f64
         );
         Finding::new(Check::Room, Verdict::Broken, sentence)
     } else {
-        let sentence = format!("The server has room for {room} ({of}): {name} loses {share}.");
+        let sentence = format!("The server's capacity is {room} ({of}): {name} loses {share}.");
         Finding::new(Check::Room, Verdict::Holds, sentence)
     };
     Some(finding.effect("requests turned away", lost))
 }
 
-/// How well so many requests can know the mean response: M/M/1 of the same utilisation has the asymptotic variance of its
-/// mean wait in closed form (Daley 1968); of several servers only the share that waits counts.
+/// The precision of the mean response from the row's number of requests: M/M/1 of the same utilisation has the asymptotic variance of
+/// its mean wait in closed form (Daley 1968); of several servers only the share that waits counts.
 pub(super) fn precision(known: &Known<'_>) -> Option<Finding> {
     let (requests, measured_s) = (known.row.requests?, known.row.response_mean_s?);
     if let Some(half_width_s) = known.row.response_half_width_s {
@@ -114,15 +117,17 @@ pub(super) fn precision(known: &Known<'_>) -> Option<Finding> {
     let of_one = rho * (2.0 + 5.0 * rho - 4.0 * rho * rho + rho.powi(3)) / (1.0 - rho).powi(4);
     let waits = of_one * (station.service_s / m).powi(2) * (station.p_wait / rho).min(1.0);
     let half_width_s = 1.96 * ((waits + station.service_s.powi(2)) / requests).sqrt();
-    let how = format!("as {} requests of M/M/{} know it", significant(requests, 3), station.servers);
+    let how =
+        format!("the precision that {} requests of M/M/{} give", significant(requests, 3), station.servers);
     Some(width(half_width_s / station.response_s(), how))
 }
 
 fn width(relative: f64, how: String) -> Finding {
     let shown = percent(relative);
     let finding = if relative > WIDE {
-        let sentence =
-            format!("The mean response is known to ±{shown} only ({how}): it hardly tells models apart.");
+        let sentence = format!(
+            "The mean response is known only to ±{shown} ({how}): too imprecise to distinguish models."
+        );
         Finding::cannot_tell(Check::Precision, sentence)
     } else {
         Finding::new(

@@ -105,7 +105,7 @@ impl Fixtures {
         self.prepared.path()
     }
 
-    /// A world of its own for a case.
+    /// A separate world for a case.
     pub(super) fn world(&self) -> World {
         World::new(self.path())
     }

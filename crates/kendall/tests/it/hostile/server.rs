@@ -30,7 +30,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts a server that prints where it listens, in a world of its own with prepared files.
+    /// Starts a server that prints where it listens, in a separate world with prepared files.
     pub(super) fn start(prepared: &Path, arguments: &[&str]) -> Self {
         let world = World::new(prepared);
         let stderr = File::create(world.path("out/stderr")).unwrap();

@@ -30,7 +30,9 @@ fn a_profiled_run_says_where_the_time_goes_and_what_limits() {
         );
     }
     let page = fs::read_to_string(results(folder.path()).join("report.html")).unwrap();
-    for part in ["<h2>Resources</h2>", "Flame graph of the server in trial", "of a core at 100 a second"] {
+    for part in
+        ["<h2>Resources</h2>", "Flame graph of the server in trial", "of a core at 100 readings a second"]
+    {
         assert!(page.contains(part), "{part}");
     }
 }
@@ -51,7 +53,7 @@ fn a_running_process_can_be_watched_by_its_number() {
     child.wait().unwrap();
     let (words, faults) = (String::from_utf8_lossy(&watched.stdout), stderr(&watched));
     assert!(watched.status.success(), "{faults}");
-    for said in ["CPU", "run queue", "Watching cost", "sleep "] {
+    for said in ["CPU", "run queue", "Each reading took", "sleep "] {
         assert!(words.contains(said), "{words}");
     }
     for file in ["resources.parquet", "summary.json", "profile.folded", "flame.svg"] {

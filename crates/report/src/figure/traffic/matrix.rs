@@ -27,9 +27,9 @@ pub fn matrix(matrix: &Matrix) -> Option<Figure> {
     };
     Some(Figure {
         title: "Every kind beside every kind".to_owned(),
-        caption: "What the row's kind gets of the goodput of both, beside one flow of the column's kind over the same link; below it \
-                  Jain's index of both, which is 1 where they get the same and 0.5 where one gets everything. On the diagonal two \
-                  flows are of one kind, and how far they are from 50 % is how uneven a single run of equals is."
+        caption: "The share of the goodput that the row's kind gets, beside one flow of the column's kind over the same link. Below it \
+                  is Jain's index of both: 1 if they get the same, 0.5 if one gets everything. On the diagonal both flows are of one \
+                  kind; their distance from 50 % shows how uneven a single run of equals is."
             .to_owned(),
         legend: (0..SHADES).map(key).collect(),
         panels: vec![Panel { title: String::new(), svg: drawing(matrix), data: String::new() }],

@@ -1,4 +1,4 @@
-//! The models of open stations: what each is called, what it is, what it takes and what it tells.
+//! The models of open stations: names, descriptions, inputs and quantities.
 
 use kendall_station::Discipline;
 
@@ -12,7 +12,7 @@ const CLASS: &str = "R_mean, R_var, Wq_mean, Wq_var, L, Lq";
 pub(in crate::batch) const MODELS: &[Model] = &[
     Model {
         name: "erlang_b",
-        about: "Erlang's loss formula: the share of requests turned away where none can wait",
+        about: "Erlang's loss formula: the share of requests rejected by servers without a queue",
         inputs: "m=1: servers, a: offered load in erlang",
         quantities: "P_block",
         value: erlang,
@@ -40,21 +40,21 @@ pub(in crate::batch) const MODELS: &[Model] = &[
     },
     Model {
         name: "erlang_c_inverse",
-        about: "the fewest servers with so small a P(wait)",
+        about: "the fewest servers with a P(wait) at most the target",
         inputs: "a?: offered load, lam?: instead, mu?: with it, target_pwait",
         quantities: "min_servers",
         value: sizing,
     },
     Model {
         name: "mmm_sizing",
-        about: "the fewest servers with so short a response time, by a percentile such as slo_R_p95",
-        inputs: "lam, mu, slo_R_p*: the most that the percentile may be",
+        about: "the fewest servers that keep a percentile of the response time, such as slo_R_p95",
+        inputs: "lam, mu, slo_R_p*: the limit of the percentile",
         quantities: "min_servers",
         value: sizing,
     },
     Model {
         name: "erlang_a",
-        about: "M/M/m+M: whoever waits too long leaves",
+        about: "M/M/m+M: customers that wait too long leave",
         inputs: "lam, mu, m=1, theta?: rate of leaving, patience?: its inverse, K?, t?: for P(time > t)",
         quantities: ANSWER,
         value: abandoning,
@@ -75,15 +75,15 @@ pub(in crate::batch) const MODELS: &[Model] = &[
     },
     Model {
         name: "mmmk",
-        about: "M/M/m/K: room for K; waiting and in service",
+        about: "M/M/m/K: capacity K, waiting and in service",
         inputs: "lam, mu, m=1, K, t?: for P(time > t)",
         quantities: ANSWER,
         value: exponential,
     },
     Model {
         name: "mg1",
-        about: "M/G/1 by its law of service",
-        inputs: "lam, service: a law, K?, t?: for P(time > t)",
+        about: "M/G/1 by its distribution of service",
+        inputs: "lam, service: a distribution, K?, t?: for P(time > t)",
         quantities: ANSWER,
         value: general,
     },
@@ -104,42 +104,42 @@ pub(in crate::batch) const MODELS: &[Model] = &[
     Model {
         name: "mphm_exact",
         about: "M/PH/m, exact: service in exponential phases",
-        inputs: "lam, m=1, service: a law, t?: for P(time > t)",
+        inputs: "lam, m=1, service: a distribution, t?: for P(time > t)",
         quantities: ANSWER,
         value: general,
     },
     Model {
         name: "mgm",
-        about: "M/G/m, exact where that is known and else by the best approximation",
-        inputs: "lam, m=1, service: a law, K?, t?: for P(time > t)",
+        about: "M/G/m, exact where known, otherwise by the best approximation",
+        inputs: "lam, m=1, service: a distribution, K?, t?: for P(time > t)",
         quantities: ANSWER,
         value: general,
     },
     Model {
         name: "gim1",
         about: "GI/M/1, exact",
-        inputs: "lam?: or gap, gap?: a law, mu, t?: for P(time > t)",
+        inputs: "lam?: or gap, gap?: a distribution, mu, t?: for P(time > t)",
         quantities: ANSWER,
         value: general,
     },
     Model {
         name: "gimm",
         about: "GI/M/m, exact",
-        inputs: "lam?: or gap, gap?: a law, mu, m=1, t?: for P(time > t)",
+        inputs: "lam?: or gap, gap?: a distribution, mu, m=1, t?: for P(time > t)",
         quantities: ANSWER,
         value: general,
     },
     Model {
         name: "gigm",
-        about: "GI/G/m, exact where that is known and else by the best approximation",
-        inputs: "lam?: or gap, gap?: a law, service: a law, m=1, t?: for P(time > t)",
+        about: "GI/G/m, exact where known, otherwise by the best approximation",
+        inputs: "lam?: or gap, gap?: a distribution, service: a distribution, m=1, t?: for P(time > t)",
         quantities: ANSWER,
         value: general,
     },
     Model {
         name: "mg1_srpt",
         about: "M/G/1, the shortest remaining time first",
-        inputs: "lam, service: a law",
+        inputs: "lam, service: a distribution",
         quantities: "R_mean, Wq_mean, L, utilisation",
         value: shortest,
     },
@@ -195,28 +195,30 @@ pub(in crate::batch) const MODELS: &[Model] = &[
     Model {
         name: "mg1_priority_nonpreemptive",
         about: "M/G/1 with priorities that do not preempt",
-        inputs: "lam: of each class and the most urgent first, ES: mean service of each, ES2: second moment of each, order?: said for the reader, cls?: the one to tell",
+        inputs: "lam: of each class and the most urgent first, ES: mean service of each, ES2: second moment of each, order?: only a \
+            comment, cls?: the one to report",
         quantities: CLASS,
         value: |inputs, quantity| ranked(inputs, quantity, Discipline::Priority),
     },
     Model {
         name: "mg1_priority_preemptive_resume",
         about: "M/G/1 with preemptive priorities, resumed",
-        inputs: "lam: of each class and the most urgent first, ES: mean service of each, ES2: second moment of each, order?: said for the reader, cls?: the one to tell",
+        inputs: "lam: of each class and the most urgent first, ES: mean service of each, ES2: second moment of each, order?: only a \
+            comment, cls?: the one to report",
         quantities: CLASS,
         value: |inputs, quantity| ranked(inputs, quantity, Discipline::PreemptivePriority),
     },
     Model {
         name: "mmm_priority_nonpreemptive",
         about: "M/M/m with priorities that do not preempt",
-        inputs: "lam: of each class and the most urgent first, mu, m=1, cls?: the one to tell",
+        inputs: "lam: of each class and the most urgent first, mu, m=1, cls?: the one to report",
         quantities: CLASS,
         value: |inputs, quantity| ranked(inputs, quantity, Discipline::Priority),
     },
     Model {
         name: "mmm_priority_preemptive_resume",
         about: "M/M/m with preemptive priorities, resumed",
-        inputs: "lam: of each class and the most urgent first, mu, m=1, cls?: the one to tell",
+        inputs: "lam: of each class and the most urgent first, mu, m=1, cls?: the one to report",
         quantities: CLASS,
         value: |inputs, quantity| ranked(inputs, quantity, Discipline::PreemptivePriority),
     },
@@ -251,7 +253,7 @@ pub(in crate::batch) const MODELS: &[Model] = &[
     Model {
         name: "jackson",
         about: "an open network of M/M/m by Jackson's theorem",
-        inputs: "lam: from outside to each node, mu: of each node, m?: servers of each, P: chances to go from node to node",
+        inputs: "lam: from outside to each node, mu: of each node, m?: servers of each, P: probabilities to go from node to node",
         quantities: "R_mean, Wq_mean, L, throughput, X_*, U_*, R_*, Wq_*, L_*, Lq_*",
         value: jackson,
     },
@@ -272,7 +274,7 @@ pub(in crate::batch) const MODELS: &[Model] = &[
     Model {
         name: "mgm_ps",
         about: "M/G/m under processor sharing",
-        inputs: "lam, service: a law, m=1, x?: a size for R_mean_given_size",
+        inputs: "lam, service: a distribution, m=1, x?: a size for R_mean_given_size",
         quantities: "R_mean, R_mean_given_size, L",
         value: sharing,
     },

@@ -129,7 +129,7 @@ fn what_no_formula_knows_is_named_with_its_station() {
         change(&mut network.nodes[0]);
         network_formula(&network).unwrap_err().to_string()
     };
-    assert!(said(|web| web.capacity = Some(9)).contains("\"web\" has limited room"));
+    assert!(said(|web| web.capacity = Some(9)).contains("\"web\" has limited capacity"));
     assert!(said(|web| web.conditions.patience = Some(Law::Constant { mean_s: 1.0 })).contains("impatient"));
     let trace = |web: &mut Node| web.arrivals = Some(Arrivals::trace("1\n2\n").unwrap());
     assert!(said(trace).contains("recorded trace"));
