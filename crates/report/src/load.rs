@@ -50,7 +50,9 @@ impl<'a> LoadPage<'a> {
         let mut rates = found.seen.iter().flat_map(|seen| rates(found, seen)).collect::<Vec<_>>();
         if let Some(score) = &found.score {
             rates.push(("right answers".into(), percent(score.right)));
-            rates.push(("score".into(), score_in_words(score)));
+            if score.is_weighted() {
+                rates.push(("score".into(), score_in_words(score)));
+            }
         }
         let mut sentences = sentences(found);
         sentences.extend(asked(found));

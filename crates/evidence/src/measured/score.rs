@@ -37,6 +37,11 @@ pub struct ClassScore {
 }
 
 impl Score {
+    /// Whether a second of delay costs one class more than another. Without that the score is the mean response.
+    pub fn is_weighted(&self) -> bool {
+        self.classes.iter().any(|class| class.weight != 1.0)
+    }
+
     /// The score of a run that ended `end_ns` after its start. Rows of class i belong to the i-th of the classes, which
     /// are given by name and weight. `None` if no request was due after the warm-up.
     pub fn new<'a>(

@@ -81,7 +81,7 @@ fn the_seed_is_drawn_and_the_printed_command_repeats_the_requests() {
 #[test]
 fn requests_without_an_answer_make_the_score_a_lower_bound() {
     let server = Served::new(&["reverse", "--workers", "1", "--most-candidates", "18446744073709551615"]);
-    let endless = url(&server, "difficulty=4611686018427387904");
+    let endless = url(&server, "difficulty=4611686018427387904&priority-lambda=1");
     let arguments = ["--requests", "3", "--gap", "1us", "--timeout", "100ms"];
     let output = kendall().arg("load").arg(endless).args(arguments).output().unwrap();
     assert!(!output.status.success());

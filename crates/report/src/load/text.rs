@@ -68,8 +68,10 @@ fn row(name: &str, value: impl AsRef<str>) -> String {
 
 /// The score of a run, and a table of its classes if there are several.
 fn score(score: &Score) -> Vec<String> {
-    let mut lines =
-        vec![row("right answers", terminal::percent(score.right)), row("score", score_in_words(score))];
+    let mut lines = vec![row("right answers", terminal::percent(score.right))];
+    if score.is_weighted() {
+        lines.push(row("score", score_in_words(score)));
+    }
     if score.classes.len() > 1 {
         lines.push(String::new());
         lines.extend(classes(&score.classes));

@@ -232,9 +232,12 @@ pub(super) fn without_answer(found: &TrialResult) -> Vec<String> {
     let share = |count: u64| terminal::percent(count as f64 / run.sent.max(1) as f64);
     let mut lines = Vec::new();
     if missing > 0 {
+        let score = match found.score.as_ref().is_some_and(Score::is_weighted) {
+            true => ", and in the score as exactly that time",
+            false => "",
+        };
         lines.push(format!(
-            "{} of the requests had no answer; each counts as at least the time until it was given up, and in the score as exactly \
-             that time.",
+            "{} of the requests had no answer; each counts as at least the time until it was given up{score}.",
             share(missing)
         ));
     }
