@@ -330,7 +330,7 @@ fn classes_in_other_shares_are_seen() {
     assert_eq!(found(&rows, &with(0.22), Check::Shares).verdict, Verdict::Holds);
     let finding = found(&rows, &with(0.30), Check::Shares);
     assert!(
-        finding.verdict == Verdict::Broken && finding.sentence.contains("not 70 %"),
+        finding.verdict == Verdict::Broken && finding.sentence.contains("not the requested 70 %"),
         "{}",
         finding.sentence
     );

@@ -115,7 +115,7 @@ pub(super) fn formula_of(known: &Known<'_>) -> Option<Finding> {
     let name = format!("M/M/{}", station.servers);
     let (printed, right) = (time(printed_s), time(right_s));
     let finding = if closest(&nearest) <= COMPUTED {
-        let sentence = format!("{name} has a mean response of {right}, but {printed} is given.");
+        let sentence = format!("{name} has a mean response of {right}; {printed} is given.");
         Finding::new(Check::Formula, Verdict::Holds, sentence)
     } else {
         let ways = significant(by_states_s * 1e3, 5);
