@@ -159,8 +159,8 @@ fn watching_costs_little_and_says_how_much() {
     let cost = watched(&server).cost;
     let asked = WATCHED.as_secs_f64() / cost.every_s;
     let came = (cost.samples + cost.skipped) as f64;
-    // Where a reading is dear, there are fewer; and where the machine is busy, some come too late.
-    assert!((0.2..1.5).contains(&(came / asked)), "{cost:?}");
+    // A reading costs up to 500 µs, of which a hundredth of a core pays 20 a second; on a busy machine some come too late.
+    assert!((0.1..1.5).contains(&(came / asked)), "{cost:?}");
     // A hundredth of a core is kept by reading less often, whatever a reading costs here; the opening comes on top.
     assert!(cost.cpu_s > 0.0 && cost.cpu_s < 0.03 * WATCHED.as_secs_f64(), "{cost:?}");
 }
