@@ -140,7 +140,7 @@ impl StationOptions {
         self.quantities.states_utilisation()
             && self.quantities.lacks_service()
             && self.services.is_none()
-            && !(self.every_class_has_service() && !self.classes.is_empty())
+            && (self.classes.is_empty() || !self.every_class_has_service())
     }
 
     /// Whether something is stated that only a single station can have.

@@ -92,7 +92,7 @@ mod tests {
             |values: &[&str]| variable(values).levels().iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(levels(&[&long, "nginx", lines]), ["A", "nginx", "C"]);
         assert_eq!(levels(&["A", &long]), ["A", "#2"]);
-        assert_eq!(levels(&[&long]), [long.clone()]);
+        assert_eq!(levels(&[&long]), std::slice::from_ref(&long));
         let varied = variable(&[&long, "nginx"]);
         let word = |text: &str| Value::Word(text.into());
         assert_eq!(varied.level_of(&word(&long)), Some(word("A")));
