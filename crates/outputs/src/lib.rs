@@ -1,7 +1,7 @@
 //! What other load generators print, as plain data.
 //!
 //! [`read`] recognises a format by its content, never by the name of a file: the text of wrk, wrk2, oha, hey and vegeta, the JSON of oha,
-//! k6, vegeta, fortio and hyperfine, the CSV of hey and Locust. Each tool is one file with one or more rows of the table [`FORMATS`].
+//! k6, vegeta, fortio and hyperfine, the CSV of hey and Locust. Each tool is one file with one or more rows of the table `FORMATS`.
 //! Numbers are converted to seconds and to requests per second here, so that no caller knows the units of a tool.
 //!
 //! This crate does no I/O, and does not judge what it reads.
