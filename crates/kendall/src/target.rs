@@ -168,7 +168,7 @@ mod tests {
         assert_eq!([word("insecure"), word("reuse"), word("method")], [Some("on"), Some("keep"), None]);
         assert_eq!(asked.written(), r" --body x --header 'a: b' --header 'c: it'\''s' --insecure=on");
         let fault = Target::read("reverse://127.0.0.1", &asked).unwrap_err().to_string();
-        assert!(fault.contains("--body means nothing to reverse"), "{fault}");
+        assert!(fault.contains("--body does not apply to reverse"), "{fault}");
         assert_eq!(read("http://127.0.0.1").unwrap().address.port(), 80);
         assert_eq!(read("https://127.0.0.1").unwrap().address.port(), 443);
         for (bare, url) in

@@ -98,7 +98,7 @@ fn faults_say_what_to_write() {
     );
     assert!(fault(&["a.csv", "b.csv", "--rate", "10"]).contains("give each side as a URL"));
     assert!(fault(&[&url, &url, "--rate", "fast"]).contains("such as 100, 100/s, 2k or 600/min"));
-    assert!(fault(&[&url, &url, "--rate", "1", "-d", "1s"]).contains("holds no request"));
+    assert!(fault(&[&url, &url, "--rate", "1", "-d", "1s"]).contains("contains no request"));
     let silent = fault(&[&url, &nobody, "--rate", "20", "-d", "500ms", "--rounds", "2"]);
     assert!(silent.contains("answered no request"), "{silent}");
 }

@@ -103,7 +103,7 @@ fn faults_on_the_command_line_say_what_to_write() {
     assert!(fault(&[url, "--http", "3"]).contains("write https://"));
     assert!(fault(&["https://127.0.0.1:1/", "--ca", "x", "--insecure"]).contains("contradict"));
     assert!(
-        fault(&["reverse://127.0.0.1:1", "--method", "PUT"]).contains("--method means nothing to reverse")
+        fault(&["reverse://127.0.0.1:1", "--method", "PUT"]).contains("--method does not apply to reverse")
     );
     assert!(fault(&["ftp://127.0.0.1:1"]).contains("unknown system"));
 }

@@ -279,7 +279,7 @@ fn a_run_of_another_person_leads_no_write_elsewhere() {
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let (resumed, why) = resume("another", &[]);
-    let parts = ["was not begun by this user", "kendall serve reverse", "experiment.toml", "--trust"];
+    let parts = ["was not started by this user", "kendall serve reverse", "experiment.toml", "--trust"];
     assert!(!resumed && parts.iter().all(|part| why.contains(part)), "{why}");
     let (resumed, why) = resume("another", &["--trust"]);
     assert!(resumed, "{why}");
