@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::thread::{self, JoinHandle};
 
 use kendall_testbed::wait_until;
 use rustix::process::{Pid, Signal, kill_process};
@@ -27,6 +28,8 @@ fn errors(output: &Output) -> String {
 struct Server {
     folder: TempDir,
     process: Child,
+    /// Reads what it logs until it ends.
+    logged: Option<JoinHandle<String>>,
 }
 
 impl Server {
@@ -56,12 +59,8 @@ impl Server {
         let address = line.split_whitespace().nth(4).unwrap();
         let host = format!("[backup]\nname = \"{NAME}\"\nkey = \"{server}\"\naddress = \"{address}\"\n");
         fs::write(path("config/kendall/hosts.toml"), host).unwrap();
-        let log = path("log");
-        std::thread::spawn(move || {
-            let lines: Vec<String> = lines.map_while(Result::ok).collect();
-            fs::write(log, lines.join("\n"))
-        });
-        Self { folder, process }
+        let logged = thread::spawn(move || lines.map_while(Result::ok).collect::<Vec<String>>().join("\n"));
+        Self { folder, process, logged: Some(logged) }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -78,9 +77,7 @@ impl Server {
     fn log(mut self) -> String {
         kill_process(Pid::from_child(&self.process), Signal::INT).unwrap();
         assert_eq!(self.process.wait().unwrap().code(), Some(130));
-        let log = self.path("log");
-        wait_until("the log is written", || log.exists());
-        fs::read_to_string(log).unwrap()
+        self.logged.take().expect("the log is read once").join().unwrap()
     }
 }
 
