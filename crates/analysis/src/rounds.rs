@@ -81,11 +81,11 @@ impl Rounds {
     /// Why the rounds of a server are to be doubted.
     fn doubt(&mut self, name: &str, rounds: &[Round]) {
         let all = rounds.len();
-        let told = |what: &str, count: usize| format!("{name}: in {count} of {all} rounds {what}");
+        let doubt_of = |what: &str, count: usize| format!("{name}: in {count} of {all} rounds {what}");
         let overloaded = rounds.iter().filter(|round| round.result.grows).count();
         if 2 * overloaded > all {
             self.kept_up = false;
-            self.sides.doubts.push(told(
+            self.sides.doubts.push(doubt_of(
                 "the number of requests in the system grew: the server could not keep up",
                 overloaded,
             ));
@@ -94,26 +94,26 @@ impl Rounds {
         let limited = verdicts().filter(|verdict| verdict.trust == Trust::GeneratorLimited).count();
         if let Some(limit) = verdicts().find_map(|verdict| verdict.limits.first()) {
             self.kept_up &= 2 * limited <= all;
-            self.sides.doubts.push(told(&format!("the generator limited it: {limit}"), limited));
+            self.sides.doubts.push(doubt_of(&format!("the generator limited it: {limit}"), limited));
         }
         let doubted = verdicts().filter(|verdict| !verdict.doubts.is_empty()).count();
         if let Some(doubt) = verdicts().find_map(|verdict| verdict.doubts.first()) {
-            self.sides.doubts.push(told(&doubt.to_string(), doubted));
+            self.sides.doubts.push(doubt_of(&doubt.to_string(), doubted));
         }
     }
 
     /// Keeps only the metrics that some run has.
     pub fn only_measured(&mut self) {
         let runs = || self.sides.places.iter().flat_map(|place| &place.sides).flat_map(|side| &side.runs);
-        let told: Vec<bool> = (0..self.sides.metrics.len())
+        let known: Vec<bool> = (0..self.sides.metrics.len())
             .map(|index| runs().any(|run| run.values.get(index).copied().flatten().is_some()))
             .collect();
-        let mut keep = told.iter();
+        let mut keep = known.iter();
         self.sides.metrics.retain(|_| keep.next().copied().unwrap_or_default());
         for run in
             self.sides.places.iter_mut().flat_map(|place| &mut place.sides).flat_map(|side| &mut side.runs)
         {
-            let mut keep = told.iter();
+            let mut keep = known.iter();
             run.values.retain(|_| keep.next().copied().unwrap_or_default());
         }
     }

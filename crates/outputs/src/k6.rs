@@ -36,18 +36,19 @@ fn is_deep(source: &Source<'_>) -> bool {
 fn output(source: &Source<'_>, within: &str) -> Result<Vec<Output>, Missing> {
     let json = source.value()?;
     let place = |metric: &str, what: &str| format!("/metrics/{metric}{within}/{what}");
-    let told = |metric: &str, what: &str| optional(json, &place(metric, what));
+    let optional_metric = |metric: &str, what: &str| optional(json, &place(metric, what));
     let rate_per_s = number(json, &place("http_reqs", "rate"))?;
     let requests = number(json, &place("http_reqs", "count"))?;
     let mean_s = number(json, &place("http_req_duration", "avg"))? / 1e3;
     // A rate of k6 counts as passed what is true of it, here that the request failed.
-    let failed = told("http_req_failed", "passes").unwrap_or_default();
-    let connections = told("vus_max", "max").or_else(|| told("vus", "max")).filter(|vus| *vus >= 1.0);
+    let failed = optional_metric("http_req_failed", "passes").unwrap_or_default();
+    let connections =
+        optional_metric("vus_max", "max").or_else(|| optional_metric("vus", "max")).filter(|vus| *vus >= 1.0);
     let is_open = json.pointer("/metrics/dropped_iterations").is_some();
     let load = if is_open {
         Some(Load::Open { rate_per_s: None })
     } else {
-        told("iteration_duration", "avg").zip(told("iterations", "count")).and_then(
+        optional_metric("iteration_duration", "avg").zip(optional_metric("iterations", "count")).and_then(
             |(each_ms, iterations)| {
                 let per_iteration = requests / iterations;
                 let think_s = (each_ms / 1e3 / per_iteration - mean_s).max(0.0);

@@ -157,7 +157,7 @@ pub fn tools() -> String {
     names.join(", ")
 }
 
-/// Reads the output of a load generator; `None` where the text is none of a known tool.
+/// Reads the output of a load generator; `None` if the text has the format of no known tool.
 ///
 /// # Errors
 /// Fails where it is of a known tool and a part is missing or no number.

@@ -13,7 +13,7 @@ use kendall_theory::{NoFormula, closed_network, formula, sweep};
 
 use crate::ask::{Asked, Solve};
 use crate::run::{RunOptions, is_plain};
-use crate::shown::{status, told};
+use crate::shown::{answer_json, status};
 use crate::{approximation, scenario, table};
 
 /// Answers a station.
@@ -27,7 +27,7 @@ pub(crate) fn solve(station: &Station, options: &Solve) -> anyhow::Result<ExitCo
     let unstable =
         matches!(by_formula, Some(Err(NoFormula::Unstable { .. } | NoFormula::UnstableClasses { .. })))
             || matches!(simulated, Some(Simulated { overall: Err(SimulationError::Unstable { .. }), .. }));
-    let (by_simulation, befallen) = simulated.map_or((None, None), |it| (Some(it.overall), it.befallen));
+    let (by_simulation, events) = simulated.map_or((None, None), |it| (Some(it.overall), it.events));
     let shortfall = by_simulation.iter().flatten().find_map(|answer| options.run.shortfall(answer));
     let approximations =
         options.approximations.then(|| kendall_theory::approximations(station)).transpose()?;
@@ -43,15 +43,15 @@ pub(crate) fn solve(station: &Station, options: &Solve) -> anyhow::Result<ExitCo
             "notation": station.to_string(),
             "offered_utilisation": station.offered_utilisation(),
             "stable_below_per_s": stable_below_per_s(station),
-            "formula": by_formula.as_ref().map(|way| told(station, way)),
-            "simulation": by_simulation.as_ref().map(|way| told(station, way)),
-            "conditions": befallen,
+            "formula": by_formula.as_ref().map(|way| answer_json(station, way)),
+            "simulation": by_simulation.as_ref().map(|way| answer_json(station, way)),
+            "conditions": events,
             "approximations": approximations,
             "bounds": bounds.as_ref().map(scenario::bounds_json),
         }))?;
     } else {
         let mut lines = table::station(station, by_formula.as_ref(), by_simulation.as_ref());
-        lines.extend(befallen.iter().flat_map(table::befallen));
+        lines.extend(events.iter().flat_map(table::events));
         lines.extend(stable_below(station).filter(|_| unstable));
         lines.push(String::new());
         if let Some(all) = &approximations {
@@ -88,17 +88,17 @@ fn stable_below(station: &Station) -> Option<String> {
 /// What the simulation says of a station, and what befell its customers and servers where there are conditions.
 struct Simulated {
     overall: Result<Answer, SimulationError>,
-    befallen: Option<NetworkAnswer>,
+    events: Option<NetworkAnswer>,
 }
 
 impl Simulated {
     fn of(station: &Station, run: &RunOptions) -> anyhow::Result<Self> {
         if is_plain(station) {
-            return Ok(Self { overall: run.simulate(station)?, befallen: None });
+            return Ok(Self { overall: run.simulate(station)?, events: None });
         }
         Ok(match run.simulate_network(&Network::from(station))? {
-            Ok(answer) => Self { overall: Ok(answer.overall.clone()), befallen: Some(answer) },
-            Err(why) => Self { overall: Err(why), befallen: None },
+            Ok(answer) => Self { overall: Ok(answer.overall.clone()), events: Some(answer) },
+            Err(why) => Self { overall: Err(why), events: None },
         })
     }
 }

@@ -84,9 +84,9 @@ fn row(name: &str, cells: impl Iterator<Item = String>) -> Vec<String> {
 /// A column for each station.
 fn stations(columns: &[Column]) -> Vec<Vec<String>> {
     let mut rows = vec![row("", columns.iter().map(|column| column.name.clone()))];
-    let told = ROWS.map(|(name, of)| row(name, columns.iter().map(|column| cell(column, 0, of))));
+    let known = ROWS.map(|(name, of)| row(name, columns.iter().map(|column| cell(column, 0, of))));
     // What is known of none need not be said.
-    rows.extend(told.into_iter().filter(|row| row[1..].iter().any(|cell| cell != NONE)));
+    rows.extend(known.into_iter().filter(|row| row[1..].iter().any(|cell| cell != NONE)));
     rows
 }
 

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::ask::{Asked, Solve};
 use crate::beside;
 use crate::column::{Column, Found};
-use crate::shown::{status, told};
+use crate::shown::{answer_json, status};
 use crate::values::{Quantities, Sweep};
 
 /// Places of a line by formula between the ends of a range.
@@ -201,7 +201,9 @@ fn json(columns: &[Column], sweep: Option<&Sweep>) -> Value {
     let answers = |column: &Column| -> Vec<Value> {
         let one = |(place, (station, found)): (usize, (&Station, &Found))| {
             let mut one = match found {
-                Found::Answer(answer) => told(station, &json!({ "station": station, "answer": answer })),
+                Found::Answer(answer) => {
+                    answer_json(station, &json!({ "station": station, "answer": answer }))
+                }
                 Found::Unstable(why) | Found::NoAnswer(why) => {
                     json!({ "station": station, "no_answer": why })
                 }

@@ -46,14 +46,14 @@ pub(crate) fn by(by: &By) -> String {
 }
 
 /// An answer as JSON. Where requests share the servers none waits, so there is no chance of waiting.
-pub(crate) fn told(station: &Station, way: &impl Serialize) -> Value {
-    let mut told = serde_json::json!(way);
+pub(crate) fn answer_json(station: &Station, way: &impl Serialize) -> Value {
+    let mut json = serde_json::json!(way);
     if station.discipline.shares()
-        && let Some(p_wait) = told.pointer_mut("/answer/p_wait")
+        && let Some(p_wait) = json.pointer_mut("/answer/p_wait")
     {
         *p_wait = Value::Null;
     }
-    told
+    json
 }
 
 /// The exit status where stations are stable or not.

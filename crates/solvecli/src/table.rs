@@ -137,7 +137,7 @@ pub(crate) fn sources(formula: Option<&Modelling>, simulation: Option<&Modelling
 }
 
 /// What became of the customers that were not simply served, and of the servers that were not simply there.
-pub(crate) fn befallen(answer: &NetworkAnswer) -> Vec<String> {
+pub(crate) fn events(answer: &NetworkAnswer) -> Vec<String> {
     let mut rows: Vec<(String, String)> = Vec::new();
     let mut add = |name: String, estimate: Estimate, text: String| {
         if estimate.value > 0.0 {
@@ -201,7 +201,7 @@ pub(crate) fn network(
         Some(count(answer.throughput_per_s))
     });
     row("lost", &none, &|answer| Some(share(answer.lost)));
-    lines.extend(simulation.into_iter().flat_map(befallen));
+    lines.extend(simulation.into_iter().flat_map(events));
     lines.push(String::new());
     lines.extend(nodes(network, formula, simulation));
     lines

@@ -42,7 +42,7 @@ pub fn write(text: &str) -> anyhow::Result<()> {
     written.or_else(|error| if is_closed_pipe(&error) { Ok(()) } else { Err(error) })
 }
 
-/// Whether something could not be written because nobody reads it any more.
+/// Whether something could not be written because its reader has gone.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let kinds = error.chain().filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
     kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
