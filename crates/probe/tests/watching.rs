@@ -155,14 +155,16 @@ fn a_profile_of_an_interpreter_says_so_with_the_remedy() {
 }
 
 fn watching_costs_little_and_says_how_much() {
-    let server = start("rest");
-    let cost = watched(&server).cost;
-    let asked = WATCHED.as_secs_f64() / cost.every_s;
-    let came = (cost.samples + cost.skipped) as f64;
-    // A reading costs up to 500 µs, of which a hundredth of a core pays 20 a second; on a busy machine some come too late.
-    assert!((0.1..1.5).contains(&(came / asked)), "{cost:?}");
-    // A hundredth of a core is kept by reading less often, whatever a reading costs here; the opening comes on top.
-    assert!(cost.cpu_s > 0.0 && cost.cpu_s < 0.03 * WATCHED.as_secs_f64(), "{cost:?}");
+    // A hundredth of a core is kept by reading less often, whatever a reading costs; opening the files comes on top. On a busy machine
+    // readings come too late, and cost more.
+    kendall_testbed::unless_disturbed(|| {
+        let server = start("rest");
+        let cost = watched(&server).cost;
+        let planned = WATCHED.as_secs_f64() / cost.every_s;
+        let share = (cost.samples + cost.skipped) as f64 / planned;
+        let is_cheap = cost.cpu_s > 0.0 && cost.cpu_s < 0.03 * WATCHED.as_secs_f64();
+        if (0.1..1.5).contains(&share) && is_cheap { Ok(()) } else { Err(format!("{cost:?}")) }
+    });
 }
 
 fn a_process_that_is_not_there_is_an_error_that_names_it() {
