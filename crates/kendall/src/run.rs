@@ -22,7 +22,7 @@ use crate::web::Beside;
 use crate::{INTERRUPTED, export, print, report};
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct RunOptions {
     /// The experiment file
     #[arg(required_unless_present = "resume")]
     experiment: Option<PathBuf>,
@@ -76,7 +76,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(options: &RunOptions) -> anyhow::Result<ExitCode> {
     let program = env::current_exe().context("cannot find the kendall program, to serve with")?;
     options.push.targets()?;
     let mut lab = match (&options.resume, &options.experiment) {

@@ -22,7 +22,7 @@ use kendall_analysis::thin::thinned;
 use kendall_archive::read_trial;
 use kendall_evidence::Trial as SolveTrial;
 use kendall_evidence::check::closest_law;
-use kendall_evidence::{Rules, Verdict, candidates, measured, replay};
+use kendall_evidence::{ReplayVerdict, Rules, candidates, measured, replay};
 use kendall_experiment::{Combination, DISTURBED_OVER, Load, Probing, Trial};
 use kendall_load::Progress;
 use kendall_record::RequestRow;
@@ -331,7 +331,7 @@ fn named(trial: &SolveTrial<'_>) -> Result<(Notation, bool), String> {
         population: None,
         discipline: Some(best.discipline).filter(|&discipline| discipline != Discipline::Fifo),
     };
-    Ok((notation, found.verdict == Verdict::Explained))
+    Ok((notation, found.verdict == ReplayVerdict::Explained))
 }
 
 /// The truth from all runs together, and each interval held against it.

@@ -17,7 +17,7 @@ use crate::print;
 use crate::record::new_folder;
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct RelayOptions {
     /// The address for clients; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = address)]
     listen: SocketAddr,
@@ -51,7 +51,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     addresses.next().ok_or_else(|| "the host has no address".into())
 }
 
-pub(crate) fn relay(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn relay(options: &RelayOptions) -> anyhow::Result<ExitCode> {
     let transport = if options.udp { Transport::UDP } else { Transport::TCP };
     if let Some(folder) = &options.record {
         new_folder(folder)?;
