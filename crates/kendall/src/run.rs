@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use clap::{Args, value_parser};
-use kendall_lab::{Ended, Lab};
+use kendall_lab::{Lab, RunEnd};
 use kendall_probe::wait_for_end;
 use kendall_report::export::suite::Suite;
 use kendall_system::COMMAND;
@@ -105,7 +105,7 @@ pub(crate) fn run(options: &RunOptions) -> anyhow::Result<ExitCode> {
     let ended = lab.run(&program, &ctrl_c.flag);
     pushing.end();
     let ended = ended?;
-    if ended == Ended::Interrupted {
+    if ended == RunEnd::Interrupted {
         print::note(&format!("Interrupted; continue with: kendall run --resume {}", lab.folder().display()));
         if lab.trials_done() == 0 {
             serve_on(beside.as_ref(), &ctrl_c)?;
@@ -124,8 +124,8 @@ pub(crate) fn run(options: &RunOptions) -> anyhow::Result<ExitCode> {
     }
     serve_on(beside.as_ref(), &ctrl_c)?;
     Ok(ExitCode::from(match (ended, report.verdict()) {
-        (Ended::Interrupted, _) => INTERRUPTED,
-        (Ended::Complete, verdict) => options.gate.status(verdict, true),
+        (RunEnd::Interrupted, _) => INTERRUPTED,
+        (RunEnd::Complete, verdict) => options.gate.status(verdict, true),
     }))
 }
 

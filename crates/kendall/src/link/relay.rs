@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use kendall_archive::write_json;
 use kendall_lab::{LISTENING, LinkRun, RelayRecord, stop_when_stdin_ends};
-use kendall_link::Asked;
+use kendall_link::LinkSettings;
 use kendall_link::relay::{Relay, Relayed};
 use kendall_linkmodel::Transport;
 
@@ -57,7 +57,7 @@ pub(crate) fn relay(options: &RelayOptions) -> anyhow::Result<ExitCode> {
         new_folder(folder)?;
     }
     let LinkOptions { up, down } = options.link.clone();
-    let asked = Asked { up: vec![up], down: vec![down] };
+    let asked = LinkSettings { up: vec![up], down: vec![down] };
     let seed = options.seed.unwrap_or_else(kendall_lab::drawn_seed);
     let relay = Relay::bind(transport, options.listen, options.to, &asked, seed)?;
     let stop = crate::interrupt::ctrl_c()?;

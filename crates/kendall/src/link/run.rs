@@ -13,7 +13,7 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use kendall_archive::write_json;
 use kendall_lab::{LinkRun, LinkRunRecord};
-use kendall_link::{Asked, BackEnd, EmulatedLink, Forward, Hop, ProgramEnd, SERVER, ServerProgram};
+use kendall_link::{BackEnd, EmulatedLink, Forward, Hop, LinkSettings, ProgramEnd, SERVER, ServerProgram};
 use kendall_linkmodel::Settings;
 use kendall_record::clock::now_ns;
 
@@ -213,15 +213,15 @@ fn lay(options: &LinkRunOptions) -> anyhow::Result<EmulatedLink> {
 }
 
 /// The link that is asked for: its only hop by options, or each hop by a text.
-fn asked(options: &LinkRunOptions) -> anyhow::Result<Asked> {
+fn asked(options: &LinkRunOptions) -> anyhow::Result<LinkSettings> {
     let LinkOptions { up, down } = &options.link;
     if options.hop.is_empty() {
-        return Ok(Asked { up: vec![up.clone()], down: vec![down.clone()] });
+        return Ok(LinkSettings { up: vec![up.clone()], down: vec![down.clone()] });
     }
     if [up, down].iter().any(|way| **way != Settings::default()) {
         bail!("give each --hop all its settings, or give the settings of the only hop without --hop");
     }
-    Ok(Asked::row(&options.hop))
+    Ok(LinkSettings::row(&options.hop))
 }
 
 #[cfg(test)]
