@@ -67,7 +67,7 @@ pub use report::resources::Resources;
 pub use report::scaling::{Knee, Scaling, UslSeen};
 pub use report::trial::{Counts, LeftOut, TrialLine, WarmupBy};
 pub use report::trial_view::{
-    AgainstLaw, Dispersion, Ended, Heat, Interval, Spread, Stages, TrialView, Window, WindowOf,
+    AgainstLaw, Dispersion, EndedRequest, Heat, Interval, Spread, Stages, TrialView, Window, WindowOf,
 };
 pub use request_split::{RequestSplit, SplitPart, SplitPlace};
 pub use resource_record::{ResourceRecord, STACKS};

@@ -94,7 +94,7 @@ pub struct Probe {
     pub outcome: Outcome,
 }
 
-impl Found {
+impl PeakResult {
     /// The probes that count although they were disturbed and did not pass: however often they were repeated, they were disturbed.
     pub fn doubtful(&self) -> usize {
         evidence::believed(&self.probes).iter().filter(|probe| !probe.is_believed()).count()
@@ -108,9 +108,9 @@ impl Probe {
     }
 }
 
-/// What was found.
+/// The result of a search for the highest rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Found {
+pub struct PeakResult {
     /// The highest rate, per second: at most 6 % above one at which a probe passed. Another search ends within its interval in 95 of 100
     /// cases; where too few probes were near the limit to say that, it goes from the highest rate up to which every probe passed to the
     /// lowest from which every one failed. `None` where no rate passed, or where none failed.
@@ -135,7 +135,7 @@ pub fn search<E>(
     light_per_s: f64,
     seed: u64,
     probe: &mut dyn FnMut(&Ask) -> Result<Sighting, E>,
-) -> Result<Found, E> {
+) -> Result<PeakResult, E> {
     let mut search = Search {
         aim: *aim,
         curve,
@@ -319,11 +319,11 @@ impl<E> Search<'_, E> {
         Ok(())
     }
 
-    fn found(self) -> Found {
+    fn found(self) -> PeakResult {
         let Self { aim, probes, curve, light_per_s, .. } = self;
         let rate_per_s = evidence::crossing(&probes, &curve, aim.slo);
         let plain_probes = rate_per_s.map_or(0, |rate| plain_probes(rate.value, light_per_s));
-        Found { rate_per_s, probes, plain_probes, curve }
+        PeakResult { rate_per_s, probes, plain_probes, curve }
     }
 }
 

@@ -17,7 +17,7 @@ mod visits;
 use kendall_station::{Discipline, Servers};
 use serde::{Deserialize, Serialize};
 
-pub use candidates::{Candidate, Candidates, Verdict, candidates};
+pub use candidates::{Candidate, Candidates, ReplayVerdict, candidates};
 pub use fit::{Fit, Pair, QuantileError};
 
 use crate::{RowClass, Trial};

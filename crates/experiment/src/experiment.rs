@@ -6,7 +6,7 @@ mod written;
 use std::path::PathBuf;
 
 use kendall_evidence::expect::Expectation;
-use kendall_link::Asked;
+use kendall_link::LinkSettings;
 use kendall_station::Notation;
 
 use crate::link::{LINK, asked};
@@ -299,7 +299,7 @@ impl Experiment {
     ///
     /// # Errors
     /// Names the parameter that is at fault, and says in words what is wrong.
-    pub fn link(&self, combination: &Combination) -> Result<Option<Asked>, (&'static str, String)> {
+    pub fn link(&self, combination: &Combination) -> Result<Option<LinkSettings>, (&'static str, String)> {
         asked(&combination.link)
     }
 

@@ -54,9 +54,9 @@ pub enum Schedule {
 /// The most sessions that may be expected to think at a time, at some 60 bytes each.
 const SESSIONS_AT_MOST: f64 = 1e6;
 
-/// Which of the ways it is in which a load can be told.
+/// The form in which an experiment gives its load.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum LoadKind {
     Gaps,
     Stages,
     Trace,
@@ -65,7 +65,7 @@ enum Way {
     Sessions,
 }
 
-impl Way {
+impl LoadKind {
     fn of(arrivals: &str, settings: &Settings) -> Self {
         match arrivals {
             "closed" if settings.get("stages").is_some() => Self::ClosedStages,
@@ -98,9 +98,9 @@ impl Load {
     /// Names the parameter that is missing or does not fit, and says what is wrong with it.
     pub fn new(settings: &Settings, folder: &Path) -> Result<Self, (&'static str, String)> {
         let arrivals = settings.word("arrivals").expect("arrivals has a default");
-        let way = Way::of(arrivals, settings);
+        let way = LoadKind::of(arrivals, settings);
         if let Some((name, _)) = settings.iter().find(|(name, _)| !way.takes(name)) {
-            let beside = if matches!(way, Way::Stages | Way::ClosedStages) {
+            let beside = if matches!(way, LoadKind::Stages | LoadKind::ClosedStages) {
                 "beside stages".into()
             } else {
                 format!("with {arrivals} arrivals")
@@ -114,8 +114,8 @@ impl Load {
             ));
         }
         let schedule = match way {
-            Way::Closed => Schedule::Fixed(closed(settings)?),
-            Way::ClosedStages => {
+            LoadKind::Closed => Schedule::Fixed(closed(settings)?),
+            LoadKind::ClosedStages => {
                 let text = settings.word("stages").expect("there are stages");
                 let users = stages::read_users(text, think(settings)).map_err(|why| ("stages", why))?;
                 let cut = |time: Duration| users.until(time.as_secs_f64());
@@ -123,10 +123,10 @@ impl Load {
                     settings.time("duration").map_or_else(|| users.clone(), cut),
                 ))
             }
-            Way::Trace => Schedule::Fixed(trace(settings, folder)?),
-            Way::Sessions => sessions(settings)?,
-            Way::Stages => Schedule::Fixed(staged(arrivals, settings)?),
-            Way::Gaps => {
+            LoadKind::Trace => Schedule::Fixed(trace(settings, folder)?),
+            LoadKind::Sessions => sessions(settings)?,
+            LoadKind::Stages => Schedule::Fixed(staged(arrivals, settings)?),
+            LoadKind::Gaps => {
                 let kind = gap_kind(arrivals).map_err(|message| ("arrivals", message))?;
                 let scv = settings.number("arrivals-scv").filter(|_| kind.takes_scv());
                 let gap =

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use kendall_archive::{read_json, trial_folder};
-use kendall_link::Asked;
+use kendall_link::LinkSettings;
 use kendall_record::RecordError;
 use kendall_system::System;
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ pub struct RunFolder {
     /// For each combination the first one that is asked the same.
     asks: Vec<usize>,
     loads: Vec<Load>,
-    links: Vec<Option<Asked>>,
+    links: Vec<Option<LinkSettings>>,
     trials: Vec<Trial>,
 }
 
@@ -125,7 +125,7 @@ impl RunFolder {
     }
 
     /// The link of a combination, if it has one.
-    pub fn link(&self, combination: usize) -> Option<&Asked> {
+    pub fn link(&self, combination: usize) -> Option<&LinkSettings> {
         self.links[combination].as_ref()
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::link_log::{LinkRow, rows};
-use crate::record::{About, ECHO_PORT, Seen, Tick, Traces, Way};
+use crate::record::{About, ClientRecord, ECHO_PORT, LinkDirection, Tick, Traces};
 
 /// The measured span of flows, after the warm-up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -119,7 +119,7 @@ fn span(ticks: &[Tick], from_ns: i64) -> Option<(&Tick, &Tick)> {
 }
 
 /// The instant from which the flows of a run are measured: the last of them has run for the warm-up then.
-pub fn measured_from_ns(about: &About, seen: &Seen) -> i64 {
+pub fn measured_from_ns(about: &About, seen: &ClientRecord) -> i64 {
     let latest_s = about.flows.iter().map(|flow| flow.after_s).fold(0.0, f64::max);
     seen.from_ns.saturating_add(((about.warm_up_s + latest_s) * 1e9) as i64)
 }
@@ -129,7 +129,7 @@ pub fn measured_from_ns(about: &About, seen: &Seen) -> i64 {
 /// # Errors
 /// Says so where the run was too short, or the record has other flows than it says.
 pub fn competition(about: &About, traces: &Traces) -> Result<Competition, String> {
-    let Seen { ticks, echoes, from_ns, failures, .. } = &traces.seen;
+    let ClientRecord { ticks, echoes, from_ns, failures, .. } = &traces.seen;
     let flows = &about.flows;
     if ticks.iter().any(|tick| tick.bytes.len() != flows.len()) {
         return Err(format!("near.json does not count the bytes of {} flows", flows.len()));
@@ -167,8 +167,12 @@ pub fn competition(about: &About, traces: &Traces) -> Result<Competition, String
         receiver_cpu_s_per_gb: per_gb(last.processor_s - first.processor_s),
         wire_bytes_per_byte: (all > 0.0)
             .then(|| (log.sum("up", "offered_bytes") + log.sum("down", "offered_bytes")) / all),
-        hops: log.hops(Way::Down),
-        hops_up: if flows.iter().any(|flow| flow.way == Way::Up) { log.hops(Way::Up) } else { Vec::new() },
+        hops: log.hops(LinkDirection::Down),
+        hops_up: if flows.iter().any(|flow| flow.way == LinkDirection::Up) {
+            log.hops(LinkDirection::Up)
+        } else {
+            Vec::new()
+        },
         idle: latency(echoes, i64::MIN, *from_ns),
         loaded: latency(echoes, first.at_ns, last.at_ns),
         failures: failures.clone(),
@@ -258,7 +262,7 @@ impl Log<'_> {
         self.rows(direction).filter(|row| row.hop == 1).filter_map(|row| *values.get(row.place)?).sum()
     }
 
-    fn hops(&self, way: Way) -> Vec<Hop> {
+    fn hops(&self, way: LinkDirection) -> Vec<Hop> {
         let of = |name| self.traces.link.values(name);
         let (mean, max) = (of("queue_delay_mean_s"), of("queue_delay_max_s"));
         let packets = of("delivered_packets");

@@ -56,13 +56,13 @@ pub struct FlowAbout {
     pub cpu_is_known: bool,
     /// Which way its bytes go.
     #[serde(default)]
-    pub way: Way,
+    pub way: LinkDirection,
 }
 
-/// A way over a link.
+/// The direction of a flow over a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum LinkDirection {
     /// From server to client.
     #[default]
     Down,
@@ -70,7 +70,7 @@ pub enum Way {
     Up,
 }
 
-impl Way {
+impl LinkDirection {
     /// Its name in the log of a link.
     pub fn name(self) -> &'static str {
         match self {
@@ -84,15 +84,15 @@ impl FlowAbout {
     /// What it is, with its way where that is not the usual one: "curve", "up:curve".
     pub fn kind(&self) -> String {
         match self.way {
-            Way::Down => self.source.clone(),
-            Way::Up => format!("up:{}", self.source),
+            LinkDirection::Down => self.source.clone(),
+            LinkDirection::Up => format!("up:{}", self.source),
         }
     }
 }
 
-/// What the client's end saw. Instants are of the monotonic clock.
+/// The measurements of the client's end. Instants are of the monotonic clock.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Seen {
+pub struct ClientRecord {
     /// Every 100 ms: the instant, the processor time, and all bytes that had arrived of each flow.
     pub ticks: Vec<Tick>,
     /// Echoes: when each was sent and how long it took, if it came back.
@@ -133,7 +133,7 @@ pub struct Tournament {
 #[derive(Debug)]
 pub struct Traces {
     /// What the client's end saw.
-    pub seen: Seen,
+    pub seen: ClientRecord,
     /// Instants and processor times of the server's end.
     pub far: Vec<(i64, f64)>,
     /// What each flow did on each hop, every 10 ms; instants count from `start_ns`.

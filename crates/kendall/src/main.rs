@@ -68,32 +68,32 @@ enum Command {
     /// kendall solve M/M/6 --arrival-rate 20 --service-rate 4.2
     Solve(kendall_solvecli::Solve),
     /// Plan how many requests a wanted precision needs: kendall plan M/M/6 --arrival-rate 20 --service-rate 4.2
-    Plan(plan::Options),
+    Plan(plan::PlanOptions),
     /// Run an experiment: serve, load, record, model and report
-    Run(run::Options),
+    Run(run::RunOptions),
     /// Show runs in a browser: live runs, reports and comparisons; stop and resume runs
-    Web(web::Options),
+    Web(web::WebOptions),
     /// Print an experiment's results again and write its report.html anew
-    Report(report::Options),
+    Report(report::ReportOptions),
     /// Write a run in the formats of other tools: CSV, JSON, Parquet, HdrHistogram, OpenMetrics
-    Export(export::Options),
+    Export(export::ExportOptions),
     /// Find the station behind measured points: kendall fit results/EXPERIMENT/INSTANT, a table, or kendall fit wrk-*.txt
-    Fit(fit::Options),
+    Fit(fit::FitOptions),
     /// Predict from measured points: kendall predict table.csv --rate 500 --slo 'p99<50ms'
-    Predict(predict::Options),
+    Predict(predict::PredictOptions),
     /// Check which assumptions hold in a run, or find contradictions in a table: kendall check table.csv
-    Check(check::Options),
+    Check(check::CheckOptions),
     /// Compare runs or servers: which is faster, and is the difference significant: kendall compare main=results/A branch=results/B
-    Compare(compare::Options),
+    Compare(compare::CompareOptions),
     /// Load a running server and print its response times
-    Load(load::Options),
+    Load(load::LoadOptions),
     /// Watch a running process and find its bottleneck: CPU by thread, run queue, waits of threads, memory, files, connections
-    Probe(probe::Options),
+    Probe(probe::ProbeOptions),
     /// Emulate a network link: delay, rate, loss, queue
     #[command(subcommand)]
     Link(link::Link),
     /// Find the highest rate at which a running server meets an objective: kendall peak URL --slo 'p99<50ms'
-    Peak(peak::Options),
+    Peak(peak::PeakOptions),
     /// Serve one of the systems that kendall ships
     #[command(subcommand)]
     Serve(serve::Served),
@@ -105,9 +105,9 @@ enum Command {
     /// Talk with other users of a directory server (kendall serve chat), full-screen or from scripts
     Chat(Chat),
     /// Check kendall itself against synthetic servers with known distributions
-    Selfcheck(selfcheck::Options),
+    Selfcheck(selfcheck::SelfcheckOptions),
     /// Check what this machine offers for measuring, and what to fix
-    Doctor(doctor::Options),
+    Doctor(doctor::DoctorOptions),
     /// Print completions for a shell; put them where it looks for them
     Completions {
         /// The shell

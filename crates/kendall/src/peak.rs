@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use kendall_evidence::expect::Verdict;
+use kendall_evidence::expect::ExpectationVerdict;
 use kendall_evidence::fit::Slo;
 use kendall_evidence::peak::{Aim, Outcome, Probe, Why};
 use kendall_lab::{DisturbedProbes, Event, Peak, PeakError, PeakPlan, PeakSetting, peak as find};
@@ -13,17 +13,17 @@ use kendall_stats::number::{significant, time, time_with_interval};
 
 use crate::gate::Gate;
 use crate::options::positive_time;
-use crate::target::{Asked, Target};
+use crate::target::{Target, TargetSettings};
 use crate::{INTERRUPTED, print, quiet};
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct PeakOptions {
     /// The server and the requests, as a URL, as for kendall load
     #[arg(value_name = "URL")]
     target: String,
 
     #[command(flatten)]
-    asked: Asked,
+    asked: TargetSettings,
 
     /// The objective: the mean response time or a quantile below a limit, such as 'p99<50ms' or 'mean<0.2s'
     #[arg(long, value_name = "OBJECTIVE")]
@@ -65,7 +65,7 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-pub(crate) fn peak(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn peak(options: &PeakOptions) -> anyhow::Result<ExitCode> {
     let target = Target::read(&options.target, &options.asked)?;
     let plan = PeakPlan {
         aim: Aim { slo: options.slo, errors_at_most: options.errors },
@@ -100,12 +100,14 @@ pub(crate) fn peak(options: &Options) -> anyhow::Result<ExitCode> {
 }
 
 /// Whether a rate was found that meets the objective, with the range in which the highest one lies.
-fn verdict(peak: &Peak) -> Verdict {
+fn verdict(peak: &Peak) -> ExpectationVerdict {
     let has = |outcome: Outcome| peak.found.probes.iter().any(|probe| probe.outcome == outcome);
     match peak.found.rate_per_s {
-        Some(rate) if range(rate).is_some() => Verdict::Met,
-        None if has(Outcome::Fail) && !has(Outcome::Pass) && !has(Outcome::Grey) => Verdict::Failed,
-        _ => Verdict::Undecided,
+        Some(rate) if range(rate).is_some() => ExpectationVerdict::Met,
+        None if has(Outcome::Fail) && !has(Outcome::Pass) && !has(Outcome::Grey) => {
+            ExpectationVerdict::Failed
+        }
+        _ => ExpectationVerdict::Undecided,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::options::{rate, seconds};
 use crate::{UNSTABLE, print};
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct PredictOptions {
     #[command(flatten)]
     measured: Measured,
 
@@ -42,7 +42,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-impl Options {
+impl PredictOptions {
     /// The load to predict for; users think for as long as those that were measured, where no other time is given.
     fn load(&self, fit: &Fit) -> Option<Load> {
         let think_s = self.think_time.or_else(|| fit.measured_think_s()).unwrap_or(0.0);
@@ -51,7 +51,7 @@ impl Options {
     }
 }
 
-pub(crate) fn predict(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn predict(options: &PredictOptions) -> anyhow::Result<ExitCode> {
     let Read { fit, warnings, .. } = options.measured.fit()?;
     let fit = fit?;
     let prediction =

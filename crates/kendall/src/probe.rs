@@ -18,7 +18,7 @@ use crate::print;
 use crate::record::new_folder;
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct ProbeOptions {
     /// The process to watch, with the processes that it starts
     #[arg(value_parser = value_parser!(u32).range(1..))]
     pid: u32,
@@ -52,7 +52,7 @@ fn interval(text: &str) -> Result<Duration, String> {
         .and_then(|time| if time.as_micros() < 1000 { Err("must be 1ms or longer".into()) } else { Ok(time) })
 }
 
-pub(crate) fn probe(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn probe(options: &ProbeOptions) -> anyhow::Result<ExitCode> {
     if let Some(folder) = &options.record {
         new_folder(folder)?;
     }

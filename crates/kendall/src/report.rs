@@ -14,7 +14,7 @@ use crate::systems::SYSTEMS;
 use crate::{figures, load, print};
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct ReportOptions {
     /// The folder of a run, results/EXPERIMENT/INSTANT, or one that --record of kendall load or kendall transport wrote
     results: PathBuf,
 
@@ -32,7 +32,7 @@ pub(crate) struct Options {
     figures: Option<PathBuf>,
 }
 
-pub(crate) fn report(options: &Options) -> anyhow::Result<ExitCode> {
+pub(crate) fn report(options: &ReportOptions) -> anyhow::Result<ExitCode> {
     let form = Form::of(options.json);
     if let Some(found) = flows::read(&options.results)? {
         match form {

@@ -16,7 +16,7 @@ use kendall_record::RecordError;
 use kendall_stats::random::{Purpose, derive};
 use kendall_system::{Home, Value};
 
-use crate::lab::{Ended, Lab, LabError};
+use crate::lab::{Lab, LabError, RunEnd};
 use crate::link::Bed;
 use crate::live::Live;
 use crate::sequence::{Next, next};
@@ -35,15 +35,15 @@ impl Lab {
     ///
     /// # Errors
     /// Fails where a server or the record fails; what is done is kept.
-    pub fn run(&mut self, program: &Path, cancel: &AtomicBool) -> Result<Ended, LabError> {
+    pub fn run(&mut self, program: &Path, cancel: &AtomicBool) -> Result<RunEnd, LabError> {
         let _alone = self.alone()?;
         // Before there is a second thread.
         let bed = self.lay(program)?;
         let mut view = View::new(Live::start(self.run.folder().into(), self.run.trials_done()));
         let ended = self.run_on(program, bed.as_ref(), &view, cancel);
         view.live.end(match &ended {
-            Ok(Ended::Complete) => LiveState::Done,
-            Ok(Ended::Interrupted) => LiveState::Interrupted,
+            Ok(RunEnd::Complete) => LiveState::Done,
+            Ok(RunEnd::Interrupted) => LiveState::Interrupted,
             Err(why) => LiveState::Failed(why.to_string()),
         });
         ended
@@ -56,7 +56,7 @@ impl Lab {
         bed: Option<&Bed>,
         view: &View,
         cancel: &AtomicBool,
-    ) -> Result<Ended, LabError> {
+    ) -> Result<RunEnd, LabError> {
         let (system, files) = (self.run.experiment().system, self.run.experiment().folder.clone());
         let bench = Bench { program, system, bed, files: &files };
         let began = Instant::now();
@@ -66,8 +66,8 @@ impl Lab {
         let mut left: Vec<Trial> =
             self.run.trials().iter().filter(|trial| !self.run.is_done(trial)).copied().collect();
         loop {
-            if self.run_all(bench, &left, view, cancel)? == Ended::Interrupted {
-                return Ok(Ended::Interrupted);
+            if self.run_all(bench, &left, view, cancel)? == RunEnd::Interrupted {
+                return Ok(RunEnd::Interrupted);
             }
             left = match next(&self.run, began.elapsed())? {
                 Next::Block { wide } => {
@@ -86,7 +86,7 @@ impl Lab {
         let mut manifest = Manifest::read(self.run.folder())?;
         manifest.ended_utc = Some(utc_now());
         manifest.write(self.run.folder())?;
-        Ok(Ended::Complete)
+        Ok(RunEnd::Complete)
     }
 
     /// Runs these trials.
@@ -96,7 +96,7 @@ impl Lab {
         left: &[Trial],
         view: &View,
         cancel: &AtomicBool,
-    ) -> Result<Ended, LabError> {
+    ) -> Result<RunEnd, LabError> {
         let capacities = self.calibrate(bench, left, view, cancel)?;
         let unstamped = self.look_beforehand(bench, left, &capacities, view, cancel)?;
         self.measure_limits(bench, left, view, cancel)?;
@@ -108,7 +108,7 @@ impl Lab {
         );
         for trial in left {
             if cancel.load(Ordering::Relaxed) {
-                return Ok(Ended::Interrupted);
+                return Ok(RunEnd::Interrupted);
             }
             let folder = self.run.trial_folder(trial);
             let combination = &self.run.combinations()[trial.combination];
@@ -142,12 +142,12 @@ impl Lab {
             });
             let result = result.map_err(|source| self.failed(folder, source))?;
             if cancel.load(Ordering::Relaxed) {
-                return Ok(Ended::Interrupted);
+                return Ok(RunEnd::Interrupted);
             }
             write_json(&folder.join(ANSWER), &result)?;
             view.done(&result, folder, takes);
         }
-        Ok(Ended::Complete)
+        Ok(RunEnd::Complete)
     }
 
     /// Lays the link that its trials cross, if any does, and moves this process to the client's end of it.

@@ -25,15 +25,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Watches the requests of a trial as they end.
 pub(crate) struct Watch<'a> {
-    watched: Vec<Watched>,
+    watched: Vec<WatchedExpectation>,
     warmup_ns: i64,
     for_ns: i64,
     why: Option<String>,
     stop: &'a AtomicBool,
 }
 
-/// One expectation and what was seen of it.
-struct Watched {
+/// One expectation, and the requests of this trial that count towards it.
+struct WatchedExpectation {
     expectation: Expectation,
     seen: u64,
     /// Requests beyond the limit: slower, or without a right answer.
@@ -55,7 +55,7 @@ impl<'a> Watch<'a> {
         let can_watch = |one: &&Expectation| {
             matches!(one.measure, Measure::Quantile(_) | Measure::Errors) && one.side == Side::Below
         };
-        let watched = expected.iter().filter(can_watch).map(|&expectation| Watched {
+        let watched = expected.iter().filter(can_watch).map(|&expectation| WatchedExpectation {
             expectation,
             seen: 0,
             beyond: 0,
@@ -95,7 +95,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl Watched {
+impl WatchedExpectation {
     fn take(&mut self, row: &RequestRow) {
         self.seen += 1;
         let limit = self.expectation.limit;

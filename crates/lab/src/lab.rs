@@ -36,7 +36,7 @@ pub enum LabError {
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum RunEnd {
     /// Every trial is done.
     Complete,
     /// It was stopped; what is done is kept.

@@ -36,7 +36,7 @@ mod watching;
 
 pub use contest::{Contender, Contest};
 pub use cost::{COSTS_ASSUME, Cost, Needs, costs};
-pub use lab::{Ended, Lab, LabError, drawn_seed};
+pub use lab::{Lab, LabError, RunEnd, drawn_seed};
 pub use link_run::{LinkHops, LinkRun, LinkRunRecord, RelayRecord};
 pub use live::Live;
 pub use load_trial::LoadTrial;

@@ -2,7 +2,7 @@
 
 use kendall_link::calibrate::Calibration;
 use kendall_link::relay::Relayed;
-use kendall_link::{Asked, Outcome};
+use kendall_link::{LinkSettings, Outcome};
 use kendall_linkmodel::Settings;
 use serde::Serialize;
 
@@ -31,8 +31,8 @@ pub struct LinkHops {
     pub down: Vec<String>,
 }
 
-impl From<&Asked> for LinkHops {
-    fn from(asked: &Asked) -> Self {
+impl From<&LinkSettings> for LinkHops {
+    fn from(asked: &LinkSettings) -> Self {
         let written = |way: &[Settings]| way.iter().map(ToString::to_string).collect();
         Self { up: written(&asked.up), down: written(&asked.down) }
     }

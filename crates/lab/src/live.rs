@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use kendall_analysis::{Measured, TrialResult};
 use kendall_archive::live::{
-    FAILURES, Live as Told, LiveState, LiveTrial, MOST_TRIALS, Process, Sample, Samples, TrialSeen,
+    FAILURES, Live as LiveReport, LiveState, LiveTrial, MOST_TRIALS, Process, Sample, Samples, TrialSeen,
 };
 use kendall_load::Progress;
 use kendall_record::Outcome;
@@ -41,16 +41,16 @@ struct Shared {
 #[derive(Debug)]
 struct Now {
     /// All but the samples.
-    told: Told,
+    told: LiveReport,
     /// What the trials that are not done take, in all.
     left: Option<Duration>,
-    watched: Option<Watched>,
+    watched: Option<CurrentTrial>,
     newest: Option<Sample>,
 }
 
-/// The trial at hand, as the writer watches it.
+/// The trial that is under way, as the writer reads it.
 #[derive(Clone, Debug)]
-struct Watched {
+struct CurrentTrial {
     progress: Arc<Progress>,
     began: Instant,
     expected: Duration,
@@ -60,7 +60,7 @@ struct Watched {
 impl Live {
     /// Begins, in a run's folder, where this many trials are done already.
     pub fn start(folder: PathBuf, trials_done: usize) -> Self {
-        let told = Told {
+        let told = LiveReport {
             process: Process::here(),
             state: LiveState::Running,
             doing: String::new(),
@@ -127,7 +127,7 @@ impl Live {
             outcomes: Default::default(),
         });
         let progress = Arc::clone(progress);
-        now.watched = Some(Watched { progress, began: Instant::now(), expected, server: None });
+        now.watched = Some(CurrentTrial { progress, began: Instant::now(), expected, server: None });
     }
 
     /// Its server is up, and this is the rate that it is about to be loaded at.
@@ -264,7 +264,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(watched: &Watched, at_s: f64, trial: u64) -> Self {
+    fn of(watched: &CurrentTrial, at_s: f64, trial: u64) -> Self {
         Self {
             trial,
             at_s,
@@ -276,7 +276,7 @@ impl Counts {
     }
 
     /// What came since the counts before, or since the trial began; `None` where that is no time at all.
-    fn since(&self, before: Option<&Self>, began_s: f64, watched: &Watched) -> Option<Sample> {
+    fn since(&self, before: Option<&Self>, began_s: f64, watched: &CurrentTrial) -> Option<Sample> {
         let before = before.filter(|before| before.trial == self.trial);
         let seconds = self.at_s - before.map_or(began_s, |before| before.at_s);
         if seconds <= 0.0 {
@@ -321,10 +321,10 @@ mod tests {
     use super::*;
 
     /// What is told in a folder, once it is so.
-    fn told(folder: &std::path::Path, is_so: impl Fn(&Told) -> bool) -> Told {
+    fn told(folder: &std::path::Path, is_so: impl Fn(&LiveReport) -> bool) -> LiveReport {
         let until = Instant::now() + Duration::from_secs(20);
         loop {
-            match Told::read(folder) {
+            match LiveReport::read(folder) {
                 Ok(told) if is_so(&told) => return told,
                 told => assert!(Instant::now() < until, "{told:?}"),
             }
@@ -358,7 +358,7 @@ mod tests {
         let failed: u64 = seen.samples.failed.iter().map(|failed| failed[FAILURES - 1]).sum();
         assert_eq!((failed, seen.samples.in_flight.back()), (2, Some(&8)));
         live.end(LiveState::Done);
-        let ended = Told::read(folder.path()).unwrap();
+        let ended = LiveReport::read(folder.path()).unwrap();
         assert_eq!((ended.state, ended.trial), (LiveState::Done, None));
         assert!(ended.samples.end() >= seen.samples.end(), "what was seen stays");
     }
@@ -367,6 +367,6 @@ mod tests {
     fn a_run_that_breaks_off_is_interrupted() {
         let folder = tempfile::tempdir().unwrap();
         drop(Live::start(folder.path().into(), 0));
-        assert_eq!(Told::read(folder.path()).unwrap().state, LiveState::Interrupted);
+        assert_eq!(LiveReport::read(folder.path()).unwrap().state, LiveState::Interrupted);
     }
 }

@@ -13,7 +13,7 @@ use kendall_analysis::generator::GeneratorVerdict;
 use kendall_evidence::Trial;
 use kendall_evidence::expect::{Expectation, Measure, Side};
 use kendall_evidence::fit::SloMeasure;
-use kendall_evidence::peak::{Aim, Ask, Curve, Found, Probe, Sighting, requests_needed, search};
+use kendall_evidence::peak::{Aim, Ask, Curve, PeakResult, Probe, Sighting, requests_needed, search};
 use kendall_experiment::Probing;
 use kendall_load::{Plan, Progress, RunSummary, Workload};
 use kendall_record::RequestRow;
@@ -127,7 +127,7 @@ pub struct Peak {
     /// What was to be met.
     pub aim: Aim,
     /// The search.
-    pub found: Found,
+    pub found: PeakResult,
     /// What it began with.
     pub light: LightLoad,
     /// Where the universal scalability law through the closed populations has its peak, if it can be fitted: users and

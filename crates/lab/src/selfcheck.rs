@@ -22,7 +22,7 @@ use kendall_analysis::thin::thinned;
 use kendall_archive::read_trial;
 use kendall_evidence::Trial as SolveTrial;
 use kendall_evidence::check::closest_law;
-use kendall_evidence::{Rules, Verdict, candidates, measured, replay};
+use kendall_evidence::{ReplayVerdict, Rules, candidates, measured, replay};
 use kendall_experiment::{Combination, DISTURBED_OVER, Load, Probing, Trial};
 use kendall_load::Progress;
 use kendall_record::RequestRow;
@@ -192,7 +192,7 @@ impl Selfcheck<'_> {
             name,
             why,
         })?;
-        let mut runs: Vec<(SeedResult, Seen)> = Vec::new();
+        let mut runs: Vec<(SeedResult, TruthSample)> = Vec::new();
         for repeat in 0..2 * self.seeds {
             if runs.len() as u64 == self.seeds {
                 break;
@@ -265,8 +265,8 @@ impl Selfcheck<'_> {
     }
 }
 
-/// What a run adds to what is known of the truth.
-struct Seen {
+/// What one run contributes to the estimate of the true parameters.
+struct TruthSample {
     services_s: Vec<f64>,
     /// By how much each response was longer than the true station has it.
     delays_s: Vec<f64>,
@@ -278,7 +278,7 @@ fn judge(
     case: &KnownStation,
     seed: u64,
     disturbed: bool,
-) -> Result<(SeedResult, Seen), String> {
+) -> Result<(SeedResult, TruthSample), String> {
     let Notation { servers, discipline, .. } = case.station;
     let discipline = discipline.unwrap_or(Discipline::Fifo);
     let answer = measured(&[*trial], servers, &[]).map_err(|why| why.to_string())?;
@@ -303,7 +303,7 @@ fn judge(
         covers: None,
         requests,
     };
-    Ok((result, Seen { services_s, delays_s }))
+    Ok((result, TruthSample { services_s, delays_s }))
 }
 
 fn same_but_laws(a: &Notation, b: &Notation) -> bool {
@@ -331,11 +331,15 @@ fn named(trial: &SolveTrial<'_>) -> Result<(Notation, bool), String> {
         population: None,
         discipline: Some(best.discipline).filter(|&discipline| discipline != Discipline::Fifo),
     };
-    Ok((notation, found.verdict == Verdict::Explained))
+    Ok((notation, found.verdict == ReplayVerdict::Explained))
 }
 
 /// The truth from all runs together, and each interval held against it.
-fn conclude(case: &KnownStation, load: &Load, runs: Vec<(SeedResult, Seen)>) -> Result<CaseResult, String> {
+fn conclude(
+    case: &KnownStation,
+    load: &Load,
+    runs: Vec<(SeedResult, TruthSample)>,
+) -> Result<CaseResult, String> {
     let mut services_s: Vec<f64> = runs.iter().flat_map(|(_, seen)| &seen.services_s).copied().collect();
     services_s.sort_by(f64::total_cmp);
     let delays_s: Vec<f64> = runs.iter().flat_map(|(_, seen)| &seen.delays_s).copied().collect();

@@ -13,7 +13,7 @@ use kendall_analysis::unstamped::Unstamped;
 use kendall_analysis::{ServerUsage, TrialAnswer, TrialResult, TrialSetting, warmup};
 use kendall_archive::TrialWriter;
 use kendall_experiment::{Combination, Load, Probing, Schedule, Trial};
-use kendall_link::Asked;
+use kendall_link::LinkSettings;
 use kendall_load::{Plan, Progress, RowBatches, run};
 use kendall_record::{RecordError, RequestRow, counts, stamps};
 use kendall_station::{Arrivals, Law};
@@ -44,7 +44,7 @@ pub(crate) struct Task<'a> {
     pub(crate) combination: &'a Combination,
     pub(crate) load: &'a Load,
     /// The link to cross, if there is one.
-    pub(crate) link: Option<&'a Asked>,
+    pub(crate) link: Option<&'a LinkSettings>,
     /// What 100 % is, where a share of it is asked for.
     pub(crate) capacity_per_s: Option<f64>,
     /// What is known of its server beforehand, where it stamps nothing.

@@ -15,7 +15,7 @@ use crate::error::LinkError;
 use crate::leftovers::{MARK, end_leftovers, name};
 use crate::namespace::{self, Privilege};
 use crate::outcome::Outcome;
-use crate::protocol::{Asked, Reply, Request, hear, say};
+use crate::protocol::{LinkSettings, Reply, Request, hear, say};
 
 /// The client's address on the link.
 pub const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -196,7 +196,7 @@ impl EmulatedLink {
     ///
     /// # Errors
     /// Fails where the settings cannot be, or where the log cannot be written.
-    pub fn start(&mut self, asked: &Asked, seed: u64, log: Option<&Path>) -> Result<(), LinkError> {
+    pub fn start(&mut self, asked: &LinkSettings, seed: u64, log: Option<&Path>) -> Result<(), LinkError> {
         let (up, down) = (asked.up[..].into(), asked.down[..].into());
         match self.ask(&Request::Start { up, down, seed, log: log.map(Into::into) })? {
             Reply::Started => Ok(()),

@@ -17,7 +17,7 @@ use crate::error::LinkError;
 use crate::forward::{Direction, Done, Stop};
 use crate::lay::{Between, Laid, TOWARDS, lay};
 use crate::netem;
-use crate::outcome::{Outcome, Way};
+use crate::outcome::{DirectionOutcome, Outcome};
 use crate::port::Port;
 use crate::protocol::{Reply, Request, hear, say};
 use crate::spool::{Logged, SPAN_NS, Spool, write_table};
@@ -99,7 +99,7 @@ impl Emulator {
                 Some(Running::Netem { up, down }) => {
                     let way = |device, asked: &[Settings]| {
                         let hops = vec![netem::close_counted(device, asked)?];
-                        Ok::<_, LinkError>(Way { hops, ..Way::default() })
+                        Ok::<_, LinkError>(DirectionOutcome { hops, ..DirectionOutcome::default() })
                     };
                     let (up, down) = (way(TOWARDS[1], &up)?, way(TOWARDS[0], &down)?);
                     Ok(Reply::Stopped(Box::new(Outcome { up, down })))

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use kendall_linkmodel::{Fault, Settings};
 
-use crate::protocol::Asked;
+use crate::protocol::LinkSettings;
 
 /// One of several links in a row: its settings, and after a slash what differs on the way back.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +29,7 @@ impl FromStr for Hop {
     }
 }
 
-impl Asked {
+impl LinkSettings {
     /// Links in a row, in the order from client to server.
     pub fn row(hops: &[Hop]) -> Self {
         let up = hops.iter().map(|hop| hop.up.clone()).collect();
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn the_way_back_crosses_the_same_links_in_the_other_order() {
-        let asked = Asked::read_row("delay=1ms > delay=2ms / delay=3ms").unwrap();
+        let asked = LinkSettings::read_row("delay=1ms > delay=2ms / delay=3ms").unwrap();
         let delays = |way: &[Settings]| way.iter().map(|hop| hop.delay_ns / 1_000_000).collect::<Vec<_>>();
         assert_eq!((delays(&asked.up), delays(&asked.down)), (vec![1, 2], vec![3, 1]));
     }

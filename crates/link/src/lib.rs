@@ -40,6 +40,6 @@ pub use hops::Hop;
 pub use lateness::{Lateness, LatenessSummary};
 pub use measured::measure_relay;
 pub use namespace::Privilege;
-pub use outcome::{HopCounts, Outcome, Way};
+pub use outcome::{DirectionOutcome, HopCounts, Outcome};
 pub use program::{ProgramEnd, ServerProgram};
-pub use protocol::Asked;
+pub use protocol::LinkSettings;

@@ -8,7 +8,7 @@ use std::thread::{self, ScopedJoinHandle};
 use crate::calibrate::{Calibration, measure, respond};
 use crate::emulated::{CLIENT, EmulatedLink, SERVER};
 use crate::error::LinkError;
-use crate::protocol::Asked;
+use crate::protocol::LinkSettings;
 use crate::relay::Relay;
 use kendall_linkmodel::Transport;
 
@@ -18,7 +18,7 @@ impl EmulatedLink {
     ///
     /// # Errors
     /// Fails where the link does, or where its ends cannot be entered.
-    pub fn measure(&mut self, asked: &Asked, seed: u64) -> Result<Calibration, LinkError> {
+    pub fn measure(&mut self, asked: &LinkSettings, seed: u64) -> Result<Calibration, LinkError> {
         let server = self.server().visit(|| socket(SERVER))??;
         let client = self.client().visit(|| socket(CLIENT))??;
         self.start(asked, seed, None)?;
@@ -33,7 +33,7 @@ impl EmulatedLink {
 ///
 /// # Errors
 /// Fails where a socket does, or where a relay cannot be such a link.
-pub fn measure_relay(asked: &Asked, seed: u64) -> Result<Calibration, LinkError> {
+pub fn measure_relay(asked: &LinkSettings, seed: u64) -> Result<Calibration, LinkError> {
     let [server, client] = [socket(Ipv4Addr::LOCALHOST)?, socket(Ipv4Addr::LOCALHOST)?];
     let listen = (Ipv4Addr::LOCALHOST, 0).into();
     let relay = Relay::bind(Transport::UDP, listen, address(&server)?, asked, seed)?;
@@ -52,7 +52,7 @@ fn between(
     client: &UdpSocket,
     server: &UdpSocket,
     to: SocketAddr,
-    asked: &Asked,
+    asked: &LinkSettings,
 ) -> Result<Calibration, LinkError> {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {

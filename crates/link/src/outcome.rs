@@ -10,14 +10,14 @@ use crate::lateness::LatenessSummary;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// From client to server.
-    pub up: Way,
+    pub up: DirectionOutcome,
     /// From server to client.
-    pub down: Way,
+    pub down: DirectionOutcome,
 }
 
-/// What one direction of a link has done.
+/// The counts and times of one direction of a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Way {
+pub struct DirectionOutcome {
     /// What was counted on each of its hops, in the order in which packets cross them.
     pub hops: Vec<HopCounts>,
     /// How long the packets that arrived had waited in its queues; `None` where none has.
@@ -74,7 +74,7 @@ impl From<Counters> for HopCounts {
     }
 }
 
-impl From<&Done> for Way {
+impl From<&Done> for DirectionOutcome {
     fn from(done: &Done) -> Self {
         Self {
             hops: done.counters.iter().copied().map(HopCounts::from).collect(),

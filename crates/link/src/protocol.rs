@@ -13,9 +13,9 @@ use crate::error::LinkError;
 use crate::namespace::Privilege;
 use crate::outcome::Outcome;
 
-/// What a link is asked to be: its hops from client to server, and from server to client.
+/// The settings of a link: of its hops from client to server, and from server to client.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
+pub struct LinkSettings {
     /// The hops from client to server, in the order in which packets cross them.
     pub up: Vec<Settings>,
     /// The hops from server to client, in the order in which packets cross them.

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::LinkError;
 use crate::outcome::Outcome;
-use crate::protocol::Asked;
+use crate::protocol::LinkSettings;
 
 /// What a relay has done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ impl Relay {
         transport: Transport,
         listen: SocketAddr,
         to: SocketAddr,
-        asked: &Asked,
+        asked: &LinkSettings,
         seed: u64,
     ) -> Result<Self, LinkError> {
         Ok(Self(match transport.carries {

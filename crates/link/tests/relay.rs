@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use kendall_link::calibrate::{Calibration, Note, Quantity, Side, measure, respond};
 use kendall_link::relay::{Relay, Relayed};
-use kendall_link::{Asked, LinkError};
+use kendall_link::{LinkError, LinkSettings};
 use kendall_linkmodel::Transport;
 use kendall_testbed::unless_disturbed;
 
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-fn asked(up: &str, down: &str) -> Asked {
+fn asked(up: &str, down: &str) -> LinkSettings {
     let hops = |text: &str| text.split('|').map(|hop| hop.parse().unwrap()).collect();
-    Asked { up: hops(up), down: hops(down) }
+    LinkSettings { up: hops(up), down: hops(down) }
 }
 
 /// Something that runs in a thread until it is dropped or asked what came of it.
@@ -45,13 +45,13 @@ impl<T> Drop for Running<T> {
     }
 }
 
-fn relay(transport: Transport, to: SocketAddr, link: &Asked) -> (SocketAddr, Running<Relayed>) {
+fn relay(transport: Transport, to: SocketAddr, link: &LinkSettings) -> (SocketAddr, Running<Relayed>) {
     let relay = Relay::bind(transport, LOOPBACK, to, link, 1).unwrap();
     (relay.address(), Running::start(move |stop| relay.run(stop).unwrap()))
 }
 
 /// Measures a link behind a relay of datagrams.
-fn measured(link: &Asked) -> (Calibration, Relayed) {
+fn measured(link: &LinkSettings) -> (Calibration, Relayed) {
     let server = UdpSocket::bind(LOOPBACK).unwrap();
     let address = server.local_addr().unwrap();
     let server = Running::start(move |stop| respond(&server, stop).unwrap());

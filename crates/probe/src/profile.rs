@@ -198,7 +198,7 @@ impl Rings {
     }
 
     fn run(mut self, stop: &AtomicBool) -> Profile {
-        let mut found = Found::default();
+        let mut found = CollectedStacks::default();
         loop {
             let last = stop.load(Ordering::Relaxed);
             for ring in &mut self.rings {
@@ -216,7 +216,7 @@ impl Rings {
             std::thread::sleep(DRAIN_EVERY);
         }
         drop(self.rings);
-        let Found { stacks, spaces, threads, samples, lost, more, .. } = found;
+        let CollectedStacks { stacks, spaces, threads, samples, lost, more, .. } = found;
         let symbol::Folded { mut folded, own_names } = symbol::folded(stacks, &spaces, &threads);
         let note = |pid: &u32| interpreter::Interpreter::of(*pid)?.note(own_names.iter().map(String::as_str));
         let mut notes = self.notes;
@@ -274,9 +274,9 @@ struct Stack {
     frames: Vec<Frame>,
 }
 
-/// What was found so far.
+/// The samples of the perf buffers, collected so far.
 #[derive(Default)]
-struct Found {
+struct CollectedStacks {
     stacks: HashMap<Stack, u64>,
     spaces: HashMap<u32, Space>,
     /// The names of threads, by their numbers.
@@ -287,7 +287,7 @@ struct Found {
     more: u64,
 }
 
-impl Found {
+impl CollectedStacks {
     fn take(&mut self, record: &Record<'_>) {
         let sample = match record {
             Record::Sample(sample) => sample,

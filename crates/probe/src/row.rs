@@ -27,10 +27,10 @@ impl Role {
     }
 }
 
-/// Where a thread was found when it was looked at.
+/// The state of a thread when the sampler read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum ThreadState {
     /// On a core, or waiting for one.
     Running,
     /// Waiting for a mutex that another thread holds.
@@ -51,7 +51,7 @@ pub enum Place {
     Other,
 }
 
-impl Place {
+impl ThreadState {
     /// All of them.
     pub const ALL: [Self; 9] = [
         Self::Running,
@@ -283,7 +283,7 @@ pub fn layout() -> Layout {
 pub struct Reading {
     values: [Option<f64>; Column::ALL.len()],
     /// Where the thread was found, if it was looked at.
-    pub place: Option<Place>,
+    pub place: Option<ThreadState>,
 }
 
 impl Default for Reading {

@@ -15,7 +15,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::pace::Pace;
 use crate::proc::{BUFFER_BYTES, Buffer, Group, Network, Process, System};
-use crate::row::{Place, Reading, Role};
+use crate::row::{Reading, Role, ThreadState};
 use crate::sockets::Diagnosis;
 use crate::summary::Cost;
 use crate::tally::{Tally, Who};
@@ -436,7 +436,7 @@ fn row(
 ) -> Result<(), RecordError> {
     tally.add(now, who, reading);
     let Some(record) = record else { return Ok(()) };
-    let place = reading.place.map_or("", Place::name);
+    let place = reading.place.map_or("", ThreadState::name);
     record.append(now, &[who.role.name(), who.process, who.thread, place], reading.values())
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::row::{Column, Place, Role};
+use crate::row::{Column, Role, ThreadState};
 use crate::tally::{Entry, Looks, Tally};
 
 /// Threads that are named; the rest are added up.
@@ -118,7 +118,7 @@ pub struct ThreadUse {
     /// The share of the time in which it was ready to run and had no core.
     pub waiting: f64,
     /// Where it was found, as shares of the looks, most first.
-    pub places: Vec<(Place, f64)>,
+    pub places: Vec<(ThreadState, f64)>,
 }
 
 /// The TCP connections of a role.
@@ -161,7 +161,7 @@ pub struct Places {
     /// How often they were looked at.
     pub looks: u64,
     /// For each place the share of the looks at which some thread was there, and how many were in the mean.
-    pub found: Vec<(Place, f64, f64)>,
+    pub found: Vec<(ThreadState, f64, f64)>,
     /// The mutex that was waited for most.
     pub lock: Option<Lock>,
     /// Threads that sleep all the time and wake too rarely to serve requests.
@@ -171,7 +171,7 @@ pub struct Places {
 
 impl Places {
     /// The share of the looks at which some thread was at a place, and how many were in the mean.
-    pub fn at(&self, place: Place) -> (f64, f64) {
+    pub fn at(&self, place: ThreadState) -> (f64, f64) {
         self.found
             .iter()
             .find(|(found, ..)| *found == place)
@@ -307,9 +307,9 @@ fn named(threads: &[&Entry], length_s: f64) -> (Vec<ThreadUse>, Vec<ThreadUse>) 
 impl ThreadUse {
     fn of(entry: &Entry, length_s: f64) -> Self {
         let looks: u64 = entry.places.iter().sum();
-        let share = |place: Place| (place, entry.places[place as usize] as f64 / looks.max(1) as f64);
+        let share = |place: ThreadState| (place, entry.places[place as usize] as f64 / looks.max(1) as f64);
         let mut places: Vec<_> =
-            Place::ALL.into_iter().map(share).filter(|(_, share)| *share > 0.0).collect();
+            ThreadState::ALL.into_iter().map(share).filter(|(_, share)| *share > 0.0).collect();
         places.sort_by(|a, b| b.1.total_cmp(&a.1));
         Self {
             process: entry.process.clone(),
@@ -352,7 +352,7 @@ impl Places {
             return None;
         }
         let share = |count: u64| count as f64 / looks.count as f64;
-        let place = |place: Place| {
+        let place = |place: ThreadState| {
             let (some, all) = looks.places[place as usize];
             (place, share(some), share(all))
         };
@@ -364,13 +364,13 @@ impl Places {
         });
         let is_resting = |entry: &&&Entry| {
             let found: u64 = entry.places.iter().sum();
-            entry.places[Place::Asleep as usize] as f64 > Self::RESTING.0 * found as f64
+            entry.places[ThreadState::Asleep as usize] as f64 > Self::RESTING.0 * found as f64
                 && entry.grown(Column::Turns).is_none_or(|turns| turns / length_s < Self::RESTING.1)
         };
         Some(Self {
             looks: looks.count,
             resting: threads.iter().filter(is_resting).count() as f64,
-            found: Place::ALL.into_iter().map(place).filter(|(_, share, _)| *share > 0.0).collect(),
+            found: ThreadState::ALL.into_iter().map(place).filter(|(_, share, _)| *share > 0.0).collect(),
             lock,
         })
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::row::{Column, Place, Reading, Role};
+use crate::row::{Column, Reading, Role, ThreadState};
 use crate::timeline::Bins;
 
 /// Threads and processes that are distinguished; what comes after that is in no sum.
@@ -30,7 +30,7 @@ pub(crate) struct Entry {
     last: Reading,
     sums: Vec<Sum>,
     /// How often the thread was found at each place.
-    pub(crate) places: [u64; Place::ALL.len()],
+    pub(crate) places: [u64; ThreadState::ALL.len()],
     /// CPU time over time, in seconds.
     pub(crate) cpu: Bins,
     /// Time without a core over time, in seconds.
@@ -95,10 +95,10 @@ pub(crate) struct Tally {
 pub(crate) struct Looks {
     pub(crate) count: u64,
     /// In how many looks some thread was at a place, and how many threads were, by place.
-    pub(crate) places: [(u64, u64); Place::ALL.len()],
+    pub(crate) places: [(u64, u64); ThreadState::ALL.len()],
     /// For each mutex the looks in which some thread waited for it, and how many did.
     pub(crate) locks: HashMap<u64, (u64, u64)>,
-    now: [u64; Place::ALL.len()],
+    now: [u64; ThreadState::ALL.len()],
     locks_now: Vec<u64>,
     seen: bool,
 }
@@ -204,7 +204,7 @@ impl Tally {
             first,
             last: Reading::default(),
             sums: vec![Sum::default(); Column::ALL.len()],
-            places: [0; Place::ALL.len()],
+            places: [0; ThreadState::ALL.len()],
             cpu: Bins::default(),
             wait: Bins::default(),
         });
@@ -214,10 +214,10 @@ impl Tally {
 }
 
 impl Looks {
-    fn found(&mut self, place: Place, lock: Option<f64>) {
+    fn found(&mut self, place: ThreadState, lock: Option<f64>) {
         self.seen = true;
         self.now[place as usize] += 1;
-        if let (Place::Lock, Some(address)) = (place, lock) {
+        if let (ThreadState::Lock, Some(address)) = (place, lock) {
             self.locks_now.push(address as u64);
         }
     }

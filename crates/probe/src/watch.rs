@@ -34,9 +34,9 @@ impl Default for Config<'_> {
     }
 }
 
-/// What was seen.
+/// The result of a watch.
 #[derive(Clone, Debug)]
-pub struct Watched {
+pub struct WatchResult {
     /// All resources.
     pub summary: Summary,
     /// The stacks of the server, if they were asked for.
@@ -81,7 +81,7 @@ impl Watch {
     ///
     /// # Errors
     /// Fails where the record cannot be written.
-    pub fn end(mut self, origin_ns: i64) -> Result<Watched, ProbeError> {
+    pub fn end(mut self, origin_ns: i64) -> Result<WatchResult, ProbeError> {
         let profiled = self.profiling.take().map(|profiling| {
             profiling.and_then(|profiling| {
                 profiling.end().ok_or_else(|| "the thread that samples has failed".into())
@@ -94,7 +94,7 @@ impl Watch {
         }
         let summary = Summary::of(&sampled.tally, sampled.cost, sampled.cores, sampled.missing);
         let profile = profiled.map(|profiled| profiled.unwrap_or_else(|why| of_threads(&why, &summary)));
-        Ok(Watched { summary, profile })
+        Ok(WatchResult { summary, profile })
     }
 
     fn halt(&mut self) -> Option<JoinHandle<Result<Sampled, RecordError>>> {

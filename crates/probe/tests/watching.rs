@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use kendall_archive::series::Series;
-use kendall_probe::{Children, Config, Role, Summary, Target, Watch, Watched};
+use kendall_probe::{Children, Config, Role, Summary, Target, Watch, WatchResult};
 use kendall_record::clock::now_ns;
 use kendall_testbed::Again;
 
@@ -114,7 +114,7 @@ fn work_of_long_to_short() -> Option<f64> {
     let target = Target { role: Role::Server, pid: server.pid(), children: Children::Watched };
     let watch = Watch::start(&Config { profile_hz: Some(499), ..Config::default() }, &[target]).unwrap();
     thread::sleep(WATCHED);
-    let Watched { summary, profile } = watch.end(0).unwrap();
+    let WatchResult { summary, profile } = watch.end(0).unwrap();
     let profile = profile.unwrap();
     if profile.samples == 0 {
         eprintln!("{}", profile.notes.join(" "));

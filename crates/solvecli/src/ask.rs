@@ -60,7 +60,7 @@ pub struct Solve {
 
     /// Use only this method
     #[arg(long, value_name = "METHOD", help_heading = "Output")]
-    pub(crate) only: Option<Asked>,
+    pub(crate) only: Option<AnswerMethod>,
 
     /// Show the textbooks' approximations of the wait beside the simulation
     #[arg(long, help_heading = "Output")]
@@ -78,9 +78,9 @@ pub struct Solve {
     pub(crate) json: bool,
 }
 
-/// A way of answering.
+/// A method of answering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Asked {
+pub(crate) enum AnswerMethod {
     /// Queueing theory
     Formula,
     /// The simulation
@@ -88,7 +88,7 @@ pub(crate) enum Asked {
 }
 
 impl Solve {
-    pub(crate) fn asks(&self, way: Asked) -> bool {
+    pub(crate) fn asks(&self, way: AnswerMethod) -> bool {
         self.only.is_none_or(|only| only == way)
     }
 

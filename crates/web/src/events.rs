@@ -12,7 +12,7 @@ use futures_util::stream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use crate::server::left;
-use crate::watch::Seen;
+use crate::watch::RunStatus;
 
 /// This many watch at once; one more is told to come again.
 pub(crate) const MOST_WATCHERS: usize = 128;
@@ -23,7 +23,7 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// One who watches.
 struct Watcher {
-    seen: watch::Receiver<Arc<Seen>>,
+    seen: watch::Receiver<Arc<RunStatus>>,
     /// What it has got so far.
     mark: String,
     first: bool,
@@ -33,7 +33,7 @@ struct Watcher {
 
 /// Events after a mark until the browser goes away or the server stops.
 pub(crate) fn events(
-    seen: watch::Receiver<Arc<Seen>>,
+    seen: watch::Receiver<Arc<RunStatus>>,
     mark: String,
     leaving: watch::Receiver<bool>,
     place: OwnedSemaphorePermit,

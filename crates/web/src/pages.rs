@@ -15,7 +15,7 @@ use crate::files::RunFiles;
 use crate::id::{RunId, encoded};
 use crate::run::Run;
 use crate::runs::Page;
-use crate::watch::Seen;
+use crate::watch::RunStatus;
 
 /// The list of runs, as a page.
 #[derive(Template)]
@@ -56,7 +56,7 @@ impl List {
 pub(crate) struct RunPage<'a> {
     pub(crate) build: &'a str,
     pub(crate) run: &'a Run,
-    pub(crate) seen: &'a Seen,
+    pub(crate) seen: &'a RunStatus,
     pub(crate) files: RunFiles,
     pub(crate) experiment: String,
     /// What it can be compared with first, the newest of its name.

@@ -25,11 +25,12 @@ pub(crate) const ON_A_PAGE: usize = 40;
 pub(crate) struct Runs {
     /// As a canonical path.
     results: PathBuf,
-    seen: Mutex<Seen>,
+    seen: Mutex<RunCache>,
 }
 
+/// The runs of the last scan of the results folder.
 #[derive(Debug, Default)]
-struct Seen {
+struct RunCache {
     at: Option<Instant>,
     /// The newest first.
     runs: Arc<[Arc<Run>]>,
@@ -96,12 +97,12 @@ impl Runs {
         Folder::open(&self.results)?.folder(within)
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, RunCache> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Seen {
+impl RunCache {
     fn look(&mut self, results: &Path) {
         let mut before = std::mem::take(&mut self.known);
         for id in ids(results) {

@@ -27,7 +27,7 @@ use crate::pages::{ComparePage, List, ListPage, Message, ResumePage, RunPage};
 use crate::picture::Pictures;
 use crate::run::{Changed, Run, changed, experiment};
 use crate::runs::Runs;
-use crate::watch::{Seen, Watchers};
+use crate::watch::{RunStatus, Watchers};
 
 /// What a page of this site may do: what is here, and nothing from elsewhere.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
@@ -156,14 +156,14 @@ fn without_token(uri: &Uri) -> String {
     if others.is_empty() { uri.path().to_owned() } else { format!("{}?{}", uri.path(), others.join("&")) }
 }
 
-/// What is asked of the list.
+/// The query of a request for the list of runs.
 #[derive(Default)]
-struct Asked {
+struct ListQuery {
     search: String,
     page: usize,
 }
 
-impl Asked {
+impl ListQuery {
     fn of(pairs: &[(String, String)]) -> Self {
         let value = |name| pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
         let search = value("q").unwrap_or_default().chars().take(LONGEST_SEARCH).collect();
@@ -194,7 +194,7 @@ async fn run(Shared(house): Here, Path(names): Path<(String, String)>) -> Result
         let all = runs.all();
         let same = all.iter().filter(|other| other.name == run.name && other.id != of_run);
         let others = same.take(MOST_OFFERED).map(|other| other.id.clone()).collect();
-        let seen = Seen::look(&folder, None, note);
+        let seen = RunStatus::look(&folder, None, note);
         Some((run, seen, files::listed(&folder), experiment(&folder).unwrap_or_default(), others))
     });
     let (run, seen, files, experiment, others) = read.await?.ok_or_else(|| house.missing())?;
@@ -230,7 +230,7 @@ async fn watch_run(
     let Ok(place) = Arc::clone(&house.places).try_acquire_owned() else { return Ok(busy.into_response()) };
     let note = house.children.note(&id);
     let looked = folder.clone();
-    let first = blocking(move || Seen::look(&looked, None, note)).await?;
+    let first = blocking(move || RunStatus::look(&looked, None, note)).await?;
     let seen = house.watchers.watch(&id, folder, first, &house.children);
     Ok(events(seen, mark, house.leaving.clone(), place))
 }
@@ -344,7 +344,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 impl House {
     async fn list(&self, pairs: &[(String, String)]) -> Result<List, Refusal> {
-        let (asked, runs) = (Asked::of(pairs), Arc::clone(&self.runs));
+        let (asked, runs) = (ListQuery::of(pairs), Arc::clone(&self.runs));
         blocking(move || List { page: runs.page(&asked.search, asked.page), search: asked.search }).await
     }
 

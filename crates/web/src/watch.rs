@@ -22,9 +22,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How often one is that does not, which may be taken up again.
 const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(1);
 
-/// What is known of a run.
+/// The status of a run, as its folder shows it.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct RunStatus {
     pub(crate) state: State,
     /// Whether it has a report that is newer than the end of the run.
     pub(crate) has_report: bool,
@@ -32,11 +32,11 @@ pub(crate) struct Seen {
     pub(crate) live: Option<Arc<Live>>,
     /// What taking it up again ended with, where that failed.
     pub(crate) note: Option<String>,
-    told: Option<Told>,
+    told: Option<FileVersion>,
 }
 
-/// When the file changed last that the run replaces, and its number, since two changes may fall on the same instant.
-type Told = (SystemTime, u64);
+/// The modification time and inode of the file that the run replaces: two changes may fall on the same instant.
+type FileVersion = (SystemTime, u64);
 
 /// What is sent to who watches.
 #[derive(Debug, Serialize)]
@@ -49,7 +49,7 @@ pub(crate) struct Event<'a> {
     live: Option<Live>,
 }
 
-impl Seen {
+impl RunStatus {
     /// Looks at a run. What it says is read only if its file has changed since it was seen `before`.
     pub(crate) fn look(folder: &Path, before: Option<&Self>, note: Option<String>) -> Self {
         let told = std::fs::metadata(folder.join(LIVE)).ok();
@@ -115,7 +115,7 @@ fn lineage(live: &Live) -> String {
 
 /// Who watches what.
 #[derive(Debug, Default)]
-pub(crate) struct Watchers(Mutex<HashMap<RunId, watch::Sender<Arc<Seen>>>>);
+pub(crate) struct Watchers(Mutex<HashMap<RunId, watch::Sender<Arc<RunStatus>>>>);
 
 impl Watchers {
     /// Watches a run, whose folder this is, from now on; `first` is what was just seen of it.
@@ -123,9 +123,9 @@ impl Watchers {
         self: &Arc<Self>,
         id: &RunId,
         folder: PathBuf,
-        first: Seen,
+        first: RunStatus,
         children: &Arc<Children>,
-    ) -> watch::Receiver<Arc<Seen>> {
+    ) -> watch::Receiver<Arc<RunStatus>> {
         let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = watched.get(id) {
             return sender.subscribe();
@@ -145,7 +145,7 @@ impl Watchers {
             let note = children.note(&id);
             let folder = folder.clone();
             let looked = tokio::task::spawn_blocking(move || {
-                let seen = Seen::look(&folder, Some(&before), note);
+                let seen = RunStatus::look(&folder, Some(&before), note);
                 (!seen.is_like(&before)).then_some(seen).ok_or_else(|| before.state.clone())
             });
             let state = match looked.await {
@@ -165,7 +165,7 @@ impl Watchers {
     }
 
     /// What was seen last of a run, if anybody watches it; else it is forgotten.
-    fn wanted(&self, id: &RunId) -> Option<Arc<Seen>> {
+    fn wanted(&self, id: &RunId) -> Option<Arc<RunStatus>> {
         let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let sender = watched.get(id)?;
         if sender.receiver_count() == 0 {

@@ -76,7 +76,8 @@ struct Running {
     plan: u64,
 }
 
-struct Floor<'a> {
+/// The queue and the servers of the simulated station, and the requests in them.
+struct StationState<'a> {
     visits: &'a [Visit],
     queue: Queue<usize>,
     servers: Vec<Option<Running>>,
@@ -94,7 +95,7 @@ struct Floor<'a> {
 fn queued(visits: &[Visit], rules: &Rules<'_>) -> Vec<Option<f64>> {
     let servers = rules.servers.get() as usize;
     let (jobs, room) = (jobs(visits, rules), room(rules));
-    let mut floor = Floor {
+    let mut station = StationState {
         visits,
         queue: Queue::new(rules.discipline),
         servers: (0..servers).map(|_| None).collect(),
@@ -107,18 +108,18 @@ fn queued(visits: &[Visit], rules: &Rules<'_>) -> Vec<Option<f64>> {
         ends_s: vec![None; visits.len()],
     };
     for (place, visit) in visits.iter().enumerate() {
-        floor.run_until(visit.arrival_s);
-        floor.now_s = visit.arrival_s;
-        if floor.present < room {
+        station.run_until(visit.arrival_s);
+        station.now_s = visit.arrival_s;
+        if station.present < room {
             let mut job = jobs[visit.class].clone();
             if rules.discipline.knows() == Knows::Size {
                 job.size = Size::Exactly(visit.service_s);
             }
-            floor.admit(job, place);
+            station.admit(job, place);
         }
     }
-    floor.run_until(f64::INFINITY);
-    floor.ends_s
+    station.run_until(f64::INFINITY);
+    station.ends_s
 }
 
 /// A request of each class before any service. Only shortest-remaining knows true sizes, at arrival.
@@ -147,7 +148,7 @@ fn size(visits: &[Visit], class: usize) -> Size {
     }
 }
 
-impl Floor<'_> {
+impl StationState<'_> {
     /// Everything happens that is due up to an instant.
     fn run_until(&mut self, to_s: f64) {
         while let Some(&Reverse((at, server, plan))) = self.due.peek() {

@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use kendall_analysis::LinkRecord;
 use kendall_experiment::{RELAY, back_end};
 use kendall_link::calibrate::Calibration;
-use kendall_link::{Asked, BackEnd, EmulatedLink, End, LinkError, Outcome, SERVER, measure_relay};
+use kendall_link::{BackEnd, EmulatedLink, End, LinkError, LinkSettings, Outcome, SERVER, measure_relay};
 use kendall_linkmodel::Settings as Hop;
 use kendall_linkmodel::Transport;
 
@@ -26,13 +26,13 @@ const TABLE: &str = "link.parquet";
 
 /// What the trials of a run cross.
 pub(crate) struct Bed {
-    way: Way,
+    way: LinkEmulation,
     /// What was measured so far, by what was asked for.
-    measured: Mutex<Vec<(Asked, Calibration)>>,
+    measured: Mutex<Vec<(LinkSettings, Calibration)>>,
 }
 
 /// How a link is emulated.
-enum Way {
+enum LinkEmulation {
     /// Packets between two namespaces.
     Packets { link: Mutex<EmulatedLink>, server: End },
     /// A relay of what these transports carry, which this program becomes, for each trial.
@@ -52,21 +52,21 @@ impl Bed {
     pub(crate) fn lay(
         program: &Path,
         settings: &Settings,
-        asked: &[(Transport, &Asked)],
+        asked: &[(Transport, &LinkSettings)],
     ) -> Result<Self, LinkError> {
         let congestion = settings.word("congestion");
         let can_relay = || check(congestion, asked.iter().copied());
         let way = match settings.word("back-end") {
             Some(RELAY) => {
                 can_relay()?;
-                Way::relay(program, asked)
+                LinkEmulation::relay(program, asked)
             }
-            Some(name) => Way::packets(program, back_end(name).as_slice(), congestion)?,
-            None => match Way::packets(program, &BackEnd::ALL, congestion) {
+            Some(name) => LinkEmulation::packets(program, back_end(name).as_slice(), congestion)?,
+            None => match LinkEmulation::packets(program, &BackEnd::ALL, congestion) {
                 Err(LinkError::Nowhere(refusals)) => {
                     let also = |why| LinkError::Nowhere(format!("{refusals}\n  {RELAY}: {why}"));
                     can_relay().map_err(also)?;
-                    Way::relay(program, asked)
+                    LinkEmulation::relay(program, asked)
                 }
                 laid => laid?,
             },
@@ -77,8 +77,8 @@ impl Bed {
     /// How the link is emulated, and how that differs from a link if it does.
     pub(crate) fn described(&self) -> String {
         match &self.way {
-            Way::Packets { link, .. } => lock(link).described(),
-            Way::Relay { transports, .. } => {
+            LinkEmulation::Packets { link, .. } => lock(link).described(),
+            LinkEmulation::Relay { transports, .. } => {
                 let relay = |of: &Transport| format!("{} ({})", of.relay(), of.differs);
                 transports.iter().map(relay).collect::<Vec<_>>().join("; ")
             }
@@ -87,34 +87,34 @@ impl Bed {
 
     /// Whether it is a relay, and no link of packets.
     pub(crate) fn is_relay(&self) -> bool {
-        matches!(self.way, Way::Relay { .. })
+        matches!(self.way, LinkEmulation::Relay { .. })
     }
 
     /// Does something at the server's end.
     pub(crate) fn at_server<T>(&self, what: impl FnOnce() -> T) -> Result<T, LinkError> {
         match &self.way {
-            Way::Packets { server, .. } => server.visit(what),
-            Way::Relay { .. } => Ok(what()),
+            LinkEmulation::Packets { server, .. } => server.visit(what),
+            LinkEmulation::Relay { .. } => Ok(what()),
         }
     }
 
     /// Where the system under test is to listen.
     pub(crate) fn listen(&self) -> SocketAddr {
         match &self.way {
-            Way::Packets { .. } => (SERVER, 0).into(),
-            Way::Relay { .. } => (Ipv4Addr::LOCALHOST, 0).into(),
+            LinkEmulation::Packets { .. } => (SERVER, 0).into(),
+            LinkEmulation::Relay { .. } => (Ipv4Addr::LOCALHOST, 0).into(),
         }
     }
 
     /// What was measured on a link like this; measured now, if it was not before.
-    pub(crate) fn measured(&self, asked: &Asked, seed: u64) -> Result<Calibration, LinkError> {
+    pub(crate) fn measured(&self, asked: &LinkSettings, seed: u64) -> Result<Calibration, LinkError> {
         let mut measured = lock(&self.measured);
         if let Some((_, known)) = measured.iter().find(|(known, _)| known == asked) {
             return Ok(known.clone());
         }
         let found = match &self.way {
-            Way::Packets { link, .. } => lock(link).measure(asked, seed)?,
-            Way::Relay { .. } => measure_relay(asked, seed)?,
+            LinkEmulation::Packets { link, .. } => lock(link).measure(asked, seed)?,
+            LinkEmulation::Relay { .. } => measure_relay(asked, seed)?,
         };
         measured.push((asked.clone(), found.clone()));
         Ok(found)
@@ -123,23 +123,25 @@ impl Bed {
     /// Lets a trial of this transport cross a link, and logs what happens on it in the trial's folder.
     pub(crate) fn cross<'a>(
         &'a self,
-        asked: &'a Asked,
+        asked: &'a LinkSettings,
         transport: Transport,
         seed: u64,
         folder: &'a Path,
     ) -> Result<Crossing<'a>, LinkError> {
         let over = match &self.way {
-            Way::Packets { link, .. } => {
+            LinkEmulation::Packets { link, .. } => {
                 lock(link).start(asked, seed, Some(&folder.join(TABLE)))?;
                 Over::Packets(Open(Some(link)))
             }
-            Way::Relay { program, .. } => Over::Relay(TrialRelay { program, transport, seed, running: None }),
+            LinkEmulation::Relay { program, .. } => {
+                Over::Relay(TrialRelay { program, transport, seed, running: None })
+            }
         };
         Ok(Crossing { asked, folder, over })
     }
 }
 
-impl Way {
+impl LinkEmulation {
     fn packets(program: &Path, back_ends: &[BackEnd], congestion: Option<&str>) -> Result<Self, LinkError> {
         let mut link = EmulatedLink::lay(program, back_ends, congestion)?;
         link.join()?;
@@ -148,7 +150,7 @@ impl Way {
         Ok(Self::Packets { link: Mutex::new(link), server })
     }
 
-    fn relay(program: &Path, asked: &[(Transport, &Asked)]) -> Self {
+    fn relay(program: &Path, asked: &[(Transport, &LinkSettings)]) -> Self {
         let mut transports: Vec<_> = asked.iter().map(|(transport, _)| *transport).collect();
         transports.sort_unstable_by_key(|transport| transport.relay());
         transports.dedup();
@@ -163,7 +165,7 @@ fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// A trial that is crossing the link. Dropping it lets nothing pass any more.
 pub(crate) struct Crossing<'a> {
-    asked: &'a Asked,
+    asked: &'a LinkSettings,
     folder: &'a Path,
     over: Over<'a>,
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use kendall_archive::read_json;
 use kendall_link::relay::{Relay, Relayed};
-use kendall_link::{Asked, LinkError, Outcome};
+use kendall_link::{LinkError, LinkSettings, Outcome};
 use kendall_linkmodel::Settings;
 use kendall_linkmodel::{Carries, Transport};
 use serde::Deserialize;
@@ -24,7 +24,7 @@ const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)
 /// Whether relays can be what all trials of a run ask for.
 pub(super) fn check<'a>(
     congestion: Option<&str>,
-    mut asked: impl Iterator<Item = (Transport, &'a Asked)>,
+    mut asked: impl Iterator<Item = (Transport, &'a LinkSettings)>,
 ) -> Result<(), LinkError> {
     if congestion.is_some() {
         let why = "a relay cannot choose the congestion control of connections; leave congestion out";
@@ -43,9 +43,9 @@ fn failed(error: ServerError) -> TrialError {
     TrialError::Relay(Box::new(error))
 }
 
-/// What a relay's record says of the link.
+/// The part of a relay's record that the trial needs.
 #[derive(Deserialize)]
-struct Told {
+struct RelayReport {
     relayed: Relayed,
 }
 
@@ -63,7 +63,7 @@ impl TrialRelay<'_> {
     pub(super) fn start(
         &mut self,
         server: SocketAddr,
-        asked: &Asked,
+        asked: &LinkSettings,
         folder: &Path,
     ) -> Result<SocketAddr, TrialError> {
         let written = |way: &[Settings]| way.first().map(ToString::to_string).unwrap_or_default();
@@ -91,7 +91,7 @@ impl TrialRelay<'_> {
     pub(super) fn finish(self, folder: &Path) -> Result<Outcome, TrialError> {
         let Some(relay) = self.running else { return Ok(Outcome::default()) };
         relay.stop().map_err(failed)?;
-        let told: Told = read_json(&folder.join(RECORD).join("link.json"))?;
+        let told: RelayReport = read_json(&folder.join(RECORD).join("link.json"))?;
         Ok(told.relayed.link)
     }
 }

@@ -19,7 +19,7 @@ use super::respond::is_passing;
 use super::train::{Arrivals, send, send_once};
 use crate::error::LinkError;
 use crate::pace::{hurry, sleep_until};
-use crate::protocol::Asked;
+use crate::protocol::LinkSettings;
 use crate::receive::{prepare, receive};
 
 const MS: i64 = 1_000_000;
@@ -46,7 +46,11 @@ const ATTEMPTS: u32 = 5;
 /// # Errors
 ///
 /// Where the socket fails. A link that nothing crosses is no error: its properties are then not known.
-pub fn measure(socket: &UdpSocket, server: SocketAddr, asked: &Asked) -> Result<Calibration, LinkError> {
+pub fn measure(
+    socket: &UdpSocket,
+    server: SocketAddr,
+    asked: &LinkSettings,
+) -> Result<Calibration, LinkError> {
     // In its own thread, so that the caller's keeps its priority.
     thread::scope(|scope| {
         let measuring = scope.spawn(|| {
@@ -62,7 +66,7 @@ pub fn measure(socket: &UdpSocket, server: SocketAddr, asked: &Asked) -> Result<
 struct Probe<'a> {
     socket: &'a UdpSocket,
     server: SocketAddr,
-    asked: &'a Asked,
+    asked: &'a LinkSettings,
     targets: [Target; 2],
     start_ns: i64,
     /// Longer than any answer takes while queues are short.
@@ -72,15 +76,15 @@ struct Probe<'a> {
     buffer: [u8; 2048],
 }
 
-/// What of one way has been measured.
-struct Seen {
+/// The measurements of one direction.
+struct DirectionMeasurements {
     delays_s: Vec<f64>,
     loss: Option<Measured>,
     rate: Option<(Measured, Option<Note>)>,
 }
 
 impl<'a> Probe<'a> {
-    fn new(socket: &'a UdpSocket, server: SocketAddr, asked: &'a Asked) -> Self {
+    fn new(socket: &'a UdpSocket, server: SocketAddr, asked: &'a LinkSettings) -> Self {
         let targets = [Target::of(&asked.up), Target::of(&asked.down)];
         let one_way_s = |way: &Target| way.delay_s + 6.0 * way.jitter_s + 2.0 * way.sending_s(1514.0);
         let round_ns = (targets.iter().map(one_way_s).sum::<f64>() * 1e9) as i64 + 2 * PING_EVERY_NS;
@@ -92,7 +96,8 @@ impl<'a> Probe<'a> {
         let [up, down] = &self.targets.clone();
         let asked = self.asked;
         let [up_s, down_s] = self.ping()?;
-        let mut seen = [up_s, down_s].map(|delays_s| Seen { delays_s, loss: None, rate: None });
+        let mut seen =
+            [up_s, down_s].map(|delays_s| DirectionMeasurements { delays_s, loss: None, rate: None });
         let ways = [(Side::Up, up, &asked.up), (Side::Down, down, &asked.down)];
         let reachable = !seen[0].delays_s.is_empty();
         for ((side, target, hops), seen) in ways.iter().zip(&mut seen).filter(|_| reachable) {
@@ -336,7 +341,7 @@ fn rate(
     ))
 }
 
-fn rows(side: Side, target: &Target, seen: &Seen, sending_s: f64) -> [Judged; 4] {
+fn rows(side: Side, target: &Target, seen: &DirectionMeasurements, sending_s: f64) -> [Judged; 4] {
     let nothing = seen.delays_s.is_empty().then_some(Note::NothingArrived);
     let row =
         |quantity, asked, measured: Option<Measured>, note| Judged { side, quantity, asked, measured, note };

@@ -19,9 +19,9 @@ use super::seeds::seeds;
 use super::stream::{Connection, Piece};
 use crate::error::LinkError;
 use crate::lateness::Lateness;
-use crate::outcome::{Outcome, Way};
+use crate::outcome::{DirectionOutcome, Outcome};
 use crate::pace::hurry;
-use crate::protocol::Asked;
+use crate::protocol::LinkSettings;
 
 /// What of a stream is in a piece, in bytes: what a segment carries with time stamps, as is usual.
 const PIECE_BYTES: usize = 1448;
@@ -96,7 +96,7 @@ impl TcpRelay {
     pub(super) fn bind(
         listen: SocketAddr,
         to: SocketAddr,
-        asked: &Asked,
+        asked: &LinkSettings,
         seed: u64,
     ) -> Result<Self, LinkError> {
         let hops = [only(&asked.up)?, only(&asked.down)?];
@@ -160,7 +160,7 @@ impl TcpRelay {
                 self.take_in(way);
             }
         }
-        let [up, down] = self.ways.map(|way| Way {
+        let [up, down] = self.ways.map(|way| DirectionOutcome {
             hops: vec![way.link.counters().into()],
             waited: way.waited.summary(),
             late: way.late.summary(),

@@ -15,9 +15,9 @@ use super::seeds::seeds;
 use crate::calibrate::HEADER_BYTES;
 use crate::error::LinkError;
 use crate::lateness::Lateness;
-use crate::outcome::{Outcome, Way};
+use crate::outcome::{DirectionOutcome, Outcome};
 use crate::pace::hurry;
-use crate::protocol::Asked;
+use crate::protocol::LinkSettings;
 use crate::receive::{prepare, receive};
 
 /// Clients at a time: a program may usually open 1024 files. The one that has been silent for longest gives way to a new
@@ -89,8 +89,8 @@ impl Direction {
         }
     }
 
-    fn done(&self) -> Way {
-        Way {
+    fn done(&self) -> DirectionOutcome {
+        DirectionOutcome {
             hops: self.path.counters().map(Into::into).collect(),
             waited: self.waited.summary(),
             late: self.late.summary(),
@@ -103,7 +103,7 @@ impl UdpRelay {
     pub(super) fn bind(
         listen: SocketAddr,
         to: SocketAddr,
-        asked: &Asked,
+        asked: &LinkSettings,
         seed: u64,
     ) -> Result<Self, LinkError> {
         let listener =

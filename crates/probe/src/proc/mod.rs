@@ -21,11 +21,11 @@ pub(crate) const BUFFER_BYTES: usize = 8192;
 /// The buffer of all readings.
 pub(crate) type Buffer = [u8; BUFFER_BYTES];
 
-/// A file that is read again and again.
+/// An open file under `/proc` or `/sys` that the sampler reads repeatedly.
 #[derive(Debug)]
-pub(crate) struct Kept(File);
+pub(crate) struct PolledFile(File);
 
-impl Kept {
+impl PolledFile {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Ok(Self(File::open(path)?))
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::parse;
 use super::thread::{Keep, Sockets, Thread, inode};
-use super::{Buffer, Kept, ticks_s};
+use super::{Buffer, PolledFile, ticks_s};
 use crate::row::{Column, Reading, Role};
 
 /// Threads of one process that are watched; a process with more is watched in part.
@@ -28,10 +28,10 @@ pub(crate) struct Process {
     /// Whether it has more threads than can be watched.
     pub(crate) is_partly_watched: bool,
     folder: PathBuf,
-    stat: Kept,
-    statm: Kept,
+    stat: PolledFile,
+    statm: PolledFile,
     /// Only its owner may read it.
-    io: Option<Kept>,
+    io: Option<PolledFile>,
     page_bytes: u64,
 }
 
@@ -46,9 +46,9 @@ impl Process {
             label: format!("{} {pid}", name.trim_end()),
             threads: Vec::new(),
             is_partly_watched: false,
-            stat: Kept::open(&folder.join("stat"))?,
-            statm: Kept::open(&folder.join("statm"))?,
-            io: Kept::open(&folder.join("io"))
+            stat: PolledFile::open(&folder.join("stat"))?,
+            statm: PolledFile::open(&folder.join("statm"))?,
+            io: PolledFile::open(&folder.join("io"))
                 .ok()
                 .filter(|io| io.read(&mut [0; super::BUFFER_BYTES]).is_some()),
             folder,

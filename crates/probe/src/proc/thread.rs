@@ -6,9 +6,9 @@ use std::io;
 use std::path::PathBuf;
 
 use super::parse;
-use super::place::{Direction, Found, by_kernel_function, found};
-use super::{Buffer, Kept, ticks_s};
-use crate::row::{Column, Place, Reading};
+use super::place::{Direction, ThreadActivity, by_kernel_function, found};
+use super::{Buffer, PolledFile, ticks_s};
+use crate::row::{Column, Reading, ThreadState};
 
 /// A thread that is watched.
 #[derive(Debug)]
@@ -17,9 +17,9 @@ pub(crate) struct Thread {
     /// Its name and number: "worker 4711".
     pub(crate) label: String,
     folder: PathBuf,
-    schedstat: Kept,
+    schedstat: PolledFile,
     /// The files of [`Thread::more`], kept open while there are few threads.
-    kept: Vec<(&'static str, Kept)>,
+    kept: Vec<(&'static str, PolledFile)>,
     /// What the last row said of its time, if there was one.
     told: Option<[u64; 3]>,
 }
@@ -28,9 +28,9 @@ impl Thread {
     /// Takes a thread into view. Where `keep` says so, files that are read less often stay open as well.
     pub(crate) fn new(pid: u32, tid: u32, keep: Keep) -> io::Result<Self> {
         let folder = PathBuf::from(format!("/proc/{pid}/task/{tid}"));
-        let schedstat = Kept::open(&folder.join("schedstat"))?;
+        let schedstat = PolledFile::open(&folder.join("schedstat"))?;
         let name = fs::read_to_string(folder.join("comm"))?;
-        let open = |name| Some((name, Kept::open(&folder.join(name)).ok()?));
+        let open = |name| Some((name, PolledFile::open(&folder.join(name)).ok()?));
         let kept = match keep {
             Keep::All => ["stat", "status", "syscall"].into_iter().filter_map(open).collect(),
             Keep::Time => Vec::new(),
@@ -68,20 +68,20 @@ impl Thread {
         };
         reading.place = Some(match found(call) {
             // An uninterruptible wait is one for a disk, with few exceptions.
-            Found::At(Place::Idle | Place::Other) if state == b'D' => Place::Disk,
-            Found::At(place) => place,
-            Found::Lock(address) => {
+            ThreadActivity::At(ThreadState::Idle | ThreadState::Other) if state == b'D' => ThreadState::Disk,
+            ThreadActivity::At(place) => place,
+            ThreadActivity::Lock(address) => {
                 reading.set(Column::LockAddress, address as f64);
-                Place::Lock
+                ThreadState::Lock
             }
-            Found::Transfer(direction, descriptor) => sockets.place(direction, descriptor),
+            ThreadActivity::Transfer(direction, descriptor) => sockets.place(direction, descriptor),
         });
     }
 
     fn read<'b>(&self, name: &str, buffer: &'b mut Buffer) -> Option<&'b [u8]> {
         match self.kept.iter().find(|(kept, _)| *kept == name) {
             Some((_, file)) => file.read(buffer),
-            None => Kept::open(&self.folder.join(name)).ok()?.read(buffer),
+            None => PolledFile::open(&self.folder.join(name)).ok()?.read(buffer),
         }
     }
 }
@@ -104,19 +104,23 @@ pub(crate) struct Sockets<'a> {
 
 impl Sockets<'_> {
     /// Where a thread is that waits for a transfer on a descriptor.
-    fn place(&self, direction: Direction, descriptor: u64) -> Place {
+    fn place(&self, direction: Direction, descriptor: u64) -> ThreadState {
         let Ok(behind) = fs::read_link(format!("/proc/{}/fd/{descriptor}", self.pid)) else {
-            return Place::Other;
+            return ThreadState::Other;
         };
         let behind = behind.to_string_lossy();
         if let Some(inode) = inode(&behind) {
             return match direction {
-                _ if self.back_ends.contains(&inode) => Place::BackEnd,
-                Direction::Read => Place::Client,
-                Direction::Write => Place::Sending,
+                _ if self.back_ends.contains(&inode) => ThreadState::BackEnd,
+                Direction::Read => ThreadState::Client,
+                Direction::Write => ThreadState::Sending,
             };
         }
-        if behind.starts_with('/') && !behind.starts_with("/dev/") { Place::Disk } else { Place::Idle }
+        if behind.starts_with('/') && !behind.starts_with("/dev/") {
+            ThreadState::Disk
+        } else {
+            ThreadState::Idle
+        }
     }
 }
 

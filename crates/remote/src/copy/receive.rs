@@ -13,7 +13,7 @@ use crate::copy::incoming::Incoming;
 use crate::copy::metadata::{apply, apply_to_link};
 use crate::copy::partial::{self, PartialFile};
 use crate::copy::progress::Progress;
-use crate::copy::protocol::{self, CopyOptions, DATA, FileEnd, Message, Metadata, Place};
+use crate::copy::protocol::{self, CopyOptions, DATA, FileEnd, Message, Metadata, SourcePath};
 use crate::copy::target::Target;
 use crate::error::RemoteError;
 use crate::frame::{Frame, FrameDecoder};
@@ -158,7 +158,7 @@ impl<A: Answers> Receiver<A> {
     fn entry(
         &mut self,
         number: u64,
-        place: &Place,
+        place: &SourcePath,
         make: impl FnOnce(&mut Self, &TreePath) -> io::Result<()>,
     ) {
         match self.target.path(place) {
@@ -218,7 +218,7 @@ impl<A: Answers> Receiver<A> {
     fn begin_file(
         &mut self,
         number: u64,
-        place: &Place,
+        place: &SourcePath,
         metadata: Metadata,
         size: u64,
         has_links: bool,

@@ -6,7 +6,7 @@ use std::path::Path as FilePath;
 use std::time::Duration;
 
 use kendall_curve::curvecp::SecretKey;
-use kendall_talk::relay::{Limits, PairId, Relay, RelayHandle, Seen, Token};
+use kendall_talk::relay::{Limits, PairId, PeerAnnounced, Relay, RelayHandle, Token};
 use kendall_talk::{
     Command, End, Event, MeetError, Meeting, Path, PeerStream, PeerTransport, SendError, Side, TalkId,
     Upload, converse,
@@ -53,8 +53,8 @@ pub(crate) async fn introduce(address: SocketAddr) -> Introduction {
 }
 
 /// Gives each side's address to the other one.
-async fn pass_on(mut seen: mpsc::Receiver<Seen>, other: [watch::Sender<Vec<SocketAddr>>; 2]) {
-    while let Some(Seen { side, address, .. }) = seen.recv().await {
+async fn pass_on(mut seen: mpsc::Receiver<PeerAnnounced>, other: [watch::Sender<Vec<SocketAddr>>; 2]) {
+    while let Some(PeerAnnounced { side, address, .. }) = seen.recv().await {
         other[side].send_if_modified(|known| {
             let new = !known.contains(&address);
             if new {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use kendall_archive::read_json;
-use kendall_flows::{LINK, SEEN, Seen, Traces};
+use kendall_flows::{ClientRecord, LINK, SEEN, Traces};
 use kendall_system::quoted;
 
 use super::plan::{PLAN, Plan, TROUBLE, Task};
@@ -73,7 +73,7 @@ pub(crate) fn plan_in(folder: &Path) -> Result<Plan, String> {
 }
 
 /// Writes what the near end saw.
-pub(crate) fn write_seen(folder: &Path, seen: &Seen) -> Result<(), String> {
+pub(crate) fn write_seen(folder: &Path, seen: &ClientRecord) -> Result<(), String> {
     let path = folder.join(SEEN);
     let text = serde_json::to_string(seen).map_err(|error| error.to_string())?;
     kendall_files::replace(&path, text).map_err(|error| cannot("write", &path, &error))
