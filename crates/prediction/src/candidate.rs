@@ -1,11 +1,11 @@
 //! Candidate stations, and the service law that each implies.
 
-use kendall_evidence::{Rules, Visit, departures};
+use kendall_evidence::{RowClass, Rules, Visit, departures};
 use kendall_station::{Discipline, Servers};
 use kendall_stats::random::{Rng, unit};
 
-use crate::implied::{Order, implied_s};
-use crate::observed::{Block, Capacity, Level, Observed};
+use crate::implied::implied_s;
+use crate::observed::{Block, Capacity, KnownStation, Level, Observed};
 
 /// Service times are drawn in contiguous runs of this many, so that pauses and slow spells stay together.
 const RUN: usize = 16;
@@ -13,7 +13,7 @@ const RUN: usize = 16;
 /// A station that may be the server: how many servers, in which order they serve, and the time that requests spend elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Candidate {
-    pub(crate) order: Order,
+    pub(crate) discipline: Discipline,
     pub(crate) servers: u32,
     pub(crate) delay_s: f64,
 }
@@ -34,7 +34,7 @@ impl LevelLaw {
             if is_stamped {
                 return block.requests.iter().filter_map(|request| Some(request.stamp?.service_s)).collect();
             }
-            implied_s(block, candidate.order, candidate.servers, candidate.delay_s)
+            implied_s(block, candidate.discipline, candidate.servers, candidate.delay_s)
         };
         let implied: Vec<Vec<f64>> = level.blocks.iter().map(of_block).collect();
         let (mut services_s, mut classes, mut ends) = (Vec::new(), Vec::new(), Vec::new());
@@ -136,13 +136,18 @@ pub(crate) struct Mix {
 }
 
 impl Mix {
-    /// `None` where a class with a share was never measured.
-    pub(crate) fn of(services: &Services, shares: &[f64]) -> Option<Self> {
+    /// # Errors
+    /// Names a class with a share that was never measured.
+    pub(crate) fn of(services: &Services, shares: &[f64]) -> Result<Self, usize> {
         let mut members = vec![Vec::new(); shares.len()];
         for (at, class) in services.classes.iter().enumerate() {
             if let Some(of_class) = members.get_mut(*class as usize) {
                 of_class.push(at as u32);
             }
+        }
+        let is_missing = |class: &usize| shares[*class] > 0.0 && members[*class].is_empty();
+        if let Some(class) = (0..shares.len()).find(is_missing) {
+            return Err(class);
         }
         let sum: f64 = shares.iter().sum();
         let mut so_far = 0.0;
@@ -150,10 +155,7 @@ impl Mix {
             so_far += share / sum;
             so_far
         });
-        let shares: Vec<f64> = cumulative.collect();
-        let is_measured =
-            members.iter().zip(&shares).all(|(members, share)| *share == 0.0 || !members.is_empty());
-        is_measured.then_some(Self { shares, members })
+        Ok(Self { shares: cumulative.collect(), members })
     }
 
     fn class(&self, rng: &mut Rng) -> usize {
@@ -176,7 +178,12 @@ pub(crate) struct Path {
 impl Path {
     /// From measured levels. A noisy level has no kink of its own: levels lie on the least-squares line through them. Without a
     /// capacity, `growth` is the relative growth of the service time from the highest level to saturation.
-    pub(crate) fn through(levels: &[(f64, f64)], servers: u32, capacity_per_s: Option<f64>, growth: f64) -> Self {
+    pub(crate) fn through(
+        levels: &[(f64, f64)],
+        servers: u32,
+        capacity_per_s: Option<f64>,
+        growth: f64,
+    ) -> Self {
         let (low, high) = ends(levels);
         let servers = f64::from(servers);
         let capacity_per_s = capacity_per_s.unwrap_or_else(|| {
@@ -256,31 +263,40 @@ pub(crate) fn candidates(observed: &Observed) -> Vec<Candidate> {
     /// A candidate whose mean service time is this many times the lowest level's mean response is impossible.
     const LONGER: f64 = 1.25;
     if observed.is_stamped()
-        && let Some((servers, discipline)) = observed.known
+        && let Some(KnownStation { servers, discipline, .. }) = &observed.known
     {
         let outside = observed.levels.iter().flat_map(Level::counted).filter_map(|request| request.stamp);
         let outside_s: Vec<f64> = outside.map(|stamp| stamp.outside_s).collect();
-        let order = if discipline.shares() { Order::Sharing } else { Order::Fifo };
-        return vec![Candidate { order, servers: servers.get(), delay_s: kendall_stats::mean(&outside_s) }];
+        let delay_s = kendall_stats::mean(&outside_s);
+        return vec![Candidate { discipline: *discipline, servers: servers.get(), delay_s }];
     }
     let mean_s = observed.lowest().mean_response_s();
     let can_be = |servers: &u32| match observed.capacity {
         Some(Capacity { per_s, .. }) => f64::from(*servers) / per_s <= LONGER * mean_s,
         // The highest level is below saturation.
-        None => f64::from(*servers) > observed.highest().rate_per_s * 0.5 * (mean_s - observed.shortest_s()).max(0.0),
+        None => {
+            f64::from(*servers)
+                > observed.highest().rate_per_s * 0.5 * (mean_s - observed.shortest_s()).max(0.0)
+        }
     };
-    let mut counts: Vec<u32> = match observed.known {
-        Some((servers, _)) => vec![servers.get()],
+    let mut counts: Vec<u32> = match &observed.known {
+        Some(known) => vec![known.servers.get()],
         None => SERVERS.into_iter().filter(can_be).collect(),
     };
     if counts.is_empty() {
         counts.push(1);
     }
     let stations = counts.into_iter().flat_map(|servers| {
-        [Order::Fifo, Order::Sharing].into_iter().map(move |order| Candidate { order, servers, delay_s: 0.0 })
+        [Discipline::Fifo, Discipline::ProcessorSharing].into_iter().map(move |discipline| Candidate {
+            discipline,
+            servers,
+            delay_s: 0.0,
+        })
     });
     let step_s = observed.delay_step_s();
-    stations.flat_map(|station| (0..=DELAYS).map(move |part| station.delayed(f64::from(part) * step_s))).collect()
+    stations
+        .flat_map(|station| (0..=DELAYS).map(move |part| station.delayed(f64::from(part) * step_s)))
+        .collect()
 }
 
 /// Delays that are tried at first, from none to the shortest response times.
@@ -317,25 +333,11 @@ impl Observed {
     }
 }
 
-impl Order {
-    /// The discipline that serves so.
-    pub(crate) fn discipline(self) -> Discipline {
-        match self {
-            Self::Fifo => Discipline::Fifo,
-            Self::Sharing => Discipline::ProcessorSharing,
-        }
-    }
-}
-
 /// The response times since sending of visits to a station, delay included.
-pub(crate) fn responses_s(
-    visits: &[Visit],
-    discipline: Discipline,
-    servers: u32,
-    delay_s: f64,
-) -> Vec<f64> {
+pub(crate) fn responses_s(visits: &[Visit], station: Candidate, classes: &[RowClass]) -> Vec<f64> {
+    let Candidate { discipline, servers, delay_s } = station;
     let servers = Servers::new(servers).unwrap_or(Servers::MIN);
-    let left = departures(visits, &Rules::new(servers, discipline, &[]));
+    let left = departures(visits, &Rules::new(servers, discipline, classes));
     left.iter()
         .zip(visits)
         .map(|(end_s, visit)| end_s.unwrap_or(f64::INFINITY) - visit.arrival_s + delay_s)

@@ -4,29 +4,20 @@
 //! a server is free, or its share of the servers adds up to its service. The right station gives implied times that do not depend on the
 //! queue; a wrong one gives times that do, which its predictions of other loads then show.
 
-use serde::Serialize;
+use kendall_station::Discipline;
 
 use crate::observed::Block;
 
 /// A time below which no implied service time is believed, in seconds.
 const LEAST_S: f64 = 1e-9;
 
-/// The order in which a candidate station serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Order {
-    /// First come, first served.
-    Fifo,
-    /// Processor sharing.
-    Sharing,
-}
-
 /// The service times that a station of `servers` implies, of all requests of a block in the order of sending, where each request spends
-/// `delay_s` outside the station.
-pub(crate) fn implied_s(block: &Block, order: Order, servers: u32, delay_s: f64) -> Vec<f64> {
-    match order {
-        Order::Fifo => by_turns(block, servers as usize, delay_s),
-        Order::Sharing => by_shares(block, f64::from(servers), delay_s),
+/// `delay_s` outside the station; exact for first come first served and for processor sharing.
+pub(crate) fn implied_s(block: &Block, discipline: Discipline, servers: u32, delay_s: f64) -> Vec<f64> {
+    if discipline.shares() {
+        by_shares(block, f64::from(servers), delay_s)
+    } else {
+        by_turns(block, servers as usize, delay_s)
     }
 }
 
@@ -87,12 +78,12 @@ mod tests {
     fn implied_times_are_the_service_times_of_the_right_station() {
         let delay_s = 0.25;
         let cases = [
-            (Order::Fifo, 1, [2.0, 2.0, 2.5, 0.5]),
-            (Order::Fifo, 2, [2.0, 1.0, 1.5, 0.5]),
-            (Order::Sharing, 1, [3.75, 2.75, 2.5, 0.5]),
-            (Order::Sharing, 2, [2.25, 1.25, 1.25, 0.5]),
+            (Discipline::Fifo, 1, [2.0, 2.0, 2.5, 0.5]),
+            (Discipline::Fifo, 2, [2.0, 1.0, 1.5, 0.5]),
+            (Discipline::ProcessorSharing, 1, [3.75, 2.75, 2.5, 0.5]),
+            (Discipline::ProcessorSharing, 2, [2.25, 1.25, 1.25, 0.5]),
         ];
-        for (order, servers, responses_s) in cases {
+        for (discipline, servers, responses_s) in cases {
             let row = |(index, (arrival_s, response_s)): (usize, (f64, f64))| {
                 let ns = |s: f64| (s * 1e9) as i64;
                 RequestRow::due(index as u64, ns(arrival_s))
@@ -101,9 +92,9 @@ mod tests {
             };
             let rows: Vec<RequestRow> =
                 [0.0, 1.0, 1.5, 4.0].into_iter().zip(responses_s).enumerate().map(row).collect();
-            let found = implied_s(&Block::of(&rows, 0), order, servers, delay_s);
+            let found = implied_s(&Block::of(&rows, 0), discipline, servers, delay_s);
             for (found, expected) in found.iter().zip([2.0, 1.0, 1.0, 0.5]) {
-                assert!((found - expected).abs() < 1e-6, "{order:?} {servers}: {found} {expected}");
+                assert!((found - expected).abs() < 1e-6, "{discipline:?} {servers}: {found} {expected}");
             }
         }
     }

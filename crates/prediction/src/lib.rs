@@ -23,6 +23,5 @@ mod score;
 #[cfg(test)]
 mod tests;
 
-pub use implied::Order;
-pub use observed::{Block, Capacity, NothingObserved, Observed, Request, Stamp};
-pub use predict::{Allowed, NoPrediction, Prediction, Predictor, QUANTILES, Question};
+pub use observed::{Block, Capacity, KnownStation, NothingObserved, Observed, Request, Stamp};
+pub use predict::{Advice, Allowed, NoPrediction, Prediction, Predictor, QUANTILES, Question};

@@ -1,5 +1,6 @@
 //! What a prediction starts from: the requests of one or more low loads, and the capacity where it was measured.
 
+use kendall_evidence::RowClass;
 use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Discipline, Servers};
 
@@ -106,7 +107,7 @@ fn stamp(row: &RequestRow) -> Option<Stamp> {
 
 /// All blocks that were measured at one rate.
 #[derive(Clone, Debug)]
-pub struct Level {
+pub(crate) struct Level {
     /// Requests sent per second.
     pub(crate) rate_per_s: f64,
     pub(crate) blocks: Vec<Block>,
@@ -116,10 +117,9 @@ pub struct Level {
 
 impl Level {
     /// The blocks of one rate. `None` where fewer than 200 requests count.
-    pub fn new(blocks: Vec<Block>) -> Option<Self> {
+    fn new(blocks: Vec<Block>) -> Option<Self> {
         let each = MOST_REQUESTS / blocks.len().max(1);
-        let blocks: Vec<Block> =
-            blocks.iter().map(|block| block.shortened(block.first + each)).collect();
+        let blocks: Vec<Block> = blocks.iter().map(|block| block.shortened(block.first + each)).collect();
         let counted: usize = blocks.iter().map(|block| block.counted().len()).sum();
         let (sent, span_s) = blocks.iter().filter_map(span).fold((0.0, 0.0), |(n, s), (m, t)| (n + m, s + t));
         if counted < 4 * LEAST_CHUNK || span_s <= 0.0 {
@@ -137,7 +137,8 @@ impl Level {
 
     /// Mean response time since sending, in seconds.
     pub(crate) fn mean_response_s(&self) -> f64 {
-        let responses: Vec<f64> = self.counted().map(|request| request.completed_s - request.sent_s).collect();
+        let responses: Vec<f64> =
+            self.counted().map(|request| request.completed_s - request.sent_s).collect();
         kendall_stats::mean(&responses)
     }
 
@@ -169,6 +170,17 @@ pub struct Capacity {
     pub blocks: u32,
 }
 
+/// The station that a server was started as.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KnownStation {
+    /// Its servers.
+    pub servers: Servers,
+    /// The order in which they serve.
+    pub discipline: Discipline,
+    /// The classes of its requests by number, for their weights.
+    pub classes: Vec<RowClass>,
+}
+
 /// Everything that is known of a server.
 #[derive(Clone, Debug)]
 pub struct Observed {
@@ -176,8 +188,8 @@ pub struct Observed {
     pub(crate) levels: Vec<Level>,
     /// The capacity, if it was measured.
     pub(crate) capacity: Option<Capacity>,
-    /// The server's own servers and discipline, where the record has them.
-    pub(crate) known: Option<(Servers, Discipline)>,
+    /// The station of the server, where the record has it.
+    pub(crate) known: Option<KnownStation>,
 }
 
 /// Why there is nothing to predict from.
@@ -201,7 +213,7 @@ impl Observed {
     pub fn new(
         blocks: Vec<(f64, Block)>,
         capacity: Option<Capacity>,
-        known: Option<(Servers, Discipline)>,
+        known: Option<KnownStation>,
     ) -> Result<Self, NothingObserved> {
         let requests: usize = blocks.iter().map(|(_, block)| block.requests.len() + block.lost).sum();
         let lost: usize = blocks.iter().map(|(_, block)| block.lost).sum();
@@ -221,6 +233,10 @@ impl Observed {
     /// Whether the server's timestamps report the service time of every request.
     pub(crate) fn is_stamped(&self) -> bool {
         self.levels.iter().flat_map(Level::counted).all(|request| request.stamp.is_some())
+    }
+
+    pub(crate) fn classes(&self) -> &[RowClass] {
+        self.known.as_ref().map_or(&[], |known| &known.classes)
     }
 
     pub(crate) fn highest(&self) -> &Level {

@@ -77,7 +77,7 @@ impl<'a> Posterior<'a> {
         for ((fitted, _), cost) in self.fitted.iter().zip(costs) {
             let candidate = fitted.candidate;
             let same = |known: &&mut (f64, Candidate)| {
-                (known.1.order, known.1.servers) == (candidate.order, candidate.servers)
+                (known.1.discipline, known.1.servers) == (candidate.discipline, candidate.servers)
             };
             match best.iter_mut().find(same) {
                 Some(known) if known.0 <= cost => {}
@@ -140,7 +140,8 @@ impl<'a> Posterior<'a> {
         let (mean, variance) = (kendall_stats::mean(ratios), kendall_stats::variance(ratios));
         let excess = (mean * mean - variance / n).max(0.0).sqrt();
         let highest = self.observed.highest().rate_per_s;
-        let path = self.fitted[best].0.path(&self.even(), self.observed.capacity.map(|known| known.per_s), 0.0);
+        let path =
+            self.fitted[best].0.path(&self.even(), self.observed.capacity.map(|known| known.per_s), 0.0);
         let rho = (highest / path.capacity_per_s).min(0.99);
         // A relative error of the service time grows by 1/(1 − ρ) on its way into the response time.
         (excess * (1.0 - rho)).max(LEAST_SPEED_SD)

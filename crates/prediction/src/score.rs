@@ -5,7 +5,7 @@
 //! measured response (Gneiting and Raftery, 2007) says how good that is. The score is proper, it uses the whole distribution, and it
 //! sees what marginal distributions hide: whether a request that found others present waited as the candidate says.
 
-use kendall_evidence::Visit;
+use kendall_evidence::{RowClass, Visit};
 use kendall_stats::random::{Purpose, stream};
 
 use crate::candidate::{Fitted, Services, responses_s};
@@ -42,12 +42,14 @@ pub(crate) fn scores(fitted: &Fitted, observed: &Observed) -> Scores {
 fn level_scores(fitted: &Fitted, observed: &Observed, at: usize, known: usize) -> (Vec<f64>, Vec<f64>) {
     let level = &observed.levels[at];
     let laws = &fitted.levels[..known];
-    let even: Vec<Vec<f64>> = observed.levels[..known].iter().map(|level| vec![1.0; level.chunks.len()]).collect();
+    let even: Vec<Vec<f64>> =
+        observed.levels[..known].iter().map(|level| vec![1.0; level.chunks.len()]).collect();
     let services = Services::of(laws, &even);
     let path = fitted.path(&even, observed.capacity.map(|capacity| capacity.per_s), 0.0);
     let mean_s = path.service_s(level.rate_per_s);
-    let members: Vec<Vec<Vec<f64>>> =
-        (0..MEMBERS).map(|member| member_responses_s(fitted, level, &services, mean_s, member as u64)).collect();
+    let members: Vec<Vec<Vec<f64>>> = (0..MEMBERS)
+        .map(|member| member_responses_s(fitted, observed.classes(), level, &services, mean_s, member as u64))
+        .collect();
     let (mut scores, mut ratios) = (Vec::new(), Vec::new());
     for (block, range) in &level.chunks {
         let measured = &level.blocks[*block].counted()[range.clone()];
@@ -71,12 +73,12 @@ fn level_scores(fitted: &Fitted, observed: &Observed, at: usize, known: usize) -
 /// Responses of the counted requests of each block of a level, with service times drawn from `services`.
 fn member_responses_s(
     fitted: &Fitted,
+    classes: &[RowClass],
     level: &Level,
     services: &Services,
     mean_s: f64,
     member: u64,
 ) -> Vec<Vec<f64>> {
-    let candidate = fitted.candidate;
     // The same numbers for every candidate, so that scores differ by the candidates only.
     let mut rng = stream(member, Purpose::Service, 0);
     let of_block = |block: &crate::observed::Block| {
@@ -86,8 +88,7 @@ fn member_responses_s(
             .map(|request| Visit { arrival_s: request.sent_s, service_s: 0.0, class: 0 })
             .collect();
         services.draw(mean_s, &mut rng, &mut visits);
-        let mut all_s =
-            responses_s(&visits, candidate.order.discipline(), candidate.servers, candidate.delay_s);
+        let mut all_s = responses_s(&visits, fitted.candidate, classes);
         all_s.drain(..block.first.min(all_s.len()));
         all_s
     };

@@ -5,20 +5,20 @@ use kendall_record::{Outcome, RequestRow};
 use kendall_station::{Discipline, Law};
 use kendall_stats::random::{Purpose, exponential, stream};
 
-use crate::candidate::responses_s;
-use crate::{Block, Capacity, Observed, Order, Prediction, Predictor, Question};
+use crate::candidate::{Candidate, responses_s};
+use crate::{Block, Capacity, Observed, Prediction, Predictor, Question};
 
 /// A server as it really is.
 struct Truth {
-    order: Order,
+    discipline: Discipline,
     servers: u32,
     law: Law,
     delay_s: f64,
 }
 
 impl Truth {
-    fn new(order: Order, servers: u32, law: Law, delay_s: f64) -> Self {
-        Self { order, servers, law, delay_s }
+    fn new(discipline: Discipline, servers: u32, law: Law, delay_s: f64) -> Self {
+        Self { discipline, servers, law, delay_s }
     }
 
     fn capacity_per_s(&self) -> f64 {
@@ -36,11 +36,8 @@ impl Truth {
                 Visit { arrival_s: now_s, service_s: self.law.sample(&mut services), class: 0 }
             })
             .collect();
-        let discipline = match self.order {
-            Order::Fifo => Discipline::Fifo,
-            Order::Sharing => Discipline::ProcessorSharing,
-        };
-        let responses = responses_s(&visits, discipline, self.servers, self.delay_s);
+        let station = Candidate { discipline: self.discipline, servers: self.servers, delay_s: self.delay_s };
+        let responses = responses_s(&visits, station, &[]);
         let ns = |s: f64| (s * 1e9) as i64;
         let row = |(index, (visit, response_s)): (usize, (&Visit, f64))| {
             RequestRow::due(index as u64, ns(visit.arrival_s))
@@ -76,19 +73,26 @@ fn survey() {
     let log_normal = Law::LogNormal { mean_s: 0.01, scv: 1.0 };
     let heavy = Law::LogNormal { mean_s: 0.01, scv: 4.0 };
     let truths = [
-        Truth::new(Order::Fifo, 1, exponential.clone(), 0.0),
-        Truth::new(Order::Fifo, 1, erlang.clone(), 0.003),
-        Truth::new(Order::Fifo, 1, heavy.clone(), 0.003),
-        Truth::new(Order::Sharing, 1, exponential.clone(), 0.002),
-        Truth::new(Order::Sharing, 1, erlang.clone(), 0.002),
-        Truth::new(Order::Fifo, 2, log_normal.clone(), 0.003),
-        Truth::new(Order::Fifo, 4, log_normal.clone(), 0.003),
-        Truth::new(Order::Sharing, 2, exponential.clone(), 0.002),
-        Truth::new(Order::Sharing, 4, log_normal, 0.0),
+        Truth::new(Discipline::Fifo, 1, exponential.clone(), 0.0),
+        Truth::new(Discipline::Fifo, 1, erlang.clone(), 0.003),
+        Truth::new(Discipline::Fifo, 1, heavy.clone(), 0.003),
+        Truth::new(Discipline::ProcessorSharing, 1, exponential.clone(), 0.002),
+        Truth::new(Discipline::ProcessorSharing, 1, erlang.clone(), 0.002),
+        Truth::new(Discipline::Fifo, 2, log_normal.clone(), 0.003),
+        Truth::new(Discipline::Fifo, 4, log_normal.clone(), 0.003),
+        Truth::new(Discipline::ProcessorSharing, 2, exponential.clone(), 0.002),
+        Truth::new(Discipline::ProcessorSharing, 4, log_normal, 0.0),
     ];
     for (at, truth) in truths.iter().enumerate() {
         for capacity in [truth.known_capacity(), None] {
-            println!("{:?} {} scv {} D {} C {}", truth.order, truth.servers, truth.law.scv(), truth.delay_s, capacity.is_some());
+            println!(
+                "{:?} {} scv {} D {} C {}",
+                truth.discipline,
+                truth.servers,
+                truth.law.scv(),
+                truth.delay_s,
+                capacity.is_some()
+            );
             let mut all: Vec<Vec<[f64; 4]>> = vec![Vec::new(); 6];
             let mut stations = Vec::new();
             for seed in 0..5 {
@@ -100,8 +104,10 @@ fn survey() {
                     let Ok(found) = predictor.predict(&Question::at(rate, n as u64)) else { continue };
                     let runs = [n * 11 / 10, 1_000_000].map(|n| {
                         let rows = truth.rows(rho, n, 1000 * (seed + 1) + at as u64);
-                        let mut measured: Vec<f64> =
-                            rows[n / 10..].iter().map(|row| row.response_ns().unwrap() as f64 / 1e9).collect();
+                        let mut measured: Vec<f64> = rows[n / 10..]
+                            .iter()
+                            .map(|row| row.response_ns().unwrap() as f64 / 1e9)
+                            .collect();
                         measured.sort_by(f64::total_cmp);
                         [kendall_stats::mean(&measured), measured[measured.len() * 99 / 100]]
                     });
@@ -109,20 +115,38 @@ fn survey() {
                         let (low, high) = estimate.interval.unwrap();
                         let inside = f64::from(u8::from((low..=high).contains(&runs[0][which])));
                         let error = estimate.value / runs[1][which] - 1.0;
-                        all[2 * place + which].push([error, inside, (high - low) / 2.0 / estimate.value, 0.0]);
+                        all[2 * place + which].push([
+                            error,
+                            inside,
+                            (high - low) / 2.0 / estimate.value,
+                            0.0,
+                        ]);
                     }
                     if place == 2 {
-                        let names = found.stations.iter().take(2).map(|station| format!("{:?}{} {:.2}", station.order, station.servers, station.share));
-                        stations.push(format!("{} D {:.2}", names.collect::<Vec<_>>().join(" "), found.delay_s.value * 1e3));
+                        let names = found.stations.iter().take(2).map(|station| {
+                            format!("{:?}{} {:.2}", station.discipline, station.servers, station.share)
+                        });
+                        stations.push(format!(
+                            "{} D {:.2}",
+                            names.collect::<Vec<_>>().join(" "),
+                            found.delay_s.value * 1e3
+                        ));
                     }
                 }
             }
             for (place, values) in all.iter().enumerate() {
                 let column = |k: usize| values.iter().map(|value| value[k]).collect::<Vec<f64>>();
                 let n = values.len() as f64;
-                print!("  {}{} {:+.1} ± {:.1} in {:.0}/{} w {:.0} |", ["mean", "p99"][place % 2], ["70", "85", "93"][place / 2],
-                    100.0 * kendall_stats::mean(&column(0)), 100.0 * kendall_stats::variance(&column(0)).sqrt(),
-                    column(1).iter().sum::<f64>(), n, 100.0 * kendall_stats::median(&column(2)));
+                print!(
+                    "  {}{} {:+.1} ± {:.1} in {:.0}/{} w {:.0} |",
+                    ["mean", "p99"][place % 2],
+                    ["70", "85", "93"][place / 2],
+                    100.0 * kendall_stats::mean(&column(0)),
+                    100.0 * kendall_stats::variance(&column(0)).sqrt(),
+                    column(1).iter().sum::<f64>(),
+                    n,
+                    100.0 * kendall_stats::median(&column(2))
+                );
             }
             println!("\n   {}", stations.join(" ; "));
         }
