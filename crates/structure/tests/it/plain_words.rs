@@ -46,7 +46,7 @@ const AVOID: [(&str, &str); 36] = [
 ];
 
 /// How many of them are left, by part of the repository. The numbers only fall; a part without any has no line.
-const LEFT: [(&str, usize); 34] = [
+const LEFT: [(&str, usize); 33] = [
     ("ARCHITECTURE.md", 2),
     ("crates/accounts", 4),
     ("crates/archive", 7),
@@ -58,7 +58,6 @@ const LEFT: [(&str, usize); 34] = [
     ("crates/curvecli", 3),
     ("crates/curvecp", 13),
     ("crates/curvesim", 1),
-    ("crates/digest", 34),
     ("crates/experiment", 14),
     ("crates/hold", 10),
     ("crates/http", 25),
