@@ -1,66 +1,66 @@
-//! What was searched before: passwords that were found, and what has none. Bounded: what was asked for least
-//! recently goes first.
+//! A cache of earlier searches: passwords that were found, and digests without one. Bounded: it evicts the
+//! least recently used.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard};
 
 use lru::LruCache;
 
-use super::wanted::{Found, Hash, Wanted, Way};
+use super::query::{FoundPassword, Hash, PasswordQuery, PasswordSource};
 
-/// See the module.
+/// A cache of earlier searches.
 #[derive(Debug)]
-pub(super) struct Seen {
-    found: Mutex<LruCache<Hash, Known>>,
-    nowhere: Mutex<LruCache<Wanted, u64>>,
+pub(super) struct SearchCache {
+    found: Mutex<LruCache<Hash, CachedPassword>>,
+    nowhere: Mutex<LruCache<PasswordQuery, u64>>,
 }
 
-/// A password, and how it was found.
+/// A password, and its source.
 #[derive(Clone, Debug)]
-struct Known {
+struct CachedPassword {
     password: Vec<u8>,
-    by: Way,
+    by: PasswordSource,
 }
 
-impl Seen {
-    /// Nothing yet, and never more than this many of either kind.
+impl SearchCache {
+    /// An empty cache of at most this many entries of either kind.
     pub(super) fn new(entries: NonZeroUsize) -> Self {
         Self { found: Mutex::new(empty(entries)), nowhere: Mutex::new(empty(entries)) }
     }
 
     /// The password, if it was found before and would be found again.
-    pub(super) fn recall(&self, wanted: &Wanted) -> Option<Found> {
-        let known = lock(&self.found).get(&wanted.hash).cloned()?;
-        // Only words of the list are found whatever their length.
-        let fits = known.by == Way::Dictionary || wanted.lengths.contains(&known.password.len());
-        fits.then_some(Found { password: known.password, by: Way::Seen, tried: 0 })
+    pub(super) fn recall(&self, query: &PasswordQuery) -> Option<FoundPassword> {
+        let known = lock(&self.found).get(&query.hash).cloned()?;
+        // Only words of the list are found at any length.
+        let fits = known.by == PasswordSource::Dictionary || query.lengths.contains(&known.password.len());
+        fits.then_some(FoundPassword { password: known.password, by: PasswordSource::Seen, tried: 0 })
     }
 
     /// Keeps a password.
-    pub(super) fn remember(&self, hash: Hash, found: &Found) {
-        if found.by != Way::Seen {
-            lock(&self.found).put(hash, Known { password: found.password.clone(), by: found.by });
+    pub(super) fn remember(&self, hash: Hash, found: &FoundPassword) {
+        if found.by != PasswordSource::Seen {
+            lock(&self.found).put(hash, CachedPassword { password: found.password.clone(), by: found.by });
         }
     }
 
-    /// Whether all candidates were tried in vain before, and how many were left out then.
-    pub(super) fn is_nowhere(&self, wanted: &Wanted) -> Option<u64> {
-        lock(&self.nowhere).get(wanted).copied()
+    /// Whether all candidates were tried in vain before, and how many were skipped then.
+    pub(super) fn is_nowhere(&self, query: &PasswordQuery) -> Option<u64> {
+        lock(&self.nowhere).get(query).copied()
     }
 
-    /// Keeps that there is no password, but for this many candidates that were left out.
-    pub(super) fn remember_nowhere(&self, wanted: Wanted, left_out: u64) {
-        lock(&self.nowhere).put(wanted, left_out);
+    /// Records that there is no password, except for this many candidates that were skipped.
+    pub(super) fn remember_nowhere(&self, query: PasswordQuery, left_out: u64) {
+        lock(&self.nowhere).put(query, left_out);
     }
 }
 
 fn empty<K: std::hash::Hash + Eq, V>(entries: NonZeroUsize) -> LruCache<K, V> {
-    // Room is taken as it is needed.
+    // The cache allocates as it grows.
     let mut cache = LruCache::unbounded();
     cache.resize(entries);
     cache
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("nobody panics while holding it")
+    mutex.lock().expect("no thread panics while it holds the lock")
 }
