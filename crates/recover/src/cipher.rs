@@ -97,10 +97,10 @@ pub fn encrypted_bytes(plain: u64) -> u64 {
 }
 
 /// Reads until the buffer is full or the input ends; returns the number of bytes.
-fn read_full(input: &mut impl Read, room: &mut [u8]) -> io::Result<usize> {
+fn read_full(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
-    while filled < room.len() {
-        match input.read(&mut room[filled..]) {
+    while filled < buffer.len() {
+        match input.read(&mut buffer[filled..]) {
             Ok(0) => break,
             Ok(read) => filled += read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -14,7 +14,7 @@ use kendall_digest::{Engine, Interrupt};
 use kendall_record::clock::now_ns;
 use kendall_service::{
     BodyFuture, Config, Counter, Decoded, Decoding, Handler, Malformed, Reader, Registry, Reply, Server,
-    ServiceError, Sink, Step, Then, Turn, Whole,
+    ServiceError, Sink, Step, Then, Turn, WholeBody,
 };
 use kendall_station::Job;
 use prometheus_client::metrics::family::Family;
@@ -392,8 +392,8 @@ impl Sink<Answer> for Upload {
         self.spool.length()
     }
 
-    fn room(&mut self) -> BodyFuture<'_, &mut [u8]> {
-        Box::pin(self.spool.room())
+    fn buffer(&mut self) -> BodyFuture<'_, &mut [u8]> {
+        Box::pin(self.spool.buffer())
     }
 
     fn filled(&mut self, bytes: usize) -> BodyFuture<'_, ()> {
@@ -410,7 +410,7 @@ impl Sink<Answer> for Upload {
 
     fn finish(self: Box<Self>, answer: Answer) -> (Box<dyn Reader>, Then) {
         let Some(solved) = answer else {
-            return (Box::new(Whole::new(Vec::new())), Then::Close);
+            return (Box::new(WholeBody::new(Vec::new())), Then::Close);
         };
         let Solved { key, way, search_ns, key_ns } = solved;
         let (finished_ns, file_bytes) = (now_ns(), self.spool.length());
@@ -425,7 +425,7 @@ impl Sink<Answer> for Upload {
             }
             Err(_) => {
                 self.counts.count(Outcome::WrongPadding);
-                (Box::new(Whole::new(Vec::new())), Then::Close)
+                (Box::new(WholeBody::new(Vec::new())), Then::Close)
             }
         }
     }

@@ -206,7 +206,7 @@ impl Spool {
     }
 
     /// A buffer for the next bytes.
-    pub(crate) async fn room(&mut self) -> io::Result<&mut [u8]> {
+    pub(crate) async fn buffer(&mut self) -> io::Result<&mut [u8]> {
         let is_full = self.pieces.last().is_none_or(|piece| piece.bytes.len() == self.in_last);
         if self.disk.is_none() && is_full {
             let left = self.length - self.filled;
@@ -390,7 +390,7 @@ mod tests {
         runtime.block_on(async {
             let mut left = bytes;
             while !left.is_empty() {
-                let space = spool.room().await?;
+                let space = spool.buffer().await?;
                 let taken = space.len().min(left.len()).min(at_once);
                 space[..taken].copy_from_slice(&left[..taken]);
                 spool.filled(taken).await?;

@@ -46,7 +46,7 @@ const AVOID: [(&str, &str); 36] = [
 ];
 
 /// How many of them are left, by part of the repository. The numbers only fall; a part without any has no line.
-const LEFT: [(&str, usize); 30] = [
+const LEFT: [(&str, usize); 29] = [
     ("ARCHITECTURE.md", 2),
     ("crates/accounts", 4),
     ("crates/archive", 7),
@@ -69,7 +69,6 @@ const LEFT: [(&str, usize); 30] = [
     ("crates/push", 4),
     ("crates/record", 2),
     ("crates/remote", 17),
-    ("crates/service", 33),
     ("crates/system", 1),
     ("crates/talk", 4),
     ("crates/testbed", 8),
