@@ -62,8 +62,6 @@ const LEFT: [(&str, usize); 36] = [
     ("crates/experiment", 14),
     ("crates/hold", 10),
     ("crates/http", 25),
-    ("crates/lab", 36),
-    ("crates/link", 34),
     ("crates/linkmodel", 9),
     ("crates/load", 23),
     ("crates/probe", 22),
