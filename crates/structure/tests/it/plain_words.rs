@@ -64,7 +64,6 @@ const LEFT: [(&str, usize); 36] = [
     ("crates/http", 25),
     ("crates/linkmodel", 9),
     ("crates/load", 23),
-    ("crates/probe", 22),
     ("crates/push", 4),
     ("crates/record", 2),
     ("crates/recover", 44),
