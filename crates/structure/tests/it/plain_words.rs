@@ -49,7 +49,6 @@ const AVOID: [(&str, &str); 36] = [
 const LEFT: [(&str, usize); 36] = [
     ("ARCHITECTURE.md", 2),
     ("crates/accounts", 4),
-    ("crates/archive", 7),
     ("crates/bench", 7),
     ("crates/chat", 9),
     ("crates/chatcli", 2),
@@ -59,12 +58,10 @@ const LEFT: [(&str, usize); 36] = [
     ("crates/curvecp", 13),
     ("crates/curvesim", 1),
     ("crates/digest", 34),
-    ("crates/experiment", 14),
     ("crates/hold", 10),
     ("crates/http", 25),
     ("crates/linkmodel", 9),
     ("crates/load", 23),
-    ("crates/push", 4),
     ("crates/record", 2),
     ("crates/recover", 44),
     ("crates/remote", 17),
@@ -78,7 +75,6 @@ const LEFT: [(&str, usize); 36] = [
     ("crates/textsearch", 55),
     ("crates/transport", 3),
     ("crates/tunnel", 3),
-    ("crates/web", 22),
     ("docs", 14),
 ];
 
