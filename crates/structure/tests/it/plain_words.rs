@@ -46,17 +46,8 @@ const AVOID: [(&str, &str); 36] = [
 ];
 
 /// How many of them are left, by part of the repository. The numbers only fall; a part without any has no line.
-const LEFT: [(&str, usize); 36] = [
-    ("ARCHITECTURE.md", 2),
+const LEFT: [(&str, usize); 16] = [
     ("crates/accounts", 4),
-    ("crates/bench", 7),
-    ("crates/chat", 9),
-    ("crates/chatcli", 2),
-    ("crates/chatview", 3),
-    ("crates/curve", 5),
-    ("crates/curvecli", 3),
-    ("crates/curvecp", 13),
-    ("crates/curvesim", 1),
     ("crates/digest", 34),
     ("crates/hold", 10),
     ("crates/http", 25),
@@ -64,19 +55,18 @@ const LEFT: [(&str, usize); 36] = [
     ("crates/load", 23),
     ("crates/record", 2),
     ("crates/recover", 44),
-    ("crates/remote", 17),
     ("crates/reverse", 35),
     ("crates/service", 33),
     ("crates/simulation", 60),
     ("crates/station", 53),
     ("crates/system", 1),
-    ("crates/talk", 4),
-    ("crates/testbed", 8),
     ("crates/textsearch", 55),
     ("crates/transport", 3),
-    ("crates/tunnel", 3),
     ("docs", 14),
 ];
+
+/// The name of a user of the system, which is no prose.
+const USER: &str = "\"nobody\"";
 
 /// A piece of text, and the line on which it begins.
 struct Piece {
@@ -197,7 +187,7 @@ fn no_word_of_the_dialect_grows_back() {
     for file in all {
         let Ok(text) = fs::read_to_string(root.join(&file)) else { continue };
         let pieces = if file.ends_with(".rs") { of_rust(&text) } else { of_markdown(&text) };
-        for piece in pieces {
+        for piece in pieces.into_iter().filter(|piece| piece.text != USER) {
             for (phrase, instead) in found(&piece.text) {
                 let (count, places) = counts.entry(part(&file)).or_default();
                 *count += 1;
