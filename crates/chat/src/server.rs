@@ -58,7 +58,7 @@ pub struct DirectoryOptions {
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum ChatError {
     #[error(
-        "cannot listen on {address} without TLS: others could read who talks to whom, and with --auth argon2id the \
+        "cannot listen on {address} without TLS: others could read which users talk to each other, and with --auth argon2id the \
          passwords; add --tls, or listen on 127.0.0.1"
     )]
     PlainBeyondLoopback { address: SocketAddr },

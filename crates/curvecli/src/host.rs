@@ -35,7 +35,7 @@ pub(crate) struct ClientOptions {
     pub(crate) timeout: Duration,
 }
 
-// Where a server of remote work listens, and whom it admits.
+// The address of a server of remote work, and the clients that it admits.
 #[derive(Args)]
 pub(crate) struct ServerOptions {
     /// The domain name that clients have to name

@@ -20,8 +20,8 @@ use kendall_stdio::note;
 #[command(
     long_about = "Serve shells and commands for `kendall curve shell` to clients whose public keys a file lists.\n\n\
         Programs run as the user who runs this server. Where that is root, they run as the user that the client's line names with \
-        user=NAME, or as root where it names none. Each has a session of the kernel and descriptors of its own. Standard error has a line for \
-        every session: which client, from where, what it runs, how that ended.",
+        user=NAME, or as root where it names none. Each has its own kernel session and its own descriptors. Standard error has a line for \
+        every session: the client and its address, the command, and how it ended.",
     after_long_help = "The file of authorised keys has a line for each client: its public key (kendall curve show), optionally \
         user=NAME, and a name for the log. It is read again when it changes.\n\n\
         Example:\n  kendall curve serve-shell server.example serverkey 127.0.0.1:10000 --authorized-keys authorized_keys"

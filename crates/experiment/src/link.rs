@@ -1,4 +1,4 @@
-//! The link of an experiment: what `[link]` can say.
+//! The parameters of `[link]`.
 
 use kendall_link::{BackEnd, LinkSettings};
 use kendall_linkmodel::{Fault, Settings as Hop};
@@ -18,7 +18,7 @@ macro_rules! setting {
     };
 }
 
-/// How many of the parameters are settings of the model: they stand first.
+/// The number of parameters that are settings of the model; they come first.
 const SETTINGS: usize = 10;
 
 /// The parameters of `[link]`.
@@ -79,7 +79,7 @@ fn said<T>(result: Result<T, Fault>) -> Result<(), String> {
 /// The back end of sockets, which needs no namespaces.
 pub const RELAY: &str = "relay";
 
-/// The back end of packets that has this name.
+/// The back end of packets with this name.
 pub fn back_end(text: &str) -> Option<BackEnd> {
     BackEnd::ALL.into_iter().find(|known| known.name() == text)
 }
@@ -98,10 +98,10 @@ fn check_measure(text: &str) -> Result<(), String> {
     }
 }
 
-/// The link that `[link]` asks for in one combination; `None` where it asks for none.
+/// The link of one combination by `[link]`; `None` where it has none.
 ///
 /// # Errors
-/// Names the parameter that is at fault, and says in words what is wrong.
+/// Returns the name of the invalid parameter, and the reason as a sentence.
 pub(crate) fn asked(settings: &Settings) -> Result<Option<LinkSettings>, (&'static str, String)> {
     let named = |name| move |fault: Fault| (name, fault.to_string());
     let given = || LINK[..SETTINGS].iter().filter_map(|one| Some((one.name, settings.word(one.name)?)));

@@ -1,7 +1,8 @@
-//! Flows that compete for a link: the record that a run of them leaves, and what each flow got.
+//! Flows that compete for a link: the record of such a run, and the share of each flow.
 //!
-//! A record is a folder: [`About`] says what ran, [`ClientRecord`] what arrived every 100 ms, and the folder `link` has the emulator's own
-//! log. [`Traces`] reads all of it; [`competition`] makes the result from it. A [`Tournament`] is a folder of such records.
+//! A record is a folder: [`About`] describes the run, [`ClientRecord`] has what arrived every 100 ms, and the folder `link` has
+//! the emulator's own log. [`Traces`] reads all of it; [`competition`] computes the result. A [`Tournament`] is a folder of such
+//! records.
 //!
 //! This crate starts nothing and opens no socket: the transport laboratory writes these records, the analysis reads them.
 

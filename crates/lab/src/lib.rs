@@ -1,9 +1,9 @@
 //! The laboratory: trials of an experiment or of a URL, and the records that they leave.
 //!
-//! [`Lab::run`] tries every combination of an experiment's factors in seeded, shuffled order against a server in a process of its
-//! own; [`LoadTrial`] is one trial of a server that is there already. What the records say is read by `kendall_analysis`.
+//! [`Lab::run`] measures every combination of an experiment's factors, in seeded, shuffled order, against a server in its own
+//! process. [`LoadTrial`] is one trial of a server that runs already. `kendall_analysis` reads the records.
 //!
-//! No system is named here: systems are rows of a table ([`kendall_system::System`]) that the caller hands in.
+//! This crate names no system: the caller passes a table of systems ([`kendall_system::System`]).
 
 mod collect;
 mod conduct;

@@ -1,4 +1,4 @@
-//! One trial: a server is started, loaded, and stopped, and its record written.
+//! Runs one trial: starts a server, loads it, stops it, and writes the record.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -31,37 +31,37 @@ use crate::unstamped::lone_s;
 use crate::watching::{keep, readings};
 use kendall_system::{Home, Settings, System};
 
-/// How long the search for the capacity loads the server: at first, and at most where requests are few.
+/// The time for which the capacity measurement loads the server: at first, and at most where requests are few.
 const CALIBRATE: Duration = Duration::from_secs(2);
 const CALIBRATE_AT_MOST: Duration = Duration::from_secs(32);
-/// This many answers tell the capacity to about 2 %, for service times that vary like exponential ones or less. At 95 %
-/// of it, an error of 2 % moves the mean waiting time by 40 %.
+/// This many answers give the capacity to about 2 %, if service times vary no more than exponential ones. At 95 % of capacity, an
+/// error of 2 % moves the mean waiting time by 40 %.
 const ENOUGH: u64 = 2000;
 
-/// What one trial is to do.
+/// The settings of one trial.
 pub(crate) struct Task<'a> {
     pub(crate) trial: &'a Trial,
     pub(crate) combination: &'a Combination,
     pub(crate) load: &'a Load,
-    /// The link to cross, if there is one.
+    /// The settings of the link, if it crosses one.
     pub(crate) link: Option<&'a LinkSettings>,
-    /// What 100 % is, where a share of it is asked for.
+    /// The rate of 100 %, for a rate that is a share of the capacity.
     pub(crate) capacity_per_s: Option<f64>,
-    /// What is known of its server beforehand, where it stamps nothing.
+    /// The calibration of its server, where it writes no stamps.
     pub(crate) unstamped: Option<&'a Unstamped>,
     pub(crate) folder: &'a Path,
-    /// What is expected of it, which it is watched for.
+    /// The expectations that can stop it early.
     pub(crate) expected: Vec<kendall_evidence::expect::Expectation>,
     /// How it is watched.
     pub(crate) probing: Probing,
-    /// What its run says of itself meanwhile, if it does.
+    /// The published state of its run, if there is one.
     pub(crate) live: Option<&'a Live>,
 }
 
-/// The way to the system under test.
+/// The environment of the trials: program, system, and link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bench<'a> {
-    /// The program that serves it.
+    /// The program that serves the system.
     pub(crate) program: &'a Path,
     /// The system.
     pub(crate) system: &'static System,
@@ -72,7 +72,7 @@ pub(crate) struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Finds or starts the server of a combination, with its log and stamps in a folder: at the far end of a link, or here.
+    /// Finds or starts the server of a combination, with its log and stamps in a folder: at the server's end of a link, or here.
     fn serve(
         &self,
         combination: &Combination,
@@ -109,8 +109,8 @@ impl Bench<'_> {
             .map_err(|why| TrialError::Workload { system: self.system.name, why })
     }
 
-    /// The most that the system can do: the requests per second that it answers when it is never without one.
-    /// Four users for each of its servers send the next request as soon as they have an answer.
+    /// Measures the capacity of the system: the requests per second that it answers when it always has one to serve. Four users
+    /// for each of its servers send the next request as soon as they have an answer.
     pub(crate) fn capacity_per_s(
         &self,
         combination: &Combination,
@@ -125,13 +125,13 @@ impl Bench<'_> {
         let (servers, _) = (self.system.station)(&combination.server);
         let population = servers.get().saturating_mul(4);
         let arrivals = Arrivals::Closed { population, think: Law::Constant { mean_s: 0.0 } };
-        // As in the trials, whose server loses to the generator what a real-time thread takes.
+        // As in the trials, where real-time threads of the generator take processor time from the server.
         let goes_first = combination.load.word("arrivals") != Some("closed");
         let mut length = CALIBRATE;
         loop {
             let plan =
                 Plan { connections: population, goes_first, ..Plan::lasting(arrivals.clone(), length, seed) };
-            // The first fifth fills the server.
+            // The system reaches its steady state during the first fifth.
             let end_ns = length.as_nanos() as i64;
             let counted = end_ns / 5..end_ns;
             let is_counted = |row: &RequestRow| {
@@ -153,8 +153,8 @@ impl Bench<'_> {
         }
     }
 
-    /// What can be found out of a server that stamps nothing. What it can do at full load is known already, or is found now if
-    /// it is ours to start: one that runs already may have other things to do.
+    /// Calibrates a server that writes no stamps. Its rate at full load is known already, or is measured now if the laboratory
+    /// started the server; a server that ran already may have other work to do.
     pub(crate) fn unstamped(
         &self,
         combination: &Combination,
@@ -176,7 +176,7 @@ impl Bench<'_> {
         Ok(Unstamped::new(&lone_s, full_per_s, (self.system.station)(&combination.server).0))
     }
 
-    /// Runs one trial, over nothing but what is there and its link, and writes its record, but for `answer.json`.
+    /// Runs one trial with what is set up, and writes its record, except for `answer.json`.
     pub(crate) fn trial_as_it_is(
         &self,
         task: &Task<'_>,
@@ -198,7 +198,7 @@ impl Bench<'_> {
             live.loaded(server.pid(), offered_per_s);
         }
         let before = server.usage()?;
-        // A server that ran already may be on this machine, and its time is not another program's.
+        // A server that ran already may be on this machine; its CPU time is not that of another program.
         let look = server.pid().and_then(|_| Look::now());
         let known = capacity_per_s.is_some() || !matches!(load.schedule, Schedule::Share(..));
         let length = if known { load.expected(capacity_per_s) } else { Duration::ZERO };
@@ -284,7 +284,7 @@ impl Bench<'_> {
     }
 }
 
-/// What a server counted, once its stamps are in the record. Its files are then removed.
+/// Reads the counts of a server once its stamps are in the record, and removes its files.
 fn taken_in(stamps: &Path) -> Result<BTreeMap<String, u64>, RecordError> {
     std::fs::remove_file(stamps).map_err(RecordError::write(stamps))?;
     let file = counts::beside(stamps);

@@ -1,7 +1,7 @@
 //! Emulates a network link for real programs.
 //!
-//! The link itself is [`kendall_linkmodel`]: this crate brings packets to it, waits until they are due, and measures
-//! what came of it.
+//! The model of the link is [`kendall_linkmodel`]. This crate carries packets to it, waits until they are due, and measures the
+//! result.
 
 mod back_end;
 pub mod calibrate;

@@ -1,4 +1,4 @@
-//! A link measured before it is used, from both of its ends.
+//! Measures a link from both of its ends before it is used.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -13,8 +13,7 @@ use crate::relay::Relay;
 use kendall_linkmodel::Transport;
 
 impl EmulatedLink {
-    /// Lets nothing but a measurement cross a link like this, for some seconds. It must not be started, and is not
-    /// afterwards.
+    /// Starts a link with these settings, measures it for some seconds, and stops it. The link must not be started before.
     ///
     /// # Errors
     /// Fails where the link does, or where its ends cannot be entered.
@@ -28,11 +27,11 @@ impl EmulatedLink {
     }
 }
 
-/// Measures a relay of datagrams that is such a link, for some seconds: what the model does and how punctual a relay is
-/// here, which holds for streams as well. It listens on the loopback.
+/// Measures a relay of datagrams with these settings for some seconds. The result includes how punctual a relay is here, which
+/// holds for streams as well. The relay listens on the loopback.
 ///
 /// # Errors
-/// Fails where a socket does, or where a relay cannot be such a link.
+/// Fails where a socket does, or where a relay does not support these settings.
 pub fn measure_relay(asked: &LinkSettings, seed: u64) -> Result<Calibration, LinkError> {
     let [server, client] = [socket(Ipv4Addr::LOCALHOST)?, socket(Ipv4Addr::LOCALHOST)?];
     let listen = (Ipv4Addr::LOCALHOST, 0).into();
@@ -47,7 +46,7 @@ pub fn measure_relay(asked: &LinkSettings, seed: u64) -> Result<Calibration, Lin
     })
 }
 
-/// Measures what is between two sockets, of which the server's is reached at an address.
+/// Measures the path between two sockets, of which the server's has this address.
 fn between(
     client: &UdpSocket,
     server: &UdpSocket,

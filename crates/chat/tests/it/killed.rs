@@ -84,8 +84,8 @@ async fn wait_to_kill(round: usize, count: &AtomicUsize) {
     sleep(Duration::from_micros(170 * round as u64)).await;
 }
 
-/// Registers accounts of new names until one fails, by the server's refusal or, where that is `None`, because the server is gone;
-/// returns those that were acknowledged.
+/// Registers accounts of new names until one fails: by this refusal of the server or, for `None`, because the server has ended.
+/// Returns the acknowledged ones.
 async fn register_until(
     refusal: Option<Blame>,
     address: SocketAddr,
@@ -136,7 +136,7 @@ fn a_killed_redis_behind_the_server_loses_no_registration() {
 }
 
 /// Kills a database under load again and again. One server lives through it all: while the database is away, it refuses
-/// registrations, and then it goes on.
+/// registrations, and then it continues.
 fn kill_database(kind: DatabaseKind) {
     let Some(mut database) = Database::start(kind, &[]) else { return };
     let limits = Limits { attempts: None, ..Limits::default() };

@@ -164,7 +164,7 @@ fn two_users_talk_at_forty_and_at_a_hundred_and_twenty_columns() {
         [&object["from"], &object["text"], &object["delivered"]].map(ToString::to_string).join(" ")
     };
     assert_eq!(
-        // The test program writes lines of its own.
+        // The test program itself also writes lines.
         lines.lines().filter(|line| line.starts_with('{')).map(said).collect::<Vec<_>>(),
         [r#""ann" "lunch?" null"#, "\"bob\" \"yes\\nat \u{202e}noon\" true", r#""ann" "fine by me" null"#],
         "{lines}"

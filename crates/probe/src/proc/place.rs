@@ -1,8 +1,8 @@
-//! Where a thread waits, by the system call that it is in.
+//! Determines where a thread waits by its current system call.
 //!
-//! A futex tells a held mutex from a want of work by the value that is waited on: the mutexes of glibc and of Rust's
-//! standard library are those of Drepper, "Futexes Are Tricky" (2011), section 5, and wait on 2, "locked, with
-//! waiters". Condition variables and parked threads wait on other values.
+//! The value that a futex call waits on distinguishes a held mutex from a lack of work. The mutexes of glibc and of Rust's
+//! standard library follow Drepper, "Futexes Are Tricky" (2011), section 5, and wait on 2, "locked, with waiters". Condition
+//! variables and parked threads wait on other values.
 
 use super::parse::Call;
 use crate::row::ThreadState;
@@ -14,11 +14,11 @@ pub(crate) enum ThreadActivity {
     At(ThreadState),
     /// A mutex at this address.
     Lock(u64),
-    /// A transfer on this descriptor: what it is for depends on what is behind it.
+    /// A transfer on this descriptor, whose file determines the state.
     Transfer(Direction, u64),
 }
 
-/// Which way a transfer goes.
+/// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// The thread reads.
@@ -27,7 +27,7 @@ pub(crate) enum Direction {
     Write,
 }
 
-/// What a waiting thread was found at.
+/// Classifies the system call of a waiting thread.
 pub(crate) fn found(call: Call) -> ThreadActivity {
     let (number, [first, second, third]) = match call {
         Call::Running => return ThreadActivity::At(ThreadState::Running),
@@ -61,15 +61,16 @@ pub(crate) fn found(call: Call) -> ThreadActivity {
     ThreadActivity::At(place)
 }
 
-/// Whether a call only lets time pass: as poll and select do without a descriptor.
+/// Whether a call only waits for a time, as poll and select without a descriptor do.
 fn is_sleep(number: u64, first: u64, second: u64) -> bool {
     calls::SLEEP.contains(&number)
         || (calls::SELECT.contains(&number) && first == 0)
         || (calls::POLL.contains(&number) && second == 0)
 }
 
-/// Where a thread is by its state and by the function of the kernel that it waits in (`wchan`), where its system call may not be
-/// read. A wait for a lock looks like one for work there, and a back end like a client. `None` where the kernel shows no function.
+/// Classifies a thread by its state and by the kernel function that it waits in (`wchan`), for threads whose system call is not
+/// readable. A wait for a lock then looks like one for work, and one for a back end like one for a client. `None` where the
+/// kernel shows no function.
 pub(crate) fn by_kernel_function(state: u8, function: &str) -> Option<ThreadState> {
     match state {
         b'R' => return Some(ThreadState::Running),
@@ -182,7 +183,7 @@ mod tests {
     fn sleeps_and_the_ways_of_a_transfer_are_told_apart() {
         let call = |number, first, second| found(Call::Number(number, [first, second, 0]));
         assert_eq!(call(calls::SLEEP[0], 0x7ffc, 0), ThreadActivity::At(ThreadState::Asleep));
-        // select(0, …) and poll(…, 0, …) wait for time alone.
+        // select(0, …) and poll(…, 0, …) only wait for a time.
         assert_eq!(call(calls::SELECT[0], 0, 0), ThreadActivity::At(ThreadState::Asleep));
         assert_eq!(call(calls::SELECT[0], 8, 0), ThreadActivity::At(ThreadState::Idle));
         assert_eq!(call(calls::POLL[0], 0, 0), ThreadActivity::At(ThreadState::Asleep));
@@ -237,7 +238,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(100));
             let (of_lock, of_work) = (seen(waits_for_lock), seen(waits_for_work));
             drop(held);
-            // A kernel that does not tell has nothing to be judged by.
+            // Where the kernel does not show system calls, there is nothing to check.
             let (Some(of_lock), Some(of_work)) = (of_lock, of_work) else { return };
             assert!(matches!(of_lock, ThreadActivity::Lock(_)), "{of_lock:?}");
             assert_eq!(of_work, ThreadActivity::At(ThreadState::Idle));

@@ -1,4 +1,4 @@
-//! What is not of one process: the machine, a network namespace, a control group.
+//! Reads what does not belong to one process: the machine, a network namespace, a control group.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use super::parse;
 use super::{Buffer, PolledFile, ticks_s};
 use crate::row::{Column, Reading};
 
-/// The machine as a whole. Kernels without pressure information do not tell of pressure.
+/// The machine as a whole. Kernels without pressure information report none.
 #[derive(Debug)]
 pub(crate) struct System {
     stat: Option<PolledFile>,
@@ -75,7 +75,7 @@ impl Network {
     }
 }
 
-/// The control group (version 2) of a process, if it is in one that is not the whole machine.
+/// The control group (version 2) of a process, if it is not that of the whole machine.
 #[derive(Debug)]
 pub(crate) struct Group {
     stat: PolledFile,
@@ -102,7 +102,7 @@ impl Group {
         reading.put(Column::Throttled, seconds(b"throttled_usec"));
     }
 
-    /// The cores that its quota is worth, if it has one.
+    /// Its quota in cores, if it has one.
     pub(crate) fn quota(&self) -> Option<f64> {
         let text = fs::read_to_string(self.folder.join("cpu.max")).ok()?;
         let mut words = text.split_whitespace().map(str::parse::<f64>);

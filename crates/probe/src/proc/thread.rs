@@ -10,22 +10,22 @@ use super::place::{Direction, ThreadActivity, by_kernel_function, found};
 use super::{Buffer, PolledFile, ticks_s};
 use crate::row::{Column, Reading, ThreadState};
 
-/// A thread that is watched.
+/// A watched thread.
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) tid: u32,
-    /// Its name and number: "worker 4711".
+    /// Its name and number, such as "worker 4711".
     pub(crate) label: String,
     folder: PathBuf,
     schedstat: PolledFile,
-    /// The files of [`Thread::more`], kept open while there are few threads.
+    /// The files for [`Thread::more`], kept open while there are few threads.
     kept: Vec<(&'static str, PolledFile)>,
-    /// What the last row said of its time, if there was one.
+    /// The times in its last row, if there was one.
     told: Option<[u64; 3]>,
 }
 
 impl Thread {
-    /// Takes a thread into view. Where `keep` says so, files that are read less often stay open as well.
+    /// Starts to watch a thread. With `keep`, the files that are read less often stay open as well.
     pub(crate) fn new(pid: u32, tid: u32, keep: Keep) -> io::Result<Self> {
         let folder = PathBuf::from(format!("/proc/{pid}/task/{tid}"));
         let schedstat = PolledFile::open(&folder.join("schedstat"))?;
@@ -48,7 +48,7 @@ impl Thread {
         Some(self.told.replace(times) != Some(times))
     }
 
-    /// Reads what costs more: its times by mode, its switches, and where it is. What cannot be read is left out.
+    /// Makes the expensive readings: times by mode, context switches, and its state. Omits what cannot be read.
     pub(crate) fn more(&self, buffer: &mut Buffer, sockets: &Sockets<'_>, reading: &mut Reading) {
         let mut state = 0;
         if let Some(stat) = self.read("stat", buffer).and_then(parse::stat) {
@@ -67,7 +67,7 @@ impl Thread {
             return;
         };
         reading.place = Some(match found(call) {
-            // An uninterruptible wait is one for a disk, with few exceptions.
+            // An uninterruptible wait is almost always one for a disk.
             ThreadActivity::At(ThreadState::Idle | ThreadState::Other) if state == b'D' => ThreadState::Disk,
             ThreadActivity::At(place) => place,
             ThreadActivity::Lock(address) => {
@@ -86,16 +86,16 @@ impl Thread {
     }
 }
 
-/// Which files of a thread stay open.
+/// The files of a thread that stay open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// All that are read.
+    /// All of them.
     All,
-    /// Only the one that is read each time.
+    /// Only the one that every reading needs.
     Time,
 }
 
-/// What is known of the sockets of a process.
+/// The known sockets of a process.
 pub(crate) struct Sockets<'a> {
     pub(crate) pid: u32,
     /// The inodes of connections that it opened to other servers.
@@ -103,7 +103,7 @@ pub(crate) struct Sockets<'a> {
 }
 
 impl Sockets<'_> {
-    /// Where a thread is that waits for a transfer on a descriptor.
+    /// The state of a thread that waits for a transfer on a descriptor.
     fn place(&self, direction: Direction, descriptor: u64) -> ThreadState {
         let Ok(behind) = fs::read_link(format!("/proc/{}/fd/{descriptor}", self.pid)) else {
             return ThreadState::Other;
@@ -124,7 +124,7 @@ impl Sockets<'_> {
     }
 }
 
-/// The inode of "socket:[4711]".
+/// Parses the inode of "socket:[4711]".
 pub(crate) fn inode(link: &str) -> Option<u64> {
     link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }

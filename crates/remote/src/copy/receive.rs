@@ -1,4 +1,4 @@
-//! The receiver: puts what a sender sends into the target folder. It trusts nothing that the sender says.
+//! The receiver: writes what a sender sends into the target folder. It does not trust the sender.
 //!
 //! Fed with bytes as they arrive, in its own thread, since files block.
 
@@ -25,7 +25,7 @@ const MAX_LINKED: usize = 1 << 20;
 /// The name under which a link is made that then replaces something.
 const LINK: &[u8] = b".kendall-partial.link";
 
-/// What the receiver reports to the sender while it goes on.
+/// What the receiver reports to the sender during the copy.
 pub(crate) trait Answers {
     /// Sends a message; where the connection is lost, it is dropped.
     fn send(&mut self, message: &Message);
@@ -106,7 +106,7 @@ impl<A: Answers> Receiver<A> {
         Ok(())
     }
 
-    /// The sender will send no more. What belongs to a file that is not whole is kept where it is worth continuing.
+    /// The sender has finished. An incomplete file is kept where it is worth continuing.
     pub(crate) fn interrupted(&mut self) {
         if let Some(file) = self.file.take() {
             file.interrupt(&self.target.folder);

@@ -298,7 +298,7 @@ fn next_data(file: &OwnedFd, from: u64, size: u64) -> std::ops::Range<u64> {
     match fs::seek(file, SeekFrom::Data(from)) {
         Ok(start) => {
             let end = fs::seek(file, SeekFrom::Hole(start)).unwrap_or(size);
-            // A hole that was made meanwhile is read as zeros, so that every step goes on.
+            // A hole that was made meanwhile reads as zeros, so that every step makes progress.
             if end > start { start.min(size)..end.min(size) } else { from..size }
         }
         Err(Errno::NXIO) => size..size,

@@ -233,7 +233,7 @@ async fn request(inward: &mut Inward) -> Result<Message, RemoteError> {
     }
 }
 
-/// Sends a reason; the client may be gone.
+/// Sends a reason; the client may have disconnected.
 async fn refuse(outward: &mut Outward, reason: &RemoteError) {
     let mut bytes = Vec::new();
     encode_refused(&mut bytes, &reason.to_string());

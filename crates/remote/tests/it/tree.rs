@@ -120,7 +120,7 @@ pub(crate) fn kept(root: &Path) -> BTreeMap<Vec<u8>, Kept> {
             inodes.entry(metadata.ino()).or_default().push(relative.clone());
         }
         let times = (metadata.mtime(), metadata.mtime_nsec());
-        // In units of 64 kB: the file system also counts blocks of its own, more of them where a file is in many pieces.
+        // In units of 64 kB: the file system also counts its metadata blocks, more of them where a file is fragmented.
         let disk = if metadata.is_file() { metadata.blocks() / 128 } else { 0 };
         kept.insert(relative, (metadata.mode(), times, content, Vec::new(), disk));
     }

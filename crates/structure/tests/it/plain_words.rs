@@ -46,37 +46,20 @@ const AVOID: [(&str, &str); 36] = [
 ];
 
 /// How many of them are left, by part of the repository. The numbers only fall; a part without any has no line.
-const LEFT: [(&str, usize); 29] = [
-    ("ARCHITECTURE.md", 2),
+const LEFT: [(&str, usize); 9] = [
     ("crates/accounts", 4),
-    ("crates/archive", 7),
-    ("crates/bench", 7),
-    ("crates/chat", 9),
-    ("crates/chatcli", 2),
-    ("crates/chatview", 3),
-    ("crates/curve", 5),
-    ("crates/curvecli", 3),
-    ("crates/curvecp", 13),
-    ("crates/curvesim", 1),
-    ("crates/experiment", 14),
     ("crates/hold", 10),
     ("crates/http", 25),
-    ("crates/lab", 36),
-    ("crates/link", 34),
     ("crates/linkmodel", 9),
     ("crates/load", 23),
-    ("crates/probe", 22),
-    ("crates/push", 4),
     ("crates/record", 2),
-    ("crates/remote", 17),
     ("crates/system", 1),
-    ("crates/talk", 4),
-    ("crates/testbed", 8),
     ("crates/transport", 3),
-    ("crates/tunnel", 3),
-    ("crates/web", 22),
     ("docs", 14),
 ];
+
+/// The name of a user of the system, which is no prose.
+const USER: &str = "\"nobody\"";
 
 /// A piece of text, and the line on which it begins.
 struct Piece {
@@ -197,7 +180,7 @@ fn no_word_of_the_dialect_grows_back() {
     for file in all {
         let Ok(text) = fs::read_to_string(root.join(&file)) else { continue };
         let pieces = if file.ends_with(".rs") { of_rust(&text) } else { of_markdown(&text) };
-        for piece in pieces {
+        for piece in pieces.into_iter().filter(|piece| piece.text != USER) {
             for (phrase, instead) in found(&piece.text) {
                 let (count, places) = counts.entry(part(&file)).or_default();
                 *count += 1;

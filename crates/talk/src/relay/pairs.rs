@@ -123,12 +123,12 @@ impl Pairs {
         self.pairs.len()
     }
 
-    /// Whether there are none.
+    /// Whether it has no pairs.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
 
-    /// What is to be done with a datagram from an address.
+    /// Decides what to do with a datagram from an address.
     pub fn handle(&mut self, now: Duration, from: SocketAddr, datagram: &[u8]) -> DatagramAction {
         if let Some(token) = announced(datagram) {
             return self.announce(now, from, &token);
