@@ -28,10 +28,19 @@ const BUSY: f64 = 0.95;
 pub struct LowLoads {
     /// The other factors' values, as "length 3, workers 2"; empty where only the load varies.
     pub group: String,
+    /// The classes of the requests by number.
+    pub classes: Vec<String>,
     /// What was measured, or why nothing can be predicted from it.
     pub observed: Result<Observed, NothingObserved>,
     /// Loads that were left out, each with the reason.
     pub left_out: Vec<String>,
+}
+
+impl LowLoads {
+    /// The capacity, if it was measured.
+    pub fn capacity_per_s(&self) -> Option<f64> {
+        Some(self.observed.as_ref().ok()?.capacity()?.per_s)
+    }
 }
 
 /// What was read of the loads of one group.
@@ -42,6 +51,7 @@ struct Gathered {
     closed_per_s: Vec<(u32, f64)>,
     capacity_per_s: Option<f64>,
     known: Option<KnownStation>,
+    classes: Vec<String>,
     left_out: Vec<String>,
 }
 
@@ -101,6 +111,7 @@ fn known(run: &RunFolder, combination: &Combination, result: &TrialResult) -> Op
 impl Gathered {
     fn add(&mut self, folder: &Path, result: &TrialResult, warmup_ns: i64) -> Result<(), RunError> {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        self.classes = result.classes.iter().map(|class| class.name.clone()).collect();
         if let Some(rate_per_s) = result.offered_per_s {
             if result.grows {
                 self.left_out
@@ -127,6 +138,7 @@ impl Gathered {
         }));
         LowLoads {
             group,
+            classes: self.classes,
             observed: Observed::new(self.blocks, capacity, self.known),
             left_out: self.left_out,
         }

@@ -14,6 +14,7 @@
 //!
 //! This crate reads no clock and does no I/O.
 
+mod baseline;
 mod candidate;
 mod implied;
 mod observed;
@@ -23,5 +24,6 @@ mod score;
 #[cfg(test)]
 mod tests;
 
+pub use baseline::{Baseline, BaselinePrediction};
 pub use observed::{Block, Capacity, KnownStation, NothingObserved, Observed, Request, Stamp};
 pub use predict::{Advice, Allowed, NoPrediction, Prediction, Predictor, QUANTILES, Question};

@@ -235,6 +235,11 @@ impl Observed {
         self.levels.iter().flat_map(Level::counted).all(|request| request.stamp.is_some())
     }
 
+    /// The capacity, if it was measured.
+    pub fn capacity(&self) -> Option<Capacity> {
+        self.capacity
+    }
+
     pub(crate) fn classes(&self) -> &[RowClass] {
         self.known.as_ref().map_or(&[], |known| &known.classes)
     }

@@ -64,7 +64,8 @@ fn run(script: &str, port: u16) {
                 kendall_testbed::missing("a font");
                 return Ok(());
             }
-            step.judge(output.status.code(), &text).map_err(|why| format!("{script}: {}: {why}\n{text}", step.command))
+            step.judge(output.status.code(), &text)
+                .map_err(|why| format!("{script}: {}: {why}\n{text}", step.command))
         });
     }
 }
